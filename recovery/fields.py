@@ -18,6 +18,7 @@ class About(NamedTuple):
     high: float | None = None
     flag: str | None = None  # its own option on the command line, without --; None for --set alone
     example: str | None = None  # what an option and a sample have where the field has no value
+    served: str | None = None  # what a sample has, where that is other than what is played
     elsewhere: str = ""  # what gives it, where no text can
     map_only: bool = False  # it alters the map and never the noise: `calibrate` has no use for it
 

@@ -19,7 +19,7 @@ from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import OperatorFault
 from ..mechanisms import first_round, of, serving
-from ..service.ledger import check_budget, check_terms, price, terms, unit_of
+from ..service.ledger import check_budget, check_terms, reading_price, terms, unit_of
 from ..service.mqtt import access
 from ..service.mqtt.pump import Pump
 from ..service.mqtt.service import Link
@@ -130,7 +130,7 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     from .store import reading
 
     guarantee = first_round(deployment, query).guarantee
-    rho = price(guarantee)
+    rho = reading_price(guarantee)
     budget = rho * deployment.privacy.readings
     with reading(deployment) as reader:
         promised, least = reader.promise()
@@ -300,11 +300,15 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
             "while a device is silent, rounds begin later than they say",
         )
     lasts = _long(rounds.every_s * deployment.privacy.readings)
-    yield ok(
-        "privacy",
-        f"{_counted(deployment.privacy.readings, 'round')} under the promise; one every "
-        f"{_long(rounds.every_s)}, they last {lasts}{' of open hours' * bool(rounds.hours)}",
-    )
+    open_hours = " of open hours" * bool(rounds.hours)
+    promised = _counted(deployment.privacy.readings, "round")
+    said = f"{promised} under the promise; one every {_long(rounds.every_s)}, they last {lasts}"
+    if of(deployment).trust == "distributed":
+        said = (
+            "one map under the promise, from rounds that share epsilon; one every "
+            f"{_long(rounds.every_s)}"
+        )
+    yield ok("privacy", said + open_hours)
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
         yield note(
             "homeassistant",

@@ -20,7 +20,7 @@ from ..devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
 from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
 from ..mechanisms import first_limits, first_round, of, serving
-from ..service.ledger import Charge, check_budget, check_terms, price, terms, unit_of
+from ..service.ledger import Charge, check_budget, check_terms, reading_price, terms, unit_of
 from ..service.rounds import Place
 from ..settings import config
 from ..settings.deployment import Deployment
@@ -169,6 +169,12 @@ def enrolled(
     """
     path, deployment, halves = places
     who, mechanism = made.secret.identity, of(deployment)
+    if mechanism.trust == "distributed":
+        raise OperatorFault(
+            f"{mechanism.name} adds devices up in shards that are drawn when all are enrolled, "
+            "and their roots are forgotten: none can join or have new keys later. Enrol the fleet "
+            "again, in a new folder, which is a new promise"
+        )
     served = serving(mechanism.name)
     query = config.query(deployment)
     own = {who.name: Device.of(who)}
@@ -221,7 +227,8 @@ def check_promise(deployment: Deployment) -> None:
     with closing(Reader(place_of(deployment))) as reader:
         promised, least = reader.promise()
     check_terms(promised, terms(guarantee))
-    check_budget(least, price(guarantee) * deployment.privacy.readings, unit_of(guarantee))
+    budget = reading_price(guarantee) * deployment.privacy.readings
+    check_budget(least, budget, unit_of(guarantee))
 
 
 def spent(deployment: Deployment, others: Iterable[str]) -> int:

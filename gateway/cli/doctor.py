@@ -74,6 +74,11 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
             f"the sensor {sensor} came and {path} asks for {what}; another sensor's currents and "
             f"frames would be reckoned for it. Name one of {', '.join(sorted(names))}"
         )
+    if of(deployment).trust == "distributed":
+        raise OperatorFault(
+            f"{path} asks for {deployment.rounds.mechanism}, and no board has been measured in a "
+            "secure sum: what it would need is not known. Its devices run as `heatveil fleet`"
+        )
     query = config.query(deployment)
     limits = first_limits(deployment, query)
     found = {"every_s": deployment.rounds.every_s, "site": deployment.site.name}

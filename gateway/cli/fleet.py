@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import logs
-from ..devices.enrol import budgets, enrol, keycount, limitsfile
+from ..devices.enrol import budgets, enrol, keycount, limitsfile, roster
 from ..devices.fleet import children, crowd, micropython, spool
 from ..devices.fleet.children import Machines
 from ..devices.fleet.churn import Churn
@@ -105,6 +105,11 @@ def gathered(
     crowd.allow_open_files(len(secrets.devices))
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
     if vm is not None:
+        if of(deployment).trust == "distributed":
+            raise OperatorFault(
+                f"--vm runs no devices of {deployment.rounds.mechanism}: in MicroPython a secure "
+                "sum takes each of them seconds of CPU a round. Leave --vm out"
+            )
         running = micropython.prepare(*vm, deployment.rounds.mechanism)
         virtual = there.fleet([(who, None) for who, _ in secrets.devices])
         query = config.query(deployment)
@@ -238,6 +243,9 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
     limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))
     made = enrol.enrol_fleet(deployment.site.name, sensors, keyholder=keyholder, central=central)
     enrol.check_central(enrol.derive_devices(made.secrets), first_round(deployment, query))
+    shards: list[Any] = []
+    if of(deployment).trust == "distributed":
+        made, shards = roster.enrolled(made, query)
     try:
         state.mkdir(0o700)
     except OSError as fault:
@@ -256,6 +264,8 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
         budgets.provision(made, limits, place)
     if keyholder:
         enrol.save_roots(made, holder)
+    if shards:
+        roster.save_shards(deployment.site.devices, deployment.site.name, shards)
     enrol.save_secrets(made.secrets, kept)
     enrol.save_devices(enrol.derive_devices(made.secrets), deployment.site.devices)
     limitsfile.save_first(deployment.site.devices, enrol.derive_devices(made.secrets), limits)

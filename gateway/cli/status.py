@@ -21,7 +21,7 @@ from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..mechanisms import first_round, serving
 from ..service import asking
-from ..service.ledger import Ledger, Unit, price, terms, unit_of
+from ..service.ledger import Ledger, Unit, price, reading_price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.alone import alone
@@ -162,7 +162,7 @@ def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) ->
     deployment = config.load(path)
     plan = first_round(deployment, config.query(deployment))
     rho = price(plan.guarantee)
-    budget = rho * deployment.privacy.readings
+    budget = reading_price(plan.guarantee) * deployment.privacy.readings
     with reading(deployment) as reader:
         standing: Ledger = reader.ledger(budget)
         charges = reader.charges(ALL)
@@ -207,7 +207,8 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
             )
             for one in asking.lost(lack, devices)
         ]
-        store.charge_lost(lost, promised, rho * deployment.privacy.readings)
+        budget = reading_price(plan.guarantee) * deployment.privacy.readings
+        store.charge_lost(lost, promised, budget)
     unit, sum_of = unit_of(plan.guarantee), sum((one.rho for one in lost), nothing)
     say(
         f"Charged, for {len(lost)} rounds that were lost, up to round {number}: "
@@ -225,7 +226,7 @@ def _epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
         serving(deployment.rounds.mechanism).ledger_delta(plan),
         float(Fraction(*plan.guarantee.epsilon)),
     )
-    whole = price(plan.guarantee) * deployment.privacy.readings
+    whole = reading_price(plan.guarantee) * deployment.privacy.readings
     return standing.epsilon(at, promised, whole)
 
 

@@ -102,13 +102,13 @@ def terms(guarantee: Any) -> str:
     """
     held: dict[str, Any] = {"neighbours": guarantee.neighbours, "trust": guarantee.trust}
     if is_pure(guarantee):
-        held["each"] = f"{_EACH[0]}{price(guarantee)}{_EACH[1]}"
+        held["each"] = f"{_EACH[0]}{reading_price(guarantee)}{_EACH[1]}"
     return json.dumps({**held, "delta": list(guarantee.delta or ())}, sort_keys=True)
 
 
 def unit_of(guarantee: Any) -> Unit:
     """Return what a promise is told in: rho, or of a pure one the epsilon of each device."""
-    return pure(price(guarantee)) if is_pure(guarantee) else RHO
+    return pure(reading_price(guarantee)) if is_pure(guarantee) else RHO
 
 
 def unit_in(promised: str | None) -> Unit:
@@ -215,6 +215,28 @@ def price(guarantee: Any) -> Fraction:
             "those add up exactly. Let the mechanism's plan state its rho"
         )
     return Fraction(*guarantee.epsilon) ** 2 / 2
+
+
+def reading_price(guarantee: Any) -> Fraction:
+    """Return the rho of one of the readings that a promise counts.
+
+    That is one Round; but a promise of distributed trust is for the Rounds of one map together,
+    each at its share of the whole.
+
+    >>> from edge.records import Guarantee
+    >>> one = Guarantee((2, 1), None, (1, 2), "", "distributed: in sums", "", "")
+    >>> price(one), reading_price(one)
+    (Fraction(1, 2), Fraction(2, 1))
+    """
+    if is_distributed(guarantee):
+        return Fraction(*guarantee.epsilon) ** 2 / 2
+    return price(guarantee)
+
+
+def is_distributed(guarantee: Any) -> bool:
+    """Return whether nobody but a secure sum sees what devices say."""
+    place: str = guarantee.trust.partition(":")[0]
+    return place.strip() == "distributed"
 
 
 def paid_at_release(guarantee: Any) -> bool:

@@ -50,6 +50,7 @@ class Query:
             "it is, with twice the noise.",
             flag="adjacency",
             example="zero-out",
+            served="replace-one",
         )
     )
     users: int = field(
@@ -81,11 +82,15 @@ class Query:
     )
     dropout: Ratio = field(
         default=(0, 1),
-        metadata=described("The share of a shard that may be missing, such as 1/10."),
+        metadata=described(
+            "The share of a shard that may be missing, such as 1/10.", served="1/10"
+        ),
     )
     colluders: Ratio = field(
         default=(0, 1),
-        metadata=described("The share of a shard that may help the gateway, such as 1/20."),
+        metadata=described(
+            "The share of a shard that may help the gateway, such as 1/20.", served="1/20"
+        ),
     )
     aim: float = field(
         default=0.1,

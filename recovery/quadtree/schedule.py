@@ -68,14 +68,19 @@ def trust(query: Query) -> str:
     return (
         "distributed: a device alone adds hardly any noise, so nobody may see less than the sum "
         f"over a shard of at least {shard.threshold} devices, of whom at most {shard.colluders} "
-        "collude with the gateway, and nobody has a key to its noise. In play the secure sum is "
-        "simulated in one process, which holds every report; no cryptography hides them there"
+        "collude with the gateway, and nobody has a key to its noise. A secure sum sees to that "
+        "between devices and a gateway; in play it is simulated, and one process holds every "
+        "report"
     )
 
 
 def promise(query: Query, epsilon: Fraction) -> Guarantee:
-    """Return what the answers to this query promise; epsilon is one Round's."""
-    return pure(
+    """Return what the answers to this query promise; epsilon is one Round's.
+
+    Its rho is the Round's share of what all of epsilon costs. So prices add up as epsilons do, and
+    no Round has less than its own epsilon**2 / 2.
+    """
+    made = pure(
         query.epsilon,
         epsilon,
         neighbours=_NEIGHBOURS[query.adjacency],
@@ -83,6 +88,7 @@ def promise(query: Query, epsilon: Fraction) -> Guarantee:
         unit="one device's answers to all rounds of the query together",
         unprotected=_UNPROTECTED,
     )
+    return made._replace(rho=(epsilon * Fraction(*query.epsilon) / 2).as_integer_ratio())
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -99,19 +105,27 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 
 def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
-    """Return what the next Round asks, None when there is none."""
-    whole = Fraction(*query.epsilon)
-    spent = sum((epsilon_of(release.round) for release in releases), Fraction(0))
+    """Return what the next Round asks, None when there is none.
+
+    A Round of which no sum was opened has cost its epsilon. Its squares are asked again, with what
+    is left.
+    """
+    left = Fraction(*query.epsilon) - _spent(releases)
     if not releases:
         squares = first_squares(query)
-        return _priced(query, squares, whole, _most(query) == 1)
+        return _priced(query, squares, left, _most(query) == 1)
     _check(query, releases)
-    if spent >= whole:
+    if left <= 0:
         return None
     before = params_of(releases[-1].round).squares
-    squares = grown(query, releases)
-    last = squares == before or len(releases) + 1 >= _most(query)
-    return _priced(query, squares, whole - spent, last)
+    squares = grown(query, releases) if releases[-1].reports else before
+    grows = squares != before or not releases[-1].reports
+    last = not grows or len(releases) + 1 >= _most(query)
+    return _priced(query, squares, left, last)
+
+
+def _spent(releases: Sequence[Release]) -> Fraction:
+    return sum((epsilon_of(release.round) for release in releases), Fraction(0))
 
 
 def _priced(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
@@ -133,12 +147,12 @@ def aimed(query: Query, squares: Sequence[int]) -> float:
 
 def grown(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
     """Return the squares of the Round after these releases, by equations 5 and 6."""
+    left = Fraction(*query.epsilon) - _spent(releases)
+    releases = [release for release in releases if release.reports]
     last = releases[-1]
     params = params_of(last.round)
     squares = np.array(params.squares, dtype=np.int64)
-    spent = sum((epsilon_of(release.round) for release in releases), Fraction(0))
-    own, left = epsilon_of(last.round), Fraction(*query.epsilon) - spent
-    low = deviation(params, max(left, own), params.shards)
+    low = deviation(params, max(left, epsilon_of(last.round)), params.shards)
     counts = np.array(last.values, dtype=np.float64) / params.scale
     # Of two counts the smaller decides: a share is known by both.
     least = counts.reshape(-1, 2).min(axis=1) if params.kind == PROPORTIONS else counts
@@ -223,7 +237,7 @@ def _check(query: Query, releases: Sequence[Release]) -> None:
             round.mechanism != NAME
             or made != meant
             or round.grid != query.grid
-            or (len(release.values) != size)
+            or (len(release.values) != size and release.reports)
         ):
             raise ValueError(
                 f"release {number} is of round {round.number}, which is not this query's: its "

@@ -284,6 +284,24 @@ def test_nobody_is_no_map() -> None:
     assert plan(asked, [nothing]) is None
 
 
+def test_a_round_that_nobody_opened_is_asked_again_with_what_is_left() -> None:
+    """Its epsilon is spent; prices add up to the whole, as epsilons do."""
+    asked = query(100_000, epsilon=(1, 1))
+    first = plan(asked, ())
+    assert first is not None
+    releases = [Release(first, [], 0)]
+    again = plan(asked, releases)
+    assert again is not None
+    assert params_of(again).squares == params_of(first).squares
+    while made := plan(asked, releases):
+        counts = [made.number * 1000] * len(params_of(made).squares)
+        releases.append(Release(made, counts, 100_000))
+
+    assert len(releases) > 2
+    assert sum(epsilon_of(one.round) for one in releases) == 1
+    assert sum(Fraction(*one.round.guarantee.rho) for one in releases) == Fraction(1, 2)
+
+
 def test_the_promise_says_who_must_be_trusted_and_what_is_simulated() -> None:
     """A reader must not take the simulation for the cryptography."""
     asked = query(10_000, shard=100, dropout=(1, 10), colluders=(1, 5), epsilon=(3, 2))
@@ -293,7 +311,11 @@ def test_the_promise_says_who_must_be_trusted_and_what_is_simulated() -> None:
 
     assert (p.shards, p.threshold, p.colluders) == (100, 90, 20)
     assert made.guarantee.epsilon == (3, 2)
-    for words in ("simulated in one process", "at least 90 devices", "at most 20 collude"):
+    for words in (
+        "in play it is simulated, and one process holds every report",
+        "at least 90 devices",
+        "at most 20 collude",
+    ):
         assert words in made.guarantee.trust
 
 
