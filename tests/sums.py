@@ -16,7 +16,7 @@ from edge.wire import topic
 from gateway.devices.enrol.roster import Drawn, draw_rosters
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import Collecting, Link
-from gateway.service.secure_sum.playing import Play, played, terms_of
+from tests.playing_sums import Play, played, terms_of
 
 SITE, SITE_KEY, BODY = "lab", bytes(range(32)), b"the map of a Round"
 

@@ -84,10 +84,12 @@ def sample(mechanism: Mechanism) -> str:
 def _line(field: Any, mechanism: Mechanism) -> str:
     """Return the line of a key; a comment where it alters the noise and need not be said."""
     said, kind = mechanism.abouts[field.name], typing.get_type_hints(mechanism.query)[field.name]
-    value = said.example if field.default in (None, MISSING) else _written(field.default)
-    if field.default is MISSING and typing.get_origin(kind) is typing.Literal:
+    text = said.served or said.example
+    value = text if said.served or field.default in (None, MISSING) else _written(field.default)
+    quoted = field.default is MISSING and typing.get_origin(kind) is typing.Literal
+    if quoted or (said.served and field.default is not MISSING):
         value = f'"{value}"'
-    off = "# " * (field.default is not MISSING and not said.map_only)
+    off = "# " * (field.default is not MISSING and not said.map_only and not said.served)
     words = said.sentence.removesuffix(".")
     return f"{f'{off}{field.name} = {value}':<31} # {words[:1].lower()}{words[1:]}".rstrip(" #")
 

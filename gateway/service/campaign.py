@@ -33,7 +33,15 @@ from . import drawing, telling
 from .asking import met, signed, taken_back
 from .intake.outcomes import Asked
 from .intake.writer import Gatherer
-from .ledger import Charge, Ledger, paid_at_release, price, terms
+from .ledger import (
+    Charge,
+    Ledger,
+    is_distributed,
+    paid_at_release,
+    price,
+    reading_price,
+    terms,
+)
 from .operate import schedule
 from .sealing import RoundKey
 from .steps import Outgoing, Steps
@@ -152,7 +160,9 @@ class Campaign:
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._plan.guarantee)
-        self._budget = self._price * self.deployment.privacy.readings
+        self._budget = reading_price(self._plan.guarantee) * self.deployment.privacy.readings
+        # Who adds up in a secure sum begins none again: see `Steps.give_up`.
+        self._adds = is_distributed(self._plan.guarantee)
         # What is due at the release; else it is charged before the round goes out.
         self._due = Charge(self._price) if paid_at_release(self._plan.guarantee) else None
         # The key of the open round, under central trust alone.
@@ -210,6 +220,9 @@ class Campaign:
                 releases.append(Release(asked.plan, *stored))
                 continue
             known = kept(self.store.opened_s, asked.name) is not None
+            if known and self._adds:
+                releases.append(self.steps.give_up(asked, self.devices))
+                continue
             if not resumed:
                 self._resume(releases, known)
                 resumed = True
@@ -226,7 +239,7 @@ class Campaign:
                 return why
             self._tell_ledger()
             # Where nothing is paid before the release, to ask anew costs nothing either.
-            patient = paid and rounds is None and silent < AGAIN
+            patient = paid and rounds is None and silent < AGAIN and not self._adds
             gather_s = self.deployment.rounds.gather_s
             closed = self.steps.gather(asked, self.devices, gather_s, patient=patient)
             pause.begin(self.steps.out_s)
@@ -243,6 +256,8 @@ class Campaign:
             done += 1
         if not resumed:
             self._resume(releases, False)
+        if self._adds:
+            return f"the map is finished: all of its epsilon is spent, in {len(releases)} rounds"
         return f"all {len(releases)} readings that the promise is for have been taken"
 
     def _asked(self, planned: Any) -> Asked:

@@ -23,7 +23,7 @@ from . import drawing, telling
 from .asking import opened, opening, taken_back
 from .intake.outcomes import Asked, Letter
 from .intake.writer import Gatherer
-from .ledger import Charge
+from .ledger import Charge, is_distributed
 from .rounds import OpenRound
 from .sealing import RoundKey
 
@@ -125,6 +125,7 @@ class Steps:
             release = self._unsealed(mechanism, closed, devices, key)
         elif (release := closed.summed) is None:
             release = folded(mechanism, closed, sealed(os.urandom(32)))
+        adds = is_distributed(closed.plan.guarantee)  # and no report is in the store
         written = self.kept(
             self.store.close_round,
             closed.name,
@@ -133,7 +134,7 @@ class Steps:
             charge=due if key is None or release.reports else None,  # who answers can be seen
             post=[taken_back(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
-            summed=None if closed.summed is None else len(closed.reports),
+            summed=None if closed.summed is None or adds else len(closed.reports),
         )
         if not written:  # it was before: what is on the disk is what was seen
             stored = self.kept(self.store.release, closed.name)
@@ -143,6 +144,20 @@ class Steps:
         self.outbox.wake()
         self.tell(telling.released(release, time.monotonic() - began_s, closed.late))
         return release
+
+    def give_up(self, asked: Asked, devices: Devices) -> Release:
+        """Return the empty release of a secure sum that was open when a gateway ended.
+
+        It is charged, and not gone on with: devices that were told one set of a sum must never be
+        told another, and what was sent is forgotten with the process.
+        """
+        back = [taken_back(asked.plan.mechanism, devices)]
+        self.kept(self.store.close_round, asked.name, [], 0, post=back, outcome="silent")
+        self.outbox.wake()
+        log.warning(
+            "a secure sum was cut short by an end; it is asked again", name=asked.name.hex()
+        )
+        return Release(asked.plan, *self.kept(self.store.release, asked.name) or ([], 0))
 
     def _unsealed(
         self, mechanism: Mechanism, closed: OpenRound, devices: Devices, key: RoundKey

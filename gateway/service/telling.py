@@ -24,7 +24,7 @@ from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
 from ..mechanisms import Mechanism, of, serving
 from ..settings.deployment import Deployment
 from .intake.outcomes import Alarm, Who
-from .ledger import Ledger, unit_of
+from .ledger import Ledger, is_distributed, unit_of
 from .rounds import OpenRound
 
 # Digits after the point: a millionth is less than anybody can be sure of, and a chance of
@@ -218,6 +218,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
     """
     epsilon, delta = Fraction(*plan.guarantee.epsilon), plan.guarantee.delta
     at, unit = serving(plan.mechanism).ledger_delta(plan), unit_of(plan.guarantee)
+    shared = is_distributed(plan.guarantee)
     return {
         "kind": "budget",
         "budget": float(ledger.budget),
@@ -226,7 +227,8 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
         "epsilon": float(epsilon),
         "epsilon_spent": ledger.epsilon(at, float(epsilon)),
         "delta": None if delta is None else float(Fraction(*delta)),  # of a pure promise
-        "rounds_left": int(ledger.left / rho),
+        # Of one map whose Rounds share what is left, nobody knows yet into how many parts.
+        "rounds_left": int(ledger.left > 0 if shared else ledger.left / rho),
         "unit": unit.name,
         # Of a pure promise, by the ledger's own fractions; else nothing adds up to it.
         "epsilon_left": float(unit.of(ledger.left)) if unit.is_epsilon else None,

@@ -177,7 +177,7 @@ def _said(round: Any, root: bytes, mode: str) -> Claim:
             spoken.look()
             now_ms[0] += TICK_MS  # what came before the tick after a draw counts as come at it
             came, said[:] = now_ms[0], []
-            limits = spoken.node._budget.limits
+            limits = spoken.node.budget.limits
             spoken.hear(wire.round_topic(site, round.mechanism), message(round, number)[1])
             order = device.order(limits._replace(version=limits.version + 1))
             spoken.hear(tightening.topic(site, device.identity.name), order)

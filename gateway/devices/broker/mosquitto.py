@@ -33,8 +33,9 @@ def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[Right]
         prefix: of what is announced to Home Assistant.
     """
     ours = f"heatveil/1/{site}"
-    heard = [f"{ours}/+/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")]
+    heard = [f"{ours}/+/{leaf}" for leaf in ("data", "sum", "meta", "state", "diag", "ack")]
     said = [f"{ours}/round/#", f"{ours}/map/#", f"{ours}/+/receipt", f"{ours}/+/cmd/#"]
+    said += [f"{ours}/+/told", f"{ours}/sum/+"]
     said += [f"{ours}/ha/#", f"{prefix}/device/heatveil_{site}/config"]
     heard.append(f"{ours}/round/#")
     heard += dict.fromkeys([f"{prefix}/status", "homeassistant/status"])
@@ -44,8 +45,9 @@ def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[Right]
 def list_device_rights(site: str, name: str) -> list[Right]:
     """Return what a device may do, under its own name alone; it hears what all are asked."""
     own = f"heatveil/1/{site}/{name}"
-    said = [f"{own}/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")]
-    heard = [f"{own}/receipt", f"{own}/cmd/#", f"heatveil/1/{site}/round/#"]
+    said = [f"{own}/{leaf}" for leaf in ("data", "sum", "meta", "state", "diag", "ack")]
+    heard = [f"{own}/receipt", f"{own}/told", f"{own}/cmd/#"]
+    heard += [f"heatveil/1/{site}/round/#", f"heatveil/1/{site}/sum/+"]
     return [Right(True, topic) for topic in said] + [Right(False, topic) for topic in heard]
 
 

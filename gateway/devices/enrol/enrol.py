@@ -99,6 +99,22 @@ def enrol_fleet(
     return Enrolment(Secrets(site, site_key, devices), roots)
 
 
+def join_sums(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
+    """Return an enrolment whose devices take part in secure sums, each with its roster's message.
+
+    Of what their roots make they then hold two keys more: see `edge.keys.Summed`.
+    """
+
+    def joined(one: Secret) -> Secret:
+        root = made.roots[one.identity.name]
+        own: list[Any] = [rootkeys.static_key(root), rootkeys.roster_key(root)]
+        parts = [*one.identity, *own, rosters[one.identity.name]]
+        return one._replace(identity=keys.Summed(*parts))
+
+    devices = tuple(map(joined, made.secrets.devices))
+    return made._replace(secrets=made.secrets._replace(devices=devices))
+
+
 def derive_devices(secrets: Secrets) -> Devices:
     """Return the gateway's half of a fleet."""
     devices = {who.name: Device.of(who) for who, _ in secrets.devices}
@@ -219,6 +235,10 @@ def _secret(head: Row, row: Row) -> Secret:
 
 def identity_of(ours: Sequence[Any], row: Row) -> Any:
     """Return the Identity of these parts, allowed for what its row in a file of keys names."""
+    if row.get("roster"):
+        own = parse_key(row, "static_key"), parse_key(row, "roster_key")
+        summed = [*ours, *own, bytes.fromhex(row["roster"])]
+        return keys.Summed(*summed)
     parts = [*ours, *_allowed(row)]
     return keys.Allowed(*parts) if len(parts) > len(ours) else keys.Identity(*parts)
 
@@ -228,7 +248,7 @@ def _allowed(row: Row) -> tuple[str, bytes] | tuple[()]:
 
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-TAKEN = {"round", "map", "ha", "gateway"}  # what else stands at a device's place in a topic
+TAKEN = {"round", "map", "ha", "gateway", "sum"}  # what else stands at a device's place in a topic
 HOLDS = "everything of one device"
 
 

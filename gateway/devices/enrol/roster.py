@@ -5,9 +5,11 @@ nobody else can invent devices, choose who is beside whom, or let shards overlap
 rise. Whoever steals devices after seeing the graph is not covered.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,13 +18,17 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from edge import cbor
 from edge.compat import sha256
+from edge.entropy import sealed
 from edge.host import rootkeys
 from edge.secure_sum import Roster, pack_roster
 from edge.wire import topic
 
+from ...faults import OperatorFault
 from ...service.secure_sum.ciphers import Secret
 from ...service.secure_sum.collecting import Shard
+from . import keyfile
 from .degrees import FULL, Degree, degree_of, gap
+from .enrol import Enrolment, join_sums
 
 _SWITCHES = 5  # of each edge, on average
 _TRIES = 20
@@ -68,6 +74,90 @@ def draw_rosters(
         _drawn(site, roots, names[at::shards], version, at, bits, rng, colluding, missing, promise)
         for at in range(shards)
     ]
+
+
+def enrolled(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
+    """Return newly enrolled devices with their rosters, and the shards that they are in.
+
+    Args:
+        query: what they will be asked; says how large a shard is, and who may fail in it.
+
+    Raises:
+        OperatorFault: there is no secure sum among so few.
+    """
+    size = len(made.roots)
+    given = -(-size // query.shard), 16, sealed(os.urandom(32))
+    shares = Fraction(*query.colluders), Fraction(*query.dropout)
+    try:
+        drawn = draw_rosters(made.secrets.site, made.roots, 1, *given, *shares)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    rosters = {
+        name: message
+        for one in drawn
+        for name, message in zip(one.shard.members, one.rosters, strict=True)
+    }
+    return join_sums(made, rosters), drawn
+
+
+HOLDS = "shards"
+FILE = "shards.json"  # beside the devices file
+
+
+def save_shards(devices_path: Path, site: str, drawn: Iterable[Drawn]) -> None:
+    """Write who is in which shard, for the gateway.
+
+    Raises:
+        OperatorFault: it cannot be written.
+    """
+    rows = [asdict(one.shard) for one in drawn]
+    keyfile.write(devices_path.with_name(FILE), HOLDS, site, rows)
+
+
+def load_shards(devices_path: Path, site: str) -> list[Shard]:
+    """Return the shards of a site.
+
+    Raises:
+        OperatorFault: they cannot be read.
+    """
+
+    def made(_: keyfile.Row, row: keyfile.Row) -> Shard:
+        near = tuple(tuple(map(int, some)) for some in row["neighbours"])
+        own = {
+            "members": tuple(map(str, row["members"])),
+            "neighbours": near,
+            "digest": keyfile.parse_key(row, "digest"),
+        }
+        return Shard(**{**row, **own})
+
+    return keyfile.read(devices_path.with_name(FILE), HOLDS, site, made)[1]
+
+
+def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> None:
+    """Check that devices were shared out for this query, each in a shard.
+
+    Raises:
+        OperatorFault: they would refuse what it asks, or one is in none.
+    """
+    if strangers := set(names).difference(*(shard.members for shard in shards)):
+        raise OperatorFault(
+            f"device {min(strangers)} is in no shard of the secure sum, so nothing that it says "
+            "could be added. Enrol the fleet again, in a new folder"
+        )
+    users = sum(len(shard.members) for shard in shards)
+    ratios = Fraction(*query.colluders), Fraction(*query.dropout)
+    fits = len(shards) == -(-users // query.shard) and all(
+        (shard.threshold, shard.divisor) == (wanted.threshold, wanted.divisor)
+        for shard in shards
+        for wanted in [degree_of(len(shard.members), *ratios)]
+    )
+    if not fits:
+        raise OperatorFault(
+            f"the devices were enrolled for other shards than shard = {query.shard}, dropout = "
+            f"{ratios[1]} and colluders = {ratios[0]} ask for: they would refuse every round, and "
+            "its epsilon would be spent. Go back to what they were enrolled with, or enrol the "
+            "fleet again, in a new folder"
+        )
 
 
 def _drawn(

@@ -166,6 +166,7 @@ def describe_session(broker: Mqtt, name: str, door: Entrance | None, trouble: st
 
 
 FAREWELL_S = 2.0
+PACKET = 1 << 16  # bytes that a broker may send at once: what a Round asks of a crowd is long
 OWN = ("identity", "budget")  # of a member; the rest are words of `edge.device.Device`
 
 log = structlog.get_logger()
@@ -226,6 +227,7 @@ class Life:
             password=access.password(broker),
             door=self._ground.door,
             will=(wire.topic(who.site, self.name, "state"), b"lost", 1, True),
+            limit=PACKET,
         )
         client.pauses = Pauses(200, 2500)  # a broker on this machine is back in a moment
         read = partial(self._ground.fleet.read, self.name)

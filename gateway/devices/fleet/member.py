@@ -23,6 +23,7 @@ from edge import wire
 from edge.device import Device
 from edge.mqtt import Client
 
+from ...service.secure_sum import ciphers
 from .spool import Counts
 
 
@@ -180,10 +181,13 @@ class Member(Device):
     """A device that draws ahead in a calm moment, and logs what it refuses."""
 
     def __init__(self, hall: Hall, identity: Any, *parts: Any, **more: Any) -> None:
-        super().__init__(identity, *parts, tick_ms=TICK_MS, uptime=hall.uptime, **more)
+        more |= {"tick_ms": TICK_MS, "uptime": hall.uptime, "suite": ciphers}
+        super().__init__(identity, *parts, **more)
         self._hall, self._name, self._refused = hall, identity.name, ""
         self._news, self._talker.news = hall.alarm(), hall.alarm()
-        self.node.opened = partial(hall.opened, identity.site_key)  # type: ignore[method-assign]
+        if not hasattr(identity, "roster"):
+            opened: Any = partial(hall.opened, identity.site_key)
+            self.node.opened = opened
 
     def prepare(self) -> None:
         """Draw ahead, if that is in nobody's way; else a second later."""

@@ -1,17 +1,35 @@
-"""Crowds in squares within squares, whose secure sums are simulated; the mechanism's record.
-
-It is played in memory alone: without `serving` it is refused wherever devices would answer.
-"""
+"""Crowds in squares within squares, of whom a gateway learns sums alone; its record."""
 
 from edge.mechanisms import quadtree as device
 from recovery import quadtree as analyst
 from recovery.quadtree import cases
 from recovery.quadtree.query import Query
 
-from ..record import Mechanism, Module
+from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving
+from ..words import PLACES
 
 _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
+_PAGE = {
+    **PLACES.page,
+    "wire-title": "What was published",
+    "wire-note": (
+        "Each device marks the square that it is in, adds a little noise and hides its numbers. "
+        "Only their sum over many devices can be opened, and that is published."
+    ),
+    "not": (
+        "The gateway cannot read what a device says, unless more devices help it than the promise "
+        "allows for. This map is made of the published sums alone, and shows no person."
+    ),
+}
+_EXPORTED = Exported(
+    **SEALED,
+    release={"number": int, "sum": int},
+    units={
+        "number": "of a square of the round, in their order",
+        "sum": "of what devices marked in it, with noise in it",
+    },
+)
 
 MECHANISM = Mechanism(
     device.NAME,
@@ -25,7 +43,13 @@ MECHANISM = Mechanism(
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=lambda round: device.length(device.params_of(round)),
+    serving=Serving(
+        **{**PURE, "limits": _words.limits_of, "check_held": _words.check_held},
+        exported=_EXPORTED,
+    ),
     query_of=_crowd.query_of,
+    cautions=_words.cautions,
+    words=PLACES._replace(page=_PAGE),
     world=_crowd.crowd_of,
     reporter=_crowd.reporter,
     judge=_words.judge,

@@ -10,10 +10,12 @@ from edge.mechanisms.quadtree import params_of, sensitivity
 from recovery.quadtree.estimate import counted, density
 from recovery.quadtree.schedule import epsilon_of
 
+from ...faults import OperatorFault
 from ...output import Stage
 from .. import usual
 from ..worlds import Numbers, Played, Told
 
+ROUNDS_MOST = 64  # of one map
 _HEADER = 40  # bytes of a frame beside its numbers, about
 
 
@@ -69,3 +71,50 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
     if played.mass is not None:
         panels.append(Panel("The map, from all rounds", played.mass, "share", True, top))
     draw(query.grid, panels, path, " ".join(usual.promise(query, played.found.guarantee)[:3]))
+
+
+def limits_of(query: Any, every_s: float) -> Any:
+    """Return the first `Limits` of every device: epsilon for one map, whose Rounds share it.
+
+    A price is rounded up to whole nano-rho, so there is one more for each Round of a map.
+
+    Raises:
+        OperatorFault: a served promise must be that nobody knows where a device is.
+    """
+    from ...devices.enrol import capped
+
+    if query.adjacency != "replace-one":
+        raise OperatorFault(
+            f"adjacency under [quadtree] is {query.adjacency!r}, and devices that are enrolled "
+            'hide where they are, not whether they mark. Set it to "replace-one"'
+        )
+    found = capped.limits_of(query, every_s)
+    return found._replace(budget=found.budget + ROUNDS_MOST)
+
+
+def check_held(query: Any, sensors: Any, held: Any) -> None:
+    """Check that enrolled devices fit the query: one place each, and within their limits.
+
+    Raises:
+        OperatorFault: one does not, or it would refuse what is asked.
+    """
+    from ...devices.enrol import capped
+
+    limits_of(query, 1.0)
+    capped.check_held(query, sensors, held)
+
+
+def cautions(query: Any) -> list[str]:
+    """Return what an operator should know first."""
+    said = []
+    if not query.dropout[0]:
+        said.append(
+            "dropout under [quadtree] is 0: where one device is silent, nothing of a round is "
+            'opened, and its epsilon is spent. Say how many may be missing: dropout = "1/10"'
+        )
+    if not query.colluders[0]:
+        said.append(
+            "colluders under [quadtree] is 0: the promise holds while no device helps the "
+            'gateway. Say how many may: colluders = "1/20"'
+        )
+    return said

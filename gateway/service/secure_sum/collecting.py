@@ -162,6 +162,12 @@ class Collecting:
         }
         return self.state in ready and ready[self.state]()
 
+    @property
+    def counted(self) -> list[int]:
+        """The places whose numbers are, or may still come, in the sum."""
+        left = self._fixed or self._dealt or self._joined
+        return list(left or (i for i, one in self._devices.items() if one.keys))
+
     def due(self) -> Sent:
         """Return what goes out at a step's deadline; abandon the round where too few are left."""
         if self.state not in _STEPS:

@@ -14,6 +14,8 @@ from sqlalchemy.exc import DatabaseError
 from edge import wire
 
 from ...devices.enrol.enrol import Devices
+from ...faults import OperatorFault
+from ...mechanisms import of
 from ...settings.deployment import Deployment
 from ...store.patience import patiently
 from ...store.places import Database
@@ -27,6 +29,7 @@ from ..operate.health import Health
 from ..operate.keeping import Chore, Chores
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
+from ..secure_sum.gathering import SecureSums
 from . import folds, parts, roll, rounds
 from .roll import Roll, unique_name
 from .worker import Worker
@@ -259,6 +262,14 @@ def taker(
         OperatorFault: its mechanism cannot be gathered in parts.
     """
     told: Any = {"metrics": metrics, "guard": guard, "health": health}
+    if of(deployment).trust == "distributed":
+        if deployment.workers.partitions > 1:
+            raise OperatorFault(
+                f"{deployment.rounds.mechanism} adds devices up in shards, and [workers] "
+                f"partitions is {deployment.workers.partitions}: a secure sum is not shared among "
+                "workers. Set it to 1"
+            )
+        return SecureSums(deployment, devices, progress)
     if deployment.workers.partitions > 1:
         return Gathering(deployment, store, devices, progress, alarm, **told)
     if isinstance(store.place, Database):  # there may have been workers
@@ -269,5 +280,7 @@ def taker(
 
 def topics(deployment: Deployment, devices: Devices) -> tuple[list[str], list[str]]:
     """Return what the service's own session is to be subscribed to, and what no longer."""
+    if of(deployment).trust == "distributed":
+        return [wire.topic(devices.site, "+", "sum")], []
     all_of_them = [wire.topic(devices.site, "+", "data")]
     return (all_of_them, []) if deployment.workers.partitions == 1 else ([], all_of_them)

@@ -375,7 +375,7 @@ def test_killed_anywhere_the_round_goes_on_and_is_charged_once(tmp_path: Path, w
     assert rows(tmp_path, "SELECT number, outcome FROM rounds") == [(1, "closed")]
     assert {number: len(seen) for number, seen in published.items()} == {1: 1}
     assert not key_of(tmp_path).exists()
-    assert {one._budget.round for one in fleet.nodes} == {1}
+    assert {one.budget.round for one in fleet.nodes} == {1}
 
 
 def test_a_round_whose_key_is_lost_is_given_up_and_charged(tmp_path: Path) -> None:
@@ -421,7 +421,7 @@ def test_a_restored_backup_opens_nothing_and_gives_no_budget_back(tmp_path: Path
     outcomes = rows(tmp_path, "SELECT number, outcome FROM rounds ORDER BY number")
     assert outcomes == [(1, "abandoned"), (2, "closed"), (3, "closed")]
     assert charged(tmp_path) == (Fraction(1, 2),) * 3
-    spent = {one._budget.spent for one in fleet.nodes}
+    spent = {one.budget.spent for one in fleet.nodes}
     assert spent == {3 * disk_limits.price(disk_limits.enrolled(1, 1, 1), 1, 1)}
 
 

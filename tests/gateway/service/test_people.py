@@ -201,7 +201,7 @@ def test_an_answer_from_where_nobody_can_be_counts_as_none(square: Square) -> No
         link = square.listening(pump)
         with square.service() as service, _nodes(square) as nodes:
             sick = nodes.lives["node-07"]._device.node
-            half = sick._half
+            half = sick.half
             real, half.veil = half.veil, lambda *_: [7, 0]  # the corner that no footprint reaches
             running = threading.Thread(target=service.run, args=(1,))
             running.start()

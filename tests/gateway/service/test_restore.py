@@ -68,7 +68,7 @@ def test_forgotten_rounds_are_asked_again_and_nobody_answers_them_anew(
     been asked again the ledger is what it would have been.
     """
     node = next(iter(home.nodes.values()))
-    whole = node._budget.left
+    whole = node.budget.left
     store = Store(tmp_path / "live.sqlite", "testsite")
     frames = []
     for plan in (1, 2, 3):
@@ -78,7 +78,7 @@ def test_forgotten_rounds_are_asked_again_and_nobody_answers_them_anew(
             copied(tmp_path / "live.sqlite", tmp_path / "copy.sqlite")
     spent = sum((charge.rho for charge in store.charges()), Fraction(0))
     store.close()
-    left = node._budget.left
+    left = node.budget.left
 
     restored = Store(tmp_path / "copy.sqlite", "testsite")
     forgot = sum((charge.rho for charge in restored.charges()), Fraction(0))
@@ -92,7 +92,7 @@ def test_forgotten_rounds_are_asked_again_and_nobody_answers_them_anew(
     assert answers[1] == frames[2]  # round 3: the very bytes that it said before
     assert answers[2] not in (None, *frames)
     # One answer more was paid for, of four in all: what was asked again cost nothing.
-    assert 3 * (left - node._budget.left) == whole - left
+    assert 3 * (left - node.budget.left) == whole - left
 
 
 def lost(home: Any, folder: Path) -> Path:

@@ -173,12 +173,14 @@ def test_a_device_may_write_under_its_name_and_read_what_it_is_told() -> None:
     own = "heatveil/1/lab/attic"
 
     assert {topic for write, topic in held if write} == {
-        f"{own}/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")
+        f"{own}/{leaf}" for leaf in ("data", "sum", "meta", "state", "diag", "ack")
     }
     assert {topic for write, topic in held if not write} == {
         f"{own}/receipt",
+        f"{own}/told",
         f"{own}/cmd/#",
         "heatveil/1/lab/round/#",
+        "heatveil/1/lab/sum/+",
     }
 
 

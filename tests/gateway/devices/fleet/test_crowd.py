@@ -265,7 +265,7 @@ def test_no_noise_is_drawn_while_a_frame_of_another_waits(
     """Devices of one process stand in each other's way, and how long would show in a frame."""
     hall, members, drawn = Hall(), {}, []
     for name, node in home.nodes.items():
-        member = Member(hall, node.identity, node._budget, lambda _: [1000], Quiet(), _Ring())
+        member = Member(hall, node.identity, node.budget, lambda _: [1000], Quiet(), _Ring())
         monkeypatch.setattr(member.node, "prepare", lambda name=name: drawn.append(name))
         members[name] = member
     asked, read = home.message(home.round()), lambda _: [1000]

@@ -118,7 +118,7 @@ def tighten(heatveil: Heatveil, owned: Any, *words: object) -> Any:
 
 def held(there: Fleet) -> dict[str, Any]:
     """Return the limits that each device holds."""
-    return {name: there.node(name)._budget.limits for name in there.names}
+    return {name: there.node(name).budget.limits for name in there.names}
 
 
 def test_devices_take_tighter_limits_and_keep_them(heatveil: Heatveil, site: Any) -> None:
@@ -266,7 +266,7 @@ def test_a_refusal_is_told_and_leaves_status_one(heatveil: Heatveil, site: Any) 
     """Noise counts together: one device that keeps its old limits is the operator's business."""
     with fleet(site) as there:
         for_good = site.limits._replace(version=9)
-        there.node("node-2")._budget.tighten(for_good)
+        there.node("node-2").budget.tighten(for_good)
         site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
         said = tighten(heatveil, site)
 

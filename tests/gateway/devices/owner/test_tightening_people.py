@@ -93,7 +93,7 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
     assert "taken by 3 of 3" in said.out
     for number, there in enumerate((lambda: people, street.people), 1):  # after a restart too
         node = there().node("node-0")
-        held = node._budget.limits
+        held = node.budget.limits
         old, new = (street.message(one._replace(number=number)) for one in (street.plan, asked))
         assert (held.version, Fraction(*disk_limits.promised(held))) == (2, 2)
         assert node.answer(old, lambda params: (0, 0)) is None

@@ -16,7 +16,7 @@ from gateway.service.secure_sum.collecting import (
     Shard,
 )
 from gateway.service.secure_sum.opening import decoded, opened
-from gateway.service.secure_sum.playing import STAGES
+from tests.playing_sums import STAGES
 from tests.sums import BODY, SITE, SITE_KEY, Talk, Town, drawn, who_is
 
 

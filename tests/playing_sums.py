@@ -8,8 +8,7 @@ from typing import Any
 
 from edge.secure_sum import Terms
 from edge.sum_member import Member, Refused
-
-from .collecting import ABANDONED, RELEASED, Collecting, Shard
+from gateway.service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Shard
 
 STAGES = ("join", "shares", "masked", "confirm", "reveal")
 Numbers = Callable[[int], Sequence[int]]

@@ -1,0 +1,192 @@
+"""The secure sums of a round, over MQTT: in the place of the intake where trust is distributed.
+
+Devices' frames come in on the link's thread and are worked on by whoever waits for the round to be
+complete. A step of a shard ends when all that could come is here, or after its part of the time
+that a round has. Nothing is kept on the disk: a gateway that ends gives its open sums up, so there
+is never a second set of one sum (`Steps.give_up`). What a device sends is of no use to anybody
+before the sum is opened, and is gone then.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+import structlog
+
+from edge import wire
+from edge.records import Release
+from edge.sum_member import shard_topic
+
+from ...devices.enrol.enrol import Devices
+from ...devices.enrol.roster import check_shards, load_shards
+from ...mechanisms import named
+from ...settings import config
+from ...settings.deployment import Deployment
+from ..intake.writer import Bearer
+from ..mqtt.connection import Message
+from ..rounds import OpenRound
+from .collecting import ABANDONED, RELEASED, Collecting, Link, Sent, Shard
+
+STEPS = 5  # messages of each device, one after the other
+HARMLESS = {"late", "repeated"}  # a frame that came again, or after its step
+
+log = structlog.get_logger()
+
+
+class SecureSums:
+    """A `workers.gathering.Taker` of the sums of one round at a time, a sum a shard."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        devices: Devices,
+        progress: Callable[[OpenRound | None, int], None],
+    ) -> None:
+        """Read who is in which shard.
+
+        Args:
+            progress: hears how the round stands, and how many frames it refused.
+
+        Raises:
+            OperatorFault: there are no shards, or they are not of these devices.
+        """
+        self._site, self._devices = deployment.site.name, devices
+        self._shards = load_shards(deployment.site.devices, self._site)
+        check_shards(self._shards, config.query(deployment), devices.by_name)
+        self._step_s = deployment.rounds.gather_s / STEPS
+        self._progress = progress
+        self._where = {
+            wire.topic(self._site, name, "sum"): (at, place)
+            for at, shard in enumerate(self._shards)
+            for place, name in enumerate(shard.members)
+        }
+        self._came: SimpleQueue[tuple[Bearer, Message]] = SimpleQueue()
+        self._round: OpenRound | None = None
+        self._sums: list[Collecting] = []
+        self._due_s: list[float] = []  # of each sum: when its step ends, inf before the first
+        self._open = self._stopping = False
+        self.refused: Counter[str] = Counter()  # frames that did not count, by why
+
+    def open(self, round: OpenRound) -> None:
+        """Begin the sums of a round; what came before it is let fall."""
+        of, plan = named(round.plan.mechanism), round.plan
+        body, bits, length = wire.round_body(plan), of.bits(plan), of.vector_length(plan)
+        self._sums = [
+            Collecting(
+                shard, body, bits, length, self._site, self._devices.site_key, self._links(shard)
+            )
+            for shard in self._shards
+        ]
+        self._due_s, self._round, self._open = [], round, True
+
+    def begin(self) -> None:
+        """Do nothing: there is nothing to decide before a round is open."""
+
+    def wait_complete(self, patience_s: float) -> bool:
+        """Work on what comes; True once every sum is opened or given up."""
+        until_s = time.monotonic() + patience_s
+        if not self._due_s:  # the round is out since a moment
+            self._due_s = [time.monotonic() + self._step_s] * len(self._sums)
+        while not self._over():
+            left_s = until_s - time.monotonic()
+            try:
+                bearer, message = self._came.get(timeout=max(left_s, 0.001))
+                self._take(bearer, message)
+                while not self._came.empty():
+                    self._take(*self._came.get_nowait())
+            except Empty:
+                pass
+            self._end_steps()
+            if left_s <= 0:
+                break
+        return self._over()
+
+    def close_round(self) -> OpenRound | None:
+        """Return the round with its release: the sums over all shards that were opened."""
+        round, self._open = self._round, False
+        if round is None or self._stopping:
+            return None
+        names, values = list[str](), list[int]()
+        for one in self._sums:
+            if one.state == RELEASED and one.total is not None:
+                names += [one.shard.members[place] for place in one.counted]
+                half = 1 << one.bits - 1
+                signed = [(number + half) % (2 * half) - half for number in one.total.tolist()]
+                values = [a + b for a, b in zip(values or [0] * len(signed), signed, strict=True)]
+        round.reports = dict.fromkeys(names)
+        round.summed = Release(round.plan, values, len(names))
+        self._sums = []
+        self._tell()
+        return round
+
+    def standing(self) -> OpenRound | None:
+        """Return the round that was opened last, open or closed, or None before the first."""
+        return self._round
+
+    def put(self, bearer: Bearer, message: Message) -> None:
+        """Take a message; returns at once."""
+        if self._open:
+            self._came.put((bearer, message))
+        else:
+            bearer.settle((), [message])
+
+    def hold(self, held: bool) -> None:
+        """Do nothing: nothing is written that a full disk could lose."""
+
+    def know(self, devices: Devices) -> None:
+        """Take frames of these devices alone, from the next round on."""
+        self._devices = devices
+
+    def stop(self) -> None:
+        """End; an open round is given up by the next start."""
+        self._stopping, self._open = True, False
+
+    def _links(self, shard: Shard) -> dict[int, Link]:
+        known = self._devices.by_name
+        return {
+            place: Link(known[name].mac_key, known[name].config_key)
+            for place, name in enumerate(shard.members)
+            if name in known
+        }
+
+    def _over(self) -> bool:
+        return self._stopping or all(one.state in (RELEASED, ABANDONED) for one in self._sums)
+
+    def _take(self, bearer: Bearer, message: Message) -> None:
+        at, place = self._where.get(message.topic, (-1, -1))
+        why = "unknown" if at < 0 else "retained" if message.retained else ""
+        self._bearer = bearer
+        why = why or self._sums[at].take(place, message.payload)
+        if why:
+            self.refused[why] += 1
+            if why not in HARMLESS:
+                log.warning("a frame of a secure sum is refused", topic=message.topic, why=why)
+        bearer.settle((), [message])
+
+    def _end_steps(self) -> None:
+        """Go on with each sum whose step is complete, or over."""
+        now_s = time.monotonic()
+        for at, one in enumerate(self._sums):
+            while one.state not in (RELEASED, ABANDONED) and (
+                one.complete or now_s >= self._due_s[at]
+            ):
+                before, sent = one.state, one.due()
+                self._due_s[at] = now_s + self._step_s
+                log.debug("a step of a secure sum is over", shard=at, was=before, now=one.state)
+                self._send(one.shard, sent)
+                self._tell()
+
+    def _send(self, shard: Shard, sent: Sent) -> None:
+        for place, message in sent:
+            name = "" if place is None else shard.members[place]
+            everybody = shard_topic(self._site, shard.number)
+            topic = wire.topic(self._site, name, "told") if name else everybody
+            self._bearer.publish(topic, message)
+
+    def _tell(self) -> None:
+        if (round := self._round) is not None:
+            if self._sums:
+                here = [one.shard.members[place] for one in self._sums for place in one.counted]
+                round.reports = dict.fromkeys(here)
+            self._progress(round, self.refused.total())

@@ -1,0 +1,182 @@
+"""Crowds over a real broker: what is released is the sum of who stayed; a Round costs once."""
+
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gateway.devices.enrol import budgets, enrol, roster
+from gateway.devices.fleet.crowd import Crowd
+from gateway.devices.fleet.people import People
+from gateway.faults import OperatorFault
+from gateway.mechanisms import first_limits
+from gateway.service.serving import Service
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
+from gateway.settings.operating import Mqtt
+from tests.waiting import eventually
+
+DEVICES = 20
+CELLS = [(person % 3, 0) if person % 2 else (7, 7) for person in range(DEVICES)]
+
+
+class Square:
+    """A site of twenty people in two shards of ten, of whom two may be missing in each."""
+
+    def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
+        self.mqtt, self.folder, self.site = mqtt, folder, site
+        deployment = self.deployment()
+        query = config.query(deployment)
+        self.made, drawn = roster.enrolled(enrol.enrol_fleet(site, DEVICES), query)
+        roster.save_shards(deployment.site.devices, site, drawn)
+        self.shards = [one.shard.members for one in drawn]
+        self.devices = enrol.derive_devices(self.made.secrets)
+        self.place = budgets.keep_in_memory()
+        budgets.provision(self.made, first_limits(deployment, query), self.place)
+        self.events: list[dict[str, Any]] = []
+
+    def deployment(self, **changes: Any) -> Deployment:
+        """Return the deployment, with these sections changed."""
+        sections: dict[str, Any] = {
+            "site": {
+                "name": self.site,
+                "database": self.folder / "heatveil.sqlite",
+                "devices": self.folder / "devices.json",
+            },
+            "room": {"cells": [8, 8]},
+            "quadtree": {
+                "devices": DEVICES,
+                "adjacency": "replace-one",
+                "shard": 10,
+                "dropout": "1/5",
+                "colluders": "1/10",
+            },
+            "privacy": {"epsilon": "64/1"},
+            "rounds": {"mechanism": "quadtree", "gather_s": 60, "every_s": 0, "solve_s": 60},
+            "mqtt": self.mqtt,
+        }
+        for name, section in changes.items():
+            sections[name] = {**sections.get(name, {}), **section}
+        return Deployment(**sections)
+
+    def fleet(self, away: set[str] = frozenset()) -> Crowd:  # type: ignore[assignment]
+        """Return the devices on the broker, but for these."""
+        here = tuple(one for one in self.made.secrets.devices if one.identity.name not in away)
+        devices = budgets.boot(self.made.secrets._replace(devices=here), self.place).devices
+        cells = np.array([[x + 8 * y for x, y in CELLS]])
+        return Crowd(self.mqtt, People(devices, cells, 8, "quadtree"))
+
+    def service(self, **changes: Any) -> Service:
+        """Return the gateway; what it tells is added to `events`."""
+        return Service(self.deployment(**changes), self.devices, on_event=self.events.append)
+
+    def told(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of a kind, in order."""
+        return [event for event in self.events if event["kind"] == kind]
+
+    def counts(self, squares: list[tuple[int, int, int]], names: set[str]) -> list[int]:
+        """Return how many of these devices are in each square (side, column, row) of the grid."""
+        at = {f"node-{i:02}": cell for i, cell in enumerate(CELLS)}
+        return [
+            sum((at[name][0] // side, at[name][1] // side) == (x, y) for name in names)
+            for side, x, y in squares
+        ]
+
+
+@pytest.fixture
+def square(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> Square:
+    """Return a square whose site no other test has."""
+    return Square(mosquitto, tmp_path, f"sums-{abs(hash(request.node.name)) % 10**9}")
+
+
+QUARTERS = [(4, 0, 0), (4, 1, 0), (4, 0, 1), (4, 1, 1)]
+ONE_ROUND = {"rounds": 1}
+
+
+@pytest.mark.long
+def test_the_sums_of_all_shards_are_released_and_paid_for(square: Square) -> None:
+    """At epsilon 64 noise is 0 but once in 10**13 numbers, so the release is the truth."""
+    with square.fleet() as fleet, square.service(quadtree=ONE_ROUND) as service:
+        fleet.wait()
+        why = service.run()
+        ledger = service.ledger()
+
+    release = square.told("release")[-1]
+    everybody = {name for members in square.shards for name in members}
+    assert release["values"] == square.counts(QUARTERS, everybody)
+    assert release["reports"] == DEVICES
+    assert ledger.spent == ledger.budget == Fraction(64 * 64, 2)
+    assert why == "the map is finished: all of its epsilon is spent, in 1 rounds"
+    budget = square.told("budget")[-1]
+    assert (budget["epsilon_spent"], budget["rounds_left"]) == (64.0, 0)
+
+
+@pytest.mark.long
+def test_who_is_away_is_left_out_and_a_shard_of_too_few_is_not_opened(square: Square) -> None:
+    """Two of ten may be missing. Of the other shard three are, and nothing of it is known."""
+    away = {*square.shards[0][:2], *square.shards[1][:3]}
+    with (
+        square.fleet(away) as fleet,
+        square.service(quadtree=ONE_ROUND, rounds={"gather_s": 10}) as service,
+    ):
+        fleet.wait()
+        service.run()
+
+    release = square.told("release")[-1]
+    stayed = {*square.shards[0]} - away
+    assert release["values"] == square.counts(QUARTERS, stayed)
+    assert release["reports"] == 8
+
+
+@pytest.mark.long
+def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
+    square: Square,
+) -> None:
+    """The second start tells nobody another set of that sum; all Rounds together cost epsilon."""
+    with square.fleet({*square.shards[0][:1]}) as fleet:
+        fleet.wait()
+        with square.service() as service:
+            running = threading.Thread(target=service.run)
+            running.start()
+            # One is away, so the first step waits, with what the others have sent.
+            assert eventually(lambda: any(e["came"] for e in square.told("reports")))
+            service.stop()
+            running.join()
+        assert not square.told("release")
+        with square.service(rounds={"gather_s": 10}) as service:
+            service.run()
+            ledger = service.ledger()
+            numbers = [e["number"] for e in square.told("round")]
+
+    assert ledger.spent == ledger.budget
+    assert len(set(numbers)) == len(numbers)
+    releases = square.told("release")
+    assert releases[-1]["reports"] == DEVICES - 1
+    assert min(e["number"] for e in releases) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"quadtree": {"adjacency": "zero-out"}}, "hide where they are"),
+        ({"quadtree": {"dropout": "3/10"}}, "enrolled for other shards"),
+        ({"quadtree": {"shard": 20}}, "enrolled for other shards"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(
+    square: Square, changes: dict[str, Any], why: str
+) -> None:
+    """In a sentence, before anything is asked."""
+    with pytest.raises(OperatorFault, match=why), square.service(**changes):
+        pass
+
+
+def test_without_its_shards_nothing_is_asked(square: Square) -> None:
+    """They say who is beside whom; no gateway may make them up."""
+    (square.folder / roster.FILE).unlink()
+
+    with pytest.raises(OperatorFault, match=r"cannot be read"), square.service():
+        pass
