@@ -63,7 +63,7 @@ class Town:
         found = terms_of(self.shard, number, self.bits, self.length, self.adjacency)
         return found._replace(**other)
 
-    def collecting(self, keep: Callable[[int, bytes], None] | None = None) -> Collecting:
+    def collecting(self) -> Collecting:
         keys = {i: who_is(name) for i, name in enumerate(self.shard.members)}
         links = {i: Link(one.mac_key, one.config_key) for i, one in keys.items()}
         return Collecting(
@@ -74,7 +74,6 @@ class Town:
             SITE,
             SITE_KEY,
             links,
-            keep or (lambda place, frame: None),
             self.chunk,
         )
 

@@ -2,7 +2,7 @@
 
     open, sharing, masking  store what is genuine and in time; at the deadline ask the next step,
                             or abandon the round where fewer than the threshold are left
-    fixed                   the set U is stored before anybody is told: one U a round, for ever
+    fixed                   everybody is told the set U: one U a round, for ever
     revealing               tags are forwarded, shares come; where all secrets have t: the sum
 
 Who vanishes before its shares is masked with by nobody. Who vanishes before its numbers are whole
@@ -10,8 +10,8 @@ has its masks with others rebuilt from sigma, held against S. Whoever comes late
 its own mask is rebuilt from b, held against its commitment. Numbers that come late are refused: b
 keeps them shut.
 
-Everything that is done follows from what was kept, in order: who was killed goes on by giving the
-same to `again`, and sends the same bytes; or abandons the round.
+Nothing is on a disk. Whoever ends in a round must not go on with it: two sets U of one round would
+open the difference of two sums, which may be one device's numbers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,7 +33,6 @@ from .opening import opened as secret_of
 
 OPEN, SHARING, MASKING, FIXED, REVEALING, RELEASED, ABANDONED = range(7)
 _STEPS = {OPEN: JOIN, SHARING: SHARES, MASKING: MASKED, FIXED: CONFIRM, REVEALING: REVEAL}
-DEADLINE = -1  # the place of a deadline among what is kept
 Sent = list[tuple[int | None, bytes]]  # to a place, or to all of the shard
 Near = dict[int, list[int]]
 
@@ -92,17 +91,16 @@ class Collecting:
         site: str,
         site_key: bytes,
         links: Mapping[int, Link],
-        keep: Callable[[int, bytes], None] = lambda place, frame: None,
         chunk: int = agreed.CHUNK,
     ) -> None:
-        """Open a round, by its map; keep stores a frame, or a deadline, before more is done."""
+        """Open a round, by its map."""
         self.shard, self.bits, self.length, self.chunk = shard, bits, length, chunk
         self.sid = agreed.sid_of(body, shard.digest)
         self.state = OPEN if shard.members else ABANDONED
         self.total: NDArray[Any] | None = None
         self.liars: set[int] = set()
         self.barred: set[int] = set()
-        self._site, self._site_key, self._links, self._keep = site, site_key, links, keep
+        self._site, self._site_key, self._links = site, site_key, links
         self._devices = {place: _Device() for place in links}
         self._order = [{j: at for at, j in enumerate(near)} for near in shard.neighbours]
         # Who is left after each step, with its neighbours that are left too, in its own order.
@@ -135,20 +133,8 @@ class Collecting:
         except (KeyError, TypeError, ValueError):
             why = "wrong-length"
         if not why:
-            self._store(place, frame)
             device.frames[at] = sha256(frame)
         return why
-
-    def again(self, kept: Iterable[tuple[int, bytes]]) -> Sent:
-        """Take what was kept before a kill; return what went out last, the same bytes."""
-        keep, self._keep, sent = self._keep, lambda place, frame: None, []
-        for place, frame in kept:
-            if place == DEADLINE:
-                sent = self.due()
-            else:
-                self.take(place, frame)
-        self._keep = keep
-        return sent
 
     @property
     def complete(self) -> bool:
@@ -172,7 +158,6 @@ class Collecting:
         """Return what goes out at a step's deadline; abandon the round where too few are left."""
         if self.state not in _STEPS:
             return []
-        self._store(DEADLINE, b"")
         if self.state == REVEALING:
             self._unmask()
             return []
@@ -211,17 +196,6 @@ class Collecting:
         """Give the round up, and forget what came."""
         self.state, self.total = ABANDONED, None
         self._devices = {place: _Device() for place in self._links}
-
-    def _store(self, place: int, frame: bytes) -> None:
-        """Have it kept; where that fails, abandon the round, for nobody knows what was kept.
-
-        A set U from memory and another from what was kept would be two sets of one round.
-        """
-        try:
-            self._keep(place, frame)
-        except BaseException:
-            self.abandon()
-            raise
 
     def _left(self, some: Iterable[int]) -> Near:
         those = set(some)

@@ -9,7 +9,6 @@ from edge.entropy import Tape
 from edge.secure_sum import P, number, share
 from gateway.service.secure_sum.collecting import (
     ABANDONED,
-    DEADLINE,
     FIXED,
     RELEASED,
     Collecting,
@@ -83,22 +82,6 @@ def test_numbers_alone_say_nothing() -> None:
     assert abs(plain.astype(np.uint16).mean() / 65536 - 0.5) > 0.4
 
 
-@pytest.mark.parametrize(("at", "arrives"), [(0, True), (2, True), (2, False)])
-def test_what_cannot_be_kept_ends_the_round(at: int, arrives: bool) -> None:
-    """A full disk: what is in memory and what was kept must not fix two sets of one round."""
-    talk = Talk(Town(drawn(12, 20)[0])).until(at)
-
-    def full(place: int, frame: bytes) -> None:
-        raise OSError(28, "no room")
-
-    talk.gateway._keep = full
-    with pytest.raises(OSError, match="no room"):
-        talk.gateway.take(0, talk.up[0][0]) if arrives else talk.gateway.due()
-
-    assert talk.gateway.state == ABANDONED
-    assert talk.gateway.due() == []
-
-
 def up(talk: Talk, place: int) -> str:
     return str(wire.topic(SITE, talk.town.shard.members[place], "sum"))
 
@@ -155,16 +138,12 @@ def test_a_step_of_another_length_is_refused(step: int, fields: dict[int, object
 
 def test_numbers_that_come_late_are_not_added_and_not_kept() -> None:
     """Beside its mask that is taken off by then, they would be read."""
-    kept: list[tuple[int, bytes]] = []
-    talk = Talk(Town(drawn(12, 20)[0]))
-    talk.gateway = talk.town.collecting(lambda place, frame: kept.append((place, frame)))
-    talk.until(2)
+    talk = Talk(Town(drawn(12, 20)[0])).until(2)
     frames = talk.up[0]
     talk.give(but=[0])
 
     assert talk.gateway.state == FIXED
     assert talk.gateway.take(0, frames[0]) == "late"
-    assert not any(frame == frames[0] for _, frame in kept)
     assert not talk.gateway._devices[0].parts
     talk.hear(but=[0])
     talk.give()
@@ -195,31 +174,6 @@ def test_an_empty_shard_is_abandoned() -> None:
 
     assert gateway.state == ABANDONED
     assert gateway.due() == []
-
-
-def test_a_gateway_that_was_killed_sends_the_same_bytes() -> None:
-    """From what it kept; and the set is kept before anybody is told."""
-    kept: list[tuple[int, bytes]] = []
-    talk = Talk(Town(drawn(12, 20)[0]))
-    talk.gateway = talk.town.collecting(lambda place, frame: kept.append((place, frame)))
-    for step in range(5):
-        for place, frames in talk.up.items():
-            for frame in () if (step, place) == (2, 4) else frames:
-                assert talk.gateway.take(place, frame) == ""
-        assert talk.gateway.complete == (step != 2)
-        talk.down = talk.gateway.due()
-        assert kept[-1] == (DEADLINE, b"")
-        again = talk.town.collecting()
-        assert again.again(kept) == talk.down
-        assert again.state == talk.gateway.state
-        if step == 2:  # it came late: also who goes on after a kill does not take it
-            assert again.take(4, talk.up[4][0]) == "late"
-        talk.up, talk.gateway = {}, again
-        again._keep = lambda place, frame: kept.append((place, frame))
-        talk.hear(but=[4] if step == 2 else [])
-
-    assert talk.gateway.total is not None
-    assert talk.gateway.total.tolist() == talk.town.sum_of([i for i in range(12) if i != 4])
 
 
 def test_false_shares_are_found_out() -> None:
