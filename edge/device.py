@@ -177,7 +177,9 @@ class Device:
             if topic == self._round and frames:
                 self._talker.sums = []  # of an earlier round, which nobody waits for
             if frames:
-                self._sums.append((self._ticker.after(at_ms, self._uptime.now_ms()), frames))
+                due_ms = self._ticker.after(at_ms, self._uptime.now_ms())
+                self._ticker.missed += due_ms > self._ticker.after(at_ms, at_ms)
+                self._sums.append((due_ms, frames))
         elif topic == self._round:
             self._ticker.came(payload, self._read, at_ms)
         elif topic == self._receipt:

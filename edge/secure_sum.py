@@ -53,6 +53,7 @@ KEYS = 64  # bytes of two public keys
 CHUNK = 1024  # numbers that are masked and sent together
 NONCE = bytes(12)
 LONGEST = 1 << 20  # bytes of a message
+ROUND_BYTES = 1 << 16  # of a Round's, which a device must take in whole
 ADJACENCIES = ("zero-out", "replace-one")
 JOIN, SHARES, MASKED, CONFIRM, REVEAL = range(1, 6)
 BOXES, SET, TAGS = 2, 3, 4

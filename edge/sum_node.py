@@ -19,7 +19,7 @@ from .mechanisms import module_of
 from .node import Node
 from .records import Reading
 from .refusals import EXHAUSTED
-from .secure_sum import ADJACENCIES, LONGEST, Terms, read_roster
+from .secure_sum import ADJACENCIES, ROUND_BYTES, Terms, read_roster
 from .sum_member import Member, Refused, shard_topic
 
 REPLACE = 1  # as mechanisms say it
@@ -77,7 +77,7 @@ class SumNode(Node):
 
     def opened(self, message, where):
         """Return the Round that the site signed in a message to that topic, and its name."""
-        round = wire.unpack_round(message, self.identity.site_key, where, LONGEST)
+        round = wire.unpack_round(message, self.identity.site_key, where, ROUND_BYTES)
         return round, wire.name_of(round)
 
     def heard(self, where, message, read, now_ms=None):

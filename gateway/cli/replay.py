@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from edge import wire
 from edge.entropy import sealed
 from edge.records import Release
-from edge.secure_sum import LONGEST
+from edge.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault
@@ -77,7 +77,7 @@ class Rehearsal:
 
     def _asked(self, topic: str, payload: bytes) -> Outcome:
         try:
-            plan = wire.unpack_round(payload, self._devices.site_key, topic, LONGEST)
+            plan = wire.unpack_round(payload, self._devices.site_key, topic, ROUND_BYTES)
             cost = price(plan.guarantee)
         except Exception as fault:  # as for reports: whatever bytes do to a decoder
             return Outcome("refused", f"it is no round that this site has asked: {fault}")

@@ -21,7 +21,7 @@ from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..mechanisms import first_round, serving
 from ..service import asking
-from ..service.ledger import Ledger, Unit, price, reading_price, terms, unit_of
+from ..service.ledger import Ledger, Unit, is_distributed, price, reading_price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.alone import alone
@@ -240,11 +240,15 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     share = float(standing.spent / standing.budget)
     end = "Nothing more is asked." if not left else f"{left} more can be paid for."
     unit = unit_of(guarantee)
+    if is_distributed(guarantee):
+        end, each = "Nothing more is asked." if not standing.left else "", "the rounds of one map"
+    else:
+        answers = f"an answer, of each device; {_answers(left)} left"
+        each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"
     return [
         f"Site {deployment.site.name}: {share:.1%} of the promise is spent. {end}",
-        f"spent    {unit.said(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, and "
-        f"{float(unit.of(rho)):.6g} "
-        + (f"an answer, of each device; {_answers(left)} left" if unit.is_epsilon else "a round"),
+        f"spent    {unit.said(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, "
+        f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
         f"so far   epsilon {_epsilon(deployment, standing, plan):.4g} of "
         f"{ratio_text(guarantee.epsilon)}"
         + (f" at delta {delta}" if (delta := _delta(guarantee)) else ", which adds up; no delta"),

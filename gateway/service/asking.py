@@ -9,7 +9,7 @@ from typing import Any
 from edge import wire
 from edge.host import post
 from edge.records import SealedRound
-from edge.secure_sum import LONGEST
+from edge.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault
@@ -75,7 +75,7 @@ def met(message: bytes, mechanism: str, devices: Devices) -> Asked | None:
     """Return the round in a message, or None where this site did not sign it."""
     try:
         topic = wire.round_topic(devices.site, mechanism)
-        plan = wire.unpack_round(message, devices.site_key, topic, LONGEST)
+        plan = wire.unpack_round(message, devices.site_key, topic, ROUND_BYTES)
         rho = price(plan.guarantee)
     except (*wire.BROKEN, ArithmeticError):
         return None

@@ -20,6 +20,7 @@ import structlog
 
 from edge import wire
 from edge.records import Release
+from edge.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault
@@ -117,6 +118,10 @@ ABANDONED = (
     "the key of the open round is lost, in a power cut or because an older store was put back: "
     "what devices reported to it opens for nobody. It is charged, for it may have been released "
     "before, and another round is asked in its place"
+)
+TOO_LONG = (
+    "round %d would be a message of %d bytes, and devices take in %d: so many squares cannot be "
+    "asked, and nothing was spent on it. Set fewer levels, depth, or a higher threshold"
 )
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
@@ -232,6 +237,8 @@ class Campaign:
                 continue  # with what has changed
             if self._key is not None and not known:
                 asked = signed(planned, asked.plan.number, self.devices, self._key.make())
+            if self._adds and len(asked.message) > ROUND_BYTES:
+                return TOO_LONG % (asked.plan.number, len(asked.message), ROUND_BYTES)
             paid, enrolled = self._due is None, len(self.devices.by_name)
             if why := kept(
                 self.store.open_round, asked, self._budget, paid=paid, enrolled=enrolled

@@ -86,6 +86,7 @@ def enrolled(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
         OperatorFault: there is no secure sum among so few.
     """
     size = len(made.roots)
+    _check_users(query, size)
     given = -(-size // query.shard), 16, sealed(os.urandom(32))
     shares = Fraction(*query.colluders), Fraction(*query.dropout)
     try:
@@ -98,6 +99,15 @@ def enrolled(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
         for name, message in zip(one.shard.members, one.rosters, strict=True)
     }
     return join_sums(made, rosters), drawn
+
+
+def _check_users(query: Any, devices: int) -> None:
+    if query.users != devices:
+        raise OperatorFault(
+            f"users is {query.users} and there are {devices} devices; by users the noise is "
+            "shared out, and each device refuses a share for others than those of its shard. "
+            "Leave users out"
+        )
 
 
 HOLDS = "shards"
@@ -145,6 +155,7 @@ def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> N
             "could be added. Enrol the fleet again, in a new folder"
         )
     users = sum(len(shard.members) for shard in shards)
+    _check_users(query, users)
     ratios = Fraction(*query.colluders), Fraction(*query.dropout)
     fits = len(shards) == -(-users // query.shard) and all(
         (shard.threshold, shard.divisor) == (wanted.threshold, wanted.divisor)

@@ -21,6 +21,7 @@ import structlog
 
 from edge import tls, wire
 from edge.pause import Pauses
+from edge.secure_sum import ROUND_BYTES
 
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt import access
@@ -166,7 +167,6 @@ def describe_session(broker: Mqtt, name: str, door: Entrance | None, trouble: st
 
 
 FAREWELL_S = 2.0
-PACKET = 1 << 16  # bytes that a broker may send at once: what a Round asks of a crowd is long
 OWN = ("identity", "budget")  # of a member; the rest are words of `edge.device.Device`
 
 log = structlog.get_logger()
@@ -227,7 +227,7 @@ class Life:
             password=access.password(broker),
             door=self._ground.door,
             will=(wire.topic(who.site, self.name, "state"), b"lost", 1, True),
-            limit=PACKET,
+            **({"limit": 2 * ROUND_BYTES} if hasattr(who, "roster") else {}),
         )
         client.pauses = Pauses(200, 2500)  # a broker on this machine is back in a moment
         read = partial(self._ground.fleet.read, self.name)

@@ -12,6 +12,7 @@ _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
 _PAGE = {
     **PLACES.page,
+    "sensors-note": "Who took part in which sum is not kept.",
     "wire-title": "What was published",
     "wire-note": (
         "Each device marks the square that it is in, adds a little noise and hides its numbers. "

@@ -88,6 +88,11 @@ def limits_of(query: Any, every_s: float) -> Any:
             f"adjacency under [quadtree] is {query.adjacency!r}, and devices that are enrolled "
             'hide where they are, not whether they mark. Set it to "replace-one"'
         )
+    if query.kind != "counts":
+        raise OperatorFault(
+            f"kind under [quadtree] is {query.kind!r}, and devices that are enrolled tell one "
+            'place. Set it to "counts", or try the others with heatveil play quadtree'
+        )
     found = capped.limits_of(query, every_s)
     return found._replace(budget=found.budget + ROUNDS_MOST)
 

@@ -287,7 +287,7 @@ def test_a_retry_with_fresh_noise_is_rejected(monkeypatch: pytest.MonkeyPatch) -
     whole = Node.answer
 
     def forgetful(self: Any, message: bytes, *rest: Any, **more: Any) -> Any:
-        self._name, self._budget.round = None, -1
+        self._name, self.budget.round = None, -1
         return whole(self, message, *rest, **more)
 
     monkeypatch.setattr(Node, "answer", forgetful)

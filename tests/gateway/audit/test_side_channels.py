@@ -62,7 +62,7 @@ def test_an_answer_made_anew_when_asked_again_is_found(monkeypatch: pytest.Monke
 
     def anew(self: Any, message: bytes, read: Any, *more: Any) -> Any:
         self._name = self._round = None
-        self._budget.round = -1
+        self.budget.round = -1
         return whole(self, message, read, *more)
 
     monkeypatch.setattr(node.Node, "answer", anew)

@@ -164,6 +164,8 @@ def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
         ({"quadtree": {"adjacency": "zero-out"}}, "hide where they are"),
         ({"quadtree": {"dropout": "3/10"}}, "enrolled for other shards"),
         ({"quadtree": {"shard": 20}}, "enrolled for other shards"),
+        ({"quadtree": {"users": 200}}, "Leave users out"),
+        ({"quadtree": {"kind": "proportions"}}, "tell one place"),
     ],
 )
 def test_what_cannot_be_served_is_refused(
@@ -180,3 +182,12 @@ def test_without_its_shards_nothing_is_asked(square: Square) -> None:
 
     with pytest.raises(OperatorFault, match=r"cannot be read"), square.service():
         pass
+
+
+def test_a_round_that_is_too_long_for_devices_is_not_paid_for(square: Square) -> None:
+    """Nobody would answer it, and its epsilon would be spent."""
+    prior = [(8, x, y) for x in range(256) for y in range(60)]
+    changes: dict[str, Any] = {"room": {"cells": [256, 256]}, "quadtree": {"prior": prior}}
+    with square.service(**changes) as service:
+        assert "cannot be asked, and nothing was spent" in service.run()
+        assert service.ledger().spent == 0
