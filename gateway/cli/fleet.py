@@ -222,10 +222,12 @@ def enrol_fleet(
     query = config.query(deployment)
     kept = secrets_path or path.with_name("secrets.json")
     _enrol(deployment, query, kept, central)
+    shards = deployment.site.devices.with_name(roster.FILE)
+    summed = f", with {shards}" * (of(deployment).trust == "distributed")
     say(
         f"{prod(of(deployment).sensors(deployment))} devices are enrolled. {kept} and "
-        f"{kept.with_name(STATE)} are theirs, {deployment.site.devices} is the gateway's; keep "
-        "all of them from others"
+        f"{kept.with_name(STATE)} are theirs, {deployment.site.devices} is the gateway's"
+        f"{summed}; keep all of them from others"
     )
     _warn(deployment, kept, say)
 

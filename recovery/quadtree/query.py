@@ -211,7 +211,7 @@ def shard_of(query: Query) -> Shard:
     if not query.users:
         raise ValueError(
             "users is 0 but the noise is shared among a known number of devices. State how many "
-            "answer each round."
+            "answer each round: users in a deployment, --set users=N on the command line."
         )
     shards = -(-query.users // query.shard)
     smallest, largest = query.users // shards, -(-query.users // shards)
