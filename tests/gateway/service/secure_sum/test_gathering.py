@@ -158,6 +158,31 @@ def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
     assert min(e["number"] for e in releases) == 2
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_devices_that_die_in_the_middle_take_nothing_with_them(square: Square, after: int) -> None:
+    """Two of each shard, after one, two or three steps: the sum is of those it is said of."""
+    dying = [name for members in square.shards for name in members[:2]]
+    with (
+        square.fleet() as fleet,
+        square.service(quadtree=ONE_ROUND, rounds={"gather_s": 10}) as service,
+    ):
+        fleet.wait()
+        running = threading.Thread(target=service.run)
+        running.start()
+        assert eventually(lambda: len(square.told("reports")) >= 2 * after)
+        for name in dying:
+            fleet.die(name)
+        running.join()
+        standing = service._intake.standing()
+        assert standing is not None
+        counted = {*standing.reports}
+
+    release = square.told("release")[-1]
+    assert release["values"] == square.counts(QUARTERS, counted)
+    assert release["reports"] == len(counted) >= DEVICES - len(dying)
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
