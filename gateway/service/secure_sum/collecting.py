@@ -139,14 +139,25 @@ class Collecting:
     @property
     def complete(self) -> bool:
         """Whether all that could come in this step is here, so that nobody need wait."""
-        ready = {
-            OPEN: lambda: all(one.keys for one in self._devices.values()),
-            SHARING: lambda: all(self._devices[i].commit for i in self._joined),
-            MASKING: lambda: not any(self._missing(i) for i in self._dealt),
-            FIXED: lambda: all((CONFIRM, 0) in self._devices[i].frames for i in self._fixed),
-            REVEALING: lambda: all(self._devices[i].given for i in self._fixed),
+        here, awaited = self.here
+        return self.state in _STEPS and here == awaited
+
+    @property
+    def here(self) -> tuple[int, int]:
+        """How many devices have done this step, and how many may."""
+        devices = self._devices
+        asked: Mapping[int, tuple[Iterable[int], Callable[[int], object]]] = {
+            OPEN: (devices, lambda i: devices[i].keys),
+            SHARING: (self._joined, lambda i: devices[i].commit),
+            MASKING: (self._dealt, lambda i: not self._missing(i)),
+            FIXED: (self._fixed, lambda i: (CONFIRM, 0) in devices[i].frames),
+            REVEALING: (self._fixed, lambda i: devices[i].given),
         }
-        return self.state in ready and ready[self.state]()
+        if self.state not in asked:
+            return 0, 0
+        those, done = asked[self.state]
+        found = [bool(done(i)) for i in those]
+        return sum(found), len(found)
 
     @property
     def counted(self) -> list[int]:

@@ -1,10 +1,10 @@
 """The secure sums of a round, over MQTT: in the place of the intake where trust is distributed.
 
 Devices' frames come in on the link's thread and are worked on by whoever waits for the round to be
-complete. A step of a shard ends when all that could come is here, or after its part of the time
-that a round has. Nothing is kept on the disk: a gateway that ends gives its open sums up, so there
-is never a second set of one sum (`Steps.give_up`). What a device sends is of no use to anybody
-before the sum is opened, and is gone then.
+complete. A step of a shard ends when all that could come is here; after its part of the time that
+is left of the round, once enough are; and with the round. Nothing is kept on the disk: a gateway
+that ends gives its open sums up, so there is never a second set of one sum (`Steps.give_up`). What
+a device sends is of no use to anybody before the sum is opened, and is gone then.
 """
 
 import time
@@ -29,6 +29,11 @@ from ..rounds import OpenRound
 from .collecting import ABANDONED, RELEASED, Collecting, Link, Sent, Shard
 
 STEPS = 5  # messages of each device, one after the other
+TOO_FEW = (
+    "of a shard too few devices were in time, so nothing of it is opened, and its epsilon is "
+    "spent: see which are away, or give them longer by gather_s under [rounds]"
+)
+EARLY = 0.95  # of the time that a round has: its last step must end before the round does
 HARMLESS = {"late", "repeated"}  # a frame that came again, or after its step
 
 log = structlog.get_logger()
@@ -54,7 +59,7 @@ class SecureSums:
         self._site, self._devices = deployment.site.name, devices
         self._shards = load_shards(deployment.site.devices, self._site)
         check_shards(self._shards, config.query(deployment), devices.by_name)
-        self._step_s = deployment.rounds.gather_s / STEPS
+        self._gather_s = deployment.rounds.gather_s
         self._progress = progress
         self._where = {
             wire.topic(self._site, name, "sum"): (at, place)
@@ -64,6 +69,7 @@ class SecureSums:
         self._came: SimpleQueue[tuple[Bearer, Message]] = SimpleQueue()
         self._round: OpenRound | None = None
         self._sums: list[Collecting] = []
+        self._closes_s = 0.0
         self._due_s: list[float] = []  # of each sum: when its step ends, inf before the first
         self._open = self._stopping = False
         self.refused: Counter[str] = Counter()  # frames that did not count, by why
@@ -87,7 +93,8 @@ class SecureSums:
         """Work on what comes; True once every sum is opened or given up."""
         until_s = time.monotonic() + patience_s
         if not self._due_s:  # the round is out since a moment
-            self._due_s = [time.monotonic() + self._step_s] * len(self._sums)
+            self._closes_s = time.monotonic() + EARLY * self._gather_s
+            self._due_s = [self._due(one) for one in self._sums]
         while not self._over():
             left_s = until_s - time.monotonic()
             try:
@@ -164,16 +171,23 @@ class SecureSums:
                 log.warning("a frame of a secure sum is refused", topic=message.topic, why=why)
         bearer.settle((), [message])
 
+    def _due(self, one: Collecting) -> float:
+        """Return when the step ends that a sum is in: what is left of the round, shared out."""
+        now_s = time.monotonic()
+        return now_s + (self._closes_s - now_s) / max(STEPS - one.state, 1)
+
     def _end_steps(self) -> None:
         """Go on with each sum whose step is complete, or over."""
-        now_s = time.monotonic()
         for at, one in enumerate(self._sums):
-            while one.state not in (RELEASED, ABANDONED) and (
-                one.complete or now_s >= self._due_s[at]
-            ):
-                before, sent = one.state, one.due()
-                self._due_s[at] = now_s + self._step_s
-                log.debug("a step of a secure sum is over", shard=at, was=before, now=one.state)
+            while one.state not in (RELEASED, ABANDONED):
+                now_s, (here, awaited) = time.monotonic(), one.here
+                enough = here >= one.shard.threshold and now_s >= self._due_s[at]
+                if here < awaited and not enough and now_s < self._closes_s:
+                    break
+                sent = one.due()
+                self._due_s[at] = self._due(one)
+                if one.state == ABANDONED:
+                    log.warning(TOO_FEW, shard=at, here=here, needed=one.shard.threshold)
                 self._send(one.shard, sent)
                 self._tell()
 
