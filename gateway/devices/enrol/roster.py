@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from edge import cbor
 from edge.compat import sha256
@@ -262,6 +260,9 @@ def graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
 
 def second(near: list[set[int]]) -> float:
     """Return the second eigenvalue of a regular graph, or the last, by which is further off 0."""
+    from scipy.sparse import csr_array  # the service reads shards, and draws none
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
     n, k = len(near), len(near[0])
     ends = np.repeat(np.arange(n), k), np.concatenate([sorted(some) for some in near])
     edges = csr_array((np.ones(n * k), ends), shape=(n, n))

@@ -29,7 +29,6 @@ from ..operate.health import Health
 from ..operate.keeping import Chore, Chores
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from ..secure_sum.gathering import SecureSums
 from . import folds, parts, roll, rounds
 from .roll import Roll, unique_name
 from .worker import Worker
@@ -269,6 +268,8 @@ def taker(
                 f"partitions is {deployment.workers.partitions}: a secure sum is not shared among "
                 "workers. Set it to 1"
             )
+        from ..secure_sum.gathering import SecureSums  # what no other mechanism needs
+
         return SecureSums(deployment, devices, progress)
     if deployment.workers.partitions > 1:
         return Gathering(deployment, store, devices, progress, alarm, **told)
