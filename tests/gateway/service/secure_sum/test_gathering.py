@@ -13,6 +13,9 @@ from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -181,6 +184,40 @@ def test_devices_that_die_in_the_middle_take_nothing_with_them(square: Square, a
     release = square.told("release")[-1]
     assert release["values"] == square.counts(QUARTERS, counted)
     assert release["reports"] == len(counted) >= DEVICES - len(dying)
+
+
+@pytest.mark.long
+def test_what_others_say_on_a_device_s_topic_changes_no_sum(square: Square) -> None:
+    """Forged frames before and between its own, and a frame of its own that comes again."""
+    heard: list[Message] = []
+
+    def hear(link: Link, message: Message) -> None:
+        link.ack(message)
+        heard.append(message)
+
+    away, where = {*square.shards[0][:1]}, f"heatveil/1/{square.site}/+/sum"
+    with Pump("liar") as pump:
+        liar = Link(square.mqtt, "liar", pump, subscribe=[where], on_message=hear).wait()
+        with (
+            square.fleet(away) as fleet,
+            square.service(quadtree=ONE_ROUND, rounds={"gather_s": 10}) as service,
+        ):
+            fleet.wait()
+            running = threading.Thread(target=service.run)
+            running.start()
+            assert eventually(lambda: len(heard) >= DEVICES - 1)  # one is away, so they wait
+            for message in heard[: DEVICES - 1]:
+                liar.publish(message.topic, message.payload)
+                liar.publish(message.topic, message.payload[:-1] + b"\0")
+            liar.publish(where.replace("+", "node-99"), b"nobody")
+            running.join()
+            refused = service._intake.refused  # type: ignore[attr-defined]
+        liar.close()
+
+    everybody = {name for members in square.shards for name in members} - away
+    assert square.told("release")[-1]["values"] == square.counts(QUARTERS, everybody)
+    assert (refused["forged"], refused["repeated"]) == (DEVICES - 1, DEVICES - 1)
+    assert refused["unknown"] == 1
 
 
 @pytest.mark.parametrize(
