@@ -79,8 +79,8 @@ Roster = namedtuple(
     ),
 )
 
-# What a Round says of its sum: the roster's numbers, how many numbers are added, and what
-# neighbouring inputs are, for without that no noise has a meaning.
+# What a Round and the roster say of a sum: the roster's numbers, how many numbers are added, and
+# what neighbouring inputs are, for without that no noise has a meaning.
 Terms = namedtuple(
     "Terms",
     (

@@ -109,21 +109,21 @@ class SumNode(Node):
         return meta(self.identity, self.budget, self._joined, self.half)
 
     def _join(self, message, read, now_ms):
+        """Return the join of a Round; [] for the one that was joined already."""
         round, name = self.opened(message, self._asks)
-        again = self._joined is not None and name == wire.name_of(self._joined)
-        if not again:
-            self.refusal = self._why_not(round, now_ms)
-            if self.refusal:
-                return []
+        if self._joined is not None and name == wire.name_of(self._joined):
+            return []
+        self.refusal = self._why_not(round, now_ms)
+        if self.refusal:
+            return []
         rng = self.budget.stream
         body, terms = wire.round_body(round), self._terms(round)
         frames = self._member.begin(body, terms, lambda _: self._numbers(round, read, rng), rng)
-        if not again:
-            self.refusal = self._pay(round)
-            if self.refusal:
-                self._member.erase()
-                return []
-            self._joined, self._paid_ms = round, now_ms
+        self.refusal = self._pay(round)
+        if self.refusal:
+            self._member.erase()
+            return []
+        self._joined, self._paid_ms = round, now_ms
         return frames
 
     def _why_not(self, round, now_ms):

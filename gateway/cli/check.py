@@ -19,7 +19,14 @@ from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import OperatorFault
 from ..mechanisms import first_round, of, serving
-from ..service.ledger import check_budget, check_terms, reading_price, terms, unit_of
+from ..service.ledger import (
+    check_budget,
+    check_terms,
+    is_distributed,
+    reading_price,
+    terms,
+    unit_of,
+)
 from ..service.mqtt import access
 from ..service.mqtt.pump import Pump
 from ..service.mqtt.service import Link
@@ -150,7 +157,10 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
         )
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"
-    if left:
+    if is_distributed(guarantee) and ledger.left:
+        rest = "the map's further rounds have the rest"
+        yield ok("store", f"it is of this promise; {told}, and {rest}")
+    elif left:
         more = f"{left} of {deployment.privacy.readings} rounds can be paid for"
         yield ok("store", f"it is of this promise; {told}, and {more}")
     else:

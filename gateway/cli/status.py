@@ -241,7 +241,12 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     end = "Nothing more is asked." if not left else f"{left} more can be paid for."
     unit = unit_of(guarantee)
     if is_distributed(guarantee):
-        end, each = "Nothing more is asked." if not standing.left else "", "the rounds of one map"
+        each = "the rounds of one map"
+        end = (
+            "The map's further rounds have the rest."
+            if standing.left
+            else "Nothing more is asked."
+        )
     else:
         answers = f"an answer, of each device; {_answers(left)} left"
         each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"

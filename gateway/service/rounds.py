@@ -59,6 +59,7 @@ class OpenRound:
     before: frozenset[str] = frozenset()  # who has answered under a key that is no more
     summed: Any = None  # the release, where it was summed up as the reports came
     wrong: Callable[[Sequence[int]], str] = _fits  # of a payload: why none can say that, or ""
+    gather_s: float = 0.0  # how long it takes answers, once it is out
     sealed: int = 0  # bytes of a report of central trust; 0 where reports are open
 
     @property

@@ -77,6 +77,7 @@ class Steps:
         round = opened(asked, devices, self.kept(self.store.answers, asked.name), inf)
         # It has no deadline before it is out: who cannot be asked is not late. And it is open
         # before it is out: who answers at once would else answer no round.
+        round.gather_s = gather_s
         standing = self.intake.standing()
         if standing and (standing.name, standing.closes_s) == (asked.name, inf):
             standing.places = round.places  # asked again, and its answers have not stopped coming

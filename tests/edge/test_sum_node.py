@@ -1,16 +1,21 @@
 """A device in secure sums: what it joins, what that costs, and what it never tells."""
 
+import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from edge import cbor, wire
+from edge.device import Device
 from edge.host import post
 from edge.records import Grid
+from edge.ring import Ring
 from edge.sum_node import SumNode
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.enrol.capped import capped
@@ -111,7 +116,8 @@ def test_a_round_is_paid_for_before_anything_is_said_and_joined_once(crowd: Crow
     assert len(join) == 1
     assert cbor.decode(join[0][: -wire.MAC_BYTES])[1] == 1
     assert node.budget.exhausted
-    assert node.heard(TOPIC, message, in_cell(0, 0)) == join
+    assert node.heard(TOPIC, message, in_cell(0, 0)) == []
+    assert node.refusal == ""
     assert crowd.booted()[name].heard(TOPIC, message, in_cell(0, 0)) == []
 
 
@@ -193,3 +199,39 @@ def test_every_device_brings_its_part_of_the_noise(crowd: Crowd) -> None:
     assert np.var(found[1]) > 2 * 4**2 / 2
     assert np.count_nonzero(found[1]) > 150
     assert np.count_nonzero(found[32]) < 10
+
+
+def test_its_frames_leave_on_a_tick_and_a_round_that_comes_again_takes_none_back(
+    crowd: Crowd,
+) -> None:
+    """How long noise took to draw must not show; a link that comes back loses nothing."""
+    who, held = budgets.boot(crowd.made.secrets, crowd.place).devices[0]
+    said: list[tuple[float, str]] = []
+    link = SimpleNamespace(busy=False, hush=lambda clock, due_ms: None)
+
+    async def publish(topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> bool:
+        said.append((time.monotonic(), topic.rpartition("/")[2]))
+        await asyncio.sleep(0)
+        return True
+
+    async def lived() -> float:
+        client: Any = SimpleNamespace(link=link, connected=True, reconnects=0, publish=publish)
+        device = Device(
+            who, held, in_cell(0, 0), client, Ring(1024), tick_ms=150, mechanism="quadtree"
+        )
+        running = asyncio.ensure_future(device.run())
+        await asyncio.sleep(0.05)
+        began, message = time.monotonic(), crowd.message(plan(QUERY, ()))
+        for _ in range(2):
+            client.on_message(TOPIC, message)
+        await asyncio.sleep(0.4)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert {*device.node.topics} < {*client.topics}
+        return began
+
+    began = asyncio.run(lived())
+    times = [at - began for at, leaf in said if leaf == "sum"]
+    assert len(times) == 1
+    assert 0.14 < times[0] < 0.3

@@ -14,7 +14,7 @@ from ...faults import OperatorFault
 from ...mechanisms import of, serving
 from ...settings import config
 from ...settings.deployment import Deployment
-from . import limitsfile
+from . import limitsfile, roster
 from .enrol import Devices, check_fleet
 from .granting import check_pace
 
@@ -71,6 +71,9 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     serving(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
+    if mechanism.trust == "distributed":
+        shards = roster.load_shards(deployment.site.devices, devices.site)
+        roster.check_shards(shards, query, devices.by_name)
     for sentence in find_exposed(deployment):
         log.warning("a secret lies open", why=sentence)
 

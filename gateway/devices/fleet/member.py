@@ -195,14 +195,21 @@ class Member(Device):
         if self._hall.calm:
             self.node.prepare()
 
+    def _hear(self, topic: str, payload: bytes, at_ms: int) -> None:
+        super()._hear(topic, payload, at_ms)
+        self._log_refusal()
+
+    def _log_refusal(self) -> None:
+        if self.node.refusal and self.node.refusal != self._refused:
+            log.info("a round is refused", device=self._name, why=self.node.refusal)
+        self._refused = self.node.refusal
+
     def answer(self, message: bytes, read: Any, now_ms: int) -> bytes | None:
         """Return the frame, which is kept by then, or None."""
         frame: bytes | None = super().answer(message, read, now_ms)
         if frame is not None:
             self._hall.enter(self._name)
-        if self.node.refusal and self.node.refusal != self._refused:
-            log.info("a round is refused", device=self._name, why=self.node.refusal)
-        self._refused = self.node.refusal
+        self._log_refusal()
         return frame
 
 

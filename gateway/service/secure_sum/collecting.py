@@ -137,12 +137,6 @@ class Collecting:
         return why
 
     @property
-    def complete(self) -> bool:
-        """Whether all that could come in this step is here, so that nobody need wait."""
-        here, awaited = self.here
-        return self.state in _STEPS and here == awaited
-
-    @property
     def here(self) -> tuple[int, int]:
         """How many devices have done this step, and how many may."""
         devices = self._devices

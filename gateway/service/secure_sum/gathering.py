@@ -19,9 +19,8 @@ from edge.records import Release
 from edge.sum_member import shard_topic
 
 from ...devices.enrol.enrol import Devices
-from ...devices.enrol.roster import check_shards, load_shards
+from ...devices.enrol.roster import load_shards
 from ...mechanisms import named
-from ...settings import config
 from ...settings.deployment import Deployment
 from ..intake.writer import Bearer
 from ..mqtt.connection import Message
@@ -30,8 +29,8 @@ from .collecting import ABANDONED, RELEASED, Collecting, Link, Sent, Shard
 
 STEPS = 5  # messages of each device, one after the other
 TOO_FEW = (
-    "of a shard too few devices were in time, so nothing of it is opened, and its epsilon is "
-    "spent: see which are away, or give them longer by gather_s under [rounds]"
+    "of a shard too few devices were in time, or their shares do not fit, so nothing of it is "
+    "opened, and its epsilon is spent: see which are away, or raise gather_s under [rounds]"
 )
 EARLY = 0.95  # of the time that a round has: its last step must end before the round does
 HARMLESS = {"late", "repeated"}  # a frame that came again, or after its step
@@ -54,12 +53,10 @@ class SecureSums:
             progress: hears how the round stands, and how many frames it refused.
 
         Raises:
-            OperatorFault: there are no shards, or they are not of these devices.
+            OperatorFault: they cannot be read.
         """
         self._site, self._devices = deployment.site.name, devices
         self._shards = load_shards(deployment.site.devices, self._site)
-        check_shards(self._shards, config.query(deployment), devices.by_name)
-        self._gather_s = deployment.rounds.gather_s
         self._progress = progress
         self._where = {
             wire.topic(self._site, name, "sum"): (at, place)
@@ -70,7 +67,9 @@ class SecureSums:
         self._round: OpenRound | None = None
         self._sums: list[Collecting] = []
         self._closes_s = 0.0
-        self._due_s: list[float] = []  # of each sum: when its step ends, inf before the first
+        self._due_s: list[
+            float
+        ] = []  # of each sum: when its step ends; empty till the round is out
         self._open = self._stopping = False
         self.refused: Counter[str] = Counter()  # frames that did not count, by why
 
@@ -93,7 +92,8 @@ class SecureSums:
         """Work on what comes; True once every sum is opened or given up."""
         until_s = time.monotonic() + patience_s
         if not self._due_s:  # the round is out since a moment
-            self._closes_s = time.monotonic() + EARLY * self._gather_s
+            gather_s = self._round.gather_s if self._round else 0.0
+            self._closes_s = time.monotonic() + EARLY * gather_s
             self._due_s = [self._due(one) for one in self._sums]
         while not self._over():
             left_s = until_s - time.monotonic()
@@ -201,6 +201,7 @@ class SecureSums:
     def _tell(self) -> None:
         if (round := self._round) is not None:
             if self._sums:
-                here = [one.shard.members[place] for one in self._sums for place in one.counted]
+                alive = [one for one in self._sums if one.state != ABANDONED]
+                here = [one.shard.members[place] for one in alive for place in one.counted]
                 round.reports = dict.fromkeys(here)
             self._progress(round, self.refused.total())
