@@ -155,7 +155,7 @@ def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
             ledger = service.ledger()
             numbers = [e["number"] for e in square.told("round")]
 
-    assert ledger.spent == ledger.budget
+    assert ledger.spent == ledger.budget == Fraction(64 * 64, 2)
     assert len(set(numbers)) == len(numbers)
     releases = square.told("release")
     assert releases[-1]["reports"] == DEVICES - 1
