@@ -4,8 +4,8 @@
     site_key, mac_key, config_key, state_key          its keys, in hexadecimal
     link     host, port, tls, client_id, username, password; with tls also ca, the text of ca.pem
     wifi     ssid, password; country of two letters, if the board must know it. None: a cable
-    driver   name, one of `drivers` or `places`; empty, counts of the empty room; and the pins that
-             it has
+    driver   name, one of `drivers` or `places`; empty, counts of the empty room; recorded_s, when
+             they were recorded, in seconds of the epoch; and the pins that it has
     tick_ms  how long a tick is, twice an answer as `heatveil provision` has it; if not said 5000,
              longer than any board's (`ticker`)
     wake_s   asleep so long between answers, 0 (never) if not said
@@ -39,7 +39,7 @@ LONGEST = 16384  # bytes: an array of 768 pixels and its empty room, and a certi
 KEYS = ("site_key", "mac_key", "config_key", "state_key")
 LINK = {"host": str, "port": int, "tls": bool, "client_id": str, "username": str, "password": str}
 DRIVER = {"name": str, "empty": (int, list), "address": int, "bus": int, "sda": int, "scl": int}
-DRIVER.update({"pin": int, "roms": list, "khz": int})
+DRIVER.update({"pin": int, "roms": list, "khz": int, "recorded_s": int})
 DRIVER.update({"uart": int, "tx": int, "rx": int, "baud": int, "port": str})
 DRIVER.update({"cell": list, "place_mm": list, "until_mm": list})
 
@@ -127,6 +127,10 @@ def checked(body, path=PLACE):
         wifi = _words(wifi, {"ssid": str, "password": str}, {"country": str}, path, "wifi.")
     optional = {word: kind for word, kind in DRIVER.items() if word != "name"}
     driver = _words(told["driver"], {"name": str}, optional, path, "driver.")
+    if driver["recorded_s"] is not None:
+        _between(driver, "recorded_s", 1, (1 << 32) - 1, path)
+        if driver["empty"] is None:
+            raise fault(path, "has recorded_s without empty", "both: when, and what was recorded")
     who = [told[word] for word in ("site", "name", "sensor", "sensors", "mode")]
     who += [_key(told, key, 32, path) for key in KEYS]
     who.append(_key(told, "key_id", 4, path))

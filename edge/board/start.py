@@ -127,6 +127,7 @@ class Parts:
             vitals=self._vitals,
             mechanism=self.config.mechanism,
         )
+        device.node.recorded_ms = assemble.recorded_ms(self.config)
         await device.run()
 
     def _ill(self):

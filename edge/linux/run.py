@@ -48,7 +48,7 @@ async def live(config, folder, notify, sensor):
         from ..device import Device
 
         notify.show("disconnected")
-        answering = Device(
+        device = Device(
             config.identity,
             budget,
             sensor.read,
@@ -62,7 +62,9 @@ async def live(config, folder, notify, sensor):
             tables=config.tables,
             uptime=Exact(),
             mechanism=config.mechanism,
-        ).run()
+        )
+        device.node.recorded_ms = assemble.recorded_ms(config)
+        answering = device.run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
     if config.mechanism != "thermal":
         work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))

@@ -7,6 +7,7 @@ Keys and link come from the enrolment; the rest from the operator's own file, TO
     name = "ds18b20"
     pin = 4
     empty = 336
+    recorded_s = 1795500000
     [wifi]
     ssid = "..."
     password = "..."

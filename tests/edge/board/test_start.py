@@ -18,7 +18,8 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
-from edge.wire import round_topic
+from edge.wire import round_topic, topic
+from gateway.service.uplink import level_s
 from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
@@ -111,7 +112,8 @@ def config(folder: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
     }
     body["link"] = {"host": "127.0.0.1", "port": PORT, "tls": False, "client_id": "attic-3-x"}
     body["link"] |= {"username": "attic-3", "password": "pw"}
-    body |= {"driver": {"name": "tmp117", "sda": 4, "scl": 5}, **more}
+    driver = {"name": "tmp117", "sda": 4, "scl": 5, "empty": 3200, "recorded_s": 1795500000}
+    body |= {"driver": driver, **more}
     body["wifi"] = {"ssid": "ours", "password": "hunter3"}
     (folder / "heatveil.json").write_text(json.dumps(body))
     place = slots.Files(str(folder), "budget")
@@ -132,6 +134,7 @@ def test_a_board_that_sleeps_answers_and_sleeps(
 ) -> None:
     """Woken, joined, asked by what is retained; what has no receipt is on its flash by then."""
     from paho.mqtt.publish import single
+    from paho.mqtt.subscribe import simple
 
     config(tmp_path, monkeypatch, wake_s=60)
     monkeypatch.setattr(start, "AWAKE_MS", 3000)
@@ -149,10 +152,12 @@ def test_a_board_that_sleeps_answers_and_sleeps(
         since_s = time.monotonic()
         with pytest.raises(Ended):
             start.run()
+        told = simple(topic("lab", "attic-3", "meta"), hostname="127.0.0.1", port=PORT)
     finally:
         broker.terminate()
         broker.wait()
 
+    assert level_s(told.payload) == 1795500000
     assert machine.slept_ms == 60000
     assert machine.lit[-1] == 0
     assert not machine.heard

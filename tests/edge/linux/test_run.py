@@ -25,6 +25,7 @@ from edge.linux import run
 from edge.linux.enrol import enrol
 from edge.linux.notify import Notify
 from edge.records import Grid, Guarantee, Round
+from gateway.service.uplink import level_s
 from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
@@ -105,7 +106,10 @@ def folder_of(device_file: Path, host: Any, driver: str = "yours") -> str:
     """Return the folder of the device, enrolled for that broker."""
     device_file.write_text(device_file.read_text().replace("1883", str(host.port)))
     home = str(device_file.with_name("node"))
-    enrol(str(device_file), home, {"name": driver})
+    words: dict[str, Any] = {"name": driver}
+    if driver == "yours":
+        words |= {"empty": 869, "recorded_s": 1795500000}
+    enrol(str(device_file), home, words)
     return home
 
 
@@ -147,7 +151,8 @@ def test_a_reading_reaches_the_host_and_its_receipt_frees_it(device_file: Path, 
     live(home, sensor, lambda: b"ready" in host.said("state") and receipted())
     assert host.hears(lambda: host.said("state")[-1:] == [b"disconnected"])
     assert len(set(host.said("data"))) == 1
-    assert json.loads(host.said("meta")[-1])["boot"] == 1
+    meta = json.loads(host.said("meta")[-1])
+    assert (meta["boot"], level_s(host.said("meta")[-1])) == (1, 1795500000)
 
     host.say(wire.round_topic("lab", "thermal"), asked(2), retain=True)
     live(home, sensor, lambda: receipted() and len(set(host.said("data"))) > 1)
