@@ -293,12 +293,14 @@ def _run(
     # A fork has every package loaded already; it is unsafe only beside other threads.
     start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
     with ProcessPoolExecutor(PROCESSES, get_context(start)) as pool:
-        under_way: dict[Future[Done], int] = {
-            pool.submit(_sent, layer.name, mechanism.name if mechanism else None, effort): place
-            for place, (layer, mechanism) in enumerate(tasks)
-        }
-        told(f"0 of {len(tasks)} done")
         try:
+            under_way: dict[Future[Done], int] = {
+                pool.submit(
+                    _sent, layer.name, mechanism.name if mechanism else None, effort
+                ): place
+                for place, (layer, mechanism) in enumerate(tasks)
+            }
+            told(f"0 of {len(tasks)} done")
             for count, future in enumerate(as_completed(under_way), 1):
                 place = under_way[future]
                 told(f"{count} of {len(tasks)} done, last {_named(*tasks[place])}")

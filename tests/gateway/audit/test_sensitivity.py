@@ -103,7 +103,9 @@ def case(request: pytest.FixtureRequest) -> tuple[Room, Response]:
 
 
 @pytest.mark.long
-def test_no_pair_of_paths_passes_the_bound(case: tuple[Room, Response]) -> None:
+def test_no_pair_of_paths_passes_the_bound(
+    case: tuple[Room, Response], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And some come near it, within the distance and by ways through free air."""
     room, made = case
     found = sensitivity.longest(room, made, room.day.until_s, 2, np.random.default_rng(3))
@@ -114,6 +116,12 @@ def test_no_pair_of_paths_passes_the_bound(case: tuple[Room, Response]) -> None:
     for path in (found.here, found.there):
         known = lattice(room, (True,) * len(room.doors))
         assert known.free[known.cells(path)].all()
+    again = sensitivity._derived("", room, made, room.day.until_s, found)
+    assert again.measured < 0.1
+    twice = replace(room, air=room.air._replace(mixing_m2_per_s=2 * room.air.mixing_m2_per_s))
+    felt = sensitivity.quanta.felt
+    monkeypatch.setattr(sensitivity.quanta, "felt", lambda _, *told: felt(twice, *told))
+    assert not sensitivity._derived("", room, made, room.day.until_s, found).holds
 
 
 @pytest.mark.long
