@@ -10,7 +10,8 @@ Source: Alexander 1977, SIAM Journal on Numerical Analysis 14, 6: diagonally imp
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,9 @@ def felt(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     return np.asarray(shown)
 
 
-def _steps(room: Room, solid: Mask, opened: tuple[bool, ...], field: Floats) -> Iterator[Floats]:
+def _steps(
+    room: Room, solid: Mask, opened: tuple[bool, ...], field: Floats
+) -> Generator[Floats, Floats, None]:
     """Yield the field after each step, given the watts of it in every quantum."""
     loses, stores = _medium(room, solid, opened)
     step_s = room.day.step_s
@@ -104,14 +107,20 @@ def _medium(room: Room, solid: Mask, opened: tuple[bool, ...]) -> tuple[sparse.c
     face, volume = SIDE_M * room.height_m, SIDE_M**2 * room.height_m
     fresh = AIR_J_PER_M3K * air.air_changes_per_h / 3600 * volume
     own = np.where(solid, 0.0, fresh)
-    ends = {"north": np.s_[0, :], "south": np.s_[-1, :], "west": np.s_[:, 0], "east": np.s_[:, -1]}
+    ends: dict[str, Any] = {
+        "north": np.s_[0, :],
+        "south": np.s_[-1, :],
+        "west": np.s_[:, 0],
+        "east": np.s_[:, -1],
+    }
     for side, edge in ends.items():
         film = _film(room, side, len(own[edge]))
         out = np.where(film > 0, 1 / np.maximum(film, 1e-12) + SIDE_M / 2 / passes[edge], np.inf)
         own[edge] += face / out
     number = np.arange(solid.size).reshape(solid.shape)
     pairs, flows = [], []
-    for one, other in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
+    along: list[tuple[Any, Any]] = [(np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])]
+    for one, other in along:
         clings = np.where(solid[one] != solid[other], SURFACE_M2K_PER_W, 0.0)
         between = SIDE_M / 2 / passes[one] + clings + SIDE_M / 2 / passes[other]
         flows.append((face / between).ravel())
