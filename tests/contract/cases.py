@@ -15,6 +15,7 @@ from edge.records import Grid, Reading
 from recovery.disk import Query as Places
 from recovery.disk import cases as disk_cases
 from recovery.pyramid import Query as Squares
+from recovery.ranks import Query as Order
 from recovery.thermal import Query as Warmth
 from recovery.thermal import operator
 from tests.contract import tally
@@ -66,6 +67,19 @@ def _people(round: Any, truth: Floats) -> list[Reading]:
     return [Reading(sensor, (x, y)) for sensor, (y, x) in enumerate(places)]
 
 
+def _finely(round: Any, truth: Floats) -> list[Reading]:
+    """Return the same people by the Round's own cells, which are finer than the map's."""
+    across, down = (
+        fine // cells for fine, cells in zip(round.grid.shape, truth.shape[::-1], strict=True)
+    )
+    return [
+        Reading(
+            one.sensor, (one.values[0] * across + across // 2, one.values[1] * down + down // 2)
+        )
+        for one in _people(round, truth)
+    ]
+
+
 def _at(shape: tuple[int, int], **cells: float) -> Floats:
     found = np.zeros(shape[::-1])
     for name, value in cells.items():
@@ -111,6 +125,14 @@ CASES = {
         Squares(_GRID, (64, 1), estimator="sparse"),
         _CROWD,
         _people,
+        _APART,
+        near=0.01,
+    ),
+    "ranks": Case(
+        Order(_GRID, (1, 20), users=2000),
+        Order(_GRID, (16, 1), users=2000, group=20, estimator="steps"),
+        20 * _CROWD,
+        _finely,
         _APART,
         near=0.01,
     ),
