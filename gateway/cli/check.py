@@ -20,6 +20,7 @@ from ..devices.kit import siting
 from ..faults import OperatorFault
 from ..mechanisms import first_round, of, serving
 from ..service.ledger import (
+    budget_of,
     check_budget,
     check_terms,
     is_distributed,
@@ -138,7 +139,7 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
 
     guarantee = first_round(deployment, query).guarantee
     rho = reading_price(guarantee)
-    budget = rho * deployment.privacy.readings
+    budget = budget_of(guarantee, deployment.privacy.readings)
     with reading(deployment) as reader:
         promised, least = reader.promise()
         ledger = reader.ledger(budget)
@@ -158,7 +159,7 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"
     if is_distributed(guarantee) and ledger.left:
-        rest = "the map's further rounds have the rest"
+        rest = "further rounds have the rest"
         yield ok("store", f"it is of this promise; {told}, and {rest}")
     elif left:
         more = f"{left} of {deployment.privacy.readings} rounds can be paid for"
@@ -314,8 +315,9 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
     promised = _counted(deployment.privacy.readings, "round")
     said = f"{promised} under the promise; one every {_long(rounds.every_s)}, they last {lasts}"
     if of(deployment).trust == "distributed":
+        maps = _counted(deployment.privacy.readings, "map")
         said = (
-            "one map under the promise, from rounds that share epsilon; one every "
+            f"{maps} under the promise, from rounds that share epsilon; one round every "
             f"{_long(rounds.every_s)}"
         )
     yield ok("privacy", said + open_hours)

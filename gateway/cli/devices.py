@@ -20,7 +20,7 @@ from ..devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
 from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
 from ..mechanisms import first_limits, first_round, of, serving
-from ..service.ledger import Charge, check_budget, check_terms, reading_price, terms, unit_of
+from ..service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
 from ..service.rounds import Place
 from ..settings import config
 from ..settings.deployment import Deployment
@@ -227,7 +227,7 @@ def check_promise(deployment: Deployment) -> None:
     with closing(Reader(place_of(deployment))) as reader:
         promised, least = reader.promise()
     check_terms(promised, terms(guarantee))
-    budget = reading_price(guarantee) * deployment.privacy.readings
+    budget = budget_of(guarantee, deployment.privacy.readings)
     check_budget(least, budget, unit_of(guarantee))
 
 

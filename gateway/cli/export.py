@@ -18,7 +18,7 @@ from recovery.maps.guarantee import sentences
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import Mechanism, first_round, of, serving
 from ..mechanisms.record import Exported
-from ..service.ledger import Ledger, reading_price
+from ..service.ledger import Ledger, budget_of
 from ..settings import config as deployments
 from ..settings.deployment import Deployment
 from ..store import sqlite
@@ -422,7 +422,7 @@ def _promise(
     plan = first_round(deployment, deployments.query(deployment))
     guarantee = plan.guarantee
     terms, least = reader.promise()
-    budget = reading_price(guarantee) * deployment.privacy.readings
+    budget = budget_of(guarantee, deployment.privacy.readings)
     ledger: Ledger = reader.ledger(min(budget, least or budget))
     epsilon = float(Fraction(*guarantee.epsilon))
     newest = reader.rounds(1)

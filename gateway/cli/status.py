@@ -21,7 +21,7 @@ from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..mechanisms import first_round, serving
 from ..service import asking
-from ..service.ledger import Ledger, Unit, is_distributed, price, reading_price, terms, unit_of
+from ..service.ledger import Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.alone import alone
@@ -162,7 +162,7 @@ def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) ->
     deployment = config.load(path)
     plan = first_round(deployment, config.query(deployment))
     rho = price(plan.guarantee)
-    budget = reading_price(plan.guarantee) * deployment.privacy.readings
+    budget = budget_of(plan.guarantee, deployment.privacy.readings)
     with reading(deployment) as reader:
         standing: Ledger = reader.ledger(budget)
         charges = reader.charges(ALL)
@@ -207,7 +207,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
             )
             for one in asking.lost(lack, devices)
         ]
-        budget = reading_price(plan.guarantee) * deployment.privacy.readings
+        budget = budget_of(plan.guarantee, deployment.privacy.readings)
         store.charge_lost(lost, promised, budget)
     unit, sum_of = unit_of(plan.guarantee), sum((one.rho for one in lost), nothing)
     say(
@@ -226,7 +226,7 @@ def _epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
         serving(deployment.rounds.mechanism).ledger_delta(plan),
         float(Fraction(*plan.guarantee.epsilon)),
     )
-    whole = reading_price(plan.guarantee) * deployment.privacy.readings
+    whole = budget_of(plan.guarantee, deployment.privacy.readings)
     return standing.epsilon(at, promised, whole)
 
 
@@ -241,12 +241,8 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     end = "Nothing more is asked." if not left else f"{left} more can be paid for."
     unit = unit_of(guarantee)
     if is_distributed(guarantee):
-        each = "the rounds of one map"
-        end = (
-            "The map's further rounds have the rest."
-            if standing.left
-            else "Nothing more is asked."
-        )
+        each = "all rounds"
+        end = "Further rounds have the rest." if standing.left else "Nothing more is asked."
     else:
         answers = f"an answer, of each device; {_answers(left)} left"
         each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"

@@ -37,10 +37,10 @@ from .intake.writer import Gatherer
 from .ledger import (
     Charge,
     Ledger,
+    budget_of,
     is_distributed,
     paid_at_release,
     price,
-    reading_price,
     terms,
 )
 from .operate import schedule
@@ -165,7 +165,7 @@ class Campaign:
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._plan.guarantee)
-        self._budget = reading_price(self._plan.guarantee) * self.deployment.privacy.readings
+        self._budget = budget_of(self._plan.guarantee, self.deployment.privacy.readings)
         # Who adds up in a secure sum begins none again: see `Steps.give_up`.
         self._adds = is_distributed(self._plan.guarantee)
         # What is due at the release; else it is charged before the round goes out.
@@ -264,7 +264,7 @@ class Campaign:
         if not resumed:
             self._resume(releases, False)
         if self._adds:
-            return f"the map is finished: all of its epsilon is spent, in {len(releases)} rounds"
+            return f"all of epsilon is spent, in {len(releases)} rounds"
         return f"all {len(releases)} readings that the promise is for have been taken"
 
     def _asked(self, planned: Any) -> Asked:

@@ -217,11 +217,16 @@ def price(guarantee: Any) -> Fraction:
     return Fraction(*guarantee.epsilon) ** 2 / 2
 
 
+def budget_of(guarantee: Any, readings: int) -> Fraction:
+    """Return the rho of all readings together that a promise is for."""
+    return reading_price(guarantee) * (1 if is_distributed(guarantee) else readings)
+
+
 def reading_price(guarantee: Any) -> Fraction:
     """Return the rho of one of the readings that a promise counts.
 
-    That is one Round; but a promise of distributed trust is for the Rounds of one map together,
-    each at its share of the whole.
+    That is one Round; but a promise of distributed trust is for the Rounds of all its maps
+    together, each at its share of the whole.
 
     >>> from edge.records import Guarantee
     >>> one = Guarantee((2, 1), None, (1, 2), "", "distributed: in sums", "", "")

@@ -227,7 +227,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
         "epsilon": float(epsilon),
         "epsilon_spent": ledger.epsilon(at, float(epsilon)),
         "delta": None if delta is None else float(Fraction(*delta)),  # of a pure promise
-        # Of one map whose Rounds share what is left, nobody knows yet into how many parts.
+        # Of maps whose Rounds share what is left, nobody knows yet into how many parts.
         "rounds_left": int(ledger.left > 0 if shared else ledger.left / rho),
         "unit": unit.name,
         # Of a pure promise, by the ledger's own fractions; else nothing adds up to it.

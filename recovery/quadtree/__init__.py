@@ -15,13 +15,13 @@ from edge.records import Release
 
 from ..maps.heatmap import Heatmap, Unresolved
 from .query import Query as Query
-from .schedule import next_step
+from .schedule import by_map, next_step, of_one_map
 from .schedule import plan as plan
 from .schedule import promise as promise
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
-    """Return the map of where people are: the density of the smallest squares.
+    """Return the newest map of where people are: the density of the smallest squares.
 
     Args:
         query: what was planned with.
@@ -32,20 +32,23 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     """
     if not releases:
         raise ValueError("no release came, and a map needs one. Play a round first.")
-    next_step(query, releases)  # refuses what is of another query
+    one, several = of_one_map(query), by_map(query, releases)
+    for rounds in several:
+        next_step(one, rounds)  # refuses what is of another query
     promised = releases[-1].round.guarantee
     # Loaded here alone: every gateway starts with this file.
     from .estimate import counted, density
 
-    if not any(release.reports for release in releases):
+    answered = [rounds for rounds in several if any(release.reports for release in rounds)]
+    if not answered:
         why = (
             "no shard had enough reports to be opened; wait for more devices, or allow for more "
             "that drop out"
         )
         return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
-    found = counted(query, releases)
+    found = counted(one, answered[-1])
     mass, sd = density(found)
-    rounds = f"{found.rounds} round{'s' * (found.rounds > 1)}"
+    counts = f"{found.rounds} round{'s' * (found.rounds > 1)}"
     return Heatmap(
         query.grid,
         mass,
@@ -53,7 +56,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         found.reports,
         "optimal",
         "last" if query.estimator == "last" else "all",
-        f"{len(found.squares)} squares, from {rounds}; deviations are of the noise in a square's "
+        f"{len(found.squares)} squares, from {counts}; deviations are of the noise in a square's "
         "mean, not of how people stand within it",
         sd=sd,
     )

@@ -21,6 +21,7 @@ ESTIMATORS = ("auto", "all", "last")
 DEPTH_MAX = 10
 CELLS_MAX = 1 << 20
 USERS_MAX = 10**9
+READINGS_MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Query:
             high=USERS_MAX,
         ),
     )
-    readings: int = 1  # maps; the rounds of one share epsilon
+    readings: int = 1  # maps, which share epsilon evenly
     kind: Kind = field(
         default="counts",
         metadata=described(
@@ -157,7 +158,11 @@ class Query:
         for name, good, needed in (
             ("epsilon", Fraction(*self.epsilon) <= 64, "at most 64, or nothing is hidden"),
             ("users", _whole(self.users, 0, USERS_MAX), f"a whole number up to {USERS_MAX}"),
-            ("readings", self.readings == 1, "1: the rounds of one map share epsilon"),
+            (
+                "readings",
+                _whole(self.readings, 1, READINGS_MOST),
+                "from 1 to 1000 maps",
+            ),
             ("adjacency", self.adjacency in ADJACENCIES, f"one of {', '.join(ADJACENCIES)}"),
             ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
             ("scale", _whole(self.scale, 1, 10**6), "a whole number from 1 to a million"),

@@ -22,6 +22,7 @@ Differs from the paper:
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -97,15 +98,34 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     Raises:
         ValueError: the releases are of another query.
     """
-    step = next_step(query, releases)
+    if _spent(releases) >= Fraction(*query.epsilon):
+        return None
+    one = of_one_map(query)
+    step = next_step(one, by_map(query, releases)[-1]) or next_step(one, ())
     if step is None:
         return None
     params = _params(query, step)
     return Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query, step.epsilon))
 
 
+def of_one_map(query: Query) -> Query:
+    """Return the query of one of its maps, which share epsilon evenly."""
+    epsilon = Fraction(*query.epsilon) / query.readings
+    return replace(query, epsilon=epsilon.as_integer_ratio(), readings=1)
+
+
+def by_map(query: Query, releases: Sequence[Release]) -> list[list[Release]]:
+    """Return the releases of each map: the next one begins when one's epsilon is spent."""
+    whole, several = Fraction(*query.epsilon) / query.readings, [list[Release]()]
+    for release in releases:
+        if _spent(several[-1]) >= whole:
+            several.append([])
+        several[-1].append(release)
+    return several
+
+
 def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
-    """Return what the next Round asks, None when there is none.
+    """Return what the next Round of one map asks, None when there is none.
 
     A Round of which no sum was opened has cost its epsilon. Its squares are asked again, with what
     is left.

@@ -8,7 +8,7 @@ import numpy as np
 
 from edge.mechanisms.quadtree import params_of, sensitivity
 from recovery.quadtree.estimate import counted, density
-from recovery.quadtree.schedule import epsilon_of
+from recovery.quadtree.schedule import by_map, epsilon_of, of_one_map
 
 from ...faults import OperatorFault
 from ...output import Stage
@@ -56,7 +56,8 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
     """Draw the truth, the first rounds and the last, and the map."""
     from ..panels import Panel, draw  # half a second
 
-    query, releases = replace(played.world.query, estimator="last"), played.watch.releases
+    query = replace(of_one_map(played.world.query), estimator="last")
+    releases = by_map(played.world.query, played.watch.releases)[-1]
     truth = played.world.truth / played.world.truth.sum()
     top = float(np.quantile(truth, 0.999)) or None
     panels: list[Any] = [
@@ -74,9 +75,9 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
 
 
 def limits_of(query: Any, every_s: float) -> Any:
-    """Return the first `Limits` of every device: epsilon for one map, whose Rounds share it.
+    """Return the first `Limits` of every device: epsilon for all Rounds of all maps.
 
-    A price is rounded up to whole nano-rho, so there is one more for each Round of a map.
+    A price is rounded up to whole nano-rho, so there is one more for each Round.
 
     Raises:
         OperatorFault: a served promise must be that nobody knows where a device is.
@@ -93,8 +94,8 @@ def limits_of(query: Any, every_s: float) -> Any:
             f"kind under [quadtree] is {query.kind!r}, and devices that are enrolled tell one "
             'place. Set it to "counts", or try the others with heatveil play quadtree'
         )
-    found = capped.limits_of(query, every_s)
-    return found._replace(budget=found.budget + ROUNDS_MOST)
+    found = capped.limits_of(replace(query, readings=1), every_s)
+    return found._replace(budget=found.budget + ROUNDS_MOST * query.readings)
 
 
 def check_held(query: Any, sensors: Any, held: Any) -> None:
@@ -106,7 +107,7 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
     from ...devices.enrol import capped
 
     limits_of(query, 1.0)
-    capped.check_held(query, sensors, held)
+    capped.check_held(replace(query, readings=1), sensors, held)
 
 
 def cautions(query: Any) -> list[str]:

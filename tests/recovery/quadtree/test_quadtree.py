@@ -17,7 +17,7 @@ from gateway.mechanisms.quadtree.crowd import release_crowd
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
 from recovery.quadtree.estimate import counted, interval, proportions
-from recovery.quadtree.schedule import aimed, deviation, epsilon_of, grown, promise
+from recovery.quadtree.schedule import aimed, by_map, deviation, epsilon_of, grown, promise
 from recovery.quadtree.tree import active, painted, parents, split, square_of
 
 GRID = Grid((16, 16), 0)
@@ -302,6 +302,30 @@ def test_a_round_that_nobody_opened_is_asked_again_with_what_is_left() -> None:
     assert sum(Fraction(*one.round.guarantee.rho) for one in releases) == Fraction(1, 2)
 
 
+def test_several_maps_share_epsilon_and_each_begins_anew() -> None:
+    """Each with a third, from the whole grid on, and drawn from its own rounds alone."""
+    asked, cells = query(readings=3, epsilon=(2, 1)), crowd(1000)
+    releases = played(asked, cells)
+    several = by_map(asked, releases)
+    firsts = [params_of(rounds[0].round).squares for rounds in several]
+
+    assert [release.round.number for release in releases] == list(range(1, len(releases) + 1))
+    assert [sum(epsilon_of(one.round) for one in rounds) for rounds in several] == [
+        Fraction(2, 3)
+    ] * 3
+    assert sum(Fraction(*one.round.guarantee.rho) for one in releases) == 2
+    assert firsts == [firsts[0]] * 3
+    assert len(params_of(several[0][-1].round).squares) > len(firsts[0])
+    found, alone = recover(asked, releases), recover(query(epsilon=(2, 3)), several[2])
+    assert isinstance(found, Heatmap)
+    assert isinstance(alone, Heatmap)
+    assert np.array_equal(found.mass, alone.mass)
+    lost = [one._replace(values=[], reports=0) for one in releases[len(several[0]) :]]
+    first = recover(asked, several[0] + lost)  # of the sums that were opened last
+    assert isinstance(first, Heatmap)
+    assert not np.array_equal(first.mass, found.mass)
+
+
 def test_the_promise_says_who_must_be_trusted_and_what_is_simulated() -> None:
     """A reader must not take the simulation for the cryptography."""
     asked = query(10_000, shard=100, dropout=(1, 10), colluders=(1, 5), epsilon=(3, 2))
@@ -338,7 +362,7 @@ def test_sums_do_not_wrap() -> None:
         ({"epsilon": (1, 0)}, "epsilon"),
         ({"epsilon": (65, 1)}, "at most 64"),
         ({"users": -1}, "users"),
-        ({"readings": 2}, "readings"),
+        ({"readings": 0}, "readings"),
         ({"dropout": (1, 2), "colluders": (1, 2)}, "nobody is left"),
         ({"depth": 11}, "depth"),
         ({"collapse": 3.0}, "collapse"),
