@@ -231,16 +231,27 @@ def audit(
     Args:
         told: takes a sentence on how far it is.
     """
-    tasks = [
-        (layer, mechanism)
-        for layer in layers
-        if layer.concerns(effort.own)
-        for mechanism in (mechanisms if layer.each else [None])
-        if mechanism is None or _concerns(layer, mechanism)
-    ]
+    tasks = tasks_of(mechanisms, layers, effort.own)
     found = dict(_run(tasks, effort, told))
     claims = [claim for place in range(len(tasks)) for claim in found[place].claims]
     return [*claims, *_of_the_whole(tasks, found, mechanisms, layers, claims, effort)]
+
+
+def tasks_of(
+    mechanisms: Sequence[Mechanism], layers: Sequence[Layer], own: Any
+) -> list[tuple[Layer, Mechanism | None]]:
+    """Return what layers look at: each with a mechanism, or with None for the house.
+
+    Args:
+        own: an operator's deployment, or None.
+    """
+    return [
+        (layer, mechanism)
+        for layer in layers
+        if layer.concerns(own)
+        for mechanism in (mechanisms if layer.each else [None])
+        if mechanism is None or _concerns(layer, mechanism)
+    ]
 
 
 def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:

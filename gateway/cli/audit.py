@@ -11,7 +11,7 @@ from pathlib import Path
 from ..audit import report
 from ..audit.attacks.enrolment import Own
 from ..audit.claim import WASTE, Claim, Effort, failure, gravest, unit
-from ..audit.layers import LAYERS, Layer, audit
+from ..audit.layers import LAYERS, Layer, audit, tasks_of
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, named
 from ..output import Writer, as_json, check_places, make_folder, stages, write_all
@@ -45,6 +45,13 @@ def audited(
     mechanism = own.mechanism if own else mechanism
     subjects = MECHANISMS if mechanism is None else (named(mechanism),)
     chosen = [_layer(name) for name in dict.fromkeys(layers)] or list(LAYERS)
+    for layer in chosen if layers else ():
+        if not tasks_of(subjects, [layer], own):
+            raise OperatorFault(
+                f"the layer {layer.name} has nothing to look at in "
+                f"{own.name if own else subjects[0].name}: it is about another kind of promise, "
+                "and nothing would be shown. Leave --layer out, and all that fit are run"
+            )
     make_folder(folder)
     page, numbers, picture = (folder / f"audit.{end}" for end in ("md", "json", "png"))
     check_places([page, numbers, picture])

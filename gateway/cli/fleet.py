@@ -50,7 +50,17 @@ def coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]:
         yield lambda up: progress.update(bar, completed=up)
 
 
-def run_until(over: threading.Event, crowd: Any, churn: Churn) -> None:
+def counts_of(crowd: Any, churn: Churn, deployment: Deployment) -> str:
+    """Return what became of the devices' frames, in a sentence.
+
+    What they send in a secure sum is counted by the gateway alone.
+    """
+    if of(deployment).trust == "distributed":
+        return "how many were in each sum, heatveil show says"
+    return summarize(crowd.counts, churn.deaths, churn.returns)
+
+
+def run_until(over: threading.Event, crowd: Any, counts: Callable[[], str]) -> None:
     """Return once it is over; on a terminal the counts are shown until then."""
     from rich.console import Console
 
@@ -60,8 +70,7 @@ def run_until(over: threading.Event, crowd: Any, churn: Churn) -> None:
         return
     with console.status("") as status:
         while not over.wait(1.0):
-            said = summarize(crowd.counts, churn.deaths, churn.returns)
-            status.update(f"{len(crowd.up):,} devices; {said}")
+            status.update(f"{len(crowd.up):,} devices; {counts()}")
 
 
 def absent(missing: dict[str, str]) -> list[str]:
@@ -203,8 +212,8 @@ def fleet(
         for sentence in [lives] * bool(lives) + off + absent(missing):
             say(sentence)
         with Churn(crowd, how.churn) as churn:
-            run_until(over, crowd, churn)
-    say(summarize(crowd.counts, churn.deaths, churn.returns) + (said and f"; {said}"))
+            run_until(over, crowd, lambda: counts_of(crowd, churn, deployment))
+    say(counts_of(crowd, churn, deployment) + (said and f"; {said}"))
 
 
 def enrol_fleet(

@@ -21,7 +21,7 @@ from ..mechanisms import MECHANISMS, named, serving
 from ..service.intake.door import Door
 from ..service.intake.judge import judge
 from ..service.intake.outcomes import Key, Known, Who, digest
-from ..service.ledger import paid_at_release, price
+from ..service.ledger import is_distributed, paid_at_release, price
 from ..service.mqtt.connection import Message
 from ..service.rounds import OpenRound
 from ..service.steps import folded
@@ -175,6 +175,9 @@ def _ended(
 ) -> bool:
     """Say what came of a round; return False where the store has something else."""
     number = ended.plan.number
+    if is_distributed(ended.plan.guarantee):
+        say(f"round {number}: a secure sum; what its devices sent can be opened by nobody again")
+        return True
     came = f"{len(ended.reports)} of {len(ended.places)} devices, {counted['refused']} refused"
     result = released(ended)
     if result is None:

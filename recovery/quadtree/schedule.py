@@ -69,9 +69,7 @@ def trust(query: Query) -> str:
     return (
         "distributed: a device alone adds hardly any noise, so nobody may see less than the sum "
         f"over a shard of at least {shard.threshold} devices, of whom at most {shard.colluders} "
-        "collude with the gateway, and nobody has a key to its noise. A secure sum sees to that "
-        "between devices and a gateway; in play it is simulated, and one process holds every "
-        "report"
+        "collude with the gateway, and nobody has a key to its noise. A secure sum sees to that"
     )
 
 

@@ -200,6 +200,8 @@ def layers(folder: Path) -> list[str]:
 def claimed(layer: str, folder: Path) -> list[str]:
     """Return what the quick audit claims in a layer: of which mechanism, and the sentence."""
     said = heatveil(f"audit --quick --json --layer {layer} --folder .", folder)
+    if "has nothing to look at" in said.err:  # without a deployment
+        return []
     if said.status not in (0, 3 if layer in PORTS else 0):
         raise AssertionError(said)
     claims = json.loads(said.out)["claims"]

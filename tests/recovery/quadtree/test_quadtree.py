@@ -326,8 +326,8 @@ def test_several_maps_share_epsilon_and_each_begins_anew() -> None:
     assert not np.array_equal(first.mass, found.mass)
 
 
-def test_the_promise_says_who_must_be_trusted_and_what_is_simulated() -> None:
-    """A reader must not take the simulation for the cryptography."""
+def test_the_promise_says_who_must_be_trusted() -> None:
+    """By the whole numbers of its Round."""
     asked = query(10_000, shard=100, dropout=(1, 10), colluders=(1, 5), epsilon=(3, 2))
     made = plan(asked, ())
     assert made is not None
@@ -336,7 +336,7 @@ def test_the_promise_says_who_must_be_trusted_and_what_is_simulated() -> None:
     assert (p.shards, p.threshold, p.colluders) == (100, 90, 20)
     assert made.guarantee.epsilon == (3, 2)
     for words in (
-        "in play it is simulated, and one process holds every report",
+        "A secure sum sees to that",
         "at least 90 devices",
         "at most 20 collude",
     ):
