@@ -279,3 +279,12 @@ def test_places_are_looked_at_in_their_own_cells(heatveil: Heatveil, tmp_path: P
     said = heatveil("audit", "--config", file, "--layer", "deployment", "--folder", tmp_path / "a")
 
     assert said.status == 0, said.err
+
+
+def test_a_layer_that_looks_at_nothing_is_refused(heatveil: Heatveil, tmp_path: Path) -> None:
+    """Else two claims about the audit itself would pass for claims about the mechanism."""
+    said = heatveil("audit", "--mechanism", "quadtree", "--layer", "noise", "--folder", tmp_path)
+
+    assert said.status == 1
+    assert "noise has nothing to look at in quadtree" in said.err
+    assert not [*tmp_path.iterdir()]

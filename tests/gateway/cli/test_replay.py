@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge import wire
+from gateway.cli import replay as replaying
 from gateway.cli.replay import Rehearsal, released
 from tests import processes
 
@@ -195,3 +197,9 @@ def test_a_rehearsal_judges_as_the_gateway_does(home: Any) -> None:
     central = plan._replace(guarantee=plan.guarantee._replace(trust="central"))
     ended.plan = central
     assert released(ended) is None
+    # And what a secure sum has hidden cannot be added up again: no result is held against it.
+    said: list[str] = []
+    ended.plan = plan._replace(guarantee=plan.guarantee._replace(trust="distributed: sums"))
+    assert replaying._ended(ended, Counter(), None, said.append)
+    assert len(said) == 1
+    assert "a secure sum" in said[0]
