@@ -264,7 +264,7 @@ class Campaign:
         if not resumed:
             self._resume(releases, False)
         if self._adds:
-            return f"all of epsilon is spent, in {len(releases)} rounds"
+            return f"all of epsilon is spent, in {len(releases)} round{'s' * (len(releases) > 1)}"
         return f"all {len(releases)} readings that the promise is for have been taken"
 
     def _asked(self, planned: Any) -> Asked:
