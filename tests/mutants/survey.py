@@ -7,6 +7,7 @@ do no harm, each with its reason. What survives and is not listed is printed, to
 
     python tests/mutants/survey.py --minutes 30 --seed 1      a sample of all, as far as it gets
     python tests/mutants/survey.py --only budget --again      one group, what survived before
+    python tests/mutants/survey.py --comparisons --either    comparisons; layers see survivors
 
 Each mistake is tried in a process that is forked with other people's packages loaded (`warm`,
 `safety/trial`), under a limit of computing time; one that never ends counts as seen. What was
@@ -71,6 +72,7 @@ SWAPPED = {
     "|": ("&",),
     "^": ("|",),
 }
+_COMPARISONS = {"<", "<=", ">", ">=", "==", "!=", "is", "is not", "in", "not in", "and", "or"}
 
 
 class Mistake(NamedTuple):
@@ -84,6 +86,11 @@ class Mistake(NamedTuple):
     start: int
     end: int
     new: str
+
+    @property
+    def comparison(self) -> bool:
+        """Whether it turns a comparison into another, or joins two of them otherwise."""
+        return self.new.strip() in _COMPARISONS
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -170,8 +177,13 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
                     yield from _code(child)
 
 
-def tried(mistake: Mistake, group: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Return what the tests of a group and its layers make of a mistake: seen, or not."""
+def tried(
+    mistake: Mistake, group: dict[str, Any], folder: Path, either: bool
+) -> dict[str, str | None]:
+    """Return what the tests of a group and its layers make of a mistake: seen, or not.
+
+    Where either is enough, the layers do not look at what the tests have seen: None.
+    """
     text = planting.sources()[mistake.file]
     changed = text[: mistake.start] + mistake.new + text[mistake.end :]
     try:
@@ -182,11 +194,14 @@ def tried(mistake: Mistake, group: dict[str, Any], folder: Path) -> dict[str, st
     path.write_text(changed, "utf-8")
     try:
         status = forked(lambda: trial.trial(str(folder), ["-x", *group["tests"]]), TESTS_S)
+        tests = {0: "", 1: "failed"}.get(status, "broke off")
+        if tests and either:
+            return {"tests": tests, "audit": None}
         said = folder / "layer.txt"
         said.write_text("")
         audit = forked(lambda: audited(folder, group["layers"]), AUDIT_S)
         return {
-            "tests": {0: "", 1: "failed"}.get(status, "broke off"),
+            "tests": tests,
             "audit": said.read_text().strip() if audit else "",
         }
     finally:
@@ -270,14 +285,14 @@ def surveyed() -> tuple[dict[str, Any], dict[tuple[str, ...], str], list[Mistake
     return groups, harmless, every
 
 
-def known() -> dict[tuple[str, ...], dict[str, str]]:
+def known() -> dict[tuple[str, ...], dict[str, Any]]:
     """Return what was found before."""
     rows = FOUND.read_text().splitlines() if FOUND.exists() else []
     return {tuple(row.pop("key")): row for row in map(json.loads, rows)}
 
 
 def report(
-    found: dict[tuple[str, ...], dict[str, str]], harmless: dict[tuple[str, ...], str], count: int
+    found: dict[tuple[str, ...], dict[str, Any]], harmless: dict[tuple[str, ...], str], count: int
 ) -> None:
     """Print how many were seen, by whom, and which were not."""
     total: Counter[str] = Counter()
@@ -287,15 +302,18 @@ def report(
             for who in ("tests", "audit"):
                 total[name, who] += bool(one[who])  # type: ignore[index]
             total[name, "either"] += bool(one["tests"] or one["audit"])  # type: ignore[index]
-    print(f"{'group':<12} {'tried':>6} {'tests':>7} {'audit':>7} {'either':>7}")
+            total[name, "asked"] += one["audit"] is not None  # type: ignore[index]
+    print(f"{'group':<12} {'tried':>6} {'tests':>7} {'either':>7}   {'audited':>7} {'audit':>7}")
     for name in sorted({name for name, _ in total}, key=lambda name: (name == "all", name)):
         tries = total[name, "tried"]  # type: ignore[index]
-        shares = (total[name, who] / tries for who in ("tests", "audit", "either"))  # type: ignore[index]
-        print(f"{name:<12} {tries:>6} " + " ".join(f"{share:>7.1%}" for share in shares))
+        shares = (f"{total[name, who] / tries:>7.1%}" for who in ("tests", "either"))  # type: ignore[index]
+        audited = total[name, "asked"]  # type: ignore[index]
+        share = f"{total[name, 'audit'] / audited:>7.1%}" if audited else ""  # type: ignore[index]
+        print(f"{name:<12} {tries:>6} {' '.join(shares)}   {audited:>7} {share}")
     print(f"of {count} changes there are")
     for words, tells in (
         ("seen by nothing, and not argued", lambda one: not one["tests"] and not one["audit"]),
-        ("seen by tests and not by the audit", lambda one: one["tests"] and not one["audit"]),
+        ("seen by tests and not by the audit", lambda one: one["tests"] and one["audit"] == ""),
         ("seen by the audit and not by tests", lambda one: one["audit"] and not one["tests"]),
     ):
         left = sorted(key for key, one in found.items() if tells(one) and key not in harmless)
@@ -311,6 +329,8 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=1)
     words.add_argument("--only", default="", help="one group")
     words.add_argument("--again", action="store_true", help="what was not seen before")
+    words.add_argument("--comparisons", action="store_true", help="nothing but comparisons")
+    words.add_argument("--either", action="store_true", help="layers see what tests have not seen")
     asked = words.parse_args()
     groups, harmless, every = surveyed()
     random.Random(asked.seed).shuffle(every)
@@ -328,16 +348,14 @@ def main() -> None:
             before = found.get(mistake.key)
             wanted = asked.only in ("", mistake.group) and mistake.key not in harmless
             if asked.again:
-                wanted = (
-                    wanted and before is not None and not (before["tests"] and before["audit"])
-                )
+                wanted &= before is not None and not (before["tests"] and before["audit"])
             else:
-                wanted = wanted and before is None
-            if not wanted:
+                wanted &= before is None
+            if not wanted or (asked.comparisons and not mistake.comparison):
                 continue
             if time.monotonic() > until:
                 break
-            if outcome := tried(mistake, groups[mistake.group], folder):
+            if outcome := tried(mistake, groups[mistake.group], folder, asked.either):
                 found[mistake.key] = {"group": mistake.group, **outcome}
                 with FOUND.open("a") as file:
                     file.write(json.dumps({"key": mistake.key, **found[mistake.key]}) + "\n")
