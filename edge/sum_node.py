@@ -165,7 +165,7 @@ class SumNode(Node):
             mine.threshold,
             p.threshold - p.colluders,
             16 if p.bits <= 16 else max(p.bits, 32),
-            self.half.of.length(p),
+            self.half.of.length(round),
             ADJACENCIES[p.replace],
         )
 

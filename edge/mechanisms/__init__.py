@@ -11,6 +11,10 @@ def module_of(name):
         from . import pyramid
 
         return pyramid
+    if name == "pyramid_sum":
+        from . import pyramid_sum
+
+        return pyramid_sum
     if name == "quadtree":
         from . import quadtree
 

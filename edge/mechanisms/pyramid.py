@@ -103,7 +103,19 @@ def report(round, reading, rng):
     `points` have parts, the same is done in larger pieces, and less than a piece is lost.
     """
     p = params_of(round)
-    values = whole(reading.values, len(reading.values))
+    parts = divided(round.grid, p, p.first + len(p.weights) - 1, reading.values)
+    payload = [reading.sensor]
+    for square in sorted(parts):
+        payload += [square, parts[square]]
+    return payload + [0] * (numbers(round) - len(payload))
+
+
+def divided(grid, p, last, values):
+    """Return {square: parts} of the values of a Reading, squares of level `last`: see `report`.
+
+    p: with `units` and `points`.
+    """
+    values = whole(values, len(values))
     if len(values) == 2:
         values = values + (p.units,)
     if not values or len(values) % 3 or min(values[2::3]) < 0:
@@ -111,26 +123,24 @@ def report(round, reading, rng):
             "a place is a cell x, y, or x, y, parts for each of several, with parts from 0 up; "
             "what came is neither, and is not said here. Return such whole numbers"
         )
-    last = p.first + len(p.weights) - 1
-    shift = depth(round.grid) - last
+    shift = depth(grid) - last
     masses = {}  # type: dict[int, int]
     for at in range(0, len(values), 3):
-        x, y = nearest(round.grid, values[at : at + 2])
+        x, y = nearest(grid, values[at : at + 2])
         square = ((y >> shift) << last) + (x >> shift)
         masses[square] = masses.get(square, 0) + values[at + 2]
-    total = sum(masses.values())
-    mass = max(total, p.units)  # what counts as one
+    mass = max(sum(masses.values()), p.units)  # what counts as one
     piece = 1
     if len(masses) > p.points:
         piece = (p.units + p.points - 1) // p.points
-    payload, before = [reading.sensor], 0
+    found, before = {}, 0  # type: dict[int, int], int
     for square in sorted(masses):
         after = before + masses[square]
         parts = p.units * after // (mass * piece) - p.units * before // (mass * piece)
         before = after
         if parts:
-            payload += [square, parts * piece]
-    return payload + [0] * (numbers(round) - len(payload))
+            found[square] = parts * piece
+    return found
 
 
 def levels(round, payload):
@@ -142,7 +152,7 @@ def levels(round, payload):
         if payload[at + 1]:
             found[0][payload[at]] = found[0].get(payload[at], 0) + payload[at + 1]
     for level in range(last, p.first, -1):
-        found.append(_coarser(found[-1], level))
+        found.append(coarser(found[-1], level))
     return found[::-1]
 
 
@@ -193,7 +203,7 @@ def release(round, payloads, rng):
         )
     found = [sums]
     for level in range(p.first + len(p.weights) - 1, p.first, -1):
-        found.append(_coarser(found[-1], level))
+        found.append(coarser(found[-1], level))
     found.reverse()
     values = veil(round, lambda k, squares: [found[k].get(s, 0) for s in squares], rng)
     return Release(round, values, len(payloads))
@@ -264,7 +274,7 @@ def _inside(grid, level, square):
     return square >= 0 and x << shift < grid.shape[0] and y << shift < grid.shape[1]
 
 
-def _coarser(sums, level):
+def coarser(sums, level):
     """Return {square: parts} one level up."""
     found = {}  # type: dict[int, int]
     for square, parts in sums.items():

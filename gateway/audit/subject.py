@@ -170,8 +170,8 @@ class Weighed(Protocol):
 class Shared(Protocol):
     """A mechanism whose devices bring the noise of a sum together.
 
-    NAME: of the mechanism. KIND: "distributed". Of a Round's params the layer reads the shards and
-    the threshold, the bits of a sum, and that squares begin at the eleventh.
+    NAME: of the mechanism. KIND: "distributed". Of a Round's params the layer reads what all sums
+    have: replace, epsilon, shards, threshold, colluders and bits, from the second on.
     """
 
     NAME: str
@@ -181,28 +181,25 @@ class Shared(Protocol):
         """Yield queries, named, whose shards are small."""
 
     def inputs(self, round: Any) -> Sequence[Any]:
-        """Return readings that a device may hold, the first of them near a corner."""
+        """Return readings that a device may hold."""
 
     def replaced(self, query: Any) -> bool:
         """Return whether neighbours are any two inputs, or any input and none."""
 
-    def change(self, query: Any, round: Any) -> int:
-        """Return by how much one device may change all numbers together."""
+    def rates(self, query: Any, round: Any) -> Sequence[Fraction]:
+        """Return epsilon over sensitivity of each number of a report."""
 
-    def elsewhere(self, round: Any, count: int) -> Any:
-        """Return the Round with so many numbers that the first input is in none of."""
+    def silent(self, round: Any, count: int) -> tuple[Any, Any]:
+        """Return a Round with so many numbers, if that can be, and a reading without marks."""
 
     def epsilon(self, round: Any) -> Fraction:
         """Return the epsilon of a Round."""
-
-    def honest(self, round: Any) -> int:
-        """Return of how many devices an opened sum has the noise at the least."""
 
     def account(self, query: Any, round: Any) -> Any:
         """Return the account of a device, with `objection` and `charge`."""
 
     def bent(self, round: Any) -> Iterable[tuple[str, Any]]:
-        """Yield rounds that ask for more than this one, which such a device must refuse."""
+        """Yield rounds that mean nothing, which such a device must refuse."""
 
 
 class Central(Protocol):

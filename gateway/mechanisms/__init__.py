@@ -21,6 +21,7 @@ TABLE = {
     "disk": "people who each report one cell",
     "quadtree": "people whose reports nobody can read, only their sum",
     "pyramid": "a heatmap of people who trust the gateway",
+    "pyramid_sum": "such a heatmap of people whose reports nobody can read, only their sum",
     "ranks": "people whose gateway is trusted and sorts their places",
 }
 USUAL = "thermal"  # where nobody says which
@@ -65,7 +66,7 @@ def of_query(query: Any) -> Mechanism:
         TypeError: it is of none.
     """
     for one in map(named, TABLE):
-        if isinstance(query, one.query):
+        if type(query) is one.query:
             return one
     raise TypeError(f"{type(query).__qualname__} is the query of no mechanism of this gateway")
 

@@ -61,25 +61,27 @@ def replaced(query: Query) -> bool:
     return query.adjacency == "replace-one"
 
 
-def change(query: Query, round: Round) -> int:
-    """Return by how much one device may change all numbers together, by the query's words."""
+def rates(query: Query, round: Round) -> Sequence[Fraction]:
+    """Return epsilon over sensitivity of each number: what one device may change, by its words."""
     most = 1
     if query.kind in ("systematic", "stochastic"):
         most = query.scale
     if query.kind == "stochastic":  # each of its places may be rounded up
         most += query.places
-    return 2 * most if replaced(query) else most
+    squares = len(round.params) - 10
+    numbers = squares * (2 if query.kind == "proportions" else 1)
+    return [epsilon(round) / (2 * most if replaced(query) else most)] * numbers
 
 
-def elsewhere(round: Round, count: int) -> Round:
-    """Return the Round with so many squares that the first input is not in: 4, or more of them.
+def silent(round: Round, count: int) -> tuple[Round, Reading]:
+    """Return the Round with so many squares that a reading is in none of: 4, or more of them.
 
     They are the last quarter's: a report to it is noise and nothing else.
     """
     squares = [7, *range(28, 32), *range(112, 128), *range(448, 512)]
     if count < len(squares):
         squares = squares[-count:]
-    return round._replace(params=(*round.params[:10], *squares))
+    return round._replace(params=(*round.params[:10], *squares)), inputs(round)[0]
 
 
 def epsilon(round: Round) -> Fraction:
@@ -87,31 +89,13 @@ def epsilon(round: Round) -> Fraction:
     return Fraction(round.params[2], round.params[3])
 
 
-def honest(round: Round) -> int:
-    """Return of how many devices an opened sum has the noise at the least."""
-    return int(round.params[5] - round.params[6])
-
-
 def account(query: Query, round: Round) -> Account:
     """Return the account of a device of this query's crowd."""
-    return Account(*query.epsilon, int(replaced(query)), honest(round), round.params[6])
+    return Account(
+        *query.epsilon, int(replaced(query)), round.params[5] - round.params[6], round.params[6]
+    )
 
 
 def bent(round: Round) -> Iterator[tuple[str, Round]]:
-    """Yield Rounds that ask for more than this one, each with what is wrong in it."""
-    params = round.params
-    threshold, num = params[5], params[2]
-    for words, at, value in (
-        ("a divisor that the gateway chose", 5, 10**6),
-        ("one more who shares the noise", 5, threshold + 1),
-        ("fewer who collude than were agreed", 6, params[6] - 1),
-        ("more epsilon than there is", 2, 100 * num * params[3]),
-        ("noise of nobody", 5, params[6]),
-    ):
-        yield words, round._replace(params=(*params[:at], value, *params[at + 1 :]))
-    if params[1]:
-        yield (
-            "noise for who joins, not for who moves",
-            round._replace(params=(params[0], 0, *params[2:])),
-        )
-    yield "a square twice", round._replace(params=(*params, params[-1]))
+    """Yield Rounds of squares that mean nothing, each with what is wrong in it."""
+    yield "a square twice", round._replace(params=(*round.params, round.params[-1]))

@@ -9,7 +9,8 @@ from edge.mechanisms.quadtree import PLACES_MOST
 from edge.records import Grid
 
 from ..fields import described
-from ..noise import Ratio, check_ratio, shard_limits
+from ..noise import Ratio, check_ratio
+from ..noise.sums import check_shards
 from .tree import active, square_of
 
 Adjacency = Literal["zero-out", "replace-one"]
@@ -167,9 +168,6 @@ class Query:
             ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
             ("scale", _whole(self.scale, 1, 10**6), "a whole number from 1 to a million"),
             ("places", _whole(self.places, 1, PLACES_MOST), f"from 1 to {PLACES_MOST}"),
-            ("shard", _whole(self.shard, 1, 10**6), "a whole number from 1 to a million"),
-            ("dropout", _share(self.dropout), "a share (num, den) from 0 up and below 1"),
-            ("colluders", _share(self.colluders), "a share (num, den) from 0 up and below 1"),
             ("aim", 1e-6 <= self.aim <= 10, "from a millionth to 10"),
             ("threshold", 0 <= self.threshold <= 100, "from 0 to 100 deviations"),
             ("reserve", 1 <= self.reserve <= 1000, "from 1 to 1000"),
@@ -184,46 +182,8 @@ class Query:
                     f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the "
                     "rounds nor the map would mean anything. Correct it in the query."
                 )
-        if self.users and shard_of(self).divisor < 1:
-            raise ValueError(
-                f"of a shard of {self.users // shard_of(self).shards} devices, {self.dropout} may "
-                f"be missing and {self.colluders} may collude, and nobody is left to bring the "
-                "noise. Ask more devices, or allow for fewer of both."
-            )
+        check_shards(self)
         _check_prior(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """How users are shared out: each is in one of the shards, which differ by one at most."""
-
-    shards: int
-    threshold: int  # reports without which a sum is not opened
-    colluders: int
-
-    @property
-    def divisor(self) -> int:
-        """Among how many the noise of a sum is divided."""
-        return self.threshold - self.colluders
-
-
-def shard_of(query: Query) -> Shard:
-    """Return the shards of a query; the threshold is that of the smallest.
-
-    Raises:
-        ValueError: nobody knows how many devices there are.
-    """
-    if not query.users:
-        raise ValueError(
-            "users is 0 but the noise is shared among a known number of devices. State how many "
-            "answer each round: users in a deployment, --set users=N on the command line."
-        )
-    shards = -(-query.users // query.shard)
-    smallest, largest = query.users // shards, -(-query.users // shards)
-    missing, colluding = Fraction(*query.dropout), Fraction(*query.colluders)
-    threshold, _ = shard_limits(smallest, colluding, missing)
-    _, colluders = shard_limits(largest, colluding, missing)
-    return Shard(shards, threshold, colluders)
 
 
 def depth_of(query: Query) -> int:
@@ -264,9 +224,3 @@ def _check_prior(query: Query) -> None:
 
 def _whole(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
-
-
-def _share(ratio: object) -> bool:
-    if not isinstance(ratio, tuple) or len(ratio) != 2 or not all(type(n) is int for n in ratio):
-        return False
-    return ratio[1] > 0 and 0 <= ratio[0] < ratio[1]

@@ -39,20 +39,17 @@ from edge.mechanisms.quadtree import (
 )
 from edge.records import Guarantee, Release, Round
 
-from ..maps.guarantee import pure
-from .query import KINDS, Query, depth_of, first_squares, shard_of
+from ..noise.sums import REPLACED, bits_of, shard_of
+from ..noise.sums import promise as _promise
+from .query import KINDS, Query, depth_of, first_squares
 from .tree import active, level, split
 
 FINE = 1 << 20  # an epsilon is a whole number of so many parts of one, but for the last
-_WRAPS = 28  # deviations' scale of one shard's noise: once in 2**40 a number is further off
 
 _NEIGHBOURS = {
     "zero-out": "whether a device's marks are counted or none; that it takes part is known",
-    "replace-one": "in which of any two places a device is",
+    "replace-one": REPLACED,
 }
-_UNPROTECTED = (
-    "that somebody is there and takes part, and when; how many do; and answers beyond these rounds"
-)
 
 
 class Step(NamedTuple):
@@ -63,31 +60,10 @@ class Step(NamedTuple):
     last: bool
 
 
-def trust(query: Query) -> str:
-    """Return whom to trust, in words."""
-    shard = shard_of(query)
-    return (
-        "distributed: a device alone adds hardly any noise, so nobody may see less than the sum "
-        f"over a shard of at least {shard.threshold} devices, of whom at most {shard.colluders} "
-        "collude with the gateway, and nobody has a key to its noise. A secure sum sees to that"
-    )
-
-
 def promise(query: Query, epsilon: Fraction) -> Guarantee:
-    """Return what the answers to this query promise; epsilon is one Round's.
-
-    Its rho is the Round's share of what all of epsilon costs. So prices add up as epsilons do, and
-    no Round has less than its own epsilon**2 / 2.
-    """
-    made = pure(
-        query.epsilon,
-        epsilon,
-        neighbours=_NEIGHBOURS[query.adjacency],
-        trust=trust(query),
-        unit="one device's answers to all rounds of the query together",
-        unprotected=_UNPROTECTED,
-    )
-    return made._replace(rho=(epsilon * Fraction(*query.epsilon) / 2).as_integer_ratio())
+    """Return what the answers to this query promise; epsilon is one Round's."""
+    unit = "one device's answers to all rounds of the query together"
+    return _promise(query, epsilon, _NEIGHBOURS[query.adjacency], unit)
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -223,17 +199,8 @@ def _params(query: Query, step: Step) -> Params:
         1 if single else query.places,
         step.squares,
     )
-    most = -(-query.users // shard.shards) * (made.scale + (kind == STOCHASTIC))
-    noise = _WRAPS * sensitivity(made) * den // num + 1
-    # Reports beyond the divisor bring noise beyond one: never so much as twice their number.
-    noise *= -(-query.users // shard.shards) // shard.divisor + 1
-    bits = (2 * (most + noise)).bit_length()
-    if bits > 32:
-        raise ValueError(
-            f"a sum needs {bits} bits but a device adds in 32: so little epsilon, or so "
-            "many marks, are beyond it. Ask for more epsilon, or a smaller scale."
-        )
-    return made._replace(bits=max(16, bits))
+    most = made.scale + (kind == STOCHASTIC)
+    return made._replace(bits=bits_of(shard, most, Fraction(sensitivity(made) * den, num)))
 
 
 def _flat(params: Params) -> tuple[int, ...]:

@@ -15,6 +15,8 @@ from edge.records import Grid, Reading
 from recovery.disk import Query as Places
 from recovery.disk import cases as disk_cases
 from recovery.pyramid import Query as Squares
+from recovery.pyramid_sum import Query as Sums
+from recovery.quadtree import Query as Growing
 from recovery.ranks import Query as Order
 from recovery.thermal import Query as Warmth
 from recovery.thermal import operator
@@ -98,6 +100,7 @@ WORDS = {
     "thermal": "--sources-random 1 --sensors 8 --cells 20",
     "disk": "--points szipf --users 300 --grid 5x4",
     "quadtree": "--points szipf --users 300 --grid 9x16",
+    "pyramid_sum": "--points szipf --users 300",
     "ranks": "--points szipf --users 300",
     "pyramid": "--points szipf --users 300",
 }
@@ -123,6 +126,22 @@ CASES = {
     "pyramid": Case(
         Squares(_GRID, (1, 1)),
         Squares(_GRID, (64, 1), estimator="sparse"),
+        _CROWD,
+        _people,
+        _APART,
+        near=0.01,
+    ),
+    "pyramid_sum": Case(
+        Sums(_GRID, (1, 1), users=9),
+        Sums(_GRID, (64, 1), users=100, estimator="sparse"),
+        _CROWD,
+        _people,
+        _APART,
+        near=0.01,
+    ),
+    "quadtree": Case(
+        Growing(_GRID, (1, 1), "replace-one", 9),
+        Growing(_GRID, (64, 1), "replace-one", 100),
         _CROWD,
         _people,
         _APART,

@@ -21,7 +21,7 @@ TABLES = {"gateway/mechanisms/__init__.py", "edge/mechanisms/__init__.py"}
 # A mechanism's places; {} is its name.
 PLACES = (
     r"edge/(mechanisms/)?{}(_\w+)?(\.py|/.*)",
-    r"(recovery|gateway/mechanisms)/{}/.*",
+    r"(recovery|gateway/mechanisms)/{}(_\w+)?/.*",
     r"physics/crowds/{}\.py",
     r"gateway/lab/reproduce/{}_\w+\.py",  # figures of its paper
 )

@@ -1,5 +1,6 @@
 """Layer `shares`: noise that many devices bring together, against what one of them changes."""
 
+import operator
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -14,6 +15,7 @@ from physics.crowds import shuffle
 from ..claim import Claim, Effort, at_most, true
 
 FALSE_ALARM = 1e-9
+HEAD = 10  # params that all sums have, before what a mechanism adds
 REPEATS = 120  # reports of each device by which the noise of a sum is judged
 TAPES = 12  # on which each input is told
 
@@ -30,19 +32,19 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     subject = mechanism.subject
     for name, query in subject.rooms():
         round = mechanism.plan(query, [])
-        change, found = subject.change(query, round), _most(mechanism, query, round, effort)
+        epsilon = subject.epsilon(round)
         yield at_most(
-            f"{name}: one device changes the numbers by at most what noise is made for",
-            float(change),
-            float(found),
+            f"{name}: what one device changes is hidden for the epsilon of the round",
+            float(epsilon),
+            float(_most(mechanism, query, round, effort)),
             samples=TAPES,
         )
-        noise = _noise(mechanism, round, effort)
-        chance = _fits(noise, float(subject.epsilon(round) / change))
+        noise = _noise(mechanism, query, round, effort)
+        chance = min(_fits(drawn, float(rate)) for rate, drawn in noise.items())
         yield true(
             f"{name}: a sum that is opened has the noise that hides one device",
             chance > FALSE_ALARM,
-            samples=len(noise),
+            samples=sum(map(len, noise.values())),
             detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
         )
         yield from _refused(name, mechanism, query, round, effort)
@@ -83,10 +85,11 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
 
 
-def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> int:
-    """Return by how much one device changes all numbers together, found by trying."""
-    subject, size, most = mechanism.subject, 1 << round.params[7], 0
-    nothing = subject.elsewhere(round, len(round.params) - 10)
+def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:
+    """Return by how much one device changes all numbers together, each at its rate, by trying."""
+    subject, size, most = mechanism.subject, 1 << round.params[7], Fraction(0)
+    rates = subject.rates(query, round)
+    nothing, reading = subject.silent(round, len(round.params) - HEAD)
     for tape in range(TAPES):
         # Alike but for what is read: the same noise.
         told = [
@@ -94,23 +97,43 @@ def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> int:
             for reading in subject.inputs(round)
         ]
         same = effort.tape("shares", "told", tape)
-        silent = mechanism.report(nothing, subject.inputs(round)[0], same)
+        silent = mechanism.report(nothing, reading, same)
         for one, other in product(told, told if subject.replaced(query) else [silent[1:]]):
             off = [(a - b) % size for a, b in zip(one, other, strict=True)]
-            most = max(most, sum(min(z, size - z) for z in off))
+            far = [min(z, size - z) for z in off]
+            most = max(most, sum(map(operator.mul, rates, far), Fraction(0)))
     return most
 
 
-def _noise(mechanism: Any, round: Any, effort: Effort) -> list[int]:
-    """Return the noise of sums over the fewest honest devices that are opened."""
+def _noise(mechanism: Any, query: Any, round: Any, effort: Effort) -> dict[Fraction, list[int]]:
+    """Return the noise of sums over the fewest honest devices that are opened, for each rate."""
     subject, size = mechanism.subject, 1 << round.params[7]
-    nothing, tape = subject.elsewhere(round, 85), effort.tape("shares", "noise")
-    reading, found = subject.inputs(round)[0], []
+    (nothing, reading), tape = subject.silent(round, 85), effort.tape("shares", "noise")
+    honest, found = round.params[5] - round.params[6], dict[Fraction, list[int]]()
     for _ in range(REPEATS):
-        told = [mechanism.report(nothing, reading, tape)[1:] for _ in range(subject.honest(round))]
-        sums = [sum(numbers) % size for numbers in zip(*told, strict=True)]
-        found += [z - size if 2 * z >= size else z for z in sums]
+        told = [mechanism.report(nothing, reading, tape)[1:] for _ in range(honest)]
+        for rate, *numbers in zip(subject.rates(query, nothing), *told, strict=True):
+            z = sum(numbers) % size
+            found.setdefault(rate, []).append(z - size if 2 * z >= size else z)
     return found
+
+
+def _bent(round: Any) -> Iterator[tuple[str, Any]]:
+    """Yield Rounds that ask for more than this one, each with what is wrong in it."""
+    params = round.params
+    for words, at, value in (
+        ("a divisor that the gateway chose", 5, 10**6),
+        ("one more who shares the noise", 5, params[5] + 1),
+        ("fewer who collude than were agreed", 6, params[6] - 1),
+        ("more epsilon than there is", 2, 100 * params[2] * params[3]),
+        ("noise of nobody", 5, params[6]),
+    ):
+        yield words, round._replace(params=(*params[:at], value, *params[at + 1 :]))
+    if params[1]:
+        yield (
+            "noise for who joins, not for who moves",
+            round._replace(params=(params[0], 0, *params[2:])),
+        )
 
 
 def _refused(name: str, mechanism: Any, query: Any, round: Any, effort: Effort) -> Iterator[Claim]:
@@ -133,14 +156,15 @@ def _refused(name: str, mechanism: Any, query: Any, round: Any, effort: Effort) 
         twice = False
     yield true(f"{name}: no device is in two sums", not twice, samples=1)
     honest = subject.account(query, round)
-    answered = [words for words, bent in subject.bent(round) if not honest.objection(bent)]
+    asked = [*_bent(round), *subject.bent(round)]
+    answered = [words for words, bent in asked if not honest.objection(bent)]
     good = not honest.objection(round)
     honest.charge(round)
     answered += ["the same round again"] * (not honest.objection(round))
     yield true(
         f"{name}: a device answers what was agreed, once, whatever a gateway says",
         good and not answered,
-        samples=2 + sum(1 for _ in subject.bent(round)),
+        samples=2 + len(asked),
         detail=", ".join(answered),
     )
 

@@ -10,6 +10,7 @@ from ..words import PLACES
 
 _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
+_sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
     **PLACES.page,
     "sensors-note": "Who took part in which sum is not kept.",
@@ -43,12 +44,12 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
-    vector_length=lambda round: device.length(device.params_of(round)),
+    vector_length=device.length,
     serving=Serving(
         **{**PURE, "limits": _words.limits_of, "check_held": _words.check_held},
         exported=_EXPORTED,
     ),
-    query_of=_crowd.query_of,
+    query_of=_sums.query_of,
     cautions=_words.cautions,
     words=PLACES._replace(page=_PAGE),
     world=_crowd.crowd_of,

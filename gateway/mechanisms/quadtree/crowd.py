@@ -7,7 +7,7 @@ number once in 2**40.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from recovery.quadtree.query import Query
 from recovery.quadtree.tree import painted
 
 from ...faults import OperatorFault
-from .. import places, usual
+from .. import places
+from ..sums import counted
 from ..worlds import EXAMPLES, Floats, Inputs
 
 Whole = NDArray[np.int64]
@@ -62,16 +63,6 @@ class World:
         return self.outside
 
 
-def query_of(deployment: Any) -> Query:
-    """Return what the analyst asks: of as many users as there are devices.
-
-    Raises:
-        ValueError: there is no such promise.
-    """
-    query: Query = usual.query_of(deployment)
-    return query if query.users else replace(query, users=deployment.own.devices)
-
-
 def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     """Return the people of a file or an example; the query then knows how many they are.
 
@@ -91,7 +82,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
         many: Any = Together(cells, len(flat))
         if len(flat) <= ONE_BY_ONE:
             many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
-        return World(_counted(query, len(flat)), many, cells.astype(np.float64), found.beyond())
+        return World(counted(query, len(flat)), many, cells.astype(np.float64), found.beyond())
     if inputs.points is None or inputs.points in EXAMPLES:
         raise OperatorFault(
             f"kind is {query.kind} but no file says which places a device has. Give --points "
@@ -114,19 +105,7 @@ def _of_many_places(query: Query, points: Any) -> World:
     of_user = np.bincount(points.users, points.weights, users)
     truth = np.bincount(flat, points.weights / of_user[points.users], columns * rows)
     seen: Floats = truth.astype(np.float64).reshape(rows, columns)
-    return World(_counted(query, users), tuple(map(tuple, read)), seen, "")
-
-
-def _counted(query: Query, users: int) -> Query:
-    if query.users not in (0, users):
-        raise OperatorFault(
-            f"users is {query.users} but there are {users} people; noise is shared among those "
-            "who answer. Leave users out in a play"
-        )
-    try:
-        return replace(query, users=users)
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
+    return World(counted(query, users), tuple(map(tuple, read)), seen, "")
 
 
 def reporter(round: Round) -> Callable[[Any, Any], Any]:

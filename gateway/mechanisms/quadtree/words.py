@@ -12,7 +12,7 @@ from recovery.quadtree.schedule import by_map, epsilon_of, of_one_map
 
 from ...faults import OperatorFault
 from ...output import Stage
-from .. import usual
+from .. import sums, usual
 from ..worlds import Numbers, Played, Told
 
 ROUNDS_MOST = 64  # of one map
@@ -46,8 +46,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         f"Asked {len(releases)} times for numbers, at an epsilon: {steps}. A device sends "
         f"{sum(lengths)} numbers in all, in {size} bytes; one for every cell would be "
         f"{truth.size}.",
-        f"{asked[0].shards} secure sums a round were simulated in this process, over at least "
-        f"{asked[0].threshold} devices each. No cryptography hid them from it.",
+        sums.simulated(asked[0].shards, asked[0].threshold),
     ]
     return Told(told.numbers | own, lines)
 
@@ -77,13 +76,9 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
 def limits_of(query: Any, every_s: float) -> Any:
     """Return the first `Limits` of every device: epsilon for all Rounds of all maps.
 
-    A price is rounded up to whole nano-rho, so there is one more for each Round.
-
     Raises:
         OperatorFault: a served promise must be that nobody knows where a device is.
     """
-    from ...devices.enrol import capped
-
     if query.adjacency != "replace-one":
         raise OperatorFault(
             f"adjacency under [quadtree] is {query.adjacency!r}, and devices that are enrolled "
@@ -94,8 +89,7 @@ def limits_of(query: Any, every_s: float) -> Any:
             f"kind under [quadtree] is {query.kind!r}, and devices that are enrolled tell one "
             'place. Set it to "counts", or try the others with heatveil play quadtree'
         )
-    found = capped.limits_of(replace(query, readings=1), every_s)
-    return found._replace(budget=found.budget + ROUNDS_MOST * query.readings)
+    return sums.limits_of(query, every_s, ROUNDS_MOST * query.readings)
 
 
 def check_held(query: Any, sensors: Any, held: Any) -> None:
@@ -104,23 +98,10 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
     Raises:
         OperatorFault: one does not, or it would refuse what is asked.
     """
-    from ...devices.enrol import capped
-
     limits_of(query, 1.0)
-    capped.check_held(replace(query, readings=1), sensors, held)
+    sums.check_held(query, sensors, held)
 
 
 def cautions(query: Any) -> list[str]:
     """Return what an operator should know first."""
-    said = []
-    if not query.dropout[0]:
-        said.append(
-            "dropout under [quadtree] is 0: where one device is silent, nothing of a round is "
-            'opened, and its epsilon is spent. Say how many may be missing: dropout = "1/10"'
-        )
-    if not query.colluders[0]:
-        said.append(
-            "colluders under [quadtree] is 0: the promise holds while no device helps the "
-            'gateway. Say how many may: colluders = "1/20"'
-        )
-    return said
+    return sums.cautions("quadtree", query)

@@ -11,7 +11,8 @@ from edge.entropy import Tape
 from edge.records import Grid
 from gateway.devices.enrol.degrees import degree_of, gap
 from gateway.devices.enrol.roster import draw_rosters, graph, second
-from recovery.quadtree.query import Query, shard_of
+from recovery.noise.sums import shard_of
+from recovery.quadtree.query import Query
 from tests.sums import drawn
 
 TENTH = Fraction(1, 10)

@@ -1,0 +1,60 @@
+"""A heatmap of devices of which a gateway learns sums alone; its record."""
+
+from edge.mechanisms import pyramid_sum as device
+from recovery import pyramid_sum as analyst
+from recovery.pyramid_sum import cases
+from recovery.pyramid_sum.query import Query
+
+from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving
+from ..words import PLACES
+
+_crowd = Module(__name__, "crowd")
+_words = Module(__name__, "words")
+_sums = Module("gateway.mechanisms", "sums")
+_PAGE = {
+    **PLACES.page,
+    "sensors-note": "Who took part in which sum is not kept.",
+    "wire-title": "What was published",
+    "wire-note": (
+        "Each device marks the squares that it is in, one a level, adds a little noise to every "
+        "number and hides them. Only their sum over many devices can be opened, and that is "
+        "published."
+    ),
+    "not": (
+        "The gateway cannot read what a device says, unless more devices help it than the promise "
+        "allows for. This map is made of the published sums alone, and shows no person."
+    ),
+}
+_EXPORTED = Exported(
+    **SEALED,
+    release={"square": int, "parts": int},
+    units={
+        "square": "of the measured ones, level by level and row by row, from 0",
+        "parts": "of people in a square, with noise in them",
+    },
+)
+
+MECHANISM = Mechanism(
+    device.NAME,
+    analyst.plan,
+    device.report,
+    _crowd.release,
+    analyst.recover,
+    cases,
+    trust="distributed",
+    reads="place",
+    query=Query,
+    bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
+    vector_length=device.length,
+    serving=Serving(
+        **{**PURE, "limits": _words.limits_of, "check_held": _sums.check_held},
+        exported=_EXPORTED,
+    ),
+    query_of=_sums.query_of,
+    cautions=_words.cautions,
+    words=PLACES._replace(has_sd=False, page=_PAGE),
+    world=_crowd.crowd_of,
+    reporter=_crowd.reporter,
+    judge=_words.judge,
+    calibrate=_words.calibrate,
+)

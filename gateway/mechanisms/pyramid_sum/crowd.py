@@ -1,0 +1,92 @@
+"""A crowd in the simulator, whose sums are made at once: the law is that of devices one by one.
+
+Who is in a shard does not matter to the sum of all. What devices mark is added up by the device's
+own arithmetic, and the noise of all is drawn together by `physics.crowds.shares`, exactly; but
+sums are not taken modulo 2**bits, which changes a number once in 2**40.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.mechanisms import pyramid_sum as device
+from edge.records import Reading, Release, Round
+from physics.crowds.shares import sums
+
+from .. import sums as summed
+from ..pyramid import crowd as places
+from ..worlds import Inputs
+
+
+@dataclass(frozen=True)
+class Together:
+    """What all devices of a play mark, in the place of their readings. Private."""
+
+    marks: NDArray[np.int64]
+    present: int
+
+
+@dataclass(frozen=True)
+class World:
+    """Where everybody is."""
+
+    query: Any
+    people: places.Crowd
+    truth: Any
+
+    def readings(self, round: Round) -> Iterator[Together]:
+        """Yield what all devices mark. Private."""
+        found, present = np.zeros(device.length(round), dtype=np.int64), 0
+        seen = dict[Any, Any]()
+        for reading in self.people.readings(round):
+            present += 1
+            if reading.values not in seen:
+                marked = device.marks(round, Reading(0, reading.values), None)
+                seen[reading.values] = np.array(marked, dtype=np.int64).reshape(-1, 2)
+            at, parts = seen[reading.values].T
+            found[at] += parts
+        yield Together(found, present)
+
+    def beyond(self) -> str:
+        """Return a clause about points beyond the grid; else empty."""
+        return self.people.beyond()
+
+
+def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> World:
+    """Return the people of a file or an example, and the query for so many.
+
+    Raises:
+        OperatorFault: neither is given, the file is wrong, or other users were stated.
+    """
+    people = places.crowd_of(query, inputs, world)
+    users = int(people.users[-1]) + 1
+    return World(summed.counted(people.query, users), people, people.truth)
+
+
+def reporter(round: Round) -> Callable[[Any, Any], Any]:
+    """Return what reports to a Round; what all devices mark stays as it is until the release."""
+
+    def report(reading: Any, rng: Any) -> Any:
+        return reading if isinstance(reading, Together) else device.report(round, reading, rng)
+
+    return report
+
+
+def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
+    """Return the sums over shards: of reports, or of all devices of a play at once.
+
+    Raises:
+        ValueError: a device reports twice, or a report is none.
+    """
+    if len(payloads) != 1 or not isinstance(payloads[0], Together):
+        found: Release = device.release(round, payloads, rng)
+        return found
+    p, together = device.params_of(round), payloads[0]
+    noise = [
+        sums(len(squares), together.present, p.threshold - p.colluders, num, den, rng)
+        for squares, (num, den) in zip(device.levels(round), device.rates(round), strict=True)
+    ]
+    return Release(round, (together.marks + np.concatenate(noise)).tolist(), together.present)

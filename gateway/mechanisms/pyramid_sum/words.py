@@ -1,0 +1,60 @@
+"""What a pyramid by a secure sum says of its rounds, its noise and its promise."""
+
+import json
+from typing import Any
+
+from edge.mechanisms.pyramid_sum import levels, params_of, rates
+from recovery.pyramid_sum import plan
+
+from ...output import Stage
+from .. import sums, usual
+from ..flags import first_round_of
+from ..worlds import Calibrated, Numbers, Played, Told
+
+
+def limits_of(query: Any, every_s: float) -> Any:
+    """Return the first `Limits` of every device: epsilon for all reports."""
+    return sums.limits_of(query, every_s, query.readings)
+
+
+def cautions(query: Any) -> list[str]:
+    """Return what an operator should know first."""
+    return sums.cautions("pyramid_sum", query)
+
+
+def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+    """Return the distances, and that the sums were simulated."""
+    told = usual.judge(played, numbers, stage)
+    release = played.watch.releases[0]
+    p = params_of(release.round)
+    own = {"vector_length": len(release.values), "shards": p.shards}
+    lines = [
+        *told.lines,
+        f"A device sends {len(release.values)} numbers a report, squares of {len(p.weights)} "
+        f"levels; one for every cell would be {played.world.truth.size}.",
+        sums.simulated(p.shards, p.threshold),
+    ]
+    return Told(told.numbers | own, lines)
+
+
+def calibrate(query: Any, **given: Any) -> Calibrated:
+    """Return the promise, and what noise each level gets."""
+    found = usual.calibrate(query, **given)
+    round = first_round_of(query, plan)
+    p = params_of(round)
+    made = [
+        {
+            "squares": len(squares),
+            "rate": [num, den],
+            "noise_sd_users": 2**0.5 * den / num / p.units,
+        }
+        for squares, (num, den) in zip(levels(round), rates(round), strict=True)
+    ]
+    if given["as_json"]:
+        return found._replace(lines=[json.dumps(json.loads(found.lines[0]) | {"levels": made})])
+    said = [
+        f"Level {level}: {one['squares']} squares, each sum off by {one['noise_sd_users']:.3g} "
+        "users (one standard deviation, of one shard that nobody is missing from)."
+        for level, one in enumerate(made, p.first)
+    ]
+    return found._replace(lines=[*found.lines, *said])

@@ -1,0 +1,134 @@
+"""Heatmaps of many devices by a secure sum, analyst half: a pyramid whose gateway sees sums alone.
+
+Guarantee: epsilon, pure, for all reports of one device together. Neighbours: in which of any two
+places a device is. Trust: distributed, nobody may see less than the sum over a shard. Unit: the
+device's reports, which share epsilon evenly. Not protected: that a device takes part, and when;
+how many do.
+
+Source: paper 000 as in `recovery.pyramid`; sums and shares of noise as in paper 001.
+
+Differs from `recovery.pyramid`:
+1. All squares of the measured levels come, for a sum is made before anybody looks.
+2. Noise is twice as wide, for it hides where somebody is and not only whether somebody is.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from edge.mechanisms import pyramid, pyramid_sum
+from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_of
+from edge.mechanisms.pyramid_sum import NAME as NAME
+from edge.records import Guarantee, Release, Round
+
+from ..maps.heatmap import Heatmap, Unresolved
+from ..noise.sums import REPLACED, bits_of, shard_of, trust
+from ..noise.sums import promise as _promise
+from ..pyramid import drawn
+from ..pyramid.query import weights
+from .query import Query as Query
+from .query import epsilon_of, measured
+
+
+def plan(query: Query, releases: Sequence[Release]) -> Round | None:
+    """Return the next Round of whole numbers, None when every device has reported enough.
+
+    Raises:
+        ValueError: nobody knows how many devices there are, or a sum would be too long or wide.
+    """
+    if len(releases) >= query.readings:
+        return None
+    _, first, count = measured(query)
+    shard, (num, den) = shard_of(query), epsilon_of(query).as_integer_ratio()
+    params = Params(
+        first,
+        1,
+        num,
+        den,
+        shard.shards,
+        shard.threshold,
+        shard.colluders,
+        0,
+        query.units,
+        query.places,
+        weights(count),
+    )
+    round = Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query))
+    rate_num, rate_den = min(pyramid_sum.rates(round), key=lambda rate: rate[0] / rate[1])
+    params = params._replace(bits=bits_of(shard, query.units, Fraction(rate_den, rate_num)))
+    round = round._replace(params=_flat(params))
+    if length(round) > LONGEST:
+        raise ValueError(
+            f"the measured levels have {length(round)} squares but a sum has at most {LONGEST} "
+            'numbers. Take estimator "auto", which measures fewer levels, or larger cells.'
+        )
+    return round
+
+
+def promise(query: Query) -> Guarantee:
+    """Return what the Releases of this query promise; true of the numbers really drawn."""
+    plural = "s" * (query.readings > 1)
+    unit = f"the window of {query.readings} report{plural} of one device together"
+    return _promise(query, epsilon_of(query), REPLACED, unit)
+
+
+def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
+    """Return the map of where devices are, or why there is none.
+
+    Args:
+        query: what was planned with.
+        releases: of the same query, one a reading; their maps are added up.
+
+    Raises:
+        ValueError: there is no release, or one does not belong to the query.
+    """
+    if not 0 < len(releases) <= query.readings:
+        raise ValueError(
+            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
+            "promised holds for so many. Give those of one window."
+        )
+    expected = plan(query, ())
+    for release in releases:
+        # In whom to trust an experiment says otherwise.
+        told = release.round.guarantee._replace(trust=trust(query))
+        if release.round._replace(number=1, guarantee=told) != expected:
+            raise ValueError(
+                "a release is of another plan than this query's: other levels are other squares, "
+                "and the map would be wrong. Recover with the query that it was planned with."
+            )
+    if len({release.round.number for release in releases}) != len(releases):
+        raise ValueError(
+            "two releases are of one round, and would count twice. Give each round's once."
+        )
+    opened = [release for release in releases if release.reports]
+    if not opened:
+        why = (
+            "no shard had enough reports to be opened; wait for more devices, or allow for more "
+            "that drop out"
+        )
+        return Unresolved(query.grid, promise(query), float("inf"), float("inf"), why)
+    return drawn(query, [as_pyramid(query, release) for release in opened])
+
+
+def as_pyramid(query: Query, release: Release) -> Release:
+    """Return a Release as that of a pyramid: of what its estimator keeps, the squares' numbers.
+
+    Raises:
+        ValueError: it has not a whole number for every square.
+    """
+    round = release.round
+    p, squares = params_of(round), levels(round)
+    if len(release.values) != sum(map(len, squares)):
+        raise ValueError(
+            f"round {round.number} released {len(release.values)} values but must release one for "
+            f"each of {sum(map(len, squares))} squares. Take it as published."
+        )
+    params = (p.units, p.points, measured(query).kept, p.first, p.num, p.den, *p.weights)
+    made = Round(round.number, pyramid.NAME, round.grid, params, round.guarantee)
+    values = iter(release.values)
+    found = [{square: next(values) for square in level} for level in squares]
+    kept = pyramid.reached(made, lambda k, some: [found[k][square] for square in some])
+    return Release(made, kept, release.reports)
+
+
+def _flat(params: Params) -> tuple[int, ...]:
+    return (*params[:-1], *params.weights)
