@@ -30,8 +30,8 @@ CELLS = [(person % 3, 0) if person % 2 else (7, 7) for person in range(DEVICES)]
 class Square:
     """A site of twenty people in two shards of ten, of whom two may be missing in each."""
 
-    def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
-        self.mqtt, self.folder, self.site = mqtt, folder, site
+    def __init__(self, mqtt: Mqtt, folder: Path, site: str, mechanism: str = "quadtree") -> None:
+        self.mqtt, self.folder, self.site, self.mechanism = mqtt, folder, site, mechanism
         deployment = self.deployment()
         query = config.query(deployment)
         self.made, drawn = roster.enrolled(enrol.enrol_fleet(site, DEVICES), query)
@@ -51,15 +51,15 @@ class Square:
                 "devices": self.folder / "devices.json",
             },
             "room": {"cells": [8, 8]},
-            "quadtree": {
+            self.mechanism: {
                 "devices": DEVICES,
-                "adjacency": "replace-one",
                 "shard": 10,
                 "dropout": "1/5",
                 "colluders": "1/10",
+                **({"adjacency": "replace-one"} if self.mechanism == "quadtree" else {}),
             },
             "privacy": {"epsilon": "64/1"},
-            "rounds": {"mechanism": "quadtree", "gather_s": 60, "every_s": 0, "solve_s": 60},
+            "rounds": {"mechanism": self.mechanism, "gather_s": 60, "every_s": 0, "solve_s": 60},
             "mqtt": self.mqtt,
         }
         for name, section in changes.items():
@@ -71,7 +71,7 @@ class Square:
         here = tuple(one for one in self.made.secrets.devices if one.identity.name not in away)
         devices = budgets.boot(self.made.secrets._replace(devices=here), self.place).devices
         cells = np.array([[x + 8 * y for x, y in CELLS]])
-        return Crowd(self.mqtt, People(devices, cells, 8, "quadtree"))
+        return Crowd(self.mqtt, People(devices, cells, 8, self.mechanism))
 
     def service(self, **changes: Any) -> Service:
         """Return the gateway; what it tells is added to `events`."""
@@ -123,6 +123,32 @@ def test_the_sums_of_all_shards_are_released_and_paid_for(square: Square, maps: 
     assert why == f"all of epsilon is spent, in {maps} round{'s' * (maps > 1)}"
     budget = square.told("budget")[-1]
     assert (budget["epsilon_spent"], budget["rounds_left"]) == (64.0, 0)
+
+
+@pytest.mark.long
+def test_a_pyramid_needs_no_trusted_gateway(mosquitto: Mqtt, tmp_path: Path) -> None:
+    """Two reports of epsilon 32: each release has the parts on every level; epsilon is spent."""
+    square = Square(mosquitto, tmp_path, "sums-pyramid", "pyramid_sum")
+    with (
+        square.fleet() as fleet,
+        square.service(privacy={"readings": 2}) as service,
+    ):
+        fleet.wait()
+        service.run()
+        ledger = service.ledger()
+
+    everybody = {name for members in square.shards for name in members}
+    squares = [
+        (8 >> level, i % (1 << level), i >> level) for level in (1, 2, 3) for i in range(4**level)
+    ]
+    truth = [16 * count for count in square.counts(squares, everybody)]
+    releases = square.told("release")
+    assert [one["number"] for one in releases] == [1, 2]
+    for release in releases:
+        off = [abs(a - b) for a, b in zip(release["values"], truth, strict=True)]
+        assert 0 < max(off) <= 60  # the widest level has a scale of 2 x 16 parts over 7.3
+        assert release["reports"] == DEVICES
+    assert ledger.spent == ledger.budget == Fraction(64 * 64, 2)
 
 
 @pytest.mark.long

@@ -1,0 +1,75 @@
+"""What a member of a pyramid's secure sum marks, and what it does not answer."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge.entropy import Tape
+from edge.mechanisms.pyramid_sum import length, marks, objection, params_of, report
+from edge.records import Grid, Reading, Round
+from recovery.pyramid_sum import Query, plan
+
+SIDES = st.integers(1, 12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SIDES, SIDES, st.lists(st.tuples(SIDES, SIDES), min_size=1, max_size=4))
+def test_each_level_holds_the_mass_in_the_squares_that_hold_the_cells(
+    columns: int, rows: int, cells: list[tuple[int, int]]
+) -> None:
+    """By geometry alone: cells are painted on a padded grid, whose blocks are added up."""
+    units, cells = 12, [(x % columns, y % rows) for x, y in cells]
+    query = Query(
+        Grid((columns, rows), 0), (1, 1), users=9, units=units, places=4, estimator="sparse"
+    )
+    round = plan(query, ())
+    assert round is not None
+    values = tuple(n for x, y in cells for n in (x, y, units // len(cells)))
+    told = np.zeros(length(round), dtype=int)
+    for place, parts in marks(round, Reading(0, values), None):
+        told[place] += parts
+
+    side = 1 << (max(columns, rows) - 1).bit_length()
+    painted = np.zeros((side, side), dtype=int)
+    for x, y in cells:
+        painted[y, x] += units // len(cells)
+    expected: list[Any] = []
+    p = params_of(round)
+    for level in range(p.first, p.first + len(p.weights)):
+        wide = side >> level
+        blocks = painted.reshape(1 << level, wide, 1 << level, wide).sum(axis=(1, 3))
+        expected += blocks[: -(-rows // wide), : -(-columns // wide)].ravel().tolist()
+    assert told.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "why"),
+    [
+        (0, 9, "levels"),
+        (1, 0, "hides whether"),
+        (2, 0, "not above 0"),
+        (5, 0, "nobody is left"),
+        (7, 63, "bits"),
+        (8, 0, "parts"),
+        (10, 0, "levels"),
+    ],
+)
+def test_a_round_that_means_nothing_is_not_answered(at: int, value: int, why: str) -> None:
+    """And the one that was planned is."""
+    round = plan(Query(Grid((8, 8), 0), (1, 1), users=9), ())
+    assert round is not None
+    assert objection(round) == ""
+    wrong: Round = round._replace(params=(*round.params[:at], value, *round.params[at + 1 :]))
+
+    assert why in objection(wrong)
+    with pytest.raises(ValueError, match="is not answered"):
+        report(wrong, Reading(0, (0, 0)), Tape(b""))
+
+
+def test_a_sum_of_too_many_numbers_is_not_planned() -> None:
+    """All levels of 512 x 512 cells are a third of a million numbers."""
+    with pytest.raises(ValueError, match="at most 100000 numbers"):
+        plan(Query(Grid((512, 512), 0), (1, 1), users=9, estimator="sparse"), ())
