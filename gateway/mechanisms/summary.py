@@ -1,5 +1,6 @@
 """Where most of a map is, in few words."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from physics.places import cell_places
 
 Floats = NDArray[np.float64]
+Whether = NDArray[np.bool_]
 
 # Cells within this part of the map's longer side are spoken of as one place.
 _REACH = 1 / 14
@@ -19,12 +21,16 @@ class Place(NamedTuple):
 
     at: Floats  # (axes,), in metres or in sides of a unit grid
     share: float
+    sides: tuple[Floats, Floats] | None = (
+        None  # of a flat rectangle, its least and greatest corner
+    )
 
 
 def places_of_most(mass: Floats, grid: Any) -> list[Place]:
     """Return where most of the heat is, the greatest share first.
 
-    The warmest cell gathers those near it, then the warmest that is left, and so on.
+    A flat rectangle, of equal cells, is one place, however wide. Of the rest the warmest cell
+    gathers those near it, then the warmest that is left, and so on.
 
     Args:
         mass: (rows, columns), adds to one.
@@ -32,6 +38,12 @@ def places_of_most(mass: Floats, grid: Any) -> list[Place]:
     places = cell_places(grid).reshape(mass.size, -1)
     reach = _REACH * float(np.ptp(places, axis=0).max())
     left, found = mass.ravel().copy(), []
+    for flat in _flat_areas(mass):
+        inside, sides = np.flatnonzero(flat), _sides(flat, grid)
+        if sides is not None and np.linalg.norm(np.ptp(places[inside], axis=0)) > reach:
+            share = float(left[inside].sum())
+            found.append(Place(places[inside].mean(axis=0), share, sides))
+            left[inside] = 0
     while left.max() > 0.002:
         near = np.linalg.norm(places - places[left.argmax()], axis=1) <= reach
         share = float(left[near].sum())
@@ -41,11 +53,64 @@ def places_of_most(mass: Floats, grid: Any) -> list[Place]:
     return sorted(kept, key=lambda place: -place.share)
 
 
+def _flat_areas(mass: Floats) -> Iterator[Whether]:
+    """Yield each area of equal cells that holds enough, unless it is the whole map."""
+    values, counts = np.unique(mass, return_counts=True)
+    for value in values[(values * counts >= _SHARE_MIN) & (counts > 1) & (counts < mass.size)]:
+        left = mass == value
+        while left.any():
+            area = _joined(left)
+            left &= ~area
+            if value * area.sum() >= _SHARE_MIN:
+                yield area
+
+
+def _joined(cells: Whether) -> Whether:
+    """Return those of the cells that hang together with the first one."""
+    rows, columns = cells.shape
+    free = np.zeros((rows + 2, columns + 2), dtype=bool)  # with a border around
+    free[1:-1, 1:-1] = cells
+    ways = np.array([1, -1, columns + 2, -columns - 2])
+    flat = free.ravel()
+    edge, joined = np.flatnonzero(flat)[:1], np.zeros_like(flat)
+    while edge.size:
+        flat[edge], joined[edge] = False, True
+        beside = np.unique(edge[:, None] + ways)
+        edge = beside[flat[beside]]
+    return joined.reshape(free.shape)[1:-1, 1:-1]
+
+
+def _sides(area: Whether, grid: Any) -> tuple[Floats, Floats] | None:
+    """Return the corners of an area, None where it is no rectangle."""
+    rows, columns = (np.flatnonzero(area.any(axis=axis)) for axis in (1, 0))
+    if len(rows) * len(columns) != area.sum():
+        return None
+    cell = np.array([grid.cell_mm / 1000] * 2 if grid.cell_mm else [1 / n for n in grid.shape])
+    axes = 1 if area.shape[0] == 1 else 2
+    low = np.array([columns[0], rows[0]]) * cell
+    high = np.array([columns[-1] + 1, rows[-1] + 1]) * cell
+    return low[:axes], high[:axes]
+
+
 def written(at: Floats, grid: Any) -> str:
     """Return a place as one writes it, halves rounded up."""
-    # As usual a middle of a cell, 0.125, would be 0.12, and a hair further 0.13.
-    numbers = " / ".join(f"{round(float(axis), 6) + 1e-9:.2f}" for axis in np.atleast_1d(at))
+    numbers = " / ".join(_rounded(axis) for axis in np.atleast_1d(at))
     return f"{numbers} m" if grid.cell_mm else numbers
+
+
+def _rounded(axis: float) -> str:
+    # As usual a middle of a cell, 0.125, would be 0.12, and a hair further 0.13.
+    return f"{round(float(axis), 6) + 1e-9:.2f}"
+
+
+def where(place: Place, grid: Any) -> str:
+    """Return where a place is: near its middle, or from side to side of what is flat."""
+    if place.sides is None:
+        return f"near {written(place.at, grid)}"
+    spans = [
+        f"{_rounded(low)} to {_rounded(high)}" for low, high in zip(*place.sides, strict=True)
+    ]
+    return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
 
 
 def far(grid: Any, parts: float) -> str:
@@ -58,5 +123,5 @@ def far(grid: Any, parts: float) -> str:
 def most_of(mass: Floats, grid: Any) -> str:
     """Return in words where most of the heat is."""
     most = places_of_most(mass, grid)
-    listed = [f"{place.share:.0%} near {written(place.at, grid)}" for place in most]
+    listed = [f"{place.share:.0%} {where(place, grid)}" for place in most]
     return ", ".join(listed) or "spread out"

@@ -96,6 +96,17 @@ def test_in_a_plane_a_place_has_two_numbers() -> None:
     assert most_of(mass, Grid((4, 3), 1000)) == "100% near 1.50 / 2.50 m"
 
 
+def test_a_flat_square_is_one_place() -> None:
+    """Of a square nobody knows where in it the people are: two peaks of it would be made up."""
+    mass = np.full((16, 16), 0.1 / 192)
+    mass[8:, :8] = 0.5 / 64
+    mass[8, 9] += 0.4  # near the square, and takes nothing of it
+
+    assert most_of(mass, Grid((16, 16), 1000)) == (
+        "50% evenly in 0.00 to 8.00 / 8.00 to 16.00 m, 40% near 9.50 / 8.50 m"
+    )
+
+
 def test_a_hair_does_not_change_how_a_place_is_written() -> None:
     """The truth in the middle of a cell and a map's place there are one number on the screen."""
     places = (0.125 - 1e-9, 0.125, 0.125 + 1e-9, 19.875 - 1e-9, 19.875)
