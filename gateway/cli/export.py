@@ -362,7 +362,7 @@ def kinds(mechanism: Mechanism) -> dict[str, Kind]:
 def export(
     config: Path,
     out: Path,
-    what: str,
+    what: str | None,
     since: str | None,
     until: str | None,
     say: Callable[[str], None],
@@ -370,7 +370,7 @@ def export(
     """Write one kind of rows to a new file, and the promise beside it.
 
     Args:
-        what: a name of `export_kinds.NAMES`.
+        what: one of `NAMES`; None for the reports, or the releases where no report is kept.
         since, until: of the round's opening, or the charge; a date, or a date and a time.
 
     Raises:
@@ -378,7 +378,7 @@ def export(
             times, a file is there already or cannot be written, pyarrow is not there, or the
             store cannot be read.
     """
-    if what not in NAMES:
+    if what is not None and what not in NAMES:
         raise OperatorFault(
             f"--what is {what} but must be one of {', '.join(NAMES)}, for these are what a store "
             f"holds; {suggestion(what, NAMES)}"
@@ -396,7 +396,10 @@ def export(
             "an empty file would be taken for an empty store. Change one of them"
         )
     span = Span(first, end, deployment.site.name)
-    kind = kinds(of(deployment))[what]
+    mechanism = of(deployment)
+    if what is None:
+        what = "reports" if serving(mechanism.name).exported.report else "releases"
+    kind = kinds(mechanism)[what]
     with reading(deployment) as reader:
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)

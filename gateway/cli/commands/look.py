@@ -175,8 +175,12 @@ def export(
     config: flags.Config,
     out: Annotated[Path, typer.Option(help="A new file: .csv, .jsonl or .parquet.")],
     what: Annotated[
-        str, typer.Option(help="reports, releases, maps, messages or ledger.")
-    ] = "reports",
+        str | None,
+        typer.Option(
+            help="reports, releases, maps, messages or ledger. Without: reports, or releases "
+            "where reports are sealed."
+        ),
+    ] = None,
     since: Annotated[
         str | None, typer.Option(help="From then on: 2026-11-22 or 2026-11-22T08:00, UTC.")
     ] = None,
