@@ -21,7 +21,7 @@ from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..mechanisms import first_round, serving
 from ..service import asking
-from ..service.ledger import Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
+from ..service.ledger import RHO, Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.alone import alone
@@ -291,8 +291,8 @@ def _exactly(
 ) -> dict[str, Any]:
     """Return everything as fractions, num/den, that add up without loss.
 
-    In rho, whatever was promised; what people are told in stands beside it as `unit`, with how
-    much of that one rho is.
+    In rho, whatever was promised; what people are told in stands beside it as `told_in`, with
+    how much of that one rho is.
     """
     guarantee, unit = plan.guarantee, unit_of(plan.guarantee)
     return {
@@ -301,8 +301,9 @@ def _exactly(
         "spent": str(standing.spent),
         "left": str(standing.left),
         "round": str(rho),
-        "unit": unit.name,
-        "unit_of_one_rho": str(unit.of_one),
+        "unit": RHO.name,
+        "told_in": unit.name,
+        "told_of_one_rho": str(unit.of_one),
         "rounds_left": int(standing.left / rho),
         "epsilon": ratio_text(guarantee.epsilon),
         "delta": _delta(guarantee),

@@ -144,8 +144,9 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     assert "so far   epsilon 2.1 of 7, which adds up; no delta" in said
     assert len(re.findall(r"round \d .*  epsilon 7/10", said)) == 3
     assert "rho" not in said
-    assert Fraction(told["spent"]) * Fraction(told["unit_of_one_rho"]) == Fraction(21, 10)
-    assert (told["unit"], Fraction(told["round"])) == ("epsilon", Fraction(49, 200))
+    assert Fraction(told["spent"]) * Fraction(told["told_of_one_rho"]) == Fraction(21, 10)
+    assert (told["unit"], Fraction(told["round"])) == ("rho", Fraction(49, 200))
+    assert told["told_in"] == "epsilon"
 
 
 def test_a_file_that_promises_more_is_refused_in_epsilon(square: Path, heatveil: Heatveil) -> None:
