@@ -145,7 +145,7 @@ def _reachable(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-# What a deployment has spent of its privacy: `heatveil ledger`, exact to the fraction.
+# What a deployment has spent of its privacy: `heatveil ledger`, in decimals; with --json exact to the fraction.
 
 ALL = 1_000_000_000
 
@@ -275,7 +275,7 @@ def _charges(charges: Sequence[Any], limit: int, unit: Unit) -> Sequence[str]:
         asked = datetime.fromtimestamp(min(one.at_s for one in rows), UTC)
         twice = f", and {len(again)} devices that answered it again" if again else ""
         lines.append(
-            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {unit.exactly(fleet)}{twice}"
+            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {unit.said(fleet, 6)}{twice}"
         )
     if len(rounds) > limit:
         lines.append(f"  and {len(rounds) - limit} rounds before; --limit shows more")
