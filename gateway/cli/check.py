@@ -17,7 +17,7 @@ from typing import Any
 from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
-from ..faults import OperatorFault
+from ..faults import OperatorFault, TakenFault
 from ..mechanisms import first_round, of, serving
 from ..service.ledger import (
     budget_of,
@@ -35,6 +35,8 @@ from ..settings import config, roomfile
 from ..settings.deployment import Deployment
 from ..settings.operating import Mqtt
 from ..store import sqlite
+from ..store.alone import alone
+from ..store.places import place_of
 from ..store.reader import MADE
 from . import check_files
 from .check_files import Finding, days_left, fault, judged, note, ok
@@ -51,28 +53,43 @@ def link_findings(deployment: Deployment, connect: bool) -> Iterator[Finding]:
         connect: go to the broker; else nobody is spoken to.
     """
     page = deployment.page
-    yield from _page(page.host, page.port, "port")
+    yield from _page(deployment, page.host, page.port, "port")
     if page.probed is not None:
-        yield from _page(*page.probed, "health_port")
+        yield from _page(deployment, *page.probed, "health_port")
     if connect:
         yield from _broker(deployment.mqtt, deployment.site.name)
 
 
-def _page(host: str, port: int, key: str) -> Iterable[Finding]:
+def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Finding]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
         except OSError as wrong:
-            # A gateway of this very deployment may be running: no fault then.
+            if _runs(deployment):
+                yield ok(
+                    "page", f"port {port} at {host} is taken, and a gateway of this site runs"
+                )
+                return
             yield note(
                 "page",
                 f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve needs "
-                f"it. If no gateway of this site runs already, give [page] another {key}",
+                f"it. No gateway of this site runs, so give [page] another {key}",
             )
             return
     yield ok("page", f"port {port} at {host} is free")
+
+
+def _runs(deployment: Deployment) -> bool:
+    """Return whether a gateway holds the store of this deployment."""
+    try:
+        with alone(place_of(deployment)):
+            return False
+    except TakenFault:
+        return True
+    except OperatorFault:  # the findings of the store say why
+        return False
 
 
 def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:

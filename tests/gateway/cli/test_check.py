@@ -16,6 +16,8 @@ import pytest
 from gateway.cli import check_files
 from gateway.devices.broker import certificates
 from gateway.settings import config, roomfile
+from gateway.store.alone import alone
+from gateway.store.places import place_of
 from tests import processes
 
 Heatveil = Callable[..., Any]
@@ -172,6 +174,18 @@ def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) 
     assert said.status == 0
     assert f"chmod 600 {site.parent / 'devices.json'}" in said.out
     assert "take the noise off" in said.out
+
+
+def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> None:
+    """Beside it the operator is not sent to look for another port."""
+    deployment = config.load(site)
+    with (
+        socket.create_server((deployment.page.host, deployment.page.port)),
+        alone(place_of(deployment)),
+    ):
+        said = heatveil("check", site)
+
+    assert f"port {deployment.page.port} at 127.0.0.1 is taken, and a gateway of this" in said.out
 
 
 def test_a_port_that_is_taken_is_told_and_is_no_fault(site: Path, heatveil: Heatveil) -> None:
