@@ -231,6 +231,11 @@ def calibrate(
             f"--plot {plot} came, and there is no picture of what {mechanism.name} promises. "
             "Leave it out"
         )
+    if mechanism.trust == "distributed" and not query.users:
+        raise OperatorFault(
+            "users is 0, and the noise is shared among a known number of devices. Say how many "
+            f"answer: heatveil calibrate --mechanism {mechanism.name} --set users=2000"
+        )
     round = first_round_of(query, mechanism.plan)
     promised = round.guarantee
     length = mechanism.vector_length(round)
