@@ -145,7 +145,7 @@ def _reachable(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-# What a deployment has spent of its privacy: `heatveil ledger`, in decimals; with --json exact to the fraction.
+# What a deployment has spent of its privacy: `heatveil ledger`; exact to the fraction with --json.
 
 ALL = 1_000_000_000
 

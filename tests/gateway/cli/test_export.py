@@ -220,6 +220,18 @@ def test_what_cannot_be_meant_is_said(
     assert said in found.err
 
 
+def test_where_reports_are_sealed_releases_are_written(
+    tmp_path: Path, heatveil: Callable[..., Any]
+) -> None:
+    """An empty table of reports would be taken for an empty store."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(heatveil("config", "--sample", "--mechanism", "quadtree").out)
+    Store.of(config.load(path)).close()
+    said = heatveil("export", "--config", path, "--out", tmp_path / "a.csv")
+
+    assert "0 rows of releases" in said.out, said.err
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> None:
