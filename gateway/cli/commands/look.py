@@ -128,7 +128,8 @@ def audit(
     ] = None,
     mechanism: Annotated[str | None, typer.Option(help="Only this mechanism; all else.")] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="Minutes of it, or less than one.")
+        bool,
+        typer.Option("--full/--quick", help="All of it, which takes longer, or what is quick."),
     ] = False,
     layer: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this layer; may be repeated.")
