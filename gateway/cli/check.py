@@ -294,11 +294,14 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
             "write there what only the gateway may. Enrol it under another name",
         )
     read = sum(device.place[1] for device in devices.by_name.values())
-    yield ok("devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} sensors")
+    places = of(deployment).reads == "place"  # of devices that people carry, one each
+    what = "that the file counts" if places else "sensors"
+    yield ok("devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} {what}")
     if read < sensors:
         yield note(
             "devices",
-            f"{_counted(sensors - read, 'sensor')} without a device; the map is drawn with the "
+            f"{_counted(sensors - read, 'device' if places else 'sensor')} "
+            f"{'not enrolled' if places else 'without a device'}; the map is drawn with the "
             "others. Enrol more, "
             "or say in the file that there are fewer",
         )

@@ -134,7 +134,7 @@ def distance_lines(played: Played, numbers: Numbers) -> list[str]:
     if score is None or even is None:  # out of reach: too many pairs of cells
         name, score, even = "W2, sliced,", numbers["w2_sliced"], numbers["w2_sliced_data_free"]
     lines = [
-        f"{name} to the truth {away(grid, score)}; an even map, drawn without data, has "
+        f"{name} (how far people would have to walk, root mean square) to the truth {away(grid, score)}; an even map, drawn without data, has "
         f"{away(grid, even)}."
     ]
     if score >= even:
@@ -154,7 +154,8 @@ def guess_lines(told: Guesses, played: Played) -> list[str]:
     """Return what a report is worth to whoever sees it, a line each."""
     grid, reports = played.world.query.grid, played.world.query.readings
     lines = [
-        f"Worst log-ratio of one report {upward(told.log_ratio, 6)}, radius "
+        "One report makes no cell more than e to the power of "
+        f"{upward(told.log_ratio, 6)} times likelier than another; radius "
         f"{played.watch.releases[0].round.params[0]} cells, {told.outer} cells to answer"
         + (f"; {reports} reports share epsilon." if reports > 1 else ".")
     ]
