@@ -134,7 +134,8 @@ def distance_lines(played: Played, numbers: Numbers) -> list[str]:
     if score is None or even is None:  # out of reach: too many pairs of cells
         name, score, even = "W2, sliced,", numbers["w2_sliced"], numbers["w2_sliced_data_free"]
     lines = [
-        f"{name} (how far people would have to walk, root mean square) to the truth {away(grid, score)}; an even map, drawn without data, has "
+        f"{name} (how far people would have to walk, root mean square) to the truth "
+        f"{away(grid, score)}; an even map, drawn without data, has "
         f"{away(grid, even)}."
     ]
     if score >= even:

@@ -19,6 +19,7 @@ from gateway.cli.export import kinds
 from gateway.mechanisms import named
 from gateway.service.intake.outcomes import Again, Asked, Kept
 from gateway.service.ledger import Charge, price
+from gateway.settings import config
 from gateway.store.store import Store
 
 SITE = """
