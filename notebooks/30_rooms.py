@@ -294,7 +294,7 @@ else:
 # - in office C the forecast's interval ends at 1.00: fifteen recordings of little warming do not
 #   settle it;
 # - in B and C the plain mean of all other thermometers tells a silent one as well as the model,
-#   and 7 % better where the fit never saw that one (`tests/bench/bench_rooms.py`). Only in A does
+#   and 7 % better where the fit never saw that one. Only in A does
 #   the fitted mixing say more than "the air is mixed";
 # - whether the door stood open made no difference that these days could show, and no window was
 #   ever open;

@@ -14,7 +14,7 @@ The standard deviation has in it what each kind says of itself and how far apart
 the chances of `doubted`.
 
 Differs from what is proven: a mean over kinds is best for the squared distance of shares, not of
-places; that it is as good in W2 is measured (tests/bench/bench_maps.py).
+places; that it is as good in W2 was measured (`recovery.disk.estimators`).
 
 Source: Hoeting, Madigan, Raftery and Volinsky 1999, equations 1 to 4, for the mean and its
 variance; Villani 2009, Theorem 4.8, for W2 of a mean; Miller and Dunson 2019 for doubt.

@@ -134,8 +134,8 @@ def by_transform(inner: tuple[int, int], kernel: Floats) -> ByTransform:
 
 Bools = NDArray[np.bool_]
 
-# A matrix with more entries takes longer to read than transforms take, as measured by
-# tests/bench/bench_em.py at sides from 15 to 64.
+# A matrix with more entries takes longer to read than transforms take, as measured
+# at sides from 15 to 64.
 _ENTRIES_MAX = 400_000
 # And nobody wants to write out one with more: 800 megabytes.
 _WRITTEN_MAX = 100_000_000

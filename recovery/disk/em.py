@@ -201,7 +201,7 @@ def checked_start(channel: Channel, start: ArrayLike) -> Floats:
 _PLAIN = 8
 # A stretch lasts so much of what has been walked: the path is smooth in the logarithm of t. At
 # 0.3 the map is within 3e-4 of the printed method's in total variation, in 7 to 15 times fewer
-# evaluations (tests/bench/bench_em.py); at 1 it is 0.05 off, and not quicker by a half.
+# evaluations; at 1 it is 0.05 off, and not quicker by a half.
 _STRETCH = 0.3
 _LOWEST = -700.0
 

@@ -7,8 +7,8 @@ maps of three orders and crowded cells on a ground, each by its evidence (`avera
 chance does not explain what it leaves, EM mends it (`average_map`), and where it is far off, or a
 smooth map's posterior has no factor, it is `em`.
 
-W2 of `auto` over that of the better of EM and EMS, which is known only to who knows the truth, in
-tests/bench/bench_maps.py: grids of 5 to 64 cells a side, epsilon 0.7 to 5, 1e3 to 3e5 users.
+W2 of `auto` over that of the better of EM and EMS, which is known only to who knows the truth,
+over grids of 5 to 64 cells a side, epsilon 0.7 to 5, 1e3 to 3e5 users.
 
     crowds                        settings   mean     95th percentile   worst
     held out (13 kinds)           78         0.774    1.107             1.363   (a line)
@@ -104,7 +104,7 @@ ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems, "map"
 # it the map is that of `auto`.
 #
 # All are for the shares of the users who answered, not of a population behind them. How honest
-# they are tests/bench/bench_maps.py measures as z-scores, map less truth over sd, with 300 000
+# they are was measured as z-scores, map less truth over sd, with 300 000
 # users on 10 to 15 cells a side at epsilon 0.7 to 5. Those of `auto` have a root mean square of
 # 0.3 to 1.0 on hills and slopes, 0.1 to 1.2 where up to five cells are crowded, and 0.9 to 1.7 on
 # roads and edges. They say too little where the answers look like those of another crowd: 2.7 for

@@ -303,7 +303,7 @@ def footprint_ratio(epsilon: float) -> float:
 # points. Where the best reach is 1 or 2 the true cell is best left out, and at 2 the corners: 2 to
 # 5 % of W2, or nothing where cells are many. From reach 3 on a hole gained nothing beyond noise.
 #
-# Measured by `tests/bench/bench_wave.py`, with the reach of `recovery.disk.query` beside the
+# Measured with the reach of `recovery.disk.query` beside the
 # printed radius and the printed stopping rule: by how many hundredths W2 is smaller, geometric
 # mean over six sets of points (at 15 x 15 from epsilon 3.5 eight), 95 % of the mean of 20 runs; of
 # fewer where stated. W2 goes with the fourth root of the variance, so a tenth of it is worth half

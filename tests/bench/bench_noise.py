@@ -1,8 +1,7 @@
 """Time exact discrete Gaussians: here, on MicroPython, and beside OpenDP's.
 
 Run: python tests/bench/bench_noise.py. The peer is what a Python user would take instead, a
-compiled sampler of the same law; `pip install opendp` puts it into the same run. All the
-MicroPythons, and what a key holder makes of it, are in bench_keyed.py.
+compiled sampler of the same law; `pip install opendp` puts it into the same run.
 """
 
 import os

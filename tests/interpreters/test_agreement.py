@@ -1,7 +1,4 @@
-"""A keyed device and its key holder draw the same noise, whichever Python each of them runs on.
-
-`tests/bench/bench_keyed.py` does the same over a million values; here are a few thousand.
-"""
+"""A keyed device and its key holder draw the same noise, whichever Python each of them runs on."""
 
 import sys
 

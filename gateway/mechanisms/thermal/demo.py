@@ -6,8 +6,7 @@ minute; a person who warms the air by some 50 W in a cross-section of 3 m2 gives
 in that time.
 
 Over a hundred scenes at epsilon 8 and four rounds the map was 0.55 m from the truth in the mean
-(0.46 m in the median, 1.8 m at worst), a guess without data 3.7 m, and the least heat 1.6 m:
-`python tests/bench/bench_demo.py`.
+(0.46 m in the median, 1.8 m at worst), a guess without data 3.7 m, and the least heat 1.6 m.
 """
 
 import logging

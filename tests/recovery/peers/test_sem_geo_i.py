@@ -75,8 +75,8 @@ def test_calibration_finds_the_exponent_it_began_with() -> None:
     assert sampled(away, found, 5) == pytest.approx(target, abs=2e-3)
 
 
-# What the disk of equal epsilon leaves an observer on 15 x 15 cells, printed by
-# tests/bench/bench_peers.py and enumerated in tests/recovery/peers/test_against_the_disk.py.
+# What the disk of equal epsilon leaves an observer on 15 x 15 cells, enumerated in
+# tests/recovery/peers/test_against_the_disk.py.
 @pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "disk_privacy"), [(3.5, 5.156), (5.0, 4.117)])
 def test_on_fine_grids_only_pairs_have_a_solution(epsilon: float, disk_privacy: float) -> None:
