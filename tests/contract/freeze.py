@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import itertools
 import json
 import os
 import re
@@ -35,6 +36,7 @@ from tests import sites
 
 FROZEN = Path(__file__).parent / "frozen"
 NEAR = 1e-8  # what another processor may make of a float
+SHORT = 72  # parts of a frozen file that share a line with others, in letters
 PORTS = ("interpreters", "links")  # what they look at need not be installed
 
 
@@ -261,6 +263,32 @@ FREEZES: dict[str, Callable[[Path, int], Any]] = {
 }
 
 
+def laid_out(value: Any, room: int = 160, indent: str = "") -> str:
+    """Return JSON in few lines: what fits stands on one, and so does a row of numbers.
+
+    Short parts that follow each other share a line.
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if isinstance(value, list) and all(isinstance(one, int | float | None) for one in value):
+        return text
+    if not isinstance(value, list | dict) or len(indent) + len(text) <= room:
+        return text
+    inner = indent + " "
+    if isinstance(value, list):
+        parts, ends = [laid_out(one, room, inner) for one in value], "[]"
+    else:
+        keys = [(json.dumps(key, ensure_ascii=False), value[key]) for key in sorted(value)]
+        parts, ends = [f"{key}: {laid_out(one, room, inner)}" for key, one in keys], "{}"
+    lines = [parts[0]]
+    for before, part in itertools.pairwise(parts):
+        both = len(inner) + len(lines[-1]) + len(part) + 2
+        if max(len(before), len(part)) <= SHORT and both <= room:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return ends[0] + f"\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{ends[1]}"
+
+
 def main(wanted: list[str]) -> None:
     """Freeze these files, or all of them."""
     os.environ.setdefault("HEATVEIL_PAGE__HEALTH_PORT", "0")  # as tests/conftest.py has it
@@ -268,15 +296,8 @@ def main(wanted: list[str]) -> None:
         folder, port = Path(made), site(Path(made))
         for name in [name for name in FREEZES if name in (wanted or FREEZES)]:
             found = FREEZES[name](folder, port)
-            text = json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False)
-            # A row of numbers is a line, so that a change of one is seen as such.
-            text = re.sub(r"\[\s+([^][{}\"]*?)\s+\]", _in_line, text)
-            (FROZEN / f"{name}.json").write_text(text + "\n", "utf-8")
+            (FROZEN / f"{name}.json").write_text(laid_out(found) + "\n", "utf-8")
             print(name)
-
-
-def _in_line(row: re.Match[str]) -> str:
-    return f"[{' '.join(row[1].split())}]"
 
 
 if __name__ == "__main__":
