@@ -8,7 +8,7 @@ from recovery.thermal.guarantee import priced_delta
 from ..record import Exported, Fold, Mechanism, Module, Serving, halves
 from ..words import Words
 
-_array_play = Module(__name__, "array_play")
+_arrays = Module(__name__, "arrays")
 _demo = Module(__name__, "demo")
 _vacant = Module(__name__, "vacant")
 _calibrate = Module(__name__, "calibrate")
@@ -107,7 +107,7 @@ MECHANISM = Mechanism(
     check_possible=_published.check_possible,
     read_csv=_published.read_csv,
     calibrate=_calibrate.calibrate,
-    play_frames=_array_play.play_flags,
+    play_frames=_arrays.play_frames,
     demo=_demo.run,
     clear=_vacant.cleared,
 )
