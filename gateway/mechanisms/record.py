@@ -173,6 +173,12 @@ SEALED: Mapping[str, Any] = MappingProxyType(
 )
 
 
+# Of `Mechanism`, where the gateway is trusted: whoever reads a map is told so first.
+CENTRAL: Mapping[str, Any] = MappingProxyType(
+    {"trust": "central", "promise": _usual.trusted_promise, "facts": _usual.trusted_facts}
+)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mechanism(Verbs):
     """Everything that service, command line, page and kit ask of a mechanism.
@@ -209,12 +215,14 @@ class Mechanism(Verbs):
         vector_length(round): numbers in one report.
         judge(played, numbers, stage): gets what was played and its scores; what else is said.
         picture(played, numbers, path), redraw(query, releases, found, name): pictures of a play
-            and, a `Writer`, of public releases, where nobody knows the truth.
+            and, a `Writer`, of public releases, where nobody knows the truth; usually of truth,
+            panels(query, releases) of what was sent, map, and how sure it is.
         public_fields(query): the names of the query's fields that a published file holds.
         read_release(query, round): a Release from such a file; ValueError where it is none.
         check_possible(release, path): refuses what no noise can have made.
         read_csv(path, query): releases of a plain table of readings; None where there is none.
-        calibrate(query, ...): what `heatveil calibrate` prints.
+        calibrate(query, ...): what `heatveil calibrate` prints; usually the promise and what
+            calibrated(query, round) has to say of it beside that: numbers for JSON, and lines.
         play_frames(**flags): what `play --frames` prints, of recorded frames; demo(sensors,
             epsilon, rounds, ...): runs `heatveil demo`; None where there is none.
 
@@ -251,11 +259,13 @@ class Mechanism(Verbs):
     judge: Callable[[Any, Any, Any], Any] = _usual.judge
     picture: Callable[[Any, Any, Any], None] = _usual.picture
     redraw: Callable[[Any, Sequence[Any], Any, str], Any] = _usual.redraw
+    panels: Callable[[Any, Sequence[Any]], list[Any]] = _usual.no_panels
     public_fields: Callable[[Any], Sequence[str]] = _usual.public_fields
     read_release: Callable[[Any, Any], Any] = _usual.read_release
     check_possible: Callable[[Any, Any], None] = _usual.nothing
     read_csv: Callable[[Any, Any], list[Any]] | None = None
     calibrate: Callable[..., Any] = _usual.calibrate
+    calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.nothing_more
     play_frames: Callable[..., list[str]] | None = None
     demo: Callable[..., None] | None = None
     clear: Callable[..., Any] = _usual.clear

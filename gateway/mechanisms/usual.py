@@ -95,6 +95,22 @@ def promise(query: Any, guarantee: Any) -> list[str]:
     return sentences(guarantee)
 
 
+_TRUSTED = (
+    "Trusted: the gateway. It sees every place until the noise is on; whoever runs it, or breaks "
+    "into it before then, sees them too. The promise holds against everybody else."
+)
+
+
+def trusted_promise(query: Any, guarantee: Any) -> list[str]:
+    """Return the guarantee of a mechanism whose gateway is trusted: who that is, first."""
+    return [_TRUSTED, *sentences(guarantee)]
+
+
+def trusted_facts(found: Found) -> list[Fact]:
+    """Return who is trusted, and what a map says."""
+    return [Fact("Trusted", "the gateway", "", _TRUSTED), *facts(found)]
+
+
 def facts(found: Found) -> list[Fact]:
     """Return where most of a map is, who drew it, and how sure it is."""
     if not isinstance(found, Heatmap):
@@ -144,46 +160,59 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     return Told(own, lines)
 
 
-def _draw(query: Any, found: Found, title: str, path: Path, truth: Floats | None = None) -> None:
+def _draw(
+    query: Any,
+    releases: Sequence[Release],
+    found: Found,
+    title: str,
+    path: Path,
+    truth: Floats | None = None,
+) -> None:
+    """Write what there is of truth, what was sent, map, and how sure it is."""
     from . import of_query
     from .panels import Panel, draw  # half a second
 
-    shown, top = [], None
+    mechanism, line = of_query(query), query.grid.shape[1] == 1
     share = None if truth is None else truth / truth.sum()
-    maps = [
-        one
-        for one in (share, found.mass if isinstance(found, Heatmap) else None)
-        if one is not None
-    ]
-    top = max((float(one.max()) for one in maps), default=None)
+    mass, sd = (found.mass, found.sd) if isinstance(found, Heatmap) else (None, None)
+    # Truth and map in the same colours, so that they can be held against each other.
+    top = max((float(one.max()) for one in (share, mass) if one is not None), default=None)
+    shown = []
     if share is not None:
         said = "The truth, which only the simulator knows"
         shown.append(Panel(said, share, "share", True, top, colour=TRUE))
-    if isinstance(found, Heatmap):
-        shown.append(Panel(title, found.mass, "share", True, top, colour=FOUND))
-        if found.sd is not None:
-            said = "How unsure: one standard deviation of each cell's share"
-            shown.append(Panel(said, found.sd, "standard deviation", True, colour=SENT))
+    shown += mechanism.panels(query, releases)
+    if mass is not None:
+        band = sd if line else None
+        shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=band))
+    if sd is not None and not line:
+        said = "How unsure: one standard deviation of each cell's share"
+        shown.append(Panel(said, sd, "standard deviation", True, colour=SENT))
     if not shown:
         raise OperatorFault(
             "there is nothing to draw: no map was found, and nobody knows the truth. Leave --plot "
             "out, or ask for more answers"
         )
-    foot = of_query(query).promise(query, found.guarantee)[:3]
+    foot = mechanism.promise(query, found.guarantee)[:3]
     if found.guarantee.trust == SEEDED:
         foot.insert(0, "An experiment with --seed: nothing of this is private.")
     draw(query.grid, shown, path, " ".join(foot))
 
 
+def no_panels(query: Any, releases: Sequence[Release]) -> list[Any]:
+    """Return nothing that shows what was sent."""
+    return []
+
+
 def picture(played: Played, numbers: Numbers, path: Path) -> None:
-    """Draw the truth, what was recovered, and how sure it is."""
-    query = played.world.query
-    _draw(query, played.found, "What was recovered", path, played.world.truth)
+    """Draw the truth, what was sent, what was recovered, and how sure it is."""
+    world, releases = played.world, played.watch.releases
+    _draw(world.query, releases, played.found, "What was recovered", path, world.truth)
 
 
 def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> Writer:
     """Return the writer of a picture of public releases, where nobody knows the truth."""
-    return lambda path: _draw(query, found, f"Recovered from {name}", path)
+    return lambda path: _draw(query, releases, found, f"Recovered from {name}", path)
 
 
 def public_fields(query: Any) -> Sequence[str]:
@@ -249,10 +278,16 @@ def calibrate(
         "numbers_per_report": length,
         "bits_per_number": mechanism.bits(round),
     }
+    more, lines = mechanism.calibrated(query, round)
     if as_json:
-        return Calibrated([json.dumps(numbers)], "")
+        return Calibrated([json.dumps(numbers | more)], "")
     said = [one for one in mechanism.promise(query, promised) if "ot protected:" not in one]
     sent = (
         f"A report is {length} whole number{'s' * (length > 1)} of {mechanism.bits(round)} bits."
     )
-    return Calibrated([f"NOT PROTECTED: {promised.unprotected}.", "", *said, sent], "")
+    return Calibrated([f"NOT PROTECTED: {promised.unprotected}.", "", *said, sent, *lines], "")
+
+
+def nothing_more(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return nothing to say beside the promise."""
+    return {}, []

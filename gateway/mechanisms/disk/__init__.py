@@ -10,7 +10,6 @@ from ..words import PLACES
 
 _calibrate = Module(__name__, "calibrate")
 _deployment = Module(__name__, "deployment")
-_picture = Module(__name__, "picture")
 _query = Module(__name__, "query")
 _words = Module(__name__, "words")
 _CELL = {"cell": int, "row": int, "column": int}
@@ -72,11 +71,9 @@ MECHANISM = Mechanism(
     cautions=_deployment.cautions,
     words=PLACES._replace(page=_PAGE),
     promise=_words.in_words,
-    facts=_words.facts,
     reporter=_query.reporter,
     judge=_words.judge,
-    picture=_picture.picture,
-    redraw=_picture.redraw,
+    panels=_words.panels,
     read_release=_query.read_release,
     calibrate=_calibrate.calibrate,
 )

@@ -6,16 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from edge import disk, wire
+from edge.disk import outer
 from edge.host import post
 from edge.records import Report
 from recovery.disk import Query
+from recovery.disk.channel import channel_of
 from recovery.disk.query import epsilon_of_one, scheme_of
 from recovery.disk.round import refusal, refused, steps_of, total_of
 from recovery.maps.guarantee import ratio_text, upward
 from recovery.noise import Ratio
 
-from ...output import Stage, check_places, write_all
+from ...output import FOUND, SENT, Stage, check_places, write_all
 from ..worlds import Calibrated
 from .query import first_round
 from .words import guesses, in_words, part
@@ -173,9 +177,7 @@ def calibrate(
     found = numbers(query, every_s, stage)
     if plot is not None:
         stage("drawing")
-        from .picture import draw_round  # half a second, and few are drawn
-
-        write_all({plot: lambda path: draw_round(query, path)})
+        write_all({plot: lambda path: _draw(query, path)})
     said = [json.dumps(found, indent=2, allow_nan=False)] if as_json else lines(query, found)
     return Calibrated(said, found["refusal"])
 
@@ -261,3 +263,26 @@ def _table_bytes(round: Any) -> int:
     table = disk.Table(round)
     held = [*round.params, *table.ends, *table.fulls, *table.at, *table.upto, table.total]
     return sum(_WORD_BYTES + _LONG_BYTES * (abs(number) >= _SHORT_MAX) for number in held)
+
+
+# What a disk Round answers, as a picture: the chance of every cell from two true ones.
+
+
+def _draw(query: Query, path: Path) -> None:
+    """Write the picture as PNG."""
+    from ..panels import Panel, draw  # half a second, and few are drawn
+
+    round = first_round(query)
+    channel, margin = channel_of(round), outer(query.grid, round.params[0])[2:]
+    columns, rows = query.grid.shape
+    shown = []
+    for said, (x, y), colour in (
+        ("the middle", (columns // 2, rows // 2), FOUND),
+        ("a corner", (0, 0), SENT),
+    ):
+        mass = np.zeros((rows, columns))
+        mass[y, x] = 1.0
+        chance = np.where(channel.support, channel.forward(mass), np.nan)
+        title = f"What a device in {said} answers; the frame holds the true cells"
+        shown.append(Panel(title, chance, "chance", True, margin=margin, colour=colour))
+    draw(query.grid, shown, path, " ".join(in_words(query, round.guarantee)[:3]))

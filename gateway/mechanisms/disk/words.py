@@ -1,12 +1,14 @@
 """What is said of a map of places, and what whoever sees a report can guess."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from edge.records import Round
+from edge.disk import outer
+from edge.records import Release, Round
 from recovery.disk.channel import channel_of
 from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of
@@ -15,11 +17,9 @@ from recovery.maps.guarantee import ratio_text, sentences, upward
 from recovery.maps.heatmap import Heatmap
 from recovery.peers.local_privacy import blind, distances, local_privacy
 
-from ...output import Stage
-from ..record import Fact
+from ...output import SENT, Stage
 from ..scores import data_free
-from ..summary import most_of
-from ..worlds import Floats, Found, Numbers, Played, Told
+from ..worlds import Floats, Numbers, Played, Told
 
 # What an observer gains who sees a disk report and guesses the cell: chances, exactly.
 #
@@ -82,33 +82,7 @@ def _right(round: Round) -> float | None:
     return float(most.sum()) / (total_of(round) * columns * rows)
 
 
-# What is said of a map of places, a line each: where people are, how sure, what it tells.
-
-_PLACES_MAX = 4  # that are named of a map; more are a smear
-
-
-def facts(found: Found) -> list[Fact]:
-    """Return what was recovered, and how sure it is."""
-    if not isinstance(found, Heatmap):
-        return [Fact("Map", None, "", f"No map: {found.why}.")]
-    caution = "" if found.status == "optimal" else f" ({found.status})"
-    places = ", ".join(most_of(found.mass, found.grid).split(", ")[:_PLACES_MAX])
-    top = np.unravel_index(found.mass.argmax(), found.mass.shape)
-    share = 100 * float(found.mass[top])
-    told = [Fact("Share of the fullest cell", share, "%", f"Most people: {places}{caution}.")]
-    if found.why:
-        said = f"Drawn by {found.estimator}: {found.why}."
-        told.append(Fact("Estimator", found.estimator, "", said))
-    if found.sd is not None:
-        line = (
-            f"How sure: the fullest cell holds {part(found.mass[top])} of all, give or take "
-            f"{part(found.sd[top])}; a cell is off by {part(rms(found.sd))} in the mean (one "
-            "standard deviation)."
-        )
-        told.append(
-            Fact("Standard deviation of that share", 100 * float(found.sd[top]), "%", line)
-        )
-    return told
+# What is said of a map of places, a line each: how near the truth, and what a report tells.
 
 
 def part(share: float) -> str:
@@ -202,6 +176,24 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         **_covered(played, truth),
     }
     return Told(own, [*distance_lines(played, numbers | own), *guess_lines(told, played)])
+
+
+def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
+    """Return how often each cell was answered, also those where nobody can be."""
+    from ..panels import Panel  # half a second
+
+    round = releases[0].round
+    columns, rows, left, above = outer(query.grid, round.params[0])
+    counts = np.sum([release.values for release in releases], axis=0, dtype=np.float64)
+    shown = np.where(domain_of(round), counts.reshape(rows, columns), np.nan)
+    epsilon = round.guarantee.epsilon
+    title = (
+        f"What the wire carried: {int(np.nansum(shown)):,} answers at epsilon "
+        f"{epsilon[0] / epsilon[1]:g}; "
+        f"{'the shade is behind' if query.grid.shape[1] == 1 else 'in the frame are'} the cells "
+        "that can be true"
+    )
+    return [Panel(title, shown, "answers", margin=(left, above), colour=SENT)]
 
 
 def _covered(played: Played, truth: Floats) -> Numbers:

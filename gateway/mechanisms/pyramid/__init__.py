@@ -5,7 +5,7 @@ from recovery import pyramid as analyst
 from recovery.pyramid import cases
 from recovery.pyramid.query import Query
 
-from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving, halves
+from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, halves
 from ..words import PLACES
 
 _words = Module(__name__, "words")
@@ -32,16 +32,14 @@ _EXPORTED = Exported(
 
 MECHANISM = Mechanism(
     *halves(device, analyst, cases),
-    trust="central",
+    **CENTRAL,
     reads="place",
     query=Query,
     bits=device.bits,
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
     words=PLACES._replace(has_sd=False, page=_PAGE),
-    promise=_words.promise,
-    facts=_words.facts,
     world=_crowd.crowd_of,
     vector_length=lambda round: device.numbers(round) - 1,
     check_possible=_crowd.check_possible,
-    calibrate=_words.calibrate,
+    calibrated=_words.calibrated,
 )

@@ -56,5 +56,5 @@ MECHANISM = Mechanism(
     world=_crowd.crowd_of,
     reporter=_crowd.reporter,
     judge=_words.judge,
-    calibrate=_words.calibrate,
+    calibrated=_words.calibrated,
 )

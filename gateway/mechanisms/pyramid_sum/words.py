@@ -1,15 +1,12 @@
 """What a pyramid by a secure sum says of its rounds, its noise and its promise."""
 
-import json
 from typing import Any
 
 from edge.mechanisms.pyramid_sum import levels, params_of, rates
-from recovery.pyramid_sum import plan
 
 from ...output import Stage
 from .. import sums, usual
-from ..flags import first_round_of
-from ..worlds import Calibrated, Numbers, Played, Told
+from ..worlds import Numbers, Played, Told
 
 
 def limits_of(query: Any, every_s: float) -> Any:
@@ -37,10 +34,8 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     return Told(told.numbers | own, lines)
 
 
-def calibrate(query: Any, **given: Any) -> Calibrated:
-    """Return the promise, and what noise each level gets."""
-    found = usual.calibrate(query, **given)
-    round = first_round_of(query, plan)
+def calibrated(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return what noise each level gets, as numbers and in words."""
     p = params_of(round)
     made = [
         {
@@ -50,11 +45,8 @@ def calibrate(query: Any, **given: Any) -> Calibrated:
         }
         for squares, (num, den) in zip(levels(round), rates(round), strict=True)
     ]
-    if given["as_json"]:
-        return found._replace(lines=[json.dumps(json.loads(found.lines[0]) | {"levels": made})])
-    said = [
+    return {"levels": made}, [
         f"Level {level}: {one['squares']} squares, each sum off by {one['noise_sd_users']:.3g} "
         "users (one standard deviation, of one shard that nobody is missing from)."
         for level, one in enumerate(made, p.first)
     ]
-    return found._replace(lines=[*found.lines, *said])

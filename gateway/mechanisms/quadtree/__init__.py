@@ -55,5 +55,5 @@ MECHANISM = Mechanism(
     world=_crowd.crowd_of,
     reporter=_crowd.reporter,
     judge=_words.judge,
-    picture=_words.picture,
+    panels=_words.panels,
 )

@@ -1,12 +1,13 @@
-"""What a play says of its rounds, and the picture of the tree as it grows."""
+"""What a play says of its rounds, and how the tree grows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from edge.mechanisms.quadtree import params_of, sensitivity
+from edge.records import Release
 from recovery.quadtree.estimate import counted, density
 from recovery.quadtree.schedule import by_map, epsilon_of, of_one_map
 
@@ -51,26 +52,21 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     return Told(told.numbers | own, lines)
 
 
-def picture(played: Played, numbers: Numbers, path: Path) -> None:
-    """Draw the truth, the first rounds and the last, and the map."""
-    from ..panels import Panel, draw  # half a second
+def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
+    """Return how the tree of the last map grew: the first rounds and the last."""
+    from ..panels import Panel  # half a second
 
-    query = replace(of_one_map(played.world.query), estimator="last")
-    releases = by_map(played.world.query, played.watch.releases)[-1]
-    truth = played.world.truth / played.world.truth.sum()
-    top = float(np.quantile(truth, 0.999)) or None
-    panels: list[Any] = [
-        Panel("The truth, which only the simulator knows", truth, "share", True, top)
-    ]
-    last = len(releases)
-    for number in sorted({1, (1 + last) // 2, last}):
+    query, releases = (
+        replace(of_one_map(query), estimator="last"),
+        by_map(query, releases)[-1],
+    )
+    shown = []
+    for number in sorted({1, (1 + len(releases)) // 2, len(releases)}):
         if releases[number - 1].reports:
             found = counted(query, releases[:number])
             title = f"Round {number}: {len(found.squares)} squares"
-            panels.append(Panel(title, density(found)[0], "share", True, top))
-    if played.mass is not None:
-        panels.append(Panel("The map, from all rounds", played.mass, "share", True, top))
-    draw(query.grid, panels, path, " ".join(usual.promise(query, played.found.guarantee)[:3]))
+            shown.append(Panel(title, density(found)[0], "share", True))
+    return shown
 
 
 def limits_of(query: Any, every_s: float) -> Any:

@@ -5,7 +5,7 @@ from recovery import ranks as analyst
 from recovery.ranks import cases
 from recovery.ranks.query import Query
 
-from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving, halves
+from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, halves
 from ..words import PLACES
 
 _crowd = Module(__name__, "crowd")
@@ -33,21 +33,18 @@ _EXPORTED = Exported(
 
 MECHANISM = Mechanism(
     *halves(device, analyst, cases),
-    trust="central",
+    **CENTRAL,
     reads="place",
     query=Query,
     bits=device.bits,
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
     cautions=_words.cautions,
     words=PLACES._replace(page=_PAGE, has_sd=False),
-    promise=_words.promise,
-    facts=_words.facts,
     world=_crowd.crowd_of,
     stand=_crowd.stand,
     vector_length=lambda round: device.numbers(round) - 1,
     judge=_words.judge,
     read_release=_crowd.read_release,
-    picture=_words.picture,
-    redraw=_words.redraw,
-    calibrate=_words.calibrate,
+    panels=_words.panels,
+    calibrated=_words.calibrated,
 )

@@ -8,6 +8,7 @@ from recovery.thermal.guarantee import priced_delta
 from ..record import Exported, Fold, Mechanism, Module, Serving, halves
 from ..words import Words
 
+_granting = Module("gateway.devices.enrol", "granting")
 _arrays = Module(__name__, "arrays")
 _demo = Module(__name__, "demo")
 _vacant = Module(__name__, "vacant")
@@ -61,8 +62,8 @@ MECHANISM = Mechanism(
     query=Query,
     bits=device.bits,
     serving=Serving(
-        limits=_deployment.limits,
-        remaining_limits=_deployment.remaining_limits,
+        limits=_granting.granted,
+        remaining_limits=lambda query, limits, before: _granting.unspent(limits, before),
         check_held=_deployment.check_held,
         least_noise=_deployment.least_noise,
         whole_budget=_deployment.whole_budget,
@@ -80,7 +81,7 @@ MECHANISM = Mechanism(
     keys={("privacy", "delta"): "the chance by which the promise may fail"},
     refused_keys={},
     live_keys={"rounds": frozenset({"estimator"})},
-    sensors=_deployment.sensors,
+    sensors=lambda deployment: deployment.sensors.count,
     query_of=_deployment.query_of,
     words=Words(
         most_of="the warmth is",

@@ -1,7 +1,7 @@
 """Thermal, as the service needs it: warmth, thermometers, noise that is calibrated."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -124,29 +124,6 @@ def released(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
     return Release(round, [readings.get(sensor) for sensor in range(sensors)], reports)
 
 
-def sensors(deployment: "Deployment") -> tuple[int, int]:
-    """Return how many thermometers there are."""
-    return deployment.sensors.count
-
-
-def limits(query: Query, every_s: float) -> Any:
-    """Return the first `Limits` of every device that will answer this query.
-
-    Raises:
-        OperatorFault: its promise is too fine for a budget.
-    """
-    return granting.granted(query, every_s)
-
-
-def remaining_limits(query: Query, limits: Any, before: int) -> Any:
-    """Return what is left of limits when the ledger has some nano-rho.
-
-    Raises:
-        OperatorFault: not one answer is.
-    """
-    return granting.unspent(limits, before)
-
-
 def whole_budget(limits: Any) -> str:
     """Return in words what these limits pay for in all."""
     return f"{limits.budget} nano-rho"
@@ -160,11 +137,6 @@ def tighter(last: Any, wished: Any) -> tuple[Any, str]:
 def key_limit(deployment: "Deployment") -> int | None:
     """Return how many keys of one sensor the promise is for, None for any number."""
     return KEYS if deployment.rounds.sampler == "table" else None
-
-
-def payload_fault(plan: Any) -> Callable[[Payload], str]:
-    """Return what says of every payload that it can count: noise may have made any number."""
-    return lambda payload: ""
 
 
 def page_values(plan: Any) -> dict[str, Any]:

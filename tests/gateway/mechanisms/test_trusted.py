@@ -88,14 +88,10 @@ def of_pyramid(plan: Any, payloads: Any) -> tuple[list[int], float]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("mechanism", "exactly", "first"),
-    [("ranks", of_ranks, "Who is trusted: the gateway."), ("pyramid", of_pyramid, "Trusted: the")],
-)
+@pytest.mark.parametrize(("mechanism", "exactly"), [("ranks", of_ranks), ("pyramid", of_pyramid)])
 def test_places_arrive_sealed_and_leave_as_sums_with_noise(
     mechanism: str,
     exactly: Callable[[Any, Any], tuple[list[int], float]],
-    first: str,
     mosquitto: Mqtt,
     site: Callable[[int, str], Path],
     heatveil: Callable[..., Any],
@@ -128,7 +124,7 @@ def test_places_arrive_sealed_and_leave_as_sums_with_noise(
     shown, ledger = heatveil("show", "--config", path), heatveil("ledger", "--config", path)
 
     assert served.status == shown.status == ledger.status == 0, served.err
-    assert shown.out.startswith(first)
+    assert shown.out.startswith("Trusted: the gateway.")
     assert f"Devices used: {DEVICES} of {DEVICES}." in shown.out
     assert "epsilon 3.5" in ledger.out
     deployment = config.load(path)

@@ -240,7 +240,7 @@ def test_the_commands_go_together(square: Deployment, tmp_path: Path, heatveil: 
 
     said = heatveil("check", path)
     assert (said.status, "FAULT" in said.out) == (0, False)
-    assert "for 3 of 3 sensors" in said.out
+    assert "for 3 of 3 that the file counts" in said.out
     told = heatveil("ledger", "--config", path)
     assert told.status == 1  # no gateway has made the store yet
     reckoned = heatveil("budget", "--config", path)
