@@ -40,18 +40,6 @@ def is_straight(room: Room, start: Point, end: Point) -> bool:
     return bool(_everywhere(room).holds(np.array([start]), np.array([end]))[0])
 
 
-def nearest_free(room: Room, place: Point) -> Point | None:
-    """Return the nearest middle of a cell, or of a part of it, where one can stand, if any."""
-    places = _ways(room, (True,) * len(room.doors)).places_m
-    if not len(places):
-        known = _everywhere(room)
-        places = (known.nodes_m[known.corners[:, 0]] + known.pitch_m / 2)[known.free]
-    if not len(places):
-        return None
-    x, y = places[np.argmin(np.hypot(*(places - place).T))].tolist()
-    return x, y
-
-
 def route(
     room: Room, start: Point, end: Point, opened: tuple[bool, ...] | None = None
 ) -> tuple[Point, ...] | None:

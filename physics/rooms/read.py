@@ -1,17 +1,48 @@
 """A room file, read: what it says, or the lines in which it says something wrong."""
 
+import re
 import tomllib
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, NoReturn
 
-from .reading import lines
-from .reading.build import build
-from .reading.check import check
-from .reading.source import Source, example_of, untidy
-from .records import Room
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from edge.records import Grid
+
+from ..places import sensor_places
+from .check import check
+from .records import (
+    SIDES,
+    Air,
+    Array,
+    Arrivals,
+    Clock,
+    Door,
+    Furniture,
+    Heater,
+    Person,
+    Privacy,
+    Room,
+    Side,
+    Thermometers,
+    Walker,
+    Wall,
+    Window,
+)
+from .source import Source, find, told
+from .tables import Document, HeaterTable, RoomTable, ThermometersTable, WalkerTable
+from .traces import read_trace
 
 # A fault often brings others with it; who has mended so many reads the file again.
 _AT_ONCE = 5
+# Their factors take some gigabytes.
+_MOST_CELLS = 1_000_000
+_WEEK = ((0.0, 168 * 3600.0),)
+# What people switch or open: never public, so never read.
+_ANSWERS = re.compile(r"thermostat|setpoint|contact|presence|(^|_)meter")
 
 
 def read(path: str | Path) -> Room:
@@ -20,12 +51,18 @@ def read(path: str | Path) -> Room:
     Raises:
         ValueError: what in it cannot be, five faults at most, in the order of their lines as
             far as they were found together: the file, the line, what was given, what was
-            expected and why, and an example of the right thing.
+            expected and why.
     """
     source = _source(Path(path))
-    _tell(source.faults())
-    room = build(source)
-    _tell(check(room, source))
+    try:
+        document = Document.model_validate(source.document)
+    except ValidationError as wrong:
+        told_of = sorted((_line(source, it), _tell(source, it)) for it in wrong.errors())
+        _refuse([said for _, said in told_of])
+    room = _build(document, source)
+    faults = [str(fault) for fault in check(room, source)]
+    if faults:
+        _refuse(faults)
     return room
 
 
@@ -34,46 +71,221 @@ def sample() -> str:
     return (Path(__file__).parent / "office.toml").read_text(encoding="utf-8")
 
 
-def _tell(faults: Sequence[ValueError]) -> None:
-    if faults:
-        more = len(faults) - _AT_ONCE
-        rest = [f"and {more} more"] if more > 0 else []
-        raise ValueError("\n".join([*map(str, faults[:_AT_ONCE]), *rest]))
+def _refuse(faults: Sequence[str]) -> NoReturn:
+    more = len(faults) - _AT_ONCE
+    rest = [f"and {more} more"] if more > 0 else []
+    raise ValueError("\n".join([*faults[:_AT_ONCE], *rest]))
 
 
 def _source(path: Path) -> Source:
     try:
-        raw = path.read_bytes()
-    except FileNotFoundError as error:
-        raise _missing(path) from error
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        return Source(path, tomllib.loads(text), find(text))
     except OSError as error:
-        raise _unread(path, f"it cannot be read ({error.strerror})") from error
-    try:
-        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+        what = f"{path} cannot be read ({error.strerror})"
     except UnicodeDecodeError as error:
-        wide = b"\0" in raw[:4]
-        line = 1 if wide else raw[: error.start].count(b"\n") + 1
-        what = "it is UTF-16" if wide else f"a byte {raw[error.start]:#04x} is no UTF-8"
-        raise _unread(path, what, line) from error
-    try:
-        document = tomllib.loads(text)
+        line = error.object[: error.start].count(b"\n") + 1
+        what = f"{path} line {line}: a byte {error.object[error.start]:#04x} is no UTF-8"
     except tomllib.TOMLDecodeError as error:
-        raise untidy(path, text, error) from error
-    return Source(path, document, lines.find(text))
-
-
-def _missing(path: Path) -> ValueError:
-    shown = example_of("room").replace("\n", "\n    ")
-    return ValueError(
-        f"{path}: there is no such file, but a room file must be there, for the room is built "
-        "from it. Give the path of one, or begin with the sample. For example, in a file "
-        f"{path.name}:\n    {shown}"
+        # The line is at the end of what tomllib says; at the end of the file it names none.
+        says, _, place = str(error).partition(" (at ")
+        known = re.match(r"line (\d+)", place)
+        line = int(known[1]) if known else text.count("\n") + 1
+        row = text.split("\n")[line - 1].strip()
+        what = f"{path} line {line}: {row[:60]!r} cannot be read ({says})"
+    raise ValueError(
+        f"{what}, but a room file must be TOML in UTF-8, for the room is built from it. Mend it, "
+        "or begin with the sample room."
     )
 
 
-def _unread(path: Path, given: str, line: int = 1) -> ValueError:
-    shown = example_of("room").replace("\n", "\n    ")
-    return ValueError(
-        f"{path} line {line}: {given}, but a room file must be a text in UTF-8, for the room is "
-        f"built from it. Save it as UTF-8, or begin with the sample. For example:\n    {shown}"
+def _line(source: Source, error: ErrorDetails) -> int:
+    return source.line((*error["loc"], *error.get("ctx", {}).get("at", ())))
+
+
+def _tell(source: Source, error: ErrorDetails) -> str:
+    """Return what is said of a value that will not do."""
+    where, kind = error["loc"], error["type"]
+    at = error.get("ctx", {}).get("at", ())
+    spec: type[BaseModel] = Document
+    table = where[: 1 + any(isinstance(it, int) for it in where[1:2])]
+    if len(where) > len(table) or (len(where) > 1 and kind == "missing"):
+        spec = _tables()[str(where[0])]
+    key = str(where[len(table)]) if len(where) > len(table) else ""
+    names = list(spec.model_fields)
+    if kind == "extra_forbidden":
+        near = get_close_matches(str(where[-1]), names, 1)
+        meant = f"; is it {near[0]}?" if near else ""
+        why = "what is not understood would be left out of the room"
+        if _ANSWERS.search(str(where[-1])):
+            why = "it answers people: what it tells of them the promise does not count"
+        given = f"{told(table)} has an unknown key {key}" if key else f"there is {where[0]!r}"
+        return str(source.fault(where, given, f"there are {', '.join(names)}{meant}", why))
+    if not key:
+        name = str(where[0])
+        if kind == "missing":
+            return str(
+                source.fault(where, f"there is no [{name}]", "it is needed", "all else is in it")
+            )
+        if kind == "room_file":
+            given, expected = told(table), error["msg"]
+        else:
+            many = "tuple" in str(Document.model_fields[name].annotation)
+            given = f"{name} is written as if there were {'one' if many else 'several'}"
+            expected = f"it must be written {f'[[{name}]]' if many else f'[{name}]'}"
+        return str(source.fault((*where, *at), given, expected, "a table is read as one"))
+    field = spec.model_fields[key]
+    value = error["input"]
+    for part in at:
+        value = value[part]
+    given = f"{key} of {told(table)} is {repr(value)[:60]}"
+    expected = error["msg"].replace("Input should be", "it must be")
+    if kind == "missing":
+        given, expected = f"{told(table)} has no {key}", "it is needed"
+    fault = source.fault((*where, *at), given, expected, str(field.description))
+    return f"{fault} Write {key} = {(field.examples or [''])[0]}"
+
+
+def _tables() -> dict[str, type[BaseModel]]:
+    """Return the tables of a room file by their names."""
+    found: dict[str, type[BaseModel]] = {}
+    for name, field in Document.model_fields.items():
+        (found[name],) = _models(field.annotation)
+    return found
+
+
+def _models(kind: Any) -> list[type[BaseModel]]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [kind]
+    return [model for part in getattr(kind, "__args__", ()) for model in _models(part)]
+
+
+def _build(document: Document, source: Source) -> Room:
+    """Return the room of a file, every value of the right kind but not yet held against others.
+
+    Raises:
+        ValueError: sides that are no whole cells or too many, seats without visitors, a
+            recording that cannot be read.
+    """
+    room = document.room
+    calm = ((0.0, room.baseline_c),)
+    grid = _grid(room, source)
+    if document.seat and document.arrivals is None:
+        raise source.fault(
+            ("seat", 0),
+            "there is a [[seat]] and no [arrivals]",
+            "seats need visitors",
+            "nobody else takes one",
+        )
+    sides = {side: getattr(document, side) for side in SIDES}
+    return Room(
+        room.name,
+        room.size_m,
+        room.height_m,
+        room.cell_mm,
+        Air(
+            room.mixing_m2_per_s,
+            room.air_changes_per_h,
+            room.capacity_factor,
+            room.baseline_c,
+            room.supply_c or calm,
+        ),
+        Clock(room.start, room.duration_h, room.step_s),
+        {
+            name: Side(side.u_w_per_m2k, side.outside_c) if side else Side(0.0, calm)
+            for name, side in sides.items()
+        },
+        tuple(Wall(**dict(wall)) for wall in document.wall),
+        tuple(Door(it.at_m, it.width_m, it.thickness_mm, it.open) for it in document.door),
+        tuple(
+            Window(**{**dict(it), "height_m": it.height_m or room.height_m})
+            for it in document.window
+        ),
+        tuple(Furniture(**dict(piece)) for piece in document.furniture),
+        tuple(_heater(it, room.cell_mm / 1000) for it in document.heater),
+        tuple(Person(it.name, it.activity or "", it.air_w, it.path) for it in document.person),
+        tuple(_walker(it, nth, room, source) for nth, it in enumerate(document.walker)),
+        _arrivals(document),
+        tuple(
+            _thermometers(it, nth, grid, source) for nth, it in enumerate(document.thermometers)
+        ),
+        tuple(Array(**dict(it)) for it in document.array),
+        None if document.privacy is None else Privacy(**dict(document.privacy)),
     )
+
+
+def _grid(room: RoomTable, source: Source) -> Grid:
+    columns, rows = (max(1, round(1000 * side / room.cell_mm)) for side in room.size_m)
+    right = (columns * room.cell_mm / 1000, rows * room.cell_mm / 1000)
+    if max(abs(a - b) for a, b in zip(room.size_m, right, strict=True)) > 1e-9:
+        raise source.fault(
+            ("room", "cell_mm"),
+            f"size_m is [{room.size_m[0]:g}, {room.size_m[1]:g}] and cell_mm {room.cell_mm}",
+            "each side must be a whole number of cells, as in a room of "
+            f"[{right[0]:g}, {right[1]:g}]",
+            "the room is made of square cells",
+        )
+    if columns * rows > _MOST_CELLS:
+        raise source.fault(
+            ("room", "cell_mm"),
+            f"the room has {columns} x {rows} cells of {room.cell_mm} mm",
+            f"{_MOST_CELLS:,} at most can be simulated: cells must be larger",
+            "each step works out the warmth of every one",
+        )
+    return Grid((columns, rows), room.cell_mm)
+
+
+def _heater(heater: HeaterTable, cell_m: float) -> Heater:
+    x, y = heater.at_m or (0.0, 0.0)
+    half = cell_m / 2  # a place stands for a cell's worth of floor
+    rect = heater.rect_m or (x - half, y - half, x + half, y + half)
+    return Heater(rect, heater.power_w, _WEEK if heater.on is None else heater.on)
+
+
+def _arrivals(document: Document) -> Arrivals | None:
+    told = document.arrivals
+    if told is None:
+        return None
+    seats = tuple(seat.at_m for seat in document.seat)
+    return Arrivals(
+        told.per_h, told.stay_min, told.air_w, told.speed_m_per_s, told.entrance_m, seats
+    )
+
+
+def _walker(walker: WalkerTable, nth: int, room: RoomTable, source: Source) -> Walker:
+    path = source.path.parent / walker.trace
+    if not path.is_file():
+        raise source.fault(
+            ("walker", nth, "trace"),
+            f"trace is {walker.trace!r}, and there is no such file in {path.parent}",
+            "it must name a CSV, from the folder of the room file",
+            "walkers go where people were recorded",
+        )
+    left, top, right, bottom = walker.rect_m or (0.0, 0.0, *room.size_m)
+    wide, deep = walker.frame_px
+    frames = tuple(
+        (
+            frame,
+            tuple(
+                (left + (right - left) * x / wide, top + (bottom - top) * y / deep)
+                for x, y in places
+            ),
+        )
+        for frame, places in read_trace(path, walker.frame_px, walker.sequence)
+    )
+    kept = (walker.frames_per_s, walker.jump_m, walker.gap_frames, walker.at)
+    return Walker(walker.name, walker.air_w, frames, *kept)
+
+
+def _thermometers(group: ThermometersTable, nth: int, grid: Grid, source: Source) -> Thermometers:
+    if group.count is None:
+        return Thermometers(group.kind, group.places_m or ())
+    if min(grid.shape) < 2:
+        raise source.fault(
+            ("thermometers", nth, "count"),
+            f"count is {list(group.count)} in a room of {grid.shape[0]} x {grid.shape[1]} cells",
+            "a room of one row is told its places one by one, with places_m",
+            "they are spread evenly over rows and columns",
+        )
+    places = sensor_places(group.count, grid).tolist()
+    return Thermometers(group.kind, tuple((x, y) for x, y in places))

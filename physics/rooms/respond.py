@@ -17,8 +17,8 @@ from ..instruments.presets import named
 from ..response import Response, worst
 from .model import standing
 from .plan import bodies, free, grid, lattice, plan, views
-from .reading.kinds import clock
 from .records import Floats, Room
+from .tables import clock
 
 # How the doors of a room stood before a reading, counted back from it.
 

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.instruments.presets import named
-from physics.rooms import model, plan
+from physics.rooms import model, plan, tables
 from physics.rooms.read import read
-from physics.rooms.reading import kinds
-from physics.rooms.reading.kinds import Wrong
 from physics.rooms.records import Privacy, Room
 from physics.rooms.respond import respond_day
 from recovery.thermal import Query
@@ -154,7 +152,7 @@ def clock(at_s: float) -> str:
     >>> clock(30660.0), clock(90010.0)
     ('08:31', '25:00')
     """
-    return kinds.clock(60 * round(at_s / 60))
+    return tables.clock(60 * round(at_s / 60))
 
 
 def seconds(text: str) -> float:
@@ -167,8 +165,8 @@ def seconds(text: str) -> float:
     30660.0
     """
     try:
-        return kinds.seconds(text)
-    except Wrong as fault:
+        return tables.seconds(text)
+    except ValueError as fault:
         raise OperatorFault(
             f"--from {text} came but a time of day is needed, for the scene begins then. Write "
             "--from 08:00"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from physics.rooms import read
-from physics.rooms.reading import lines
+from physics.rooms.source import find
 
 AWKWARD = '''\
 # [not.a.table] x = 1
@@ -56,7 +56,7 @@ def leaves(
 
 def test_an_awkward_text_is_counted_right() -> None:
     """Strings that look like tables, nested and dotted keys: the lines were counted by hand."""
-    found = lines.find(AWKWARD)
+    found = find(AWKWARD)
 
     assert found["title",] == 2
     assert (found["person", 0], found["person", 1]) == (4, 14)
@@ -72,7 +72,7 @@ def test_an_awkward_text_is_counted_right() -> None:
 def test_everything_in_the_sample_is_found_where_it_is_written() -> None:
     """The oracle is the text: each number and word stands in the line that is given for it."""
     text = read.sample()
-    found = lines.find(text)
+    found = find(text)
     rows = text.split("\n")
     seen = 0
     for where, value in leaves(tomllib.loads(text)):
@@ -121,7 +121,7 @@ def test_the_nth_table_is_where_it_was_written(tables: list[dict[str, Any]], quo
     parsed = tomllib.loads(text)
     if tables:
         assert len(parsed["t"]) == len(tables)
-    found = lines.find(text)
+    found = find(text)
 
     for where, line in expected.items():
         assert found[where] == line

@@ -32,8 +32,8 @@ def test_the_sample_is_a_room_file(heatveil: Callable[..., Any], tmp_path: Path)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("size_m = [5.0, 3.0]", "size_m = [5.0]"), ["room.toml line", "size_m", "For example"]),
-        (("1.0, 2.0]", "1.0, 9.0]"), ["room.toml line", "For example"]),
+        (("size_m = [5.0, 3.0]", "size_m = [5.0]"), ["room.toml line", "size_m", "Write"]),
+        (("1.0, 2.0]", "1.0, 9.0]"), ["room.toml line"]),
         (('"tmp117"', '"tmp711"'), ["room.toml line", "tmp117"]),
     ],
 )

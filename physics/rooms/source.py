@@ -1,12 +1,13 @@
-"""In which line of a TOML text each table, key and element stands.
+"""A room file with the line of everything in it, and how a fault in it is told.
 
-`tomllib` reads the values and forgets the lines; this reads the lines and forgets the values.
-The text must be one that `tomllib` has read without complaint.
+`tomllib` reads the values and forgets the lines; the scan here reads the lines and forgets the
+values. The text must be one that `tomllib` has read without complaint.
 """
 
 import re
 import tomllib
-from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 # Names of tables and keys, and numbers, from 0, of elements: ("person", 1, "path", 3).
@@ -29,11 +30,41 @@ def find(text: str) -> dict[Where, int]:
     return _Scan(text).document()
 
 
-def line_of(lines: Mapping[Where, int], where: Where) -> int:
-    """Return the line of a place, or of the nearest thing around it that has one."""
-    while where not in lines:
-        where = where[:-1]
-    return lines[where]
+def told(where: Where) -> str:
+    """Return a table as one would say it.
+
+    >>> told(("wall", 1)), told(("room",))
+    ('[[wall]] 2', '[room]')
+    """
+    return f"[[{where[0]}]] {int(where[1]) + 1}" if len(where) > 1 else f"[{where[0]}]"
+
+
+def xy(x: float, y: float) -> str:
+    """Return a place as a room file writes it."""
+    return f"[{x:.4g}, {y:.4g}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, what it holds, and in which line each part of it stands."""
+
+    path: Path
+    document: dict[str, Any]
+    lines: dict[Where, int]
+
+    def line(self, where: Where) -> int:
+        """Return the line of a place, or of the nearest thing around it that has one."""
+        if where[:1] == ("thermometers",) and isinstance(self.document["thermometers"], dict):
+            where = ("thermometers", *where[2:])  # of these one table is the usual
+        while where not in self.lines:
+            where = where[:-1]
+        return self.lines[where]
+
+    def fault(self, where: Where, given: str, expected: str, why: str) -> ValueError:
+        """Return a fault: file and line, what was given, what is needed, and why."""
+        return ValueError(
+            f"{self.path} line {self.line(where)}: {given}, but {expected}, for {why}."
+        )
 
 
 class _Scan:
