@@ -42,11 +42,11 @@ AIMS = (0.02, 0.05, 0.1, 0.2, 0.5)
 SHARDS = (1000, 3000, 10_000, 30_000)
 DROPS = (Fraction(0), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(2, 5))
 _VALUES = range(-8, 9)  # of noise, as they are drawn
-_MADE = (
+MADE = (
     "a made city; the paper has rasters of New York, Mayotte and Lagos",
     "secure sums are simulated in this process",
 )
-_MAPPED = (*_MADE, "each map has colours of its own")
+_MAPPED = (*MADE, "each map has colours of its own")
 
 
 def _errors(order: Order, users: int, drop: Fraction = Fraction(0), **asked: Any) -> list[float]:
@@ -62,13 +62,13 @@ def _errors(order: Order, users: int, drop: Fraction = Fraction(0), **asked: Any
         )
         query = Query(grid, (1, 1), "zero-out", users, dropout=drop.as_integer_ratio(), **asked)
         rng = Tape(b"reproduce %d %d" % (order.seed, run))
-        mapped = recover(query, _played(query, cells, present, rng))
+        mapped = recover(query, play(query, cells, present, rng))
         if isinstance(mapped, Heatmap):
             found.append(1e9 * float(np.square(mapped.mass - everybody / users).mean()))
     return found
 
 
-def _scaled(order: Order, users: int) -> int:
+def scaled(order: Order, users: int) -> int:
     return max(500, int(users * order.scale))
 
 
@@ -78,14 +78,14 @@ def make_quadtree_7(order: Order, stage: Stage) -> Figure:
     rules = {"last": "the last round alone", "all": "all rounds"}
     sizes = {
         said: tuple(
-            mark(users, _errors(order, _scaled(order, users), estimator=name)) for users in USERS
+            mark(users, _errors(order, scaled(order, users), estimator=name)) for users in USERS
         )
         for name, said in rules.items()
     }
     stage("aiming at several widths")
     widths = {
         said: tuple(
-            mark(aim, _errors(order, _scaled(order, 100_000), aim=aim, estimator=name))
+            mark(aim, _errors(order, scaled(order, 100_000), aim=aim, estimator=name))
             for aim in AIMS
         )
         for name, said in rules.items()
@@ -106,7 +106,7 @@ def make_quadtree_7(order: Order, stage: Stage) -> Figure:
 
 def make_quadtree_8(order: Order, stage: Stage) -> Figure:
     """Return the error by the size of a shard, and by how many may drop out."""
-    users = _scaled(order, 100_000)
+    users = scaled(order, 100_000)
     stage("summing over shards of several sizes")
     shards = tuple(mark(shard, _errors(order, users, shard=shard)) for shard in SHARDS)
     stage("leaving devices out")
@@ -128,7 +128,7 @@ def make_quadtree_8(order: Order, stage: Stage) -> Figure:
     )
 
 
-def _played(query: Query, cells: Any, present: int, rng: Any) -> list[Release]:
+def play(query: Query, cells: Any, present: int, rng: Any) -> list[Release]:
     """Return the releases of one whole run."""
     releases = list[Release]()
     while round := plan(query, releases):
@@ -136,7 +136,7 @@ def _played(query: Query, cells: Any, present: int, rng: Any) -> list[Release]:
     return releases
 
 
-def _everybody(order: Order, users: int, run: int = 0) -> Whole:
+def everybody(order: Order, users: int, run: int = 0) -> Whole:
     """Return how many people of the made city are in each cell, (rows, columns)."""
     points = places_of_order(order)(users, np.random.default_rng([order.seed, run]))
     return histogram(points, Grid((SIDE, SIDE), 0))
@@ -159,29 +159,29 @@ def _narrower(draw: Draw, times: Fraction, num: int, den: int) -> int:
     return draw(*(Fraction(num, den) / times).as_integer_ratio())
 
 
-def _shown(mass: Any, truth: Any) -> list[list[float]]:
+def shown(mass: Any, truth: Any) -> list[list[float]]:
     """Return a map as it is drawn: what is above nearly all of the truth is in one colour."""
     found: list[list[float]] = np.clip(mass, 0, np.quantile(truth, 0.995)).tolist()
     return found
 
 
-def _off(mass: Any, truth: Any) -> float:
+def off(mass: Any, truth: Any) -> float:
     return 1e9 * float(np.square(mass - truth).mean())
 
 
 def make_quadtree_table1(order: Order, stage: Stage) -> Figure:
     """Return the error and the numbers that a device sends, beside every peer."""
-    users, one = _scaled(order, 100_000), Fraction(1)
+    users, one = scaled(order, 100_000), Fraction(1)
     shards, deep = -(-users // 10_000), (3, 4, 5, 6)
     found: dict[str, list[tuple[float, int]]] = {}
     for run in range(order.runs):
-        cells = _everybody(order, users, run)
+        cells = everybody(order, users, run)
         truth, crowd = cells / users, Crowd(cells, users)
         rng = Tape(b"table %d %d" % (order.seed, run))
         draw = _draws(shards, rng)
         asked = Query(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users)
         stage(f"run {run + 1} of {order.runs}: the tree")
-        releases = _played(asked, cells, users, rng)
+        releases = play(asked, cells, users, rng)
         length = sum(len(one.values) for one in releases)
         for name, query in (
             ("all rounds", asked),
@@ -189,13 +189,11 @@ def make_quadtree_table1(order: Order, stage: Stage) -> Figure:
         ):
             mapped = recover(query, releases)
             if isinstance(mapped, Heatmap):
-                found.setdefault(f"quadtree, {name}", []).append(
-                    (_off(mapped.mass, truth), length)
-                )
+                found.setdefault(f"quadtree, {name}", []).append((off(mapped.mass, truth), length))
         stage(f"run {run + 1} of {order.runs}: peers")
         levels = [
             (
-                _off(hierarchies.hierarchy(crowd, one, draw, 2, depth), truth),
+                off(hierarchies.hierarchy(crowd, one, draw, 2, depth), truth),
                 (4 ** (depth + 1) - 4) // 3,
             )
             for depth in deep
@@ -206,13 +204,13 @@ def make_quadtree_table1(order: Order, stage: Stage) -> Figure:
         spatial = hierarchies.quadtree(crowd, one, draw, 6)
         trusted = privtree(crowd, one, partial(dlaplace, rng=rng))
         for name, error, sent in (
-            ("flat", _off(grids.laplace(crowd, one, draw), truth), truth.size),
+            ("flat", off(grids.laplace(crowd, one, draw), truth), truth.size),
             ("hierarchy, the level chosen by the truth", *min(levels)),
-            ("spatial decomposition, 6 levels", _off(spatial, truth), (4**7 - 1) // 3),
-            ("count-min sketch", _off(count_min(crowd, one, draw), truth), 40_000),
-            ("adaptive grid", _off(fine, truth), 0),
-            ("PrivTree, which trusts a gateway", _off(trusted, truth), 0),
-            (UNIFORM, _off(1 / truth.size, truth), 0),
+            ("spatial decomposition, 6 levels", off(spatial, truth), (4**7 - 1) // 3),
+            ("count-min sketch", off(count_min(crowd, one, draw), truth), 40_000),
+            ("adaptive grid", off(fine, truth), 0),
+            ("PrivTree, which trusts a gateway", off(trusted, truth), 0),
+            (UNIFORM, off(1 / truth.size, truth), 0),
         ):
             found.setdefault(name, []).append((error, sent))
     rows = tuple(
@@ -239,7 +237,7 @@ def make_quadtree_table1(order: Order, stage: Stage) -> Figure:
         ),
         panels=(_beside(rows),),
         notes=(
-            *_MADE,
+            *MADE,
             "errors are against where these people are",
             "a dash, or a line from end to end: how many numbers are sent was not counted",
         ),
@@ -262,9 +260,9 @@ def _beside(rows: Sequence[tuple[str, float, int | str]]) -> Panel:
 
 def make_quadtree_1(order: Order, stage: Stage) -> Figure:
     """Return one crowd under noise of each device's own, and under noise that they share."""
-    users, rng = _scaled(order, 100_000), Tape(b"one %d" % order.seed)
+    users, rng = scaled(order, 100_000), Tape(b"one %d" % order.seed)
     stage("two kinds of noise")
-    cells = _everybody(order, users)
+    cells = everybody(order, users)
     flat = cells.reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
     shape = flat.shape
     own, shared = (
@@ -272,7 +270,7 @@ def make_quadtree_1(order: Order, stage: Stage) -> Figure:
         for many in (users, 1)
     )
     truth = flat / users
-    times = _off(own, truth) / _off(shared, truth)
+    times = off(own, truth) / off(shared, truth)
     return Figure(
         "quadtree-1",
         FIGURES["quadtree-1"],
@@ -282,11 +280,11 @@ def make_quadtree_1(order: Order, stage: Stage) -> Figure:
             Table(
                 "error of 64 x 64 cells",
                 ("", "MSE in 1e-9"),
-                (("each its own", _off(own, truth)), ("shared", _off(shared, truth))),
+                (("each its own", off(own, truth)), ("shared", off(shared, truth))),
             ),
         ),
         maps=tuple(
-            Grid2(title, _shown(mass, truth))
+            Grid2(title, shown(mass, truth))
             for title, mass in (
                 (f"{users} people", truth),
                 ("each has all of the noise", own),
@@ -349,21 +347,21 @@ def make_quadtree_6(order: Order, stage: Stage) -> Figure:
 
 def _grown(name: str, order: Order, stage: Stage, most: int, rounds: bool) -> Figure:
     maps, found, rows = list[Grid2](), list[str](), list[tuple[Any, ...]]()
-    for users in (_scaled(order, part) for part in ((most,) if rounds else (most // 100, most))):
+    for users in (scaled(order, part) for part in ((most,) if rounds else (most // 100, most))):
         stage(f"asking {users} people")
-        cells, rng = _everybody(order, users), Tape(b"%s %d" % (name.encode(), order.seed))
+        cells, rng = everybody(order, users), Tape(b"%s %d" % (name.encode(), order.seed))
         asked = Query(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users)
-        releases, truth = _played(asked, cells, users, rng), cells / users
-        maps.append(Grid2(f"{users} people", _shown(truth, truth)))
+        releases, truth = play(asked, cells, users, rng), cells / users
+        maps.append(Grid2(f"{users} people", shown(truth, truth)))
         for number in range(1 if rounds else len(releases), len(releases) + 1):
             mass = density(counted(asked, releases[:number]))[0]
             squares = len(releases[number - 1].values)
-            maps.append(Grid2(f"round {number}: {squares} squares", _shown(mass, truth)))
-            rows.append((users, number, squares, _off(mass, truth)))
+            maps.append(Grid2(f"round {number}: {squares} squares", shown(mass, truth)))
+            rows.append((users, number, squares, off(mass, truth)))
         sent = sum(len(one.values) for one in releases)
         found.append(
             f"{users} people, {len(releases)} rounds, {sent} numbers a device: "
-            f"MSE {_off(mass, truth):.3g}e-9"
+            f"MSE {off(mass, truth):.3g}e-9"
         )
     paper = (
         "squares are divided where people are" if rounds else "the tree follows where people live"
@@ -376,31 +374,31 @@ def _grown(name: str, order: Order, stage: Stage, most: int, rounds: bool) -> Fi
 
 def make_quadtree_9(order: Order, stage: Stage) -> Figure:
     """Return the share of those who say yes, square by square, with its interval."""
-    users, rng = _scaled(order, 300_000), Tape(b"nine %d" % order.seed)
+    users, rng = scaled(order, 300_000), Tape(b"nine %d" % order.seed)
     stage("asking for a yes or a no")
-    cells, world = _everybody(order, users), np.random.default_rng([order.seed, 9])
+    cells, world = everybody(order, users), np.random.default_rng([order.seed, 9])
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     chance = 0.8 * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) / (2 * 0.15**2))
     yes = world.binomial(cells, chance)
     asked = Query(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users, kind="proportions")
-    releases = _played(asked, np.stack([yes, cells - yes]), users, rng)
+    releases = play(asked, np.stack([yes, cells - yes]), users, rng)
     found = proportions(asked, releases)
     known, people = ~np.isnan(found.share), cells > 0
     where = known & people
-    off = np.average(np.abs(found.share - chance)[where], weights=cells[where])
+    wrong = np.average(np.abs(found.share - chance)[where], weights=cells[where])
     return Figure(
         "quadtree-9",
         FIGURES["quadtree-9"],
         "where the share of those who say yes is high is found, too",
         (
             f"for {cells[where].sum() / users:.0%} of {users} people a share is known, off by "
-            f"{off:.3f} on average",
+            f"{wrong:.3f} on average",
         ),
         tables=(
             Table(
                 "over the people whose share is known",
                 ("mean error", "mean width"),
-                ((off, np.average((found.high - found.low)[where], weights=cells[where])),),
+                ((wrong, np.average((found.high - found.low)[where], weights=cells[where])),),
             ),
         ),
         maps=(
