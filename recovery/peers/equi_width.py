@@ -22,8 +22,8 @@ from .frequency_oracles import project
 Floats = NDArray[np.float64]
 Draw = Callable[[int, int], int]
 
-SHARE = Fraction(3, 4)  # of epsilon for the counts; the rest sorts
-LEAST = 20  # a square is divided where more than so many, times 1/epsilon, seem to be
+SHARE = Fraction(9, 10)  # of epsilon for the counts; the rest sorts
+LEAST = 40  # a square is divided where more than so many, times 1/epsilon, seem to be
 FIRST = 4  # times that the whole is halved at least, whatever was sorted
 
 
