@@ -112,10 +112,6 @@ def _around(places: Floats) -> Whole:
     return near
 
 
-# From so many cells on the sampling takes longer than loading a compiler.
-MANY_CELLS = 1000
-
-
 class Crowd:
     """Scenes that are moved together, and the walk along the fixed sequence that moves them."""
 

@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from ..kernels import gibbs, tier
-from .crowd import MANY_CELLS, Crowd, pick
+from .crowd import Crowd, pick
 
 # A normal law kept between two bounds, far out in its tails too.
 
@@ -108,22 +107,13 @@ def shift_as_others_differ(crowd: Crowd, cool: float, scale: float) -> None:
     """
     rows, halves = crowd.rows, (crowd.rows[::2], crowd.rows[1::2])
     heading = _heading(crowd)
-    kernel = tier(gibbs, worth=crowd.problem.cells > MANY_CELLS)
     order = np.argsort(heading[crowd.cells], axis=1)
     crowd.cells = crowd.cells[rows[:, None], order]
     crowd.powers = crowd.powers[rows[:, None], order]
     for moving, still in (halves, halves[::-1]):
         even = crowd.even(3)[moving]
         first, second, fits = _two(crowd.numbers, moving, still, even)
-        if kernel is gibbs:
-            _shift(crowd, heading, moving, first, second, fits, scale, cool, even[:, 2])
-        else:
-            problem = crowd.problem
-            kernel.shift_scenes(
-                *(crowd.cells, crowd.powers, crowd.residual, moving, first, second, fits),
-                *(problem.grid, problem.at, heading, problem.columns, problem.readings),
-                *(problem.low, problem.high, scale, cool, even[:, 2].copy()),
-            )
+        _shift(crowd, heading, moving, first, second, fits, scale, cool, even[:, 2])
 
 
 def _shift(
@@ -137,7 +127,7 @@ def _shift(
     cool: float,
     even: Floats,
 ) -> None:
-    """Shift the moving scenes as two others differ, as `recovery.kernels.gibbs` does."""
+    """Shift the moving scenes as two others differ, where the likelihood takes it."""
     cells, powers, allowed = _shifted(crowd, moving, first, second, scale)
     apart = heading[cells[:, 1:]] > heading[cells[:, :-1]]
     fits = fits & allowed & (apart | (cells[:, 1:] == crowd.problem.cells)).all(axis=1)
@@ -311,16 +301,7 @@ def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
     even = crowd.even(3)
     within = around_one.shape[1]
     size = within + 1 if merge else within
-    kernel = tier(gibbs, worth=problem.cells > MANY_CELLS)
-    if kernel is gibbs:
-        picked = _picked(crowd, law, others, around_one, around_two, merge, fits, even[:, 0])
-    else:
-        picked = np.zeros(len(rows), dtype=np.int64)
-        kernel.draw_pairs(
-            *(left, heat, problem.columns, crowd.counted, problem.room, others),
-            *(around_one, around_two, fits, merge, problem.low, problem.high, cool),
-            *(even[:, 0].copy(), picked),
-        )
+    picked = _picked(crowd, law, others, around_one, around_two, merge, fits, even[:, 0])
     new_one = around_one[rows, picked // size]
     padded = np.concatenate([around_two, np.full((len(rows), 1), beyond)], axis=1)
     new_two = padded[rows, np.where(picked % size == within, -1, picked % size)]
@@ -346,7 +327,7 @@ def _picked(
     fits: NDArray[np.bool_],
     even: Floats,
 ) -> Whole:
-    """Return which pair of cells each scene's sources go to, as `recovery.kernels.gibbs` does."""
+    """Return which pair of cells each scene's sources go to."""
     beyond, room = crowd.problem.cells, crowd.problem.room
     number = (others < beyond).sum(axis=1)
     taken_one = _taken(around_one, others, beyond)
@@ -421,14 +402,7 @@ def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
     slopes = cool * (left @ problem.columns[:-1].T)
     stiff = cool * problem.squares
     even = crowd.even(3)
-    kernel = tier(gibbs, worth=problem.cells > MANY_CELLS)
-    if kernel is gibbs:
-        chosen = _drawn(crowd, slot, slopes, stiff, even[:, 0])
-    else:
-        chosen = np.empty(len(even), dtype=np.int64)
-        bounds = (problem.low, problem.high)
-        first = np.ascontiguousarray(even[:, 0])
-        kernel.draw_cells(slopes, stiff, crowd.cells, slot, crowd.counted, *bounds, first, chosen)
+    chosen = _drawn(crowd, slot, slopes, stiff, even[:, 0])
     if problem.low < problem.high:
         before = crowd.cells[:, slot]
         gain = _excess(crowd, slopes, stiff, chosen) - _excess(crowd, slopes, stiff, before)
@@ -437,7 +411,7 @@ def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
 
 
 def _drawn(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) -> Whole:
-    """Return each scene's cell for the slot, as `recovery.kernels.gibbs` does."""
+    """Return each scene's cell for the slot."""
     problem = crowd.problem
     others = crowd.cells.copy()
     others[:, slot] = problem.cells

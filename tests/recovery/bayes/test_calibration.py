@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 from physics.kernel import forward
 from recovery.bayes.chain import cumulative_shares, from_draws, sample_posterior
 from recovery.estimators.record import Prior, Seen
-from recovery.kernels import compiled, gibbs
 
 Floats = NDArray[np.float64]
-
-# The loops, where there is a compiler: the draws are the same, which is tested elsewhere.
-compiled(gibbs)
 
 CELLS, RUNS = 30, 50
 PLACES = np.arange(1, CELLS + 1) / CELLS
