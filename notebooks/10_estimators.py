@@ -82,7 +82,7 @@ plt.show()
 
 # %%
 TOLD = ("posterior", "entropy", "lmmse")
-TOLD_NOTHING = ("lasso", "l1-printed", "l1", "nnls")
+TOLD_NOTHING = ("lasso", "l1-printed", "l1")
 
 
 def average(name, sources, trials=30, **scene):
@@ -186,7 +186,6 @@ for asked in (
 # | expect a crowd | `entropy` |
 # | have microseconds, along a line | `lmmse` |
 # | will say nothing about the people | `lasso`; with the truth kept within a radius: `l1` |
-# | do not even know the noise | `nnls` |
 # | compare with the paper | `l1-printed` |
 #
 # Every one has its paper and its limits in the docstring of its file in `recovery/estimators`.

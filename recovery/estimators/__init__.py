@@ -16,6 +16,5 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "lasso": "least_squares.estimate_by_lasso",
         "l1": "least_l1.estimate",
         "l1-printed": "least_l1.estimate_as_printed",
-        "nnls": "least_squares.estimate_by_nnls",
     }
 )

@@ -48,24 +48,9 @@ _WORDS = {
 }
 
 
-def estimate(seen: Seen, heard: bool = False) -> Estimate:
-    """Return the least heat within the radius, or the nearest where there is none within it.
-
-    Args:
-        seen: readings that have passed the veil.
-        heard: let the radius count only noise in the directions in which heat is heard at
-            all, a dozen instead of all sensors:
-
-                ||U'(A f - y)|| <= sigma sqrt(chi2 quantile of the rank at 1 - failure)
-
-            It fails as seldom and is smaller when there are several sources, whose heat it
-            shrinks less; with one source it is a little worse.
-    """
-    if not heard:
-        return within(seen, seen.sigma * chi_radius(len(seen.readings), seen.failure))
-    made = small(seen)
-    inside = seen.sigma * chi_radius(len(made.readings), seen.failure)
-    return within(seen, math.hypot(inside, made.beyond))
+def estimate(seen: Seen) -> Estimate:
+    """Return the least heat within the radius, or the nearest where there is none within it."""
+    return within(seen, seen.sigma * chi_radius(len(seen.readings), seen.failure))
 
 
 def within(seen: Seen, radius: float) -> Estimate:

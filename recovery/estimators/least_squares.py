@@ -5,10 +5,8 @@ minimise  ||B f - c||**2 / 2 + price sum(f)   with  0 <= f <= upper
 
 from dataclasses import dataclass
 
-import clarabel
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from .record import Estimate, Seen
@@ -34,27 +32,6 @@ def estimate_by_lasso(seen: Seen) -> Estimate:
     made = small(seen)
     price = seen.sigma * float(np.linalg.norm(made.operator, axis=0).max())
     found = fit(made.operator, made.readings, seen.upper, price)
-    return estimated(seen, made.cells, found.heat, found.status, found.gap)
-
-
-def estimate_by_nnls(seen: Seen) -> Estimate:
-    """Return the nearest heat, proved by its duality gap.
-
-    Non-negative least squares: the heat that comes nearest to the readings, noise and all.
-
-        minimise  ||A f - y||**2   with  0 <= f <= upper
-
-    Source: Lawson and Hanson 1974, chapter 23.
-
-    Limits: nothing but the bounds holds the noise back, which is why it is sparse all the same
-    and never far off the total; its few peaks stand where the noise puts them, and for one source
-    it is the worst of the sparse estimators. It needs no sigma. Along a line and in a plane alike.
-
-    Differs from the source:
-    1. Heat has a most, `upper`, as it has in the other convex programs here.
-    """
-    made = small(seen)
-    found = fit(made.operator, made.readings, seen.upper)
     return estimated(seen, made.cells, found.heat, found.status, found.gap)
 
 
@@ -141,10 +118,6 @@ def _settled(
     return True
 
 
-# A bound that is so far beyond what explains the readings is first left out: it costs digits.
-_FAR = 10.0
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """Heat, and how much more than the least the objective is at most."""
@@ -165,8 +138,7 @@ def fit(operator: Floats, readings: Floats, upper: float, price: float = 0.0) ->
         upper: the most heat of a cell.
         price: of heat, in squared readings a unit; at least 0.
 
-    It is had by an active set, and by an interior point where that falls short. The gap is
-    computed from the heat alone, whatever they say: for every nu
+    The gap is computed from the heat alone, whatever the active set says: for every nu
 
         nu'c - ||nu||**2 / 2 - sum_j upper max(0, q_j),   q = B'nu - price
 
@@ -178,15 +150,11 @@ def fit(operator: Floats, readings: Floats, upper: float, price: float = 0.0) ->
     if not readings.any():
         return Fit(np.zeros(operator.shape[1]), 0.0, 0.0, 0.0, "optimal")
     heat = bounded(operator, readings, upper, price)
-    found = _judged(operator, readings, upper, price, heat)
-    if found.status == "optimal":
-        return found
-    heat = _by_clarabel(operator, readings, upper, price)
     return _judged(operator, readings, upper, price, heat)
 
 
 def _judged(operator: Floats, readings: Floats, upper: float, price: float, heat: Floats) -> Fit:
-    """Return the heat with the gap that it proves, whoever found it."""
+    """Return the heat with the gap that it proves."""
     left = readings - operator @ heat
     squares = float(left @ left)
     objective = squares / 2 + price * float(heat.sum())
@@ -196,42 +164,3 @@ def _judged(operator: Floats, readings: Floats, upper: float, price: float, heat
     good = gap <= GAP_MAX * float(readings @ readings) / 2
     status = "optimal" if good else "inaccurate: the solver gave up short of a proof"
     return Fit(heat, objective, float(np.sqrt(squares)), gap, status)
-
-
-def _by_clarabel(operator: Floats, readings: Floats, upper: float, price: float) -> Floats:
-    """Return the heat of the least objective, as an interior point comes near it."""
-    # In these units what is solved is near one whatever the units of readings and heat are.
-    size = float(np.linalg.norm(readings))
-    unit = size / float(np.linalg.norm(operator, axis=0).max())
-    scaled = operator * (unit / size), readings / size
-    scaled_price = price * unit / size**2
-    most = upper / unit
-    shares = _solve(*scaled, scaled_price, most if most < _FAR else None)
-    if most >= _FAR and shares.max() > most:
-        shares = _solve(*scaled, scaled_price, most)
-    return np.clip(shares * unit, 0.0, upper)
-
-
-def _solve(operator: Floats, readings: Floats, price: float, upper: float | None) -> Floats:
-    """Minimise over heat and misfit together, so that B'B, which squares B's range, is not had."""
-    rows, cells = operator.shape
-    eye = sparse.eye_array(cells)
-    square = sparse.block_diag([sparse.csc_array((cells, cells)), sparse.eye_array(rows)])
-    blocks = [
-        [sparse.csc_array(operator), -sparse.eye_array(rows)],
-        [-eye, sparse.csc_array((cells, rows))],
-    ]
-    limits = [readings, np.zeros(cells)]
-    if upper is not None:
-        blocks.append([eye, sparse.csc_array((cells, rows))])
-        limits.append(np.full(cells, upper))
-    constraints = sparse.csc_matrix(sparse.block_array(blocks))
-    cones = [clarabel.ZeroConeT(rows), clarabel.NonnegativeConeT(constraints.shape[0] - rows)]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    cost = np.append(np.full(cells, price), np.zeros(rows))
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(square), cost, constraints, np.concatenate(limits), cones, settings
-    )
-    return np.asarray(solver.solve().x)[:cells]

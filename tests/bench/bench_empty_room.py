@@ -3,7 +3,7 @@
 Run it: `python tests/bench/bench_empty_room.py [--worlds 4] [--epsilon 100000/1]`. Worlds differ
 from the room file as the priors of `physics.rooms.vacant` say, and are lived on cells half as
 large. Eight rounds, 07:30 to 18:00, each with the gateway's own march, judge and memory;
-`tests/gateway/test_empty_day.py` has the same through a broker. Maps by `nnls`, in metres from
+`tests/gateway/test_empty_day.py` has the same through a broker. Maps by `lasso`, in metres from
 where people were in the last hour; watts off; empty days told empty; people told nobody.
 Nothing here is asserted.
 """
@@ -38,7 +38,7 @@ delta = "1/100000"
 protect_distance_m = 0.2
 readings = 8
 [rounds]
-estimator = "nnls"
+estimator = "lasso"
 """
 
 

@@ -47,7 +47,7 @@ delta = "1/100000"
 protect_distance_m = 0.5
 readings = 8
 [rounds]
-estimator = "nnls"
+estimator = "lasso"
 gather_s = 10
 every_s = 0
 [mqtt]

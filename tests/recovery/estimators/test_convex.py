@@ -6,12 +6,12 @@ from dataclasses import replace
 import cvxpy
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear, nnls
+from scipy.optimize import lsq_linear
 from scipy.stats import chi2
 
 from recovery.estimators import least_l1, least_squares
 from recovery.estimators.least_l1 import estimate_as_printed
-from recovery.estimators.least_squares import bounded, estimate_by_lasso, estimate_by_nnls
+from recovery.estimators.least_squares import bounded, estimate_by_lasso
 from recovery.sparse import minimise_l1
 
 SEEDS = (1, 2, 3)
@@ -72,27 +72,6 @@ def test_a_lasso_of_another_price_is_another(line) -> None:
     )
 
 
-def test_the_nearest_heat_is_scipys_where_no_bound_binds(line, plane) -> None:
-    """Lawson and Hanson's own algorithm, on the readings as they come."""
-    for seen in scenes(line, plane):
-        free = slice(None) if seen.open is None else seen.open
-        found = estimate_by_nnls(replace(seen, upper=1e4))
-
-        assert found.residual == pytest.approx(
-            nnls(seen.operator[:, free], seen.readings)[1], rel=1e-6
-        )
-
-
-def test_the_nearest_heat_keeps_to_the_most_of_a_cell(line) -> None:
-    """Half of a source in a cell is all that may be there."""
-    for seed in SEEDS:
-        seen = replace(line(seed, sigma=0.02)[1], upper=0.2)
-        found = estimate_by_nnls(seen)
-
-        assert found.heat.max() <= 0.2
-        assert objective(seen, found) == pytest.approx(least(seen), rel=1e-6)
-
-
 def test_l1_is_the_program_with_the_radius_of_the_quantile(line) -> None:
     """scipy's chi-square, and the printed program solved by cvxpy."""
     _, seen = line(4, sigma=0.3)
@@ -112,29 +91,12 @@ def test_the_printed_radius_leaves_nothing_in_a_third_of_the_runs(line) -> None:
     assert repaired.count("infeasible") <= 6
 
 
-def test_the_radius_of_what_is_heard_holds_the_truth_as_often(line) -> None:
-    """And is never the larger one by much: the noise it leaves out carries nothing."""
-    held, less = 0, 0.0
-    for seed in range(100):
-        heat, seen = line(seed, sources=3, sigma=0.3)
-        found = least_l1.estimate(seen, heard=True)
-        if found.status == "optimal":
-            held += np.linalg.norm(seen.operator @ heat - seen.readings) <= found.residual * (
-                1 + 1e-6
-            )
-            less += found.heat.sum() - least_l1.estimate(seen).heat.sum()
-
-    assert 88 <= held <= 100  # 95 are meant
-    assert less > 0  # a smaller radius shrinks less
-
-
 def test_silence_is_no_estimate(line) -> None:
     """Readings of nothing but nought have no heat, and no estimator fails on them."""
     _, seen = line(1)
     silent = replace(seen, readings=np.zeros(len(seen.readings)))
     for estimate in (
         estimate_by_lasso,
-        estimate_by_nnls,
         least_l1.estimate,
         estimate_as_printed,
     ):
@@ -145,17 +107,13 @@ def test_silence_is_no_estimate(line) -> None:
 
 
 def test_a_solver_that_gives_up_is_not_believed(line, monkeypatch) -> None:
-    """The gap is our own, so heat that is not the least says so; the other solver is asked."""
+    """The gap is our own, so heat that is not the least says so."""
     _, seen = line(1)
-    best = estimate_by_lasso(seen)
 
     def worse(operator: np.ndarray, *_) -> np.ndarray:
         return np.full(operator.shape[1], 0.05)
 
     monkeypatch.setattr(least_squares, "bounded", worse)
-    assert estimate_by_lasso(seen).status == "optimal"
-    assert estimate_by_lasso(seen).heat == pytest.approx(best.heat, abs=1e-4)
-    monkeypatch.setattr(least_squares, "_solve", worse)
     assert estimate_by_lasso(seen).status.startswith("inaccurate")
 
 
@@ -194,15 +152,14 @@ def test_equal_columns_and_none_are_no_trouble_for_the_active_set() -> None:
 def test_another_unit_of_heat_or_warmth_changes_nothing(line, scale: float) -> None:
     """Microkelvin or megajoules: the map is the same one."""
     _, seen = line(2)
-    for estimate in (estimate_by_lasso, estimate_by_nnls):
-        found = estimate(seen)
-        warmer = replace(
-            seen,
-            operator=scale * seen.operator,
-            readings=scale * seen.readings,
-            sigma=scale * seen.sigma,
-        )
-        other = replace(seen, operator=seen.operator / scale, upper=seen.upper * scale)
+    found = estimate_by_lasso(seen)
+    warmer = replace(
+        seen,
+        operator=scale * seen.operator,
+        readings=scale * seen.readings,
+        sigma=scale * seen.sigma,
+    )
+    other = replace(seen, operator=seen.operator / scale, upper=seen.upper * scale)
 
-        assert estimate(warmer).heat == pytest.approx(found.heat, abs=1e-3)
-        assert estimate(other).heat / scale == pytest.approx(found.heat, abs=1e-3)
+    assert estimate_by_lasso(warmer).heat == pytest.approx(found.heat, abs=1e-3)
+    assert estimate_by_lasso(other).heat / scale == pytest.approx(found.heat, abs=1e-3)

@@ -24,7 +24,7 @@ QUERY = Query(
     intensity_max=2.0,
     readings=8,
     background_k=8.0,
-    estimator="nnls",
+    estimator="lasso",
 )
 PLANNED = plan(QUERY, [])
 assert PLANNED is not None
