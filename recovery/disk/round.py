@@ -12,11 +12,10 @@ probabilities.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +39,8 @@ _NUMBER = (1 << 48) - 1  # the largest that a Round may bear: it must fit into t
 def disk_round(query: Query, number: int, promise: Guarantee) -> Round:
     """Return the Round of a query, with the finest weights that fit into a message.
 
-    Where even those of 2**16 do not, they are in fewer steps: see `round`. Where no steps do,
-    they are the finest again: such a Round can be played in memory, and `refusal` says why it
-    cannot be sent.
+    Where even those of 2**16 do not, they are the finest again: such a Round can be played in
+    memory, and `refusal` says why it cannot be sent.
     """
     return Round(number, NAME, query.grid, _weighed(query, promise), promise)
 
@@ -55,19 +53,9 @@ def _weighed(query: Query, promise: Guarantee) -> tuple[int, ...]:
     def made(far: int) -> Round:
         return Round(1, NAME, query.grid, _params(rows, one, far), promise)
 
-    if fits(made(1 << FINE)):  # finer weights are longer
-        return next(found.params for found in map(made, _POWERS) if fits(found))
-    # Loaded here alone: hardly a footprint is so large.
-
-    finest = made(1 << FINEST)
-    return (fitted(finest, made) or finest).params
-
-
-def weighed_with(query: Query, promise: Guarantee, far: int = 1 << FINEST) -> Round:
-    """Return the Round of a query with this smallest weight, whether it fits a message or not."""
-    one = epsilon_of_one(query)
-    rows = shares(scheme_of(query), radius_of(query), float(one), query.grid.shape)
-    return Round(1, NAME, query.grid, _params(rows, one, far), promise)
+    if not fits(made(1 << FINE)):  # finer weights are longer
+        return made(1 << FINEST).params
+    return next(found.params for found in map(made, _POWERS) if fits(found))
 
 
 def fits(round: Round) -> bool:
@@ -91,17 +79,14 @@ def _size(round: Round) -> int:
 
 
 def _params(rows: Sequence[Sequence[float]], one: Fraction, far: int) -> tuple[int, ...]:
-    """Return the params of rows of shares; weights between are rounded down.
-
-    In fewer steps they go to the nearest whole number, which is never above near either.
-    """
+    """Return the params of rows of shares; weights between are rounded down."""
     near = exp_floor(one.numerator, one.denominator, far)
-    half, above = Fraction(far < 1 << FINE, 2), near - far
+    above = near - far
     found = [len(rows[0]) - 1, far, near, one.numerator, one.denominator]
     for row in rows:
         whole = sum(1 for _ in itertools.takewhile(lambda share: share == 1, row))
         weights = [near] * whole
-        weights += [far + math.floor(Fraction(share) * above + half) for share in row[whole:]]
+        weights += [far + math.floor(Fraction(share) * above) for share in row[whole:]]
         full = sum(1 for _ in itertools.takewhile(lambda weight: weight == near, weights))
         found += [full, len(weights) - full, *weights[full:]]
     return tuple(found)
@@ -170,73 +155,6 @@ def total_of(round: Round) -> int:
     return far * int(domain_of(round).sum()) + int(footprint.sum()) - far * cells
 
 
-# Weights that fit into a message a device can read, where a footprint has many: in fewer steps.
-#
-# A board reads a thousand bytes. Weights of 2**16 and more differ from the shares that they stand
-# for by nothing that shows; where they are too long together, the greatest `far` below that is
-# taken at which they fit, and each weight is the nearest whole number: one of near - far + 1
-# steps. The promise does not hang on that: every weight is still from far to near, and near at
-# most far exp(epsilon), as every device proves. What is lost is the law that was meant, by the
-# total variation
-#
-#     apart = 1/2 sum over answers of |law of the steps - law of the shares|,
-#
-# the same from every cell. Beyond `WORST` of it nothing is sent. A map is drawn from the weights
-# that are really used, so it is not bent: its answers only tell a little less than they could.
-
-
-WORST = 0.01  # of apart: at one report in a hundred the radius was chosen for nothing
-_TRIED = 8  # of the greatest `far` that fit: whether exp(epsilon) far is nearly whole decides
-
-
-class Steps(NamedTuple):
-    """What sending a footprint in few steps costs.
-
-    steps: between far and near. apart: from the law that was meant. epsilon: that a report really
-    has; what is promised is at least that.
-    """
-
-    steps: int
-    apart: float
-    epsilon: float
-
-
-def fitted(finest: Round, made: Callable[[int], Round]) -> Round | None:
-    """Return the Round with the best weights that fit, or None where none do well enough.
-
-    Args:
-        finest: the one that was meant.
-        made: returns the Round whose smallest weight is this.
-    """
-    low, high = 1, 1 << FINE
-    # A number takes a byte at least, and few of a good footprint become one run of the greatest.
-    if len(finest.params) > 2 * ROUND_BYTES or not fits(made(low)):
-        return None
-    while high - low > 1:  # the greatest that fits is low, or near it: lengths go up in steps
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(made(middle)) else (low, middle)
-    tried = [made(far) for far in range(max(1, low - _TRIED + 1), low + 1)]
-    best = min((one for one in tried if fits(one)), key=lambda one: apart(one, finest))
-    return best if apart(best, finest) <= WORST else None
-
-
-def apart(one: Round, other: Round) -> float:
-    """Return the total variation between what two Rounds of one footprint answer from a cell."""
-    (law, even), (law2, even2) = _law(one), _law(other)
-    outside = int(domain_of(one).sum()) - np.count_nonzero(law)
-    return float(np.abs(law - law2).sum() + outside * abs(even - even2)) / 2
-
-
-def steps_of(round: Round, query: Query) -> Steps | None:
-    """Return what the few steps of a query's Round cost, None where nothing shows."""
-    far, near = round.params[1:3]
-    if far >= 1 << FINE:
-        return None
-    return Steps(
-        near - far, apart(round, weighed_with(query, round.guarantee)), math.log(near / far)
-    )
-
-
 def refused(query: Query, round: Round) -> str:
     """Return why a query's Round cannot be sent, and which radius could; "" if it can."""
     if not (why := refusal(round)):
@@ -263,9 +181,3 @@ def _fits_at(query: Query, radius: int) -> bool:
 
     there = replace(query, radius=radius)
     return fits(disk_round(there, 1, promise(there)))
-
-
-def _law(round: Round) -> tuple[np.ndarray, float]:
-    """Return the chance of each cell of the footprint, and of one outside it."""
-    total = total_of(round)
-    return np.asarray(weights_of(round) / total, dtype=np.float64), round.params[1] / total

@@ -68,7 +68,6 @@ MECHANISM = Mechanism(
         ("rounds", "sampler"): "it draws from the weights that its Round carries",
     },
     query_of=_deployment.query_of,
-    cautions=_deployment.cautions,
     words=PLACES._replace(page=_PAGE),
     promise=_words.in_words,
     reporter=_query.reporter,

@@ -15,7 +15,7 @@ from edge.records import Report
 from recovery.disk import Query
 from recovery.disk.channel import channel_of
 from recovery.disk.query import epsilon_of_one, scheme_of
-from recovery.disk.round import refusal, refused, steps_of, total_of
+from recovery.disk.round import refusal, refused, total_of
 from recovery.maps.guarantee import ratio_text, upward
 from recovery.noise import Ratio
 
@@ -76,11 +76,6 @@ def _answers(query: Any, numbers: dict[str, Any]) -> list[str]:
         if numbers["round_bytes"] is not None
         else f"the Round CANNOT BE SENT: {numbers['refusal']}"
     )
-    if numbers["apart"]:
-        sent += (
-            f", its weights in {numbers['near'] - numbers['far']} steps: an answer is of another "
-            f"law than the scheme's {upward(100 * numbers['apart'], 2)} % of the time"
-        )
     return [
         f"Radius: {reach} cells{long}, {chosen}, scheme {numbers['scheme']}.",
         f"Answers: {numbers['outer_cells']} cells, for {math.prod(grid.shape)} that are true; "
@@ -186,13 +181,12 @@ def numbers(query: Query, every_s: float | None, stage: Stage) -> dict[str, Any]
     """Return all that is said of a query: the keys stay, new ones may come.
 
     Ratios are lists of two whole numbers; distances are in cells; `right` and `off_cells` are
-    null where they would take too long; `apart` is the total variation by which weights in few
-    steps miss the scheme's law; `refusal` says why no device can be sent the Round, "".
+    null where they would take too long; `refusal` says why no device can be sent the Round, "".
     """
     round = first_round(query)
     one, guarantee = epsilon_of_one(query), round.guarantee
     stage("working out what a report tells whoever sees it")
-    told, sent, steps = guesses(round), refused(query, round), steps_of(round, query)
+    told, sent = guesses(round), refused(query, round)
     others = []
     for epsilon in dict.fromkeys((*_OTHERS, (one.numerator, one.denominator))):
         stage(f"trying epsilon {ratio_text(epsilon)}")
@@ -211,7 +205,6 @@ def numbers(query: Query, every_s: float | None, stage: Stage) -> dict[str, Any]
         "far": round.params[1],
         "near": round.params[2],
         "total": total_of(round),
-        "apart": 0.0 if steps is None else steps.apart,
         "bits": disk.bits(round),
         "round_bytes": _round_bytes(round),
         "report_bytes": _report_bytes(round),

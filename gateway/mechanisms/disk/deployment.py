@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from edge.disk import outer
 from edge.records import Release
-from recovery.disk.query import Query, scheme_of
+from recovery.disk.query import Query
 from recovery.disk.round import disk_round, domain_of
-from recovery.maps.guarantee import upward
 
 from .. import usual
 from ..record import Payload
@@ -36,23 +35,6 @@ def _unsendable(query: Query) -> str:
     from recovery.disk.round import refused
 
     return refused(query, disk_round(query, 1, promise(query)))
-
-
-def cautions(query: Query) -> list[str]:
-    """Return what a footprint loses that fits a device's message in few steps alone."""
-    from recovery.disk import promise
-    from recovery.disk.round import steps_of
-
-    found = steps_of(disk_round(query, 1, promise(query)), query)
-    if found is None:
-        return []
-    scheme, part = scheme_of(query), upward(100 * found.apart, 2)
-    return [
-        f"the weights around a cell fit a device's message in {found.steps} steps alone: an "
-        f"answer is of another law than scheme {scheme} means {part} % "
-        "of the time (total variation). The promise holds, and maps are drawn from the weights "
-        "that are used; they tell that little less. A smaller radius has finer ones"
-    ]
 
 
 def payload_fault(plan: Any) -> Callable[[Payload], str]:

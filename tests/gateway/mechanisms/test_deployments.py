@@ -128,25 +128,3 @@ def test_prices_of_two_mechanisms_are_never_added(tmp_path: Path) -> None:
     for paid, asked in (("thermal", "disk"), ("disk", "thermal")):
         with pytest.raises(OperatorFault, match="promises something else than its database"):
             check_terms(paid_for[paid], paid_for[asked])
-
-
-@pytest.mark.parametrize(("radius", "said"), [(30, 1), (8, 0)])
-def test_weights_in_few_steps_are_said_before_they_are_used(
-    tmp_path: Path, radius: int, said: int
-) -> None:
-    """How many steps and what they lose: an operator may rather have a smaller radius."""
-    text = config.sample("disk").replace("# radius = 3", f"radius = {radius}")
-    text = text.replace('# scheme = "auto"', 'scheme = "huem"')
-    deployment = config.load(written(tmp_path, text))
-    cautions = named("disk").cautions(config.query(deployment))
-
-    assert len(cautions) == said
-    assert all("steps alone" in one and "The promise holds" in one for one in cautions)
-
-
-def test_a_round_that_is_too_long_is_told_which_radius_would_do(tmp_path: Path) -> None:
-    """Else there is nothing to do but try."""
-    text = config.sample("disk").replace("# radius = 3", "radius = 60")
-    text = text.replace('# scheme = "auto"', 'scheme = "huem"')
-    with pytest.raises(OperatorFault, match=r"a radius of 3\d cells or less does fit"):
-        config.query(config.load(written(tmp_path, text)))

@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 from edge.disk import Table
 from edge.records import Grid, Guarantee, Round
 from edge.wire import ROUND_BYTES, round_topic, unpack_round
-from recovery.disk import plan
+from recovery.disk import plan, promise
 from recovery.disk.channel import channel_of
 from recovery.disk.footprint import shares
 from recovery.disk.query import Query, epsilon_of_one
-from recovery.disk.round import disk_round, domain_of, octant_of, refusal, total_of, weights_of
+from recovery.disk.round import (
+    disk_round,
+    domain_of,
+    longest,
+    octant_of,
+    refusal,
+    refused,
+    total_of,
+    weights_of,
+)
 
 PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "one report", "presence")
 SCHEMES = ("dam", "dam-ns", "area", "huem", "wave", "krr")
@@ -168,16 +177,14 @@ def test_a_line_has_no_reach_across_it(shape: tuple[int, int], size: tuple[int, 
 
 
 def test_weights_are_as_fine_as_a_message_allows() -> None:
-    """Disks of any radius fit at their finest; many rings at a coarser power, in steps, or not."""
+    """Disks of any radius fit at their finest; many rings at a coarser power, or not at all."""
     disk = planned(grid=Grid((60, 60), 0), radius=30)
     rings = planned(grid=Grid((60, 60), 0), scheme="huem", radius=16)
-    steps = planned(grid=Grid((60, 60), 0), scheme="huem", radius=30)
     many = planned(grid=Grid((60, 60), 0), scheme="huem", radius=50)
 
     assert (disk.params[1], refusal(disk)) == (1 << 32, "")
     assert 1 << 16 <= rings.params[1] < 1 << 32
-    assert 1 <= steps.params[1] < 1 << 16
-    assert refusal(rings) == refusal(steps) == ""
+    assert refusal(rings) == ""
     assert many.params[1] == 1 << 32  # played in memory, as fine as any
     assert f"at most {ROUND_BYTES}" in refusal(many)
     assert Table(many).total == total_of(many)
@@ -211,3 +218,39 @@ def test_a_footprint_that_is_cut_short_is_refused(octant: tuple[int, ...]) -> No
 
     with pytest.raises(ValueError, match="cut short"):
         weights_of(made._replace(params=(*made.params[:5], *octant)))
+
+
+def large(radius: float, epsilon: tuple[int, int], scheme: str) -> Query:
+    return Query(Grid((24, 24), 500), epsilon, scheme=scheme, radius=radius)  # type: ignore
+
+
+@pytest.mark.parametrize(
+    ("scheme", "radius", "epsilon"), [("huem", 60, (7, 2)), ("huem", 40, (8, 1))]
+)
+def test_a_refusal_says_which_radius_fits_and_it_is_the_greatest(
+    scheme: str, radius: int, epsilon: tuple[int, int]
+) -> None:
+    """That one can be sent, and one more cannot: tried, not reckoned."""
+    asked = large(radius, epsilon, scheme)
+    most = longest(asked)
+    said = refused(asked, disk_round(asked, 1, promise(asked)))
+
+    assert f"Of scheme {scheme}, a radius of {most} cells or less does fit" in said
+    for there, good in ((most, True), (most + 1, False)):
+        one = large(there, epsilon, scheme)
+        assert (refusal(disk_round(one, 1, promise(one))) == "") is good
+
+
+def test_a_disk_that_fits_is_not_refused() -> None:
+    """The control."""
+    asked = large(30, (7, 2), "dam")
+
+    assert refused(asked, disk_round(asked, 1, promise(asked))) == ""
+
+
+@pytest.mark.parametrize("scheme", ["dam", "area", "huem", "dam-ns"])
+def test_a_radius_that_is_hardly_one_is_the_true_cell_alone(scheme: str) -> None:
+    """Its square is nought in floats, and still somebody may ask for it."""
+    made = disk_round(large(1e-200, (7, 2), scheme), 1, promise(large(1e-200, (7, 2), scheme)))
+
+    assert [(x, y, weight) for x, y, weight in octant_of(made)] == [(0, 0, made.params[2])]
