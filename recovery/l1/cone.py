@@ -1,4 +1,4 @@
-"""The l1 program as cone programs: as printed, by cvxpy, and made small, by Clarabel.
+"""The l1 program as cone programs, by cvxpy and Clarabel: as printed, and made small.
 
 Both are slow and independent of the active set: the one is its reference, the other what is
 left where it has no proof.
@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-import clarabel
 import numpy as np
-import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
 from ..kernels import active_set
@@ -60,63 +58,48 @@ def _directions(shape: tuple[int, int], entries: bytes) -> tuple[Floats, Floats]
     return directions[:, kept], strengths[kept, None] * cells[kept]
 
 
-def least_l1(operator: Floats, readings: Floats, radius: float, upper: float | Floats) -> Found:
-    """Minimise sum(f) subject to ||operator f - readings|| <= radius and 0 <= f <= upper.
+def least_l1(matrix: Floats, target: Floats, radius: float, ceiling: Floats) -> Found:
+    """Minimise sum(f) subject to ||matrix f - target|| <= radius and 0 <= f <= ceiling."""
+    # Imported here alone: it takes half a second, and the gateway plans without it.
+    import cvxpy
 
-    With f = upper u and the cone divided by the radius the numbers are near one whatever
-    the units, which the solver's absolute tolerances need.
-    """
-    cells = operator.shape[1]
-    most = float(np.max(upper))
-    size = float(np.linalg.norm(readings))
-    scale = radius if radius > 1e-6 * size else size
-    blocks = [[_box(cells)], [scipy.sparse.csc_array((1, cells))], [operator * (upper / scale)]]
-    limits = np.concatenate([_box_limits(cells), [radius / scale], readings / scale])
-    cost = np.broadcast_to(upper, cells) / most
-    answer = _solve(cost, blocks, limits, len(readings))
-    return Found(
-        np.clip(np.array(answer.x), 0, 1) * upper,
-        -np.array(answer.z)[2 * cells + 1 :] * (most / scale),
-        answer.iterations,
-        str(answer.status) in ("Solved", "AlmostSolved"),
-    )
+    heat = cvxpy.Variable(matrix.shape[1])
+    near = cvxpy.SOC(cvxpy.Constant(radius), matrix @ heat - target)
+    most = float(ceiling[0]) if (ceiling == ceiling[0]).all() else ceiling
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(heat)), [near, heat >= 0, heat <= most])
+    nothing = Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), 0, solved=False)
+    if not _solved(problem):
+        return nothing
+    iterations = int(problem.solver_stats.num_iters or 0)
+    if heat.value is None:
+        return replace(nothing, iterations=iterations)
+    multipliers = np.asarray(near.dual_value[1], dtype=np.float64).ravel()
+    return Found(np.clip(heat.value, 0, ceiling), multipliers, iterations, solved=True)
 
 
-def least_residual(operator: Floats, readings: Floats, upper: float | Floats) -> Floats:
-    """Return the heat within 0..upper that comes nearest to the readings."""
-    cells = operator.shape[1]
-    size = float(np.linalg.norm(readings)) or 1.0
-    # One more unknown, last: the distance to the readings, which the cone keeps honest.
-    blocks = [
-        [_box(cells), None],
-        [None, scipy.sparse.csc_array(np.array([[-1.0]]))],
-        [operator * (upper / size), None],
-    ]
-    limits = np.concatenate([_box_limits(cells), [0.0], readings / size])
-    answer = _solve(np.append(np.zeros(cells), 1.0), blocks, limits, len(readings))
-    return np.clip(np.array(answer.x)[:cells], 0, 1) * upper
+def least_residual(matrix: Floats, target: Floats, ceiling: Floats) -> Floats:
+    """Return the heat within 0..ceiling that comes nearest to the readings."""
+    import cvxpy
+
+    heat = cvxpy.Variable(matrix.shape[1])
+    off = cvxpy.Minimize(cvxpy.norm(matrix @ heat - target))
+    found = _solved(cvxpy.Problem(off, [heat >= 0, heat <= ceiling]))
+    if not found or heat.value is None:
+        return np.zeros(matrix.shape[1])
+    return np.asarray(np.clip(heat.value, 0, ceiling))
 
 
-def _solve(cost: Floats, blocks: list[list[Any]], limits: Floats, rows: int) -> Any:
-    """Minimise cost'x subject to limits - A x in the box's half-lines and one cone."""
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    constraints = scipy.sparse.csc_matrix(scipy.sparse.block_array(blocks))
-    cones = [
-        clarabel.NonnegativeConeT(len(limits) - rows - 1),
-        clarabel.SecondOrderConeT(rows + 1),
-    ]
-    nothing = scipy.sparse.csc_matrix((len(cost), len(cost)))
-    return clarabel.DefaultSolver(nothing, cost, constraints, limits, cones, settings).solve()
+def _solved(problem: Any) -> bool:
+    """Solve it; False where the solver gave up."""
+    import cvxpy
 
-
-def _box(cells: int) -> Any:
-    eye = scipy.sparse.eye_array(cells)
-    return scipy.sparse.vstack([-eye, eye])
-
-
-def _box_limits(cells: int) -> Floats:
-    return np.repeat([0.0, 1.0], cells)
+    try:
+        with warnings.catch_warnings():  # the status and our own gap say it better
+            warnings.simplefilter("ignore")
+            problem.solve(solver=cvxpy.CLARABEL)
+    except cvxpy.error.SolverError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +157,7 @@ def by_cvxpy(
         heat, nu = np.zeros(matrix.shape[1]), np.zeros(len(target))
         found = Found(heat, nu, 0, solved=True)
     else:
-        found = _as_printed(matrix, target, radius, ceiling)
+        found = least_l1(matrix, target, radius, ceiling)
     if not found.solved:
         inside, _ = ready.compress(target)
         nearest = least_residual(ready.small, inside, ceiling)
@@ -230,28 +213,6 @@ def _labelled(
         status = "optimal" if proved else "inaccurate"
     seconds = time.perf_counter() - started
     return Solution(heat, objective, residual, gap, status, found.iterations, seconds, nu, method)
-
-
-def _as_printed(matrix: Floats, target: Floats, radius: float, ceiling: Floats) -> Found:
-    # Imported here alone: it takes half a second, and the gateway plans without it.
-    import cvxpy
-
-    heat = cvxpy.Variable(matrix.shape[1])
-    near = cvxpy.SOC(cvxpy.Constant(radius), matrix @ heat - target)
-    most = float(ceiling[0]) if (ceiling == ceiling[0]).all() else ceiling
-    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(heat)), [near, heat >= 0, heat <= most])
-    nothing = Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), 0, solved=False)
-    try:
-        with warnings.catch_warnings():  # the status and our own gap say it better
-            warnings.simplefilter("ignore")
-            problem.solve(solver=cvxpy.CLARABEL)
-    except cvxpy.error.SolverError:
-        return nothing
-    iterations = int(problem.solver_stats.num_iters or 0)
-    if heat.value is None:
-        return replace(nothing, iterations=iterations)
-    multipliers = np.asarray(near.dual_value[1], dtype=np.float64).ravel()
-    return Found(np.clip(heat.value, 0, ceiling), multipliers, iterations, solved=True)
 
 
 def _lower_bound(

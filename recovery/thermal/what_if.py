@@ -5,148 +5,15 @@ anew by itself; and how wide it would have to be for the same promise.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from physics.kernel import moves
-
-from ..noise import check_ratio
-from ..noise.calibrate import Calibration, epsilon_of, worth
-from ..noise.whole import bounded, reach, sent
-from ..noise.worst import BENDS, Grains, felt
+from ..noise.calibrate import Calibration, epsilon_of
 from .curve import given
-from .guarantee import exact_delta, held
-from .noise import as_printed, calibration, room
-from .query import Query, protected_cells
-
-# What readings cost together, where sensors differ: in their noise, or in how often they speak.
-#
-# With d_ij the change of sensor j, in its own grains, when move i is made, and v_j the variance
-# of its noise, one reading of every sensor costs
-#
-#     rho = max over i of sum over j of d_ij**2 / (2 v_j)
-#
-# and where sensor j speaks N_j times in the window, the window costs
-#
-#     max over i of sum over j of N_j d_ij**2 / (2 v_j)  <=  max over j of N_j  times  rho
-#
-# so a counter in each device keeps the promise of them all, and nobody has to add up the fleet.
-# All answers are exact fractions.
-#
-# Source: Canonne, Kamath and Steinke 2020, Theorem 14, for discrete Gaussians of several widths;
-# the bound is each N_j at its greatest.
-
-Changes = NDArray[np.float64]
-
-# Floats find the worst moves; those so near to the worst are weighed exactly.
-_NEAR = 1e-9
-
-
-def price(
-    changes: Iterable[Changes], variances: Sequence[int], readings: Sequence[int] | None = None
-) -> Fraction:
-    """Return the rho of the worst move.
-
-    Args:
-        changes: blocks (sensors, moves) of whole numbers, as `recovery.noise.whole.sent` returns.
-        variances: of each sensor's noise, in the square of its grain.
-        readings: how often each sensor speaks; None for once each.
-
-    Raises:
-        ValueError: a sensor has no noise, or there are not as many as the changes have rows.
-
-    >>> price([np.array([[3.0, 1.0], [0.0, 4.0]])], [9, 16]), price([np.ones((2, 1))], [1, 4])
-    (Fraction(5, 9), Fraction(5, 8))
-    """
-    times = [1] * len(variances) if readings is None else list(readings)
-    worst = Fraction(0)
-    for block in changes:
-        _check(block, variances, times)
-        weights = np.array([n / (2 * v) for n, v in zip(times, variances, strict=True)])
-        about = weights @ np.square(block)
-        for move in np.unique(block[:, about >= about.max() * (1 - _NEAR)], axis=1).T:
-            exact = (
-                Fraction(n * int(d) ** 2, 2 * v)
-                for n, d, v in zip(times, move, variances, strict=True)
-            )
-            worst = max(worst, sum(exact, Fraction(0)))
-    return worst
-
-
-def _check(block: Changes, variances: Sequence[int], times: Sequence[int]) -> None:
-    if not len(block) == len(variances) == len(times) or min(variances) < 1 or min(times) < 0:
-        raise ValueError(
-            f"{len(block)} sensors change, {len(variances)} have a variance of at least "
-            f"{min(variances, default=0)} and {len(times)} speak {min(times, default=0)} times or "
-            "more, but every sensor needs noise and a number of readings: one without noise has "
-            "no price. Give one of each for every sensor."
-        )
-
-
-# What a fleet promises while every second sensor still has the noise it had before.
-#
-# Where noise differs from sensor to sensor no one sensitivity tells the price, and the move and
-# the spread that cost most need not be those at which all sensors together feel most.
-
-_WIDE = 0.03  # of the logarithm of the spread: what is bounded at once, a thousandth too high
-
-
-def mixed_epsilon(query: Query, old: Calibration) -> float:
-    """Return the epsilon while every second sensor still has the old noise, the others the new.
-
-    Whichever half it is, and at every spread from the stated one up: never below the truth.
-    """
-    new = calibration(query)
-    fine = max(new.exponent, old.exponent)
-    variances = [made.variance << 2 * (fine - made.exponent) for made in (old, new)]
-    halves = [
-        [variances[(sensor + first) % 2] for sensor in range(math.prod(query.sensors))]
-        for first in range(2)
-    ]
-    worst = _rho(query, fine, halves, query.spread_m2, query.spread_m2)
-    for most, low, high in _stretches(query, Grains(fine, query.step, query.intensity_max)):
-        if most / (2 * min(variances)) <= worst:
-            break  # those that come can do less still
-        ends = np.geomspace(low, high, 1 + math.ceil(math.log(high / low) / _WIDE))
-        for one, other in pairwise(ends):
-            worst = max(worst, _rho(query, fine, halves, float(one), float(other)))
-    delta = check_ratio(exact_delta(query), "delta")
-    return held(query, worth(worst, query.readings, delta))
-
-
-def _stretches(query: Query, grains: Grains) -> Iterator[tuple[float, float, float]]:
-    """Yield (most squared grains, spread, longer spread), the most first."""
-    if as_printed(query):
-        return  # the printed formula knows the stated spread alone
-    tried = felt(room(query), (protected_cells(query),))
-    ends, norms = tried.spreads_m2, tried.moves[:, 0]
-    higher = np.maximum(norms[:-1], norms[1:]) * np.exp(BENDS * (np.diff(np.log(ends)) / 2) ** 2)
-    most = grains.most(higher, math.prod(query.sensors))
-    for nth in np.argsort(-most):
-        yield float(most[nth]), float(ends[nth]), float(ends[nth + 1])
-
-
-def _rho(
-    query: Query, exponent: int, halves: Sequence[Sequence[int]], low: float, high: float
-) -> Fraction:
-    """Return a rho that no move costs more than, between these spreads, with either half old."""
-    here, shape = room(query), query.grid.shape
-    one, other = here.operator(low), here.operator(high)
-    bent = query.intensity_max * math.exp(BENDS * (math.log(high / low) / 2) ** 2)
-    warmest = max(float(one.max()), float(other.max()))
-    blocks = [
-        sent(bounded(np.maximum(np.abs(a), np.abs(b)), bent, warmest), exponent, query.step)
-        for cells in reach(shape, protected_cells(query))
-        for a, b in zip(moves(one, cells, shape), moves(other, cells, shape), strict=True)
-    ]
-    return max(price(blocks, half) for half in halves)
-
+from .noise import calibration
+from .query import Query
 
 _SHORTER = 5  # heat that had a fifth of the stated spread
 _WARMER = 2  # a source of twice the stated intensity
@@ -220,12 +87,7 @@ def _more_sensors(query: Query, made: Calibration) -> Iterator[WhatIf]:
     total = math.prod(more.sensors)
     if total * math.prod(query.grid.shape) > _PAIRS_MAX:
         return
-    row = _row("twice_the_sensors", f"twice the sensors, {total}", more, made)
-    yield row
-    # Two plans whose levels move differently are not made for each other's devices.
-    if row.sigma is not None and query.background != "following":
-        said = "   and every second one still at the old noise"
-        yield WhatIf("half_renewed", said, more, mixed_epsilon(more, made), row.sigma)
+    yield _row("twice_the_sensors", f"twice the sensors, {total}", more, made)
 
 
 def _other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:

@@ -13,7 +13,6 @@ from recovery.thermal import Query, calibration
 from recovery.thermal.curve import curve, given, presence
 from recovery.thermal.guarantee import promise
 from recovery.thermal.noise import carry, follower, raised
-from recovery.thermal.what_if import what_if
 
 ROOM = Query(
     Grid((40, 1), 100),
@@ -75,7 +74,6 @@ def test_what_is_told_of_the_noise_counts_the_level() -> None:
     assert given(ROOM, made) < 0.75  # the same noise, and no level
     assert given(query, recorded) > 1.4  # the other way: noise that is too little
     assert presence(query) > curve(query)[-1].epsilon / 2
-    assert "half_renewed" not in {row.name for row in what_if(query)}
 
 
 def test_the_promise_says_what_follows() -> None:
