@@ -1,8 +1,7 @@
 """Every way from a channel's answers to a map, by its name.
 
 `em` and `ems` are the printed method without and with smoothing; how rough their map is depends
-on when they stop. `map` brings its own regulariser: the logarithm of the map is smooth, how
-smooth and of which order the answers say (`smooth_map`). `auto` is the map to expect over smooth
+on when they stop. `auto` is the map to expect over smooth
 maps of three orders and crowded cells on a ground, each by its evidence (`average_map`); where
 chance does not explain what it leaves, EM mends it (`average_map`), and where it is far off, or a
 smooth map's posterior has no factor, it is `em`.
@@ -13,8 +12,6 @@ over grids of 5 to 64 cells a side, epsilon 0.7 to 5, 1e3 to 3e5 users.
     crowds                        settings   mean     95th percentile   worst
     held out (13 kinds)           78         0.774    1.107             1.363   (a line)
     recorded people (4 sets)      24         0.899    1.071             1.176
-    of `map` alone, held out      78         0.884    1.280             1.877
-    of `map` alone, recorded      24         0.910    1.065             1.092
 
 So it is a fifth nearer on the average, and up to a third farther where neither a smooth map nor a
 few cells are right, as along lines: EM has no wrong idea of those. On crowds it was made with the
@@ -34,7 +31,6 @@ from .average_map import NO_FIT, averaged
 from .average_map import misfit as misfit
 from .channel import Channel
 from .em import NOBODY, Fit, checked_start, em, em_fast, gain_of
-from .smooth_map import most_probable
 
 Estimator = Callable[[Channel, ArrayLike, float], Fit]
 
@@ -70,10 +66,6 @@ def _ems(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     return em(channel, counts, gain=gain_of(epsilon, smooth=True), smooth=True)
 
 
-def _map(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
-    return most_probable(channel, counts)
-
-
 def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     try:
         found = averaged(channel, counts, gain_of(epsilon))
@@ -90,18 +82,17 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     return replace(_em(channel, counts, epsilon), why=why)
 
 
-ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems, "map": _map}
+ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems}
 
 
 # How far a map of answers is from the truth: each cell's standard deviation.
 #
-# `map` and `auto` come with a posterior, whose spread is `em_map.variances` and that of
-# `average_map`; there the noise of the answers and what smoothing hides are both in it. The
-# printed method has no such thing: its stopping rule is a bias that no variance shows. For it the
-# answers are repeated on the fixed sequence as if a map were true, the method is run on each
-# repetition, and what is returned is the root mean square distance from that map: noise and bias
-# together, so far as the map is like the truth. EMS smooths so much that its own map is not: for
-# it the map is that of `auto`.
+# `auto` comes with a posterior, whose spread is that of `average_map`: the noise of answers and
+# what smoothing hides are both in it. The printed method has no such thing: its stopping rule is a
+# bias that no variance shows. For it the answers are repeated on the fixed sequence as if a map
+# were true, the method is run on each repetition, and what is returned is the root mean square
+# distance from that map: noise and bias together, so far as the map is like the truth. EMS smooths
+# so much that its own map is not: for it the map is that of `auto`.
 #
 # All are for the shares of the users who answered, not of a population behind them. How honest
 # they are was measured as z-scores, map less truth over sd, with 300 000

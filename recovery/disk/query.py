@@ -18,9 +18,9 @@ from .footprint import SCHEMES, radius_cells
 
 Floats = NDArray[np.float64]
 Scheme = Literal["auto", "dam", "dam-ns", "area", "huem", "wave", "krr"]
-EstimatorName = Literal["auto", "em", "ems", "map"]
+EstimatorName = Literal["auto", "em", "ems"]
 
-_ESTIMATORS = ("auto", "em", "ems", "map")
+_ESTIMATORS = ("auto", "em", "ems")
 # Above it a promise is empty, below it a report tells less than its weights are rounded by.
 EPSILON_MAX, EPSILON_MIN = 16, Fraction(1, 1000)
 CELLS_MAX = 1 << 20  # a map of 1024 x 1024

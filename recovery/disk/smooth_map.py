@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .channel import Channel, by_transform
 from .crowded_map import block_chances
 from .crowded_map import in_blocks as in_blocks
-from .em import NOBODY, OPTIMAL, Fit, checked_counts, even, log_likelihood, stepped
+from .em import log_likelihood
 
 # What is held of a map before any answer: its logarithm is smooth, of one of three kinds.
 #
@@ -402,49 +402,6 @@ def _refined(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
         overall=found.overall + more,
         height=height,
     )
-
-
-_NO_CHANCE = 1e-4  # of an order: too little to be worth its inverse
-
-
-def most_probable(channel: Channel, counts: ArrayLike) -> Fit:
-    """Return the map of most probability, with its standard deviations.
-
-    Args:
-        counts: answers at each place of the outer array, (rows + 2 ry, columns + 2 rx).
-
-    Raises:
-        ValueError: counts that no answers give.
-    """
-    seen = checked_counts(channel, counts)
-    if not seen.any():
-        return Fit(even(channel), 0.0, 0, NOBODY)
-    found = posterior(channel, seen)
-    smooth = found.mass
-    law = channel.forward(smooth)
-    mass = stepped(channel, seen, smooth, law)
-    spread = np.sqrt(variances(found) + scatter(channel, seen, smooth, law))
-    why = (
-        f"logarithm smooth of order {found.order}, strength {found.strength:.3g} by evidence; "
-        f"the answers decide {found.decided:.1f} of {found.u.size - 1} directions"
-    )
-    worth = log_likelihood(seen, channel.forward(mass))
-    return Fit(mass, worth, found.steps, OPTIMAL, why, spread)
-
-
-def variances(found: Posterior) -> Floats:
-    """Return the mean square by which each share of the population may be off, (rows, columns).
-
-    Over all orders, each with the chance that its evidence gives it: where the answers do not
-    tell one kind of smoothness from another, what they differ by is doubt, too.
-    """
-    orders = (found, *found.rivals)
-    chances = np.exp([one.evidence - found.evidence for one in orders])
-    total = np.zeros_like(found.mass)
-    for one, chance in zip(orders, chances / chances.sum(), strict=True):
-        if chance > _NO_CHANCE:
-            total += chance * (np.square(deviations(one)) + np.square(one.mass - found.mass))
-    return total
 
 
 def deviations(found: Posterior) -> Floats:

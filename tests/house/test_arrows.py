@@ -62,8 +62,9 @@ def others_known(source: str, own: str, names: set[str]) -> set[str]:
 
 
 def owner(module: str, names: set[str]) -> str:
-    """Return the mechanism a module or folder belongs to: `disk` has disk and disk_half."""
-    return next((n for n in names if module == n or module.startswith(n + "_")), "")
+    """Return the mechanism a module belongs to: `disk` has disk_half, and `pyramid` pyramid_sum."""
+    found = [name for name in names if module == name or module.startswith(name + "_")]
+    return min(found, key=len, default="")
 
 
 def awaits(source: str) -> bool:

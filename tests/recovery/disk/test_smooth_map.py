@@ -12,8 +12,8 @@ from physics.points import histogram, mnormal
 from recovery.disk import Query, plan, smooth_map
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.crowded_map import in_blocks
-from recovery.disk.em import em_fast, gain_of, log_likelihood
-from recovery.disk.smooth_map import Posterior, exponential, most_probable, posterior
+from recovery.disk.em import log_likelihood
+from recovery.disk.smooth_map import Posterior, exponential, posterior
 
 
 def disk(shape: tuple[int, int], radius: int | None = None, epsilon: int = 2) -> Channel:
@@ -117,34 +117,11 @@ def test_the_strength_is_where_the_evidence_is_greatest() -> None:
 
 
 @pytest.mark.long
-def test_it_beats_the_printed_rule_on_a_hill_and_says_how_sure_it_is() -> None:
-    """The better regulariser is why `auto` is not EM; its sd must cover what is left of error."""
-    channel, reports = disk((15, 15), epsilon=1), 100_000
-    truth = hill(channel)
-    off, printed, scores = [], [], []
-    for seed in range(3):
-        counts = answered(channel, truth, reports, seed)
-        found = most_probable(channel, counts)
-        assert found.sd is not None
-        off.append(np.abs(found.mass - truth).sum())
-        printed.append(np.abs(em_fast(channel, counts, gain=gain_of(1)).mass - truth).sum())
-        scores.append((found.mass - truth) / found.sd)
-    spread = float(np.sqrt(np.square(scores).mean()))
-
-    assert np.mean(off) < 0.6 * np.mean(printed)
-    # The truth here is a law and not users, so their own scatter is spare: a little under one.
-    assert 0.3 < spread < 1.5
-    assert (
-        float(np.sqrt(np.square(np.divide(scores, 0.25)).mean())) > 1.5
-    )  # a sd a quarter as large
-
-
-@pytest.mark.long
 def test_a_coarse_lattice_gives_nearly_the_same_map(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large maps are drawn on a lattice: on one that is small enough for both, both agree."""
     channel = disk((20, 16), 6)
     counts = answered(channel, hill(channel), 50_000, 6)
-    whole = most_probable(channel, counts)
+    whole = posterior(channel, counts)
     monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
     coarse = posterior(channel, counts)
 
@@ -155,56 +132,6 @@ def test_a_coarse_lattice_gives_nearly_the_same_map(monkeypatch: pytest.MonkeyPa
     assert smooth_map.deviations(coarse).sum() == pytest.approx(
         smooth_map.deviations(posterior(channel, counts)).sum(), rel=0.2
     )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (7, 2)])
-def test_the_smallest_maps_are_maps(shape: tuple[int, int]) -> None:
-    """There are no third differences of two cells."""
-    channel = disk(shape, 1)
-    found = most_probable(channel, channel.support * 5)
-
-    assert found.mass.shape == (shape[1], shape[0])
-    assert found.mass.sum() == pytest.approx(1)
-    assert found.sd is not None
-    assert np.isfinite(found.sd).all()
-
-
-@pytest.mark.long
-def test_few_answers_are_no_evidence_of_a_cliff() -> None:
-    """Two users say nothing of a population in 144 cells; nobody says nothing of anybody."""
-    channel = disk((12, 12), 3)
-    counts = np.zeros(channel.support.shape)
-    counts[5, 5] = 2
-
-    found = most_probable(channel, counts)
-    assert found.sd is not None
-    peak = np.unravel_index(found.mass.argmax(), found.mass.shape)
-    assert found.mass[peak] < 0.3
-    assert found.sd[peak] > 0.5 * found.mass[peak]
-    assert most_probable(channel, 0 * counts).status.startswith("nobody answered")
-    counts[0, 0] = 1
-    with pytest.raises(ValueError, match="ever answered"):
-        most_probable(channel, counts)
-
-
-@pytest.mark.long
-def test_what_users_are_beyond_their_population_is_enumerated() -> None:
-    """Their own shares given the answers: each answer is of one cell with Bayes's chance."""
-    channel, reports = disk((4, 3), 1, epsilon=4), 500
-    counts = answered(channel, hill(channel), reports, 7)
-    found = most_probable(channel, counts)
-    smooth = posterior(channel, counts)
-    joint = channel.matrix() * smooth.mass.ravel()
-    whose = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-    seen = counts.ravel()
-    mean = seen @ whose / reports
-    variance = seen @ (whose * (1 - whose)) / reports**2
-    both = np.sqrt(smooth_map.variances(smooth).ravel() + variance)
-
-    assert found.mass.ravel() == pytest.approx(mean)
-    assert found.sd is not None
-    assert found.sd.ravel() == pytest.approx(both)
 
 
 @pytest.mark.long
@@ -234,37 +161,14 @@ def test_a_kernel_far_wider_than_the_map_needs_no_matrix_of_all_answers(
     """A radius of 200 on 24 x 24 cells has a hundred million chances, and still a map."""
     channel = disk((9, 7), 12)
     counts = answered(channel, hill(channel), 200_000, 8)
-    whole = most_probable(channel, counts)
+    whole = posterior(channel, counts)
     monkeypatch.setattr(smooth_map, "_CHANCES_MAX", 30_000)
     places = smooth_map.lattice(channel)
-    coarse = most_probable(channel, counts)
+    coarse = posterior(channel, counts)
 
     assert (places.step, places.block) == (1, 2)
     assert places.chances.size <= 30_000
     assert abs(coarse.mass - whole.mass).sum() / 2 < 0.05
-
-
-@pytest.mark.long
-def test_what_kind_of_smoothness_it_is_is_doubted_too() -> None:
-    """Half a square at a small epsilon looks like one hill, and a hill sure of itself is wrong."""
-    planned = plan(Query(Grid((10, 10), 0), (7, 10), scheme="dam"), [])
-    assert planned is not None
-    channel, people = channel_of(planned), np.zeros((10, 10), dtype=np.int64)
-    people[:5] = 6_000
-    scores: dict[str, list[np.ndarray]] = {"told": [], "of one order": []}
-    for seed in range(4):
-        counts = count_many(planned, people, np.random.default_rng(seed)).astype(float)
-        fit, found = most_probable(channel, counts), posterior(channel, counts)
-        off = fit.mass - people / people.sum()
-        assert fit.sd is not None
-        assert len(found.rivals) == 2
-        assert max(one.evidence for one in found.rivals) <= found.evidence
-        scores["told"].append(off / fit.sd)
-        scores["of one order"].append(off / smooth_map.deviations(found))
-    spread = {name: float(np.sqrt(np.square(z).mean())) for name, z in scores.items()}
-
-    assert spread["told"] < 3.5
-    assert spread["of one order"] > 4.5
 
 
 # Orders are compared by one likelihood, that of the cells, and left out where all is lost.

@@ -105,14 +105,11 @@ def test_where_no_smooth_map_fits_the_answers_are_believed(cells: int, drawn: st
     counts, truth = count_many(planned, people, world), people / people.sum()
     off = {
         name: np.abs(estimate(name, channel, counts, 5.0).mass - truth).sum() / 2
-        for name in ("auto", "em", "map")
+        for name in ("auto", "em")
     }
-    smooth = estimate("map", channel, counts, 5.0)
 
     assert drawn in estimate("auto", channel, counts, 5.0).why
     assert off["auto"] < off["em"] / 5 if cells == 20 else off["auto"] == off["em"]
-    assert off["em"] < off["map"] / 2
-    assert misfit(channel, counts, smooth.mass) > 100
     assert abs(misfit(channel, counts, truth)) < 4
     assert misfit(channel, 0 * counts, truth) == 0
 
