@@ -62,7 +62,7 @@ def others_known(source: str, own: str, names: set[str]) -> set[str]:
 
 
 def owner(module: str, names: set[str]) -> str:
-    """Return the mechanism a module belongs to: `disk` has disk_half, and `pyramid` pyramid_sum."""
+    """Return the mechanism of a module: `disk` has disk_half, and `pyramid` pyramid_sum."""
     found = [name for name in names if module == name or module.startswith(name + "_")]
     return min(found, key=len, default="")
 
