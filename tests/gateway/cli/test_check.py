@@ -188,16 +188,6 @@ def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> Non
     assert f"port {deployment.page.port} at 127.0.0.1 is taken, and a gateway of this" in said.out
 
 
-def test_a_port_that_is_taken_is_told_and_is_no_fault(site: Path, heatveil: Heatveil) -> None:
-    """The gateway of this very site may be running."""
-    page = config.load(site).page
-    with socket.create_server((page.host, page.port)):
-        said = heatveil("check", site)
-
-    assert said.status == 0
-    assert f"port {page.port} at 127.0.0.1 cannot be had" in said.out
-
-
 @pytest.mark.parametrize(("days", "grade"), [(400, "ok"), (29, "note"), (-1, "FAULT")])
 def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, grade: str) -> None:
     """Made by the very code of `heatveil broker init`, so long ago."""
@@ -252,14 +242,3 @@ def test_nothing_is_written(site: Path, heatveil: Heatveil) -> None:
     heatveil("check", site)
 
     assert sorted(os.listdir(site.parent)) == before
-
-
-def test_a_grid_that_no_receiver_finds_is_noted(tmp_path: Path, heatveil: Heatveil) -> None:
-    """The gateway would run; a board with a receiver could not be provisioned."""
-    path = tmp_path / "places.toml"
-    with_corner = heatveil("config", "--sample", "--mechanism", "disk").out.replace("# cor", "cor")
-    path.write_text(with_corner.replace("length_m", "# length_m"))
-    assert "note   devices: no board with a receiver" in heatveil("check", path).out
-
-    path.write_text(with_corner)
-    assert "no board with" not in heatveil("check", path).out

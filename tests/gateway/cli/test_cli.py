@@ -53,26 +53,6 @@ def test_help_does_not_wait_for_numpy() -> None:
     assert heavy.isdisjoint(looked.stdout.split())
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["plai"],
-        ["play"],
-        ["play", "thermal", "--colour", "red"],
-        ["play", "thermal", "--spread", "wide"],
-        ["demo", "--sensors", "1"],
-        ["serve"],
-    ],
-)
-def test_a_wrong_usage_leaves_with_two(heatveil: Callable[..., Any], words: list[str]) -> None:
-    """A script can tell a typing error (2) from a fault of the data (1)."""
-    said = heatveil(*words)
-
-    assert said.status == 2
-    assert said.out == ""
-    assert "Usage:" in said.err
-
-
 def test_our_own_faults_show_their_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

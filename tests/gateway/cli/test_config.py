@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 
 from gateway.cli.config import all_explained, described
-from gateway.faults import OperatorFault
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 
@@ -95,19 +94,3 @@ def test_every_key_of_the_sample_is_explained_and_every_key_is_in_it() -> None:
         keys = schema["$defs"][reference["$ref"].rpartition("/")[2]]["properties"]
         assert {key for key in keys if (table, key) not in words} <= named, table
         assert {key for name, key in words if name == table} <= keys.keys(), table
-
-
-def test_what_the_program_refuses_it_says_with_its_place(tmp_path: Path) -> None:
-    """The path, the value and the need."""
-    path = tmp_path / "gateway.toml"
-    path.write_text(config.sample().replace("port = 8883", "port = 88830"))
-    with pytest.raises(OperatorFault, match=r"\[mqtt\] port is 88830: it should be less than"):
-        config.load(path)
-
-
-def test_sample_and_schema_are_not_printed_into_one_file(heatveil: Heatveil) -> None:
-    """One of them would be lost, and the other taken for it."""
-    said = heatveil("config", "--sample", "--schema")
-
-    assert (said.status, said.out) == (1, "")
-    assert "one at a time" in said.err

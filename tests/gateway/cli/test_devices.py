@@ -221,15 +221,6 @@ def test_a_virtual_device_gets_new_keys_and_its_old_ones_are_worth_nothing(
         assert not site.may_come("node-1", old.link_key.hex())
 
 
-def test_a_virtual_device_joins_the_fleet(make: Callable[..., Site]) -> None:
-    """Its keys stand with the others', and no file is written for a board."""
-    site = make()
-    site.run("remove", "node-0")
-    assert site.run("add", "extra", "--virtual").status == 0
-    assert {one.identity.name for one in site.secrets.devices} >= {"extra"}
-    assert not site.path.with_name("extra.device.json").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -260,15 +251,6 @@ def test_what_cannot_be_is_told_and_changes_nothing(
     after = {path: path.read_bytes() for path in site.path.parent.rglob("*") if path.is_file()}
     assert {path.name for path in after.keys() - before.keys()} <= {"devices.json.lock"}
     assert {path: after[path] for path in before} == before
-
-
-def test_a_slip_of_the_pen_is_no_business_of_the_broker(make: Callable[..., Site]) -> None:
-    """It is asked only of a name that may have been left there, and says nothing of others."""
-    site = make()
-    site.path.write_text(site.path.read_text().replace("127.0.0.1", "no.where", 1))
-    said = site.run("remove", "node-03")
-    assert (said.status, said.out) == (1, "")
-    assert "Did you mean node-3?" in said.err
 
 
 def test_the_last_device_stays(make: Callable[..., Site]) -> None:

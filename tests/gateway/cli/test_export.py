@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge import cbor, wire
 from edge.host import post
 from gateway.cli import export
-from gateway.cli.export import kinds
-from gateway.mechanisms import named
+from gateway.cli.export import NAMES, kinds
+from gateway.mechanisms import MECHANISMS, named, serving
+from gateway.mechanisms.flags import query_of
 from gateway.service.intake.outcomes import Again, Asked, Kept
 from gateway.service.ledger import Charge, price
 from gateway.settings import config
 from gateway.store.store import Store
+from recovery.disk import plan
 
 SITE = """
 [site]
@@ -102,7 +104,7 @@ def test_reports_are_the_grains_that_came(
         assert int(row["exponent"]) == 8
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_the_promise_stands_beside_the_data(
     filled: Filled, tmp_path: Path, heatveil: Callable[..., Any], ending: str
 ) -> None:
@@ -231,6 +233,40 @@ def test_where_reports_are_sealed_releases_are_written(
     said = heatveil("export", "--config", path, "--out", tmp_path / "a.csv")
 
     assert "0 rows of releases" in said.out, said.err
+
+
+def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
+    """The array that is answered is wider than the map: its own number alone would mislead."""
+    settings = ["radius=1", "scheme=dam-ns"]
+    round = plan(query_of(named("disk"), settings, grid="3x2", epsilon="4/1"), [])
+    topic, own = wire.round_topic("lab", "disk"), serving("disk").exported
+    body = cbor.decode(post.pack_round(round, bytes(32), topic)[: -wire.MAC_BYTES])
+
+    # Five by four may be answered, one cell more on every side.
+    assert list(own.reported(body)([0, 8], 0)) == [(0, -1, -1), (8, 0, 2)]
+    assert list(own.released(body)([3, 5]))[1] == (1, -1, 0, 5)
+    assert own.units.keys() >= {"cell", "row", "column", "answers"}
+
+
+def test_only_who_knows_how_sure_a_cell_is_has_a_column_for_it() -> None:
+    """Each mechanism that is served has the same files; a nought would be certainty."""
+    found = {one.name: kinds(one) for one in MECHANISMS if one.serving}
+
+    assert {tuple(one) for one in found.values()} == {NAMES}
+    assert "sd" in found["disk"]["maps"].columns
+    assert "sd" not in found["thermal"]["maps"].columns
+
+
+def test_a_store_of_something_else_is_not_written_under_these_names(
+    filled: Filled, heatveil: Callable[..., Any]
+) -> None:
+    """Grains would pass for cells."""
+    filled.config.write_text(config.sample("disk").replace('name = "lab"', 'name = "testsite"'))
+    said = heatveil("export", "--config", filled.config, "--out", filled.config.parent / "a.csv")
+
+    assert said.status == 1
+    assert "the newest round of the store is of thermal" in said.err
+    assert not (filled.config.parent / "a.csv").exists()
 
 
 @pytest.mark.long

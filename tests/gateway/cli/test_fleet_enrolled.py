@@ -84,19 +84,6 @@ def test_a_keyholder_s_roots_go_to_a_file_of_their_own(
     )
 
 
-@pytest.mark.parametrize("keyholder", ["true", "false"])
-def test_who_enrols_is_told_of_the_file_that_takes_the_noise_off(
-    site: Path, heatveil: Callable[..., Any], keyholder: str
-) -> None:
-    """It lies beside the others, and nobody would know that it is the one to be moved away."""
-    site.write_text(site.read_text().replace("keyholder = false", f"keyholder = {keyholder}"))
-    said = heatveil("enrol", "--config", site)
-
-    assert said.status == 0, said.err
-    named = f"{site.parent / 'keyholder.json'} holds the root keys" in said.out
-    assert named == ("whoever has it can take the noise off" in said.out) == (keyholder == "true")
-
-
 def test_a_fleet_that_is_not_enrolled_says_how_to(fleet: Callable[..., str]) -> None:
     """The first thing that anybody forgets."""
     assert "If no fleet is enrolled yet, run `heatveil enrol --config FILE`" in fleet()
@@ -152,14 +139,6 @@ class Absent:
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-def test_keys_of_the_first_format_are_not_started(site: Path, fleet: Callable[..., str]) -> None:
-    """They were roots with a boot counter that could be set back."""
-    old = {"holds": "root keys", "site": "lab", "site_key": "00" * 32, "epoch": 4, "devices": []}
-    (site.parent / "secrets.json").write_text(json.dumps(old))
-
-    assert "enrol the fleet again" in fleet()
 
 
 def test_a_lost_folder_of_budgets_is_not_begun_anew(site: Path, fleet: Callable[..., str]) -> None:

@@ -107,23 +107,6 @@ def test_the_token_is_shown_and_a_wrong_one_is_named(
     assert "it wants another token" in wrong.out
 
 
-def test_a_script_is_told_the_parts(site: Path, heatveil: Heatveil) -> None:
-    """With a gateway the answer of /readyz itself, without one the same shape and no parts."""
-    page = config.load(site).page
-    gone = heatveil("health", "--config", site, "--json")
-    health = Health("store", "broker")
-    with Page(page.host, page.port, health=health):
-        health.say("store", True)
-        health.say("broker", False, "nobody answers there")
-        half = heatveil("health", "--config", site, "--json")
-    nobody, told = json.loads(gone.out), json.loads(half.out)
-
-    assert (gone.status, nobody["ready"], nobody["parts"]) == (1, False, {})
-    assert (half.status, told["ready"]) == (1, False)
-    assert told["parts"]["store"]["ok"] is True
-    assert {"ok": False, "why": "nobody answers there"}.items() <= told["parts"]["broker"].items()
-
-
 @pytest.mark.parametrize("words", [(), ("--url", "x", "--config", "y"), ("--url", "file:///x")])
 def test_one_gateway_must_be_meant(heatveil: Heatveil, words: tuple[str, ...]) -> None:
     """And a page is asked, not a file."""

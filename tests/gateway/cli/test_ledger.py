@@ -86,16 +86,6 @@ def test_whatever_was_charged_the_ledger_is_its_sum(
     assert Fraction(told["left"]) == max(Fraction(told["budget"]) - Fraction(told["spent"]), 0)
 
 
-def test_words_and_numbers_are_of_the_same_ledger(kept: Any, heatveil: Heatveil) -> None:
-    """To the digits that are shown."""
-    told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
-    words = heatveil("ledger", "--config", kept.path).out
-    spent, budget, each = map(float, re.findall(r"spent +rho (\S+) of (\S+), and (\S+)", words)[0])
-
-    for shown, key in ((spent, "spent"), (budget, "budget"), (each, "round")):
-        assert math.isclose(shown, float(Fraction(told[key])), rel_tol=1e-5)
-
-
 @pytest.mark.parametrize("limit", [0, 1, 2, 50])
 def test_so_many_rounds_are_listed_and_the_rest_is_named(
     kept: Any, heatveil: Heatveil, limit: int

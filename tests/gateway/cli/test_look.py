@@ -66,29 +66,3 @@ def test_a_wrong_file_is_one_line_whatever_looks_at_it(
     assert said.status == 1
     assert words in (said.out if name == "check" else said.err)
     assert (said.out + said.err).count("\n") == (2 if name == "check" else 1)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("check",),
-        ("check", "a.toml", "--config", "b.toml"),
-        ("config", "--sample", "--schema"),
-        ("health",),
-    ],
-)
-def test_what_is_missing_or_too_much_is_said(heatveil: Heatveil, words: tuple[str, ...]) -> None:
-    """One file, one gateway, one thing printed."""
-    said = heatveil(*words)
-
-    assert (said.status, said.out) == (1, "")
-    assert said.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("name", ["check", "ledger", "show", "health"])
-def test_help_says_how_scripts_are_answered(heatveil: Heatveil, name: str) -> None:
-    """Each has --json, and what the status means stands where somebody looks for it."""
-    said = heatveil(name, "--help").out
-
-    assert "--json" in said
-    assert name not in ("check", "health") or "xit status 1" in said

@@ -40,19 +40,6 @@ def published(heatveil: Callable[..., Any], tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_the_published_file_gives_the_map_that_was_drawn_at_once(
-    heatveil: Callable[..., Any], published: Path, tmp_path: Path
-) -> None:
-    """Recovery needs nothing private: the public file alone leads to the same cell masses."""
-    said = heatveil("recover", published, "--out", tmp_path / "again.npz")
-
-    assert (said.status, said.err) == (0, "")
-    once, again = (from_npz(tmp_path / name) for name in ("map.npz", "again.npz"))
-    assert (once.mass == again.mass).all()
-    assert once.guarantee == again.guarantee
-
-
-@pytest.mark.long
 def test_what_is_public_can_be_drawn_anew_by_anybody(
     heatveil: Callable[..., Any], published: Path, tmp_path: Path
 ) -> None:
@@ -135,13 +122,3 @@ def test_an_older_map_does_not_stand_for_one_that_was_not_found(
     assert said.status == 0
     assert "nothing fits" in said.out
     assert not out.exists()
-
-
-@pytest.mark.long
-def test_a_picture_of_published_readings_shows_what_is_known(
-    heatveil: Callable[..., Any], published: Path, tmp_path: Path
-) -> None:
-    """Two panels, for nobody knows the truth."""
-    heatveil("recover", published, "--plot", tmp_path / "map.png")
-
-    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")

@@ -130,9 +130,3 @@ def test_what_cannot_be_made_is_refused_in_a_line(
     assert left.status == 1
     assert said in left.err
     assert left.err.count("\n") == 1
-
-
-def test_wrong_numbers_are_a_wrong_usage(heatveil: Command) -> None:
-    """No run is no figure."""
-    assert heatveil("reproduce", "disk-8", "--runs", 0).status == 2
-    assert heatveil("reproduce", "disk-8", "--jobs", 0).status == 2

@@ -136,16 +136,6 @@ def test_without_insecure_neither_speaks_in_the_clear(
     assert "insecure = true" in last
 
 
-def test_old_keys_are_not_overwritten(site: Path, heatveil: Callable[..., Any]) -> None:
-    """New keys would shut out every device in the building."""
-    (site.parent / "secrets.json").write_text("precious")
-    said = heatveil("fleet", "--config", site, "--enrol")
-
-    assert said.status == 1
-    assert "is there already" in said.err
-    assert (site.parent / "secrets.json").read_text() == "precious"
-
-
 def test_a_seeded_run_says_so_on_the_page_too() -> None:
     """Whoever looks at the page alone must not believe in noise that can be repeated."""
     asked = query(cells="10", sensors="4", epsilon="8/1")

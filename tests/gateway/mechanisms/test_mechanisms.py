@@ -7,20 +7,11 @@ from typing import Any
 
 import pytest
 
-from edge.entropy import Tape
-from edge.records import Grid, Reading
 from gateway.faults import OperatorFault
 from gateway.mechanisms import MECHANISMS, Mechanism, Verbs, named, play
 from recovery.maps.guarantee import sentences
-from recovery.maps.heatmap import Heatmap, from_npz
-from recovery.thermal import Query
+from recovery.maps.heatmap import from_npz
 from tests.contract.cases import WORDS
-
-
-def test_every_mechanism_is_found_by_its_name() -> None:
-    """And the names are all different."""
-    assert [named(mechanism.name) for mechanism in MECHANISMS] == list(MECHANISMS)
-    assert len({mechanism.name for mechanism in MECHANISMS}) == len(MECHANISMS)
 
 
 def test_a_name_mistyped_is_answered_with_the_nearest() -> None:
@@ -73,19 +64,6 @@ def test_play_asks_until_the_plan_is_done_and_hands_everything_on() -> None:
 
     assert play(counting, 2, readings, 10) == [("round 0", 36), ("round 1", 36)]
     assert heard == ["round 0", "round 1"]
-
-
-def test_thermal_is_played_in_memory_from_readings_to_a_map() -> None:
-    """The same four functions as the service runs, with nothing between them."""
-    query = Query(Grid((20, 1), 0), (10,), 0.05, (1, 1), readings=2)
-
-    def readings(round: Any) -> list[Reading]:
-        return [Reading(sensor, (1000,)) for sensor in range(10)]
-
-    result = play(named("thermal"), query, readings, Tape(b"seed"))
-
-    assert isinstance(result, Heatmap)
-    assert result.mass.shape == (1, 20)
 
 
 @pytest.mark.long

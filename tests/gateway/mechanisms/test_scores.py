@@ -26,19 +26,6 @@ def test_the_truth_need_not_add_to_one() -> None:
     assert scores(7 * _at(20), _at(30)) == scores(_at(20), _at(30))
 
 
-def test_the_truth_itself_scores_perfectly() -> None:
-    """The two ends of every scale are where they should be."""
-    found = scores(_at(20), _at(20))
-
-    assert [found[name] for name in ("emd_l1", "emd_l2", "w2", "mse")] == [0, 0, 0, 0]
-    assert found["similarity"] == found["pearson"] == 1
-
-
-def test_without_a_map_every_score_is_null() -> None:
-    """A nought for what was not computed would be the best score of all."""
-    assert set(scores(_at(20), None).values()) == {None}
-
-
 def test_a_score_that_does_not_apply_is_null() -> None:
     """A flat map has no correlation with anything, and a correlation of 0 says something else."""
     assert scores(_at(20), np.full((1, 100), 0.01))["pearson"] is None

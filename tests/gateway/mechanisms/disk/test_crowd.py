@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.disk import Table
-from edge.node import Node
-from edge.records import Grid
 from gateway.cli.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
@@ -50,17 +47,6 @@ def test_with_a_length_points_are_in_metres(tmp_path: Path) -> None:
     assert sides(asked.grid).tolist() == [8, 6]
     assert np.argwhere(found.truth).tolist() == [[2, 2]]
     assert found.outside == 0
-
-
-def test_an_example_fills_the_room_whatever_its_unit() -> None:
-    """The same people, in metres or in sides, are in the same cells."""
-    plain, metric = (
-        crowd_of(query(grid="6x6", length=length), Inputs(points="normal", users=300), world)
-        for length, world in ((None, np.random.default_rng(2)), (12, np.random.default_rng(2)))
-    )
-
-    assert (plain.truth == metric.truth).all()
-    assert plain.truth.sum() == 300
 
 
 def test_who_stands_outside_answers_from_the_border(tmp_path: Path) -> None:
@@ -109,13 +95,6 @@ def test_with_readings_each_user_walks_through_his_rows(tmp_path: Path) -> None:
     assert found.truth.sum() == 6
 
 
-def test_a_weight_is_no_second_device(tmp_path: Path) -> None:
-    """A device that counts double would speak for two under the promise for one."""
-    rows = ("ann,0.1,0.1,1", "bob,0.2,0.2,2.5")
-    with pytest.raises(OperatorFault, match=r"line 3: the weight is 2\.5"):
-        crowd_of(query(), _file(tmp_path, *rows, header="user,x,y,weight"), WORLD)
-
-
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
@@ -128,14 +107,6 @@ def test_without_people_there_is_nobody_to_ask(inputs: Inputs, says: str) -> Non
     """Each of these would else be a traceback, or a map of nothing."""
     with pytest.raises(OperatorFault, match=says):
         crowd_of(query(), inputs, WORLD)
-
-
-def test_the_grid_that_people_are_put_on_is_the_devices() -> None:
-    """The Round that is planned is of the very grid that cells were counted on."""
-    asked = query(grid="7x3", length=14)
-
-    assert asked.grid == Grid((7, 3), 2000)
-    assert Table(plan(asked, [])).of[0] == asked.grid
 
 
 # Where the virtual people of a fleet stand, and what is refused before any of them speaks.
@@ -186,18 +157,6 @@ def test_who_has_no_device_is_told_of(square: Deployment, tmp_path: Path) -> Non
 
     with there.living(there.fleet(devices(square, 3))) as said:
         assert "has 4 people and the deployment 3 devices: the first 3 have one" in said
-
-
-def test_they_are_devices_of_edge_that_answer_places(square: Deployment) -> None:
-    """Nothing between the cell and the frame is of ours."""
-    there = stood(square, Seen())
-    fleet = there.fleet(devices(square, 3))
-
-    assert {type(fleet.node(name)) for name in fleet.names} == {Node}
-    assert {fleet.node(name).meta()["mechanism"] for name in fleet.names} == {"disk"}
-    old = fleet.node("node-0")
-    fleet.starts_again("node-0", devices(square, 1)[0][1])
-    assert fleet.node("node-0") is not old
 
 
 @pytest.mark.parametrize(

@@ -27,44 +27,6 @@ KEYS = {
 GOOD = "user,x,y\nann,0.10,0.10\nbob,0.60,0.20\neve,0.95,0.85\n"
 
 
-@pytest.fixture
-def points(tmp_path: Path) -> Path:
-    """Return a file of 600 people, half in one corner and half in the middle of the right."""
-    path, rows = tmp_path / "points.csv", ["user,x,y"]
-    rows += [f"u{n},{0.12 if n % 2 else 0.88},{0.12 if n % 2 else 0.5}" for n in range(600)]
-    path.write_text("\n".join(rows) + "\n")
-    return path
-
-
-@pytest.mark.long
-def test_it_writes_the_map_the_scores_and_the_picture(
-    heatveil: Callable[..., Any], points: Path, tmp_path: Path
-) -> None:
-    """These three files are what outside scripts read, to the letter."""
-    out, scores, plot = (tmp_path / name for name in ("map.npz", "scores.json", "map.png"))
-    words = ("play", "disk", "--points", points, "--grid", "6x4", "--epsilon", "7/2")
-    said = heatveil(*words, "--seed", 7, "--out", out, "--scores", scores, "--plot", plot)
-
-    assert (said.status, said.err) == (0, "")
-    with np.load(out) as archive:
-        mass, guarantee = archive["mass"], json.loads(str(archive["guarantee"]))
-        sd = archive["sd"]
-    assert (mass.dtype, mass.shape, sd.shape) == (np.float64, (4, 6), (4, 6))
-    assert mass.min() >= 0
-    assert mass.sum() == pytest.approx(1)
-    assert (guarantee["epsilon"], guarantee["delta"]) == ([7, 2], None)
-    found = json.loads(scores.read_text())
-    assert KEYS <= found.keys()
-    assert [key for key in KEYS if not isinstance(found[key], int | float)] == []
-    assert (found["reports"], found["vector_length"], found["epsilon"]) == (600, 1, 3.5)
-    assert found["bytes_per_report"] <= 27 + 16
-    assert found["w2_cells"] == pytest.approx(6 * found["w2"])
-    assert found["w2"] < found["w2_data_free"]
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    written = {"points.csv", "map.npz", "scores.json", "map.png"}
-    assert {path.name for path in tmp_path.iterdir()} == written
-
-
 @pytest.mark.long
 def test_what_the_wire_carried_has_the_law_of_the_round(
     heatveil: Callable[..., Any], tmp_path: Path
@@ -105,35 +67,6 @@ def test_what_the_wire_carried_has_the_law_of_the_round(
 
 
 @pytest.mark.long
-def test_hardly_any_blur_finds_everybody_in_his_cell(
-    heatveil: Callable[..., Any], points: Path, tmp_path: Path
-) -> None:
-    """Were x and y crossed anywhere, or the outer array off by one, this would show it."""
-    out = tmp_path / "map.npz"
-    words = ("play", "disk", "--points", points, "--grid", "6x4", "--epsilon", "14/1")
-    heatveil(*words, "--seed", 1, "--out", out)
-
-    found = from_npz(out).mass
-    assert found[0, 0] == pytest.approx(0.5, abs=0.02)
-    assert found[2, 5] == pytest.approx(0.5, abs=0.02)
-
-
-@pytest.mark.long
-def test_many_readings_share_one_promise(
-    heatveil: Callable[..., Any], points: Path, tmp_path: Path
-) -> None:
-    """Asked three times, every device answers three times, at a third of epsilon each."""
-    scores = tmp_path / "scores.json"
-    words = ("play", "disk", "--points", points, "--epsilon", "6/1", "--seed", 1)
-    said = heatveil(*words, "--set", "readings=3", "--scores", scores)
-
-    found = json.loads(scores.read_text())
-    assert (found["reports"], found["users"], found["epsilon_per_report"]) == (1800, 600, 2)
-    assert 2 - 1e-9 < found["worst_log_ratio"] <= 2
-    assert "3 reports" in said.out
-
-
-@pytest.mark.long
 def test_on_a_line_and_with_a_length_all_goes_the_same_way(
     heatveil: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -167,17 +100,6 @@ def test_a_score_out_of_reach_is_null_and_not_nought(
     assert found["emd_l1"] > 0
     assert "W2, sliced," in said.out
     assert from_npz(out).mass.shape == (256, 256)
-
-
-@pytest.mark.long
-def test_ten_thousand_people_are_told_how_fast_they_were(heatveil: Callable[..., Any]) -> None:
-    """Whoever has a million wants to know how long to wait."""
-    words = ("play", "disk", "--points", "normal", "--epsilon", "7/2", "--seed", 5)
-    said = heatveil(*words)
-
-    assert "10000 reports of 37 bytes" in said.out
-    assert "reports a second" in said.out
-    assert "So this map is no better" not in said.out
 
 
 @pytest.mark.parametrize(

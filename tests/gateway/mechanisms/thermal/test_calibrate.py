@@ -204,18 +204,6 @@ def test_numbers_that_no_report_carries_are_refused(heatveil: Command, site: Pat
 
 
 @pytest.mark.long
-def test_a_converter_that_costs_something_is_told(heatveil: Command, site: Path) -> None:
-    """Not refused, for a map can still be drawn; but whoever buys sensors should know."""
-    said = heatveil("calibrate", coarse(site, "1/4"))
-
-    assert said.status == 0
-    assert "Beware: the converter's step of 1/4 K" in said.out
-    assert "a bound that counts such flips" in said.out  # and so is above what is said here
-    assert "two ends" not in heatveil("calibrate", coarse(site, "1/128")).out
-    assert "Beware" not in heatveil("calibrate", coarse(site, "1/1000")).out
-
-
-@pytest.mark.long
 def test_the_picture_is_drawn_and_replaces_no_input(
     heatveil: Command, site: Path, tmp_path: Path
 ) -> None:
@@ -260,43 +248,12 @@ def test_as_many_are_tried_as_take_a_few_seconds(
     assert (tried and (tried["trials"], tried["estimator"])) == (trials and (trials, "l1"))
 
 
-@pytest.mark.long
-def test_a_map_that_says_nothing_is_called_that(heatveil: Command, site: Path) -> None:
-    """Nobody should enrol a house for a map that a guess beats."""
-    site.write_text(config.sample().replace('epsilon = "8/1"', 'epsilon = "1/20"'))
-    tried = json.loads(heatveil("calibrate", site, "--json").out)["map"]
-
-    assert tried["off"] > 0.8 * tried["blind"]
-    assert "Such a map says next to nothing." in heatveil("calibrate", site).out
-
-
 def test_a_map_that_takes_long_is_left_out_and_said_to_be(heatveil: Command) -> None:
     """Calibration is for trying things, and must not make anybody wait."""
     large = ("calibrate", "--set", "readings=200")
 
     assert json.loads(heatveil(*large, "--json").out)["map"] is None
     assert "was not tried" in heatveil(*large).out
-
-
-@pytest.mark.long
-def test_a_distance_is_said_to_be_rounded_up(heatveil: Command, site: Path) -> None:
-    """Who asks for 0.6 m and reads of 0.75 m is told why."""
-    text = config.sample()
-    site.write_text(text.replace("protect_distance_m = 0.5", "protect_distance_m = 0.6"))
-
-    assert "The 0.6 m asked for are rounded up to whole cells" in heatveil("calibrate", site).out
-
-
-@pytest.mark.long
-def test_a_plane_is_calibrated_too(heatveil: Command) -> None:
-    """Two axes, moves in every direction, a coarse converter."""
-    room = ("--cells", "8x6", "--length", 4, "--sensors", "4x3", "--spread", 0.3)
-    found = json.loads(heatveil("calibrate", *room, "--set", "step=1/16", "--json").out)
-
-    assert found["sensors"] == 12
-    assert found["converter"]["inflation"] > 1.5
-    epsilons = [row["epsilon"] for row in found["distances"]]
-    assert epsilons == sorted(epsilons)
 
 
 @pytest.mark.long

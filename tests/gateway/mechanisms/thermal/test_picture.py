@@ -1,6 +1,5 @@
 """Pictures of a play: whatever came of it, a PNG comes out, and no window or global state."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from edge.records import Grid
 from gateway.mechanisms.thermal.picture import Picture, draw
-from tests import processes
 
 TITLES = ("truth", "wire", "map")
 
@@ -37,20 +35,3 @@ def test_there_is_a_picture_of_every_outcome(
     )
 
     assert path.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.long
-def test_drawing_leaves_matplotlib_as_it_was() -> None:
-    """A gateway that draws must not touch what a notebook has set up."""
-    looked = processes.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, gateway.mechanisms.thermal.picture; print(*sys.modules)",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert "matplotlib.pyplot" not in looked.stdout.split()
