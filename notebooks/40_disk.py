@@ -36,7 +36,7 @@ import numpy as np
 from edge.disk import report
 from edge.entropy import Tape
 from edge.records import Grid, Reading
-from gateway.lab.reproduce.contenders import Setting, privacy, recovered
+from gateway.lab.reproduce.disk_contenders import Setting, privacy, recovered
 from gateway.lab.reproduce.disk_geometry import area, crossed, really
 from gateway.lab.reproduce.people import city
 from physics.crowds.disk import count_many

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, gravest, times, unit, unmeasured
-from .layers import GUIDE, LAYERS
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, gravest, times, unmeasured
+from .layers import LAYERS
 
 # The tables of the report: one row for each promise, the worst of all rooms that it was tried in.
 #
@@ -153,7 +153,7 @@ def as_page(
     for layer in [*layers, WHOLE]:
         ours = [claim for claim in claims if claim.layer == layer]
         if ours:
-            lines += ["", f"## {layer}", "", *_layer_words(layer, ours), "", *table(ours)]
+            lines += ["", f"## {layer}", "", *table(ours)]
     return "\n".join([*lines, ""])
 
 
@@ -199,7 +199,7 @@ def _subject(
         yield f"- Rooms: {'; '.join(rooms)}"
     how = "full" if effort.full else "quick (`--full` looks longer)"
     yield f"- How: {how}, seed {effort.seed}, {seconds:.1f} s"
-    yield "- Every single claim, each room by itself: `audit.json`; drawn: `audit.png`"
+    yield "- Every single claim, each room by itself: `audit.json`"
     yield ""
 
 
@@ -257,16 +257,3 @@ def _reading(claims: Sequence[Claim]) -> Iterator[str]:
         f"with probability {math.fsum(claim.alpha for claim in chance):.2g} at most; "
         f"{FALSE_ALARM:g} is allowed. The others are exact."
     )
-
-
-def _layer_words(layer: str, claims: Sequence[Claim]) -> Iterator[str]:
-    own = "The audit could have passed something over, or raise false alarms; it looks at itself."
-    words = own if layer == WHOLE else GUIDE.get(layer, "")
-    means = {claim.unit or "no unit": unit(claim).means for claim in claims}
-    if list(means) == ["exceptions"]:
-        yield f"{words} These are facts, which are so or not; *looked at* counts cases."
-        return
-    yield f"{words} The numbers, by their unit:"
-    yield ""
-    for name, mean in means.items():
-        yield f"- *{name}*: {mean}"

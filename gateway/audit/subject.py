@@ -84,6 +84,9 @@ class Asked(Protocol):
     def looser(self, old: Any, new: Any) -> Sequence[str]:
         """Return in what new limits protect less than old ones."""
 
+    def unveil(self, round: Any, payload: Any, rng: Any) -> Any:
+        """Return the Reading in a payload, to who holds the key; where a mode is keyholder."""
+
 
 class Blurring(Protocol):
     """A mechanism whose `report` is what a device holds, plus noise on some of its numbers.
@@ -120,6 +123,18 @@ class Blurring(Protocol):
 
     def readings(self, query: Any) -> int:
         """Return for how many reports of one device the promise holds."""
+
+    def calibration(self, query: Any) -> Any:
+        """Return the calibration that a query is planned with."""
+
+    def followed(self) -> Iterable[tuple[str, Any]]:
+        """Yield queries, named, whose devices may take off levels that follow their readings."""
+
+    def follower(self, query: Any) -> Any:
+        """Return a new `edge.background.Follower` of a device, or None where none follows."""
+
+    def tabled(self) -> Sequence[Any]:
+        """Return queries whose noise comes from tables."""
 
 
 class Weighed(Protocol):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..audit import report
-from ..audit.attacks.enrolment import Own
+from ..audit.attacks.deployment import Own
 from ..audit.claim import WASTE, Claim, Effort, failure, gravest, unit
 from ..audit.layers import LAYERS, Layer, audit, tasks_of
 from ..faults import OperatorFault, suggestion
@@ -17,7 +17,6 @@ from ..mechanisms import MECHANISMS, named
 from ..output import Writer, as_json, check_places, make_folder, stages, write_all
 
 FIXED_SEED = 1
-PICTURED = "Audit of heatveil"  # in the picture's own title, which no viewer shows
 
 
 def audited(
@@ -53,9 +52,9 @@ def audited(
                 "and nothing would be shown. Leave --layer out, and all that fit are run"
             )
     make_folder(folder)
-    page, numbers, picture = (folder / f"audit.{end}" for end in ("md", "json", "png"))
-    check_places([page, numbers, picture])
-    _check_ours({page: report.TITLE, numbers: '"audit": "heatveil"', picture: PICTURED})
+    page, numbers = (folder / f"audit.{end}" for end in ("md", "json"))
+    check_places([page, numbers])
+    _check_ours({page: report.TITLE, numbers: '"audit": "heatveil"'})
     began = time.monotonic()
     with stages() as stage:
         claims = audit(subjects, chosen, effort, stage)
@@ -64,15 +63,7 @@ def audited(
     rooms = [own.name] if own else rooms
     found = report.as_object(claims, effort, seconds, rooms)
     text = report.as_page(claims, effort, seconds, rooms)
-    from ..audit.picture import draw  # half a second, which a wrong name must not wait for
-
-    write_all(
-        {
-            page: _as_text(text),
-            numbers: as_json(found),
-            picture: lambda half: draw(claims, half, PICTURED),
-        }
-    )
+    write_all({page: _as_text(text), numbers: as_json(found)})
     if json_only:
         echo(json.dumps(found, indent=2))
     else:

@@ -11,6 +11,7 @@ from typing import Any
 from edge import veil
 from edge.limits import NANO, Limits
 from edge.records import Round
+from edge.thermal import unveil as unveil
 
 SENSORS = 2  # that a device of several reads here
 MODES = ("sealed", "keyholder")

@@ -16,6 +16,8 @@ from physics.kernel import forward
 from physics.places import cell_places, length_m, sensor_places
 
 from . import asked as thermal_audit_asked
+from .noise import calibration as calibration
+from .noise import follower as follower
 from .query import Query
 from .search import before_and_after, parted
 from .search import search as search
@@ -96,6 +98,7 @@ def _grains(kelvin: Floats, exponent: int, step: Fraction | None) -> Whole:
 
 NAME = "thermal"
 KIND = "noise"
+FOLLOWED = ("insulated corridor", "open line, coarse converter", "obliquely to one sensor")
 asked = thermal_audit_asked
 
 
@@ -163,6 +166,21 @@ def rooms() -> Iterator[tuple[str, Query]]:
     )
     # Here the noise was there first, and epsilon is what it comes to.
     yield "noise that is given", Query(Grid((8, 1), 500), (4,), 0.1, (1, 1), sigma=(3, 2))
+
+
+def followed() -> Iterator[tuple[str, Query]]:
+    """Yield the rooms whose levels are led apart."""
+    for name, query in rooms():
+        if name in FOLLOWED:
+            yield name, query
+
+
+def tabled() -> tuple[Query, Query]:
+    """Return two queries whose noise comes from tables."""
+    return (
+        Query(Grid((8, 8), 500), (4, 4), 0.3, (1, 1), sampler="table"),
+        Query(Grid((8, 8), 500), (8, 8), 0.3, (8, 1), readings=24, sampler="table"),
+    )
 
 
 def inputs(round: Round) -> list[Reading]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from empty_days import HEAD, Round, calm, drawn, living, releases, row, score, wrong
 
-from gateway.lab.simulate.rooms import room_of
+from gateway.lab.thermal_days.rooms import room_of
 from gateway.settings import config
 from recovery.thermal import vacancy
 from recovery.thermal.vacancy import Belief, Empty

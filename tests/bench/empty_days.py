@@ -11,9 +11,9 @@ import numpy as np
 
 from edge.entropy import Tape
 from gateway import mechanisms
-from gateway.lab.simulate.day import Living, lately, lived, read_day
-from gateway.lab.simulate.rooms import seen_by
-from gateway.lab.simulate.run import ask
+from gateway.lab.thermal_days.day import Living, lately, lived, read_day
+from gateway.lab.thermal_days.rooms import seen_by
+from gateway.lab.thermal_days.run import ask
 from gateway.mechanisms.thermal import vacant
 from gateway.settings.roomfile import Vacancy
 from physics.rooms.day import Day, day
@@ -33,7 +33,7 @@ class Lived(NamedTuple):
 
     room: Room  # as it truly is
     day: Day
-    whole: Any  # gateway.lab.simulate.day.Lived
+    whole: Any  # gateway.lab.thermal_days.day.Lived
     read: Any
 
 
@@ -138,7 +138,7 @@ def drawn(
 
 def seen_start_s(plan: Path) -> float:
     """Return when the day of a room file begins, in seconds since midnight."""
-    from gateway.lab.simulate.rooms import room_of
+    from gateway.lab.thermal_days.rooms import room_of
 
     return room_of(plan).day.start_s
 

@@ -21,15 +21,15 @@ from empty_days import (
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.crowd import Crowd
-from gateway.lab.simulate.day import Thermometers
-from gateway.lab.simulate.rooms import room_of
+from gateway.lab.thermal_days.day import Thermometers
+from gateway.lab.thermal_days.rooms import room_of
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.instruments.chain import complete
 from physics.rooms.vacant import DAY_S
-from tests.gateway.lab.simulate.conftest import ROOM
+from tests.gateway.lab.thermal_days.conftest import ROOM
 
 # Nobody, Ada beside the desk for an hour, and for three.
 MOMENTS_S = [3600 * hour for hour in (9.5, 12.0, 13.5)]

@@ -23,7 +23,7 @@ PLACES = (
     r"edge/(mechanisms/)?{}(_\w+)?(\.py|/.*)",
     r"(recovery|gateway/mechanisms)/{}(_\w+)?/.*",
     r"physics/crowds/{}\.py",
-    r"gateway/lab/reproduce/{}_\w+\.py",  # figures of its paper
+    r"gateway/lab/(reproduce/)?{}_\w+(\.py|/.*)",  # figures of its paper, days simulated for it
 )
 
 _ANY = re.compile("|".join(NAMES), re.IGNORECASE)
@@ -41,11 +41,6 @@ KNOWN: dict[str, int] = {
     "edge/linux/run.py": 2,
     "edge/place.py": 1,
     "edge/veil.py": 1,
-    "gateway/audit/arithmetic/fit.py": 1,
-    "gateway/audit/arithmetic/readings.py": 5,
-    "gateway/audit/arithmetic/tables.py": 2,
-    "gateway/audit/attacks/keys.py": 1,
-    "gateway/audit/attacks/side_channels.py": 1,
     "gateway/devices/enrol/granting.py": 2,
     "gateway/devices/fleet/children.py": 1,
     "gateway/devices/fleet/inside.py": 1,
@@ -55,12 +50,6 @@ KNOWN: dict[str, int] = {
     "gateway/devices/kit/selftest.py": 1,
     "gateway/devices/kit/state.py": 1,
     "gateway/devices/owner/unveiling.py": 1,
-    "gateway/lab/reproduce/contenders.py": 6,
-    "gateway/lab/simulate/day.py": 1,
-    "gateway/lab/simulate/report.py": 2,
-    "gateway/lab/simulate/rooms.py": 1,
-    "gateway/lab/simulate/run.py": 4,
-    "gateway/lab/simulate/scene.py": 2,
     "physics/crowds/peers.py": 1,
     "physics/crowds/shuffle.py": 1,
     "physics/fleet.py": 1,

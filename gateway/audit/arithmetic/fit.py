@@ -124,9 +124,8 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
 
 def _own(effort: Effort) -> list[Case]:
     """Return the noise of an operator's own deployment."""
-    if not effort.own or effort.own.mechanism != "thermal":
-        return []
-    return [Case("dgauss", (effort.own.held[0].variance, 1), dgauss)]
+    variance = getattr(effort.own.held[0], "variance", 0) if effort.own else 0
+    return [Case("dgauss", (variance, 1), dgauss)] if variance else []
 
 
 def fits(name: str, drawn: Whole, law: Law, effort: Effort) -> Iterator[Claim]:

@@ -1,21 +1,17 @@
 """Layers `counts` and `levels`: what becomes of a reading before it is blurred."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from edge import pixels
 from edge.background import Follower
-from edge.thermal import params_of
 from physics.sensors import grains
-from recovery import thermal
-from recovery.thermal import Query, cases
-from recovery.thermal.noise import follower
-from recovery.thermal.search import search
 
 from ..bench import Device, message
 from ..claim import Claim, Effort, at_most, true
@@ -68,10 +64,9 @@ def too_far(grains: tuple[int, ...], size: Fraction) -> bool:
 
 READINGS = 5
 FINER = 4  # grains: the planned one, and those of a half, a quarter and an eighth
-ROOMS = ("insulated corridor", "open line, coarse converter", "obliquely to one sensor")
 
 
-def levels_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
+def levels_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what each room's levels give away, what others cost, and when a device's moves.
 
     What a level that follows the readings gives away, and who can move it. Two worlds, as far
@@ -81,39 +76,41 @@ def levels_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     for a Round that is not answered. It cannot see worlds that part further by going back and
     forth; `tests/edge/test_background` enumerates all of those that are small.
     """
-    rooms = {name: query for name, query in cases.rooms() if name in ROOMS}
+    rooms = dict(mechanism.subject.followed())
     if effort.own:
         rooms = {effort.own.name: replace(effort.own.query, background="recorded", slew=None)}
     for name, query in rooms.items():
         plain = replace(query, readings=READINGS)
-        yield from _led_apart(name, plain, effort)
-    yield from _on_a_device(plain, effort)
+        yield from _led_apart(name, mechanism, plain, effort)
+    yield from _on_a_device(mechanism.plan(plain, ()), effort)
 
 
-def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
-    made = thermal.calibration(plain)
+def _led_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterator[Claim]:
+    subject = mechanism.subject
+    made = subject.calibration(plain)
     # So slow that a level comes a third of the way of what a reading can change, and as many
     # grains and a bit, which the planned grain rounds off and a finer one does not.
     way = math.isqrt(made.sensitivity_squared) // 3 + Fraction(3, 10)
     slew = way * Fraction(2) ** -made.exponent / (READINGS - 1)
     query = replace(plain, background="following", slew=slew)
-    round = _planned(query)
-    found = search(query, round, effort.tape("levels", name), effort.pick(8, 100))
+    round = mechanism.plan(query, ())
+    found = subject.search(query, round, effort.tape("levels", name), effort.pick(8, 100))
     middle = [(a + b) // 2 for a, b in zip(found.before, found.after, strict=True)]
     worlds = [
         [x - m for x, m in zip(world, middle, strict=True)]
         for world in (found.before, found.after)
     ]
-    most = max(_parted(query, round, worlds, finer) for finer in range(FINER))
+    levels = partial(subject.follower, query)
+    most = max(_parted(levels, round, worlds, finer) for finer in range(FINER))
     mixed = max(
-        _parted(query, round, worlds, finer, other)
+        _parted(levels, round, worlds, finer, other)
         for finer in range(FINER)
         for other in range(FINER)
     )
     yield at_most(
         f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
         "noise is made for",
-        math.sqrt(cases.promised(round)),
+        math.sqrt(subject.promised(round)),
         math.sqrt(most),
         unit="grains",
         samples=found.tried,
@@ -121,7 +118,7 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
     )
     yield at_most(
         f"{name}: nor where Rounds ask in other grains than those that led the levels apart",
-        math.sqrt(cases.promised(round)),
+        math.sqrt(subject.promised(round)),
         math.sqrt(mixed),
         unit="grains",
         samples=FINER**2,
@@ -134,14 +131,18 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
     after = replace(plain, background="gateway", background_k=4.0, empty_readings=2)
     yield true(
         f"{name}: a level that is taken away after the veil makes no noise wider nor narrower",
-        thermal.calibration(after) == made
-        and _planned(after).guarantee == _planned(plain).guarantee,
+        subject.calibration(after) == made
+        and mechanism.plan(after, ()).guarantee == mechanism.plan(plain, ()).guarantee,
         samples=1,
     )
 
 
 def _parted(
-    query: Query, round: Any, worlds: list[list[int]], finer: int, last: int | None = None
+    levels: Callable[[], Any],
+    round: Any,
+    worlds: list[list[int]],
+    finer: int,
+    last: int | None = None,
 ) -> float:
     """Return the most that two worlds change what is sent, squared in the Round's own grains.
 
@@ -150,9 +151,9 @@ def _parted(
         last: the grains in which it is looked how far apart they are, if not in the same.
     """
     last = finer if last is None else last
-    exponent, most = params_of(round).exponent, 0
+    exponent, most = round.params[1], 0
     there, seen = ([[x << more for x in world] for world in worlds] for more in (finer, last))
-    one, other = _level(query), _level(query)
+    one, other = levels(), levels()
     for _ in range(3 * READINGS):  # as if the window had no end
         # What were sent if they changed places now; but then they go on as before.
         told = one.less(seen[1], exponent + last), other.less(seen[0], exponent + last)
@@ -163,22 +164,7 @@ def _parted(
     return most / 4**last
 
 
-def _level(query: Query) -> Any:
-    found = follower(query)
-    if found is None:
-        raise RuntimeError("a device gets no level for a query whose levels follow")
-    return found
-
-
-def _planned(query: Query) -> Any:
-    round = thermal.plan(query, ())
-    if round is None:
-        raise RuntimeError("nothing is planned for a query that has no release yet")
-    return round
-
-
-def _on_a_device(plain: Query, effort: Effort) -> Iterator[Claim]:
-    round = _planned(plain)
+def _on_a_device(round: Any, effort: Effort) -> Iterator[Claim]:
     device = Device(round, effort.root("levels"))
     level, exponent = Follower((1 << 20, 1), 1000), round.params[1]
     device.node._follower = level

@@ -16,13 +16,11 @@ from fractions import Fraction
 from types import FrameType
 from typing import Any
 
-from edge import bulk, entropy, table, thermal
+from edge import bulk, entropy, table
 from edge.host import rootkeys
 from edge.limbs import search
-from edge.records import Grid
 from edge.sampler import WIDEST, Sampler
 from edge.table import BATCH
-from recovery.thermal import Query, plan
 
 from ..bench import Device, listening, message
 from ..claim import Claim, Effort, at_most, true
@@ -146,7 +144,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
             meant = drawn(Sampler(made, 1, bulk.BITS), SENSORS, rng)
             other += [y - z for y, z in zip(report.payload[1:], meant, strict=True)] != [*seen]
             rng = entropy.keyed(*key, report.seq, 0)
-            opened += tuple(thermal.unveil(asked, report.payload, rng).values) == seen
+            opened += tuple(device.asked.unveil(asked, report.payload, rng).values) == seen
     yield at_most(
         "what an array adds to its readings is what the tables of its Round's variance say",
         0,
@@ -194,13 +192,9 @@ OFF = Fraction(1, 2**74)  # of one sample, in total variation
 KEYS = 16  # of a device, in one window
 AGAIN = 8  # times at most that a number is answered, however often the power is cut
 ASIDE = Fraction(1, 100)
-ROOMS = (
-    Query(Grid((8, 8), 500), (4, 4), 0.3, (1, 1), sampler="table"),
-    Query(Grid((8, 8), 500), (8, 8), 0.3, (8, 1), readings=24, sampler="table"),
-)
 
 
-def claims(_: None, effort: Effort) -> Iterator[Claim]:
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what tables hold, find, take and are used for."""
     rng = effort.tape("tables")
     widths = [1, 2500, 1_618_796, WIDEST, 1 + rng.below(10**7)]
@@ -208,10 +202,12 @@ def claims(_: None, effort: Effort) -> Iterator[Claim]:
         yield from _law(variance)
     yield from _searched()
     yield _steady(effort)
-    for query in (effort.own.query,) if effort.own else ROOMS:
-        yield from _promised(query)
-    yield _refused()
-    yield from array_claims(plan(replace(ROOMS[0], keyholder=True), ()), effort)
+    tabled = mechanism.subject.tabled()
+    for query in (effort.own.query,) if effort.own else tabled:
+        yield from _promised(query, mechanism.plan(query, ()))
+    yield _refused(mechanism, tabled[0])
+    held = replace(tabled[0], keyholder=True)
+    yield from array_claims(mechanism.plan(held, ()), effort)
 
 
 def _law(variance: int) -> Iterator[Claim]:
@@ -278,8 +274,7 @@ def _steady(effort: Effort) -> Claim:
     )
 
 
-def _promised(query: Query) -> Iterator[Claim]:
-    asked: Any = plan(query, ())
+def _promised(query: Any, asked: Any) -> Iterator[Claim]:
     sensors = query.sensors[0] * query.sensors[1]
     name = f"{sensors} readings from tables at epsilon {query.epsilon[0]}"
     delta = Fraction(*asked.guarantee.delta)
@@ -305,7 +300,7 @@ def _promised(query: Query) -> Iterator[Claim]:
     )
 
 
-def _taken(query: Query) -> Decimal:
+def _taken(query: Any) -> Decimal:
     """Return what all that devices may ever draw takes of delta."""
     samples = KEYS * ANSWERS * AGAIN * query.sensors[0] * query.sensors[1]
     with localcontext(Context(prec=DIGITS)):
@@ -313,18 +308,16 @@ def _taken(query: Query) -> Decimal:
         return samples * grows * OFF.numerator / OFF.denominator
 
 
-def _refused() -> Claim:
+def _refused(mechanism: Any, tabled: Any) -> Claim:
     """Return the claim that tables are planned just where what is set aside pays for them."""
     wrong, looked, planned = [], 0, 0
     for side in (2, 4, 8):
         for down in range(4, 13):
             for epsilon in ((1, 2), (1, 1), (2, 1), (4, 1), (8, 1)):
-                query = Query(
-                    Grid((8, 8), 500), (side, side), 0.3, epsilon, (1, 10**down), sampler="table"
-                )
+                query = replace(tabled, sensors=(side, side), epsilon=epsilon, delta=(1, 10**down))
                 pays = _taken(query) * 10**down <= Decimal(ASIDE.numerator) / ASIDE.denominator
                 try:
-                    planned += plan(query, ()) is not None
+                    planned += mechanism.plan(query, ()) is not None
                     given = True
                 except ValueError:
                     given = False

@@ -13,92 +13,11 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import edge
 
 from ..claim import Claim, Effort, true
-
-Side = Literal["device", "holder"]
-
-NOISE_SCRIPT = """
-import binascii, hashlib, time
-from edge import budget, entropy, keys, limits, noise, slots
-from edge.host import rootkeys
-from edge.host.enrol import provision
-
-ROOT, NAME, SENSOR = bytes(range(32)), "attic-3", 4
-
-def device(boot, readings):
-    kept, state_key = slots.Ram(), rootkeys.state_key(ROOT)
-    most = limits.Limits(1, 8, 1, 1, 1, 0)
-    provision(kept, state_key, rootkeys.first_chain(ROOT), most)
-    for _ in range(boot):
-        own = budget.Budget(kept, state_key)
-        own.boot()
-    key = keys.epoch_key(own.chain, own.epoch)
-    for seq in range(1, readings + 1):
-        yield entropy.opened(key, NAME, own.epoch, seq, SENSOR)
-
-def holder(boot, readings):
-    chain = rootkeys.chain_at(ROOT, boot)
-    for seq in range(1, readings + 1):
-        yield entropy.keyed(chain, NAME, boot, seq, SENSOR)
-
-def ticks_us():
-    if hasattr(time, "ticks_us"):
-        return time.ticks_us()
-    return time.perf_counter_ns() // 1000
-
-def since_us(begun):
-    if hasattr(time, "ticks_diff"):
-        return time.ticks_diff(ticks_us(), begun)
-    return ticks_us() - begun
-
-def tell(streams, variance, chunk, values):
-    count = blocks = spent = 0
-    digest, begun = hashlib.sha256(), ticks_us()
-    for rng in streams:
-        for _ in range(values):
-            digest.update((noise.dgauss(variance, 1, rng) + (1 << 40)).to_bytes(8, "big"))
-        count += values
-        blocks += rng._counter
-        if count % chunk == 0:
-            spent += since_us(begun)
-            print(count, binascii.hexlify(digest.digest()).decode()[:16], blocks, spent)
-            digest, begun = hashlib.sha256(), ticks_us()
-"""
-
-
-def source(
-    side: Side, sigma: int, *, boot: int, readings: int, chunk: int, values: int = 1
-) -> str:
-    """Return a script that prints a line for each chunk of the noise values of one boot.
-
-    The device goes the device's way: its budget steps the chain key on at each boot, and gives
-    each of its readings a stream. The key holder goes the holder's way: from the root key to the
-    key of each boot by itself, and to the same streams from that. What a side prints, a digest of
-    every chunk of values, is the same line by line, on CPython and on every board, or readings are
-    lost.
-
-    The script imports `edge` alone and is plain text, because the Pythons that run it are other
-    programs: MicroPython's ports as well as this one.
-
-    A line is: values so far, digest of the chunk's values, HMAC blocks so far, microseconds so
-    far. All but the last are the same wherever it runs. A million values at once are too many for
-    the WebAssembly port, which frees no memory before a script ends; a hundred thousand are not.
-
-    Args:
-        side: whose way to the same streams is gone.
-        sigma: of the noise, in grains.
-        boot: which one, from 1 on; a device goes through those before it.
-        readings: how many there are in it, a stream each.
-        values: how many one stream gives: as many as the device has sensors.
-        chunk: how many readings one digest covers; divides all of them.
-    """
-    drawn = f"tell({side}({boot}, {readings}), {sigma * sigma}, {chunk * values}, {values})"
-    return f"{NOISE_SCRIPT}\n{drawn}"
-
 
 # The script of golden answers: one line each, the same on every Python.
 #
@@ -242,18 +161,8 @@ def claims(_: None, effort: Effort) -> Iterator[Claim]:
         samples=len(here),
         detail="" if found == GOLDEN else f"the answers hash to {found}, not to {GOLDEN}",
     )
-    boots, readings, chunk = (10, 100_000, 10_000) if effort.full else (1, 2000, 500)
-    held = _values("holder", [sys.executable, "-S", "-"], boots, readings, chunk)
-    own = _values("device", [sys.executable, "-S", "-"], boots, readings, chunk)
-    yield _agree("CPython", held, own, boots * readings)
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(lambda port: _same(port, here), PORTS)
-        present = [port for port in PORTS if port.command]
-        drawn = pool.map(
-            lambda port: _values("device", port.command, boots, readings, chunk), present
-        )
-        for port, values in zip(present, drawn, strict=True):
-            yield _agree(f"MicroPython, {port.name}", held, values, boots * readings)
 
 
 def run(command: list[str], script: str) -> list[str]:
@@ -288,22 +197,4 @@ def _same(port: Port, here: list[str]) -> Claim:
         detail=(wrong or [f"{len(there)} answers, {len(here)} expected"])[0][:200]
         if there != here
         else "",
-    )
-
-
-def _values(side: Any, command: list[str], boots: int, readings: int, chunk: int) -> list[str]:
-    """Return the digests of every chunk of values, boot after boot."""
-    lines = []
-    for boot in range(1, boots + 1):
-        script = source(side, 1000, boot=boot, readings=readings, chunk=chunk)
-        lines += [" ".join(line.split()[1:3]) for line in run(command, script)]
-    return lines
-
-
-def _agree(name: str, held: list[str], drawn: list[str], count: int) -> Claim:
-    return true(
-        f"{name}: a device and its key holder draw the same {count:,} values in a row",
-        held == drawn and len(set(held)) == len(held) > 1,
-        samples=count,
-        detail="" if held == drawn else f"first: {drawn[:1]}",
     )

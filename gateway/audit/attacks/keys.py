@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from itertools import combinations
 from typing import Any
 
-from edge import entropy, keys, thermal
+from edge import entropy, keys
 from edge.host import rootkeys
 from edge.slots import COUNT
 
@@ -257,7 +257,7 @@ def _unveiled(asked: Any, root: bytes) -> int:
             entropy.Stream(chain, b""),
             entropy.Tape(chain),
         ):
-            found = thermal.unveil(planned, report.payload, stream)
+            found = device.asked.unveil(planned, report.payload, stream)
             opened += list(found.values) == readings
     return opened
 

@@ -1,6 +1,6 @@
-"""Layers `spoken`, `words` and `moments`: what a device gives away beside its answer."""
+"""Layers `words` and `moments`: what a device gives away beside its answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from typing import Any
 from scipy.stats import binom
 
 from edge import device as edge_device
-from edge import thermal, tightening, veil, wire
+from edge import tightening, veil, wire
 from edge.ring import Ring
 from edge.ticker import Ticker
 
@@ -240,92 +240,138 @@ def wagered(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 ANSWERS = 6  # of a device's life
-NO_PLACES: tuple[Any, ...] = (
-    None,
-    1.5,
-    "21",
-    (1.5, 0),
-    (1.0, 0.0),
-    (1e9, 0),
-    (float("nan"), 0),
-    (True, False),
-)
-NO_PLACES += ((1 << 127, 0), ("2", "1"), (None, 0), (), "7", (1, 2, 3))
+NO_NUMBERS: tuple[Any, ...] = (1.5, 2.0, 1e9, -1e9, float("inf"), float("nan"))
+NO_NUMBERS += ("21", None, True, 1 << 127, -(1 << 127))
 
 
-def spoken_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices say in each room, and how often.
+def words_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what devices say that see different things, or rubbish, and how often.
 
-    A device that draws its answer says nothing beside it, and answers no more than it may. Real
-    devices with budgets, which answer signed Rounds with signed frames. It sees lengths or words
-    that follow what a device was told, an answer made anew when it is asked again, Rounds of too
-    large an epsilon that are answered, and epsilons that add up to too much. It cannot see what
-    somebody adds to a device beside `edge`.
+    The length and the words of a device tell nothing of its noise or its reading. Devices of one
+    key that see different things are held side by side: nothing may differ but the numbers that
+    are sent. It sees lengths or words that follow what a device was told, an answer made anew when
+    it is asked again, noise that makes no frame, Rounds of too large an epsilon that are answered,
+    and epsilons that add up to too much. It cannot see what somebody adds to a device's firmware
+    beside `edge`.
 
-    A sealed device mixes the system's own entropy in, so how often it answered near by differs
-    from run to run.
+    A sealed device mixes the system's own entropy in, so how often a place answered near by
+    differs from run to run.
     """
+    subject, root = mechanism.subject, effort.root("words")
+    if subject.KIND == "finite":
+        yield from _of_places(mechanism, root, effort)
+    else:
+        yield from _of_readings(mechanism, root)
+
+
+def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
+    round = plans(mechanism)[0].round
+    for wide in (0, 1 << 20):  # frames of 16 bits a number, and of 32
+        low, high = round.params[2] - wide, round.params[3] + wide
+        # A keyholder's noise can be repeated, so devices can be held side by side.
+        asked = round._replace(params=(*round.params[:2], low, high, *round.params[4:6], 1))
+        still, odd = ((low, high), (0, 0), (high, low)), ((low, high), (1, low), (0, high))
+        # Enough for some Rounds, and then it is exhausted: the words of that are compared as well.
+        cost = -(-(10**9) * round.guarantee.rho[0] // round.guarantee.rho[1])
+        budget = ROUNDS // 2 * cost + cost // 2
+        devices = [Device(asked, root, sensors=2, budget=budget) for _ in still]
+        # One sees the same always, the others do not.
+        told = [odd if number % 2 else still for number in range(ROUNDS)]
+        yield from _alike(f"frames of {mechanism.bits(asked)}-bit numbers", asked, devices, told)
+        yield _one_noise(asked, root, still)
+    yield _silent("a reading", asked, [Device(asked, root) for _ in _rubbish(1)], _rubbish(1))
+    yield _fits(asked, root)
+
+
+def _of_places(mechanism: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
     subject = mechanism.subject
-    root = effort.root("spoken")
     for name, query in subject.rooms():
         round = mechanism.plan(query, ())
-        yield from _places_alike(name, subject, round, root)
-        yield _places_silent(name, subject, round, root)
+        limits, readings = subject.limits(round, ANSWERS), subject.inputs(round)
+        told = tuple(readings[at].values for at in (0, len(readings) // 2, -1))
+        devices = [Device(round, root, held=limits) for _ in told]
+        yield from _alike(name, round, devices, [told] * (2 * ANSWERS))
+        rubbish = _rubbish(2)
+        devices = [Device(round, root, held=limits) for _ in rubbish]
+        yield _silent(name, round, devices, rubbish)
         yield from _priced(name, subject, query, round, root)
         yield _refused(name, subject, round, root)
     yield from wagered(mechanism, effort)
 
 
-def _places_alike(name: str, subject: Any, round: Any, root: bytes) -> Iterator[Claim]:
-    """Yield what differs between devices that are told different things: their answers alone."""
-    readings = subject.inputs(round)
-    told = (readings[0].values, readings[len(readings) // 2].values, readings[-1].values)
-    limits = subject.limits(round, ANSWERS)
-    devices = [Device(round, root, held=limits) for _ in told]
+def _rubbish(width: int) -> tuple[Any, ...]:
+    """Return what is no reading of so many numbers."""
+    several = [(one, *(0,) * (width - 1)) for one in NO_NUMBERS]
+    return (None, 1.5, "21", "7", (), (0,) * (width + 1), *several)
+
+
+def _alike(
+    name: str, round: Any, devices: list[Device], told: Sequence[tuple[Any, ...]]
+) -> Iterator[Claim]:
+    """Yield what differs between devices that are told different things: their answers alone.
+
+    Args:
+        told: what each device is told, Round after Round; half of them are answered.
+    """
     lengths: list[set[int | None]] = []
     words: list[set[str]] = []
     again = []
-    for number in range(1, 2 * ANSWERS + 1):
+    for number, values in enumerate(told, 1):
         _, signed = message(round, number)
-        frames = [one.answer(signed, values) for one, values in zip(devices, told, strict=True)]
+        frames = [one.answer(signed, own) for one, own in zip(devices, values, strict=True)]
         lengths.append({None if frame is None else len(frame) for frame in frames})
         words.append({one.said() for one in devices})
-        anew = [
-            one.answer(signed, values) for one, values in zip(devices, told[::-1], strict=True)
-        ]
+        anew = [one.answer(signed, own) for one, own in zip(devices, values[::-1], strict=True)]
         again.append(anew == frames)
     yield true(
-        f"{name}: a frame is as long, and what is said beside it the same, wherever a device is",
+        f"{name}: a frame is as long, and what is said beside it the same, whatever is read",
         all(len(long) == len(said) == 1 for long, said in zip(lengths, words, strict=True)),
         samples=len(lengths),
     )
     yield true(
-        f"{name}: a Round asked again gets the same bytes, even from somewhere else",
+        f"{name}: a Round asked again gets the same bytes, even where something else is read",
         all(again),
         samples=len(again),
     )
+    half = len(told) // 2
     yield true(
         f"{name}: a device whose budget is out stays silent, and says that it is exhausted",
-        lengths[ANSWERS:] == [{None}] * ANSWERS
-        and None not in lengths[ANSWERS - 1]
+        lengths[half:] == [{None}] * half
+        and None not in lengths[0]
         and all(one.node.state() == "exhausted" for one in devices),
         samples=len(lengths),
     )
 
 
-def _places_silent(name: str, subject: Any, round: Any, root: bytes) -> Claim:
+def _one_noise(round: Any, root: bytes, rooms: Sequence[tuple[int, ...]]) -> Claim:
+    """Return whether devices of one key draw the same noise, whatever they read."""
+    devices = [Device(round, root, sensors=2) for _ in rooms]
+    alike = 0
+    for number in range(1, ROUNDS // 2 + 1):
+        _, signed = message(round, number)
+        noises = set()
+        for device, room in zip(devices, rooms, strict=True):
+            payload = device.opened(device.answer(signed, room)).payload
+            noises.add(tuple(y - x for y, x in zip(payload[1:], room, strict=True)))
+        alike += len(noises) == 1
+    return true(
+        f"the noise within {round.params[2:4]} is the same whatever is read",
+        alike == ROUNDS // 2,
+        samples=ROUNDS // 2,
+    )
+
+
+def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]) -> Claim:
     """Return whether what a broken sensor gives, a secret still, gets into any word of it."""
     _, signed = message(round, 1)
-    limits = subject.limits(round, ANSWERS)
-    devices = [Device(round, root, held=limits) for _ in NO_PLACES]
-    said = {
-        (one.answer(signed, rubbish), one.said())
-        for one, rubbish in zip(devices, NO_PLACES, strict=True)
-    }
+    said = set()
+    for one, given in zip(devices, rubbish, strict=True):
+        frame = one.node.answer(signed, lambda params, given=given: given)
+        said.add((frame, one.said(), one.budget.spent, one.node.ahead.seq, one.node.faults))
     return true(
-        f"{name}: what is no place makes no frame, and nothing of it is said",
+        f"{name}: a broken sensor makes no frame, and nothing that it gave is said",
         len(said) == 1 and next(iter(said))[0] is None,
-        samples=len(NO_PLACES),
+        samples=len(rubbish),
         detail="" if len(said) == 1 else f"{len(said)} different answers",
     )
 
@@ -381,109 +427,6 @@ def _refused(name: str, subject: Any, round: Any, root: bytes) -> Claim:
         unit="Rounds",
         samples=len(asked),
         detail=", ".join(answered),
-    )
-
-
-INFINITE, NO_NUMBER = float("inf"), float("nan")
-NO_READINGS: tuple[Any, ...] = (
-    None,
-    1.5,
-    "21",
-    (1, 2),
-    (1.5,),
-    (2.0,),
-    (1e9,),
-    (-1e9,),
-    (INFINITE,),
-    (NO_NUMBER,),
-)
-NO_READINGS += (("21",), (None,), (True,), (1 << 127,), (-(1 << 127),), (), "7")
-
-
-def words_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices say that see different things, or rubbish, or draw huge noise.
-
-    The length and the words of a device tell nothing of its noise or its reading. Devices of one
-    key that see different things are held side by side: nothing may differ but the sums
-    themselves. What it cannot see: what somebody adds to a device's firmware beside `edge`.
-    """
-    round = plans(mechanism)[0].round
-    root = effort.root("words")
-    for wide in (0, 1 << 20):  # frames of 16 bits a number, and of 32
-        low, high = round.params[2] - wide, round.params[3] + wide
-        # A keyholder's noise can be repeated, so devices can be held side by side.
-        asked = round._replace(params=(*round.params[:2], low, high, *round.params[4:6], 1))
-        yield from _readings_alike(asked, root, thermal.bits(asked))
-    yield _readings_silent(asked, root)
-    yield _fits(asked, root)
-
-
-def _readings_alike(round: Any, root: bytes, bits: int) -> Iterator[Claim]:
-    """Yield what differs between devices of one key that see different things: the sum alone."""
-    low, high = round.params[2:4]
-    still, odd = ((low, high), (0, 0), (high, low)), ((low, high), (1, low), (0, high))
-    # Enough for some Rounds, and then it is exhausted: the words of that are compared as well.
-    cost = -(-(10**9) * round.guarantee.rho[0] // round.guarantee.rho[1])
-    budget = ROUNDS // 2 * cost + cost // 2
-    devices = [Device(round, root, sensors=2, budget=budget) for _ in still]
-    lengths, noises, words, silent = [], [], [], 0
-    for number in range(1, ROUNDS + 1):
-        _, signed = message(round, number)
-        rooms = still if number % 2 else odd  # one sees the same always, the others do not
-        frames = [device.answer(signed, room) for device, room in zip(devices, rooms, strict=True)]
-        lengths.append({None if frame is None else len(frame) for frame in frames})
-        words.append(
-            {
-                str((device.node.refusal, device.node.state(), device.node.meta()))
-                for device in devices
-            }
-        )
-        silent += frames[0] is None
-        if None not in frames:
-            reports = [device.opened(frame) for device, frame in zip(devices, frames, strict=True)]
-            noises.append(
-                {
-                    tuple(y - x for y, x in zip(report.payload[1:], room, strict=True))
-                    for report, room in zip(reports, rooms, strict=True)
-                }
-            )
-    yield true(
-        f"the noise of a frame of {bits}-bit numbers is the same whatever is read",
-        bool(noises) and all(len(noise) == 1 for noise in noises),
-        samples=len(noises),
-    )
-    yield true(
-        f"the length of a frame of {bits}-bit numbers is the same whatever is read",
-        all(len(length) == 1 for length in lengths),
-        samples=len(lengths),
-    )
-    yield true(
-        "what a device says of itself is the same whatever is read, and when its budget is out",
-        all(len(said) == 1 for said in words),
-        samples=len(words),
-    )
-    yield true(
-        "a device whose budget is out stays silent, and says that it is exhausted",
-        ROUNDS // 2 <= silent < ROUNDS
-        and all(device.node.state() == "exhausted" for device in devices),
-        samples=silent,
-    )
-
-
-def _readings_silent(round: Any, root: bytes) -> Claim:
-    """Return whether what a broken sensor gives, a secret still, gets into any word of it."""
-    refusals = set()
-    _, signed = message(round, 1)
-    for rubbish in NO_READINGS:
-        device = Device(round, root)
-        frame = device.node.answer(signed, lambda params, given=rubbish: given)
-        spent = device.budget.spent, device.node.ahead.seq, device.node.faults
-        refusals.add((frame, device.node.refusal, str(device.node.meta()), spent))
-    return true(
-        "a broken sensor makes no frame, and nothing that it gave is said",
-        len(refusals) == 1,
-        samples=len(NO_READINGS),
-        detail="" if len(refusals) == 1 else f"{len(refusals)} different answers",
     )
 
 

@@ -301,9 +301,9 @@ def simulate(
             f"--estimator {estimator} came but it must be one of {', '.join(HOMES)}, which are "
             "those that draw maps. Leave it out to have one chosen"
         )
-    from ...lab.simulate.rooms import modelled, room_of
-    from ...lab.simulate.run import Files, Order
-    from ...lab.simulate.run import simulate as simulated
+    from ...lab.thermal_days.rooms import modelled, room_of
+    from ...lab.thermal_days.run import Files, Order
+    from ...lab.thermal_days.run import simulate as simulated
     from ...output import stages
 
     order = Order(seed, Files(out, scores, plot, animation))

@@ -2,7 +2,7 @@
 
 from recovery.disk.footprint import radius_cells
 
-from .contenders import AUTO, DAM_AUTO
+from .disk_contenders import AUTO, DAM_AUTO
 from .figures import FIGURES, UNIFORM, Figure, Order, Panel, Stage
 from .people import file_notes
 from .trials import Curve, Source, drawn, ratio, slow, sources, whole, winners

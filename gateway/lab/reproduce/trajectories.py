@@ -12,7 +12,7 @@ from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
 from . import traces
-from .contenders import AUTO, Setting, recovered
+from .disk_contenders import AUTO, Setting, recovered
 from .figures import FIGURES, UNIFORM, Figure, Order, Panel, Stage, Table
 from .people import counted
 from .traces import LONGEST, TRAJECTORIES, Walks, walked

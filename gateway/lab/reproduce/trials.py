@@ -16,7 +16,7 @@ from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
 from ...faults import OperatorFault
-from .contenders import Setting, privacy, recovered
+from .disk_contenders import Setting, privacy, recovered
 from .figures import UNIFORM, Mark, Order, Panel, Stage
 from .people import CITY, SYNTHETIC, Crowd, counted, of_file, synthetic
 

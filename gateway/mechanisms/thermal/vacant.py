@@ -53,7 +53,7 @@ def cleared(
     from physics.instruments.presets import named
     from physics.rooms.vacant import DAY_S, Vacant
 
-    from ...lab.simulate.rooms import room_of, seen_by
+    from ...lab.thermal_days.rooms import room_of, seen_by
 
     marching(True)
     room = room_of(asked.plan)

@@ -212,7 +212,7 @@ def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -
                 "warm; two rooms cannot both be read. Leave one out"
             )
         # Loaded here alone: only who names a room file has a use for the simulator.
-        from ...lab.simulate.scene import Scene
+        from ...lab.thermal_days.scene import Scene
 
         return Scene(query, seen.scene, seen.speed or _SPEED, seen.since, world)
     if seen.speed is not None or seen.since is not None:

@@ -21,7 +21,7 @@ from recovery.disk import plan
 
 DEVICES = (
     *("crash", "keys", "holders", "streams", "moments"),
-    *("wire", "limits", "rounds", "gateway", "spoken"),
+    *("wire", "limits", "rounds", "gateway", "words"),
 )
 
 

@@ -2,9 +2,7 @@
 
 import math
 
-from gateway.audit import layers
 from gateway.audit.claim import UNITS, Claim, Effort, at_most, failure, true
-from gateway.audit.layers import GUIDE
 from gateway.audit.report import as_page, number
 
 
@@ -29,13 +27,10 @@ def test_one_row_shows_the_worst_of_all_rooms() -> None:
     assert "| **FAILS** (1 of 2) | there is enough | b (worst of 2) | 1 | 1.5 | 1.5 |" in page
 
 
-def test_every_layer_and_every_unit_is_told_in_plain_words() -> None:
-    """The page is for somebody who did not write it."""
-    assert set(GUIDE) == {layer.name for layer in layers.LAYERS}
-    for name, unit in UNITS.items():
-        claim = at_most("a", 1.0, 4.0, samples=1, unit=name)
-        assert unit.means
-        assert "{" not in failure(claim)
+def test_a_failure_of_every_unit_is_told_in_words() -> None:
+    """What a unit's words name is what a claim has."""
+    for name in UNITS:
+        assert "{" not in failure(at_most("a", 1.0, 4.0, samples=1, unit=name))
 
 
 def test_what_is_just_below_1_is_not_written_as_1() -> None:

@@ -16,7 +16,7 @@ from gateway.service.uplink import level_s
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.settings.roomfile import Vacancy
-from tests.gateway.lab.simulate.conftest import ROOM
+from tests.gateway.lab.thermal_days.conftest import ROOM
 
 HOUR_S = 3600.0
 NINE_S = datetime(2026, 1, 12, 9).astimezone().timestamp()

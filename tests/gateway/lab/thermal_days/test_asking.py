@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from edge import thermal
-from gateway.lab.simulate.day import Thermometers, lately
-from gateway.lab.simulate.rooms import room_of
+from gateway.lab.thermal_days.day import Thermometers, lately
+from gateway.lab.thermal_days.rooms import room_of
 from physics.rooms.day import day
 
 QUIET = ('"8/1"', '"10000000/1"')

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from gateway.lab.reproduce.contenders import (
+from gateway.lab.reproduce.disk_contenders import (
     CONTENDERS,
     DISKS,
     Setting,

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from pyarrow import parquet
 
-from gateway.lab.simulate import files, run
+from gateway.lab.thermal_days import files, run
 from physics.instruments.presets import named
 from physics.rooms.read import read
 
@@ -117,7 +117,7 @@ def test_an_animation_has_its_frames(
     heatveil: Callable[..., Any], written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as it is told to draw, and the first."""
-    monkeypatch.setattr("gateway.lab.simulate.picture.FRAMES", 5)
+    monkeypatch.setattr("gateway.lab.thermal_days.picture.FRAMES", 5)
     path = written()
     gif = path.with_name("day.gif")
     said = heatveil("simulate", path, "--animation", gif)

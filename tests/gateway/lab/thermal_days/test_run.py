@@ -13,8 +13,8 @@ from edge import thermal
 from edge.entropy import Tape
 from edge.pixels import above
 from edge.records import Reading
-from gateway.lab.simulate.day import Living
-from gateway.lab.simulate.rooms import known_grains, modelled, nobody_before_s, room_of
+from gateway.lab.thermal_days.day import Living
+from gateway.lab.thermal_days.rooms import known_grains, modelled, nobody_before_s, room_of
 from gateway.settings import config
 from physics.rooms import model
 from physics.rooms.day import day

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.lab.simulate import rooms
-from gateway.lab.simulate.rooms import modelled, room_of
-from gateway.lab.simulate.run import play
+from gateway.lab.thermal_days import rooms
+from gateway.lab.thermal_days.rooms import modelled, room_of
+from gateway.lab.thermal_days.run import play
 
 ROOM = """
 [room]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gateway.lab.simulate.day import Living
-from gateway.lab.simulate.rooms import modelled, room_of, rounds_s
+from gateway.lab.thermal_days.day import Living
+from gateway.lab.thermal_days.rooms import modelled, room_of, rounds_s
 from physics.rooms import model
 from physics.rooms.day import day
 from physics.rooms.plan import plan
