@@ -40,7 +40,7 @@ survey: .venv/has-test ## mutate what is on the way of a reading: ARGS="--minute
 	@$(BIN)/python tests/mutants/survey.py $(ARGS)
 
 edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-mpy
-	@$(BIN)/python -m gateway.devices.bundle.release dist/edge-mpy
+	@$(BIN)/python -m gateway.devices.bundle dist/edge-mpy
 
 tools: .venv/has-demo ## fetch real MicroPythons, and stubs of boards, into .tools, for the tests
 	@bash .ci/micropython.sh

@@ -7,8 +7,7 @@ link comes early, for its modules are large, and need the most room to be compil
     from edge import loading
     loading.load()
 
-For boards: elsewhere memory is plenty, and to tidy up takes long. A release of `make edge` has
-nothing to compile, and another `load`.
+For boards: elsewhere memory is plenty, and to tidy up takes long.
 """
 
 import gc

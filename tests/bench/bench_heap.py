@@ -45,8 +45,8 @@ asyncio.run(live())
 def main() -> None:
     """Print the table."""
     sys.path.insert(0, str(ROOT))
+    from gateway.devices import bundle
     from gateway.devices.broker.embedded import run_broker
-    from gateway.devices.bundle import parts, release
     from tests.interpreters import heaps
 
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -87,22 +87,10 @@ def main() -> None:
             )
         (held,) = alone(MOST_KB)
         print(f"MQTT alone {held / 1024:8.1f} {least(alone):10d}   from source")
-        for press in (False, True):
-            files = release.build(parts.read_sources(), press)
-            device = [path for path in files if not path.startswith(release.NO_CORE)]
-            size = sum(len(files[path]) for path in device if path.endswith(".mpy"))
-            print(
-                f".mpy {'pressed' if press else 'as it is'}: {size} bytes in {len(device)} files "
-                f"without what is for pins and sensors; the core of it {core(files, press)}"
-            )
-
-
-def core(files: dict[str, bytes], press: bool) -> int:
-    """Return the bytes of what every device loads."""
-    from gateway.devices.bundle import pressing
-
-    names = ["core"] if press else pressing.JOINED
-    return sum(len(files[f"edge/{name}.mpy"]) for name in names)
+        files = bundle.build(bundle.read_sources())
+        device = [path for path in files if not path.startswith(bundle.NO_CORE)]
+        size = sum(len(files[path]) for path in device)
+        print(f".mpy: {size} bytes in {len(device)} files but for pins and sensors")
 
 
 def least(lives) -> int:

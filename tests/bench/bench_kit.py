@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-TABLE = Path(__file__).resolve().parents[2] / "gateway" / "kit" / "figures.csv"
-FORMS = {"source": "_kb", "pressed": "_mpy_kb", "in place": "_rom_kb"}
+TABLE = Path(__file__).resolve().parents[2] / "gateway" / "devices" / "kit" / "figures.csv"
+FORMS = {"source": "_kb", "mpy": "_mpy_kb", "in place": "_rom_kb"}
 ROOMY_KB, STEP_KB = 256, 2
 ANSWERS = [5, 12]
 BOARD = """
@@ -38,7 +38,7 @@ def smallest(starts: Callable[[int], bool], least: int = 16, most: int = ROOMY_K
 
 def measured(program: str, port: int, folder: Path) -> dict[str, float]:
     """Return the figures that can be measured on a PC, by their name in the table."""
-    from gateway.devices.bundle import parts, release
+    from gateway.devices import bundle
     from tests.interpreters import heaps
 
     ways, found = heaps.built(folder), dict[str, float]()
@@ -62,13 +62,12 @@ def measured(program: str, port: int, folder: Path) -> dict[str, float]:
         found[f"load{end}"] = smallest(starts)
         if form == "in place":
             continue  # pins and radio are frozen there, or lie beside it as .mpy
-        script = ways[form] + heaps.USED + heaps.LOAD
-        script += heaps.TOGETHER if form == "pressed" else heaps.SEPARATE
+        script = ways[form] + heaps.USED + heaps.LOAD + heaps.PARTS
         ((more,),) = heaps.run(program, script + BOARD, ROOMY_KB, folder)
         found[f"board{end}"] = round(more / 1024, 1)
-    sources = parts.read_sources()
+    sources = bundle.read_sources()
     found["source_kb"] = round(sum(map(len, sources.values())) / 1024, 1)
-    found["mpy_kb"] = round(sum(map(len, release.build(sources).values())) / 1024, 1)
+    found["mpy_kb"] = round(sum(map(len, bundle.build(sources).values())) / 1024, 1)
     found["files"] = len(sources)
     return found
 
@@ -94,10 +93,10 @@ def main(arguments: list[str]) -> int:
     """Measure and print; return the status to leave with."""
     import shutil
 
-    sys.path.insert(0, str(TABLE.parents[2]))
+    sys.path.insert(0, str(TABLE.parents[3]))
     from gateway.devices.broker.embedded import run_broker
 
-    tools = TABLE.parents[2] / ".tools"
+    tools = TABLE.parents[3] / ".tools"
     program = shutil.which("micropython-i386", path=f"{tools}:/usr/bin")
     if program is None:
         print("no micropython-i386 here: make tools")

@@ -44,7 +44,6 @@ KNOWN: dict[str, int] = {
     "gateway/devices/enrol/granting.py": 2,
     "gateway/devices/fleet/children.py": 1,
     "gateway/devices/fleet/inside.py": 1,
-    "gateway/devices/fleet/micropython.py": 4,
     "gateway/devices/kit/boardfile.py": 3,
     "gateway/devices/kit/needs.py": 1,
     "gateway/devices/kit/selftest.py": 1,

@@ -3,8 +3,7 @@
 It is loaded in each form in which a board may be given it:
 
     source   the modules as they are
-    mpy      compiled, and no more
-    pressed  what `make edge` writes
+    mpy      compiled, as `make edge` writes them
     in place the same as a ROMFS image, mapped as a board maps its flash: outside of the heap
 """
 
@@ -24,11 +23,11 @@ from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from edge.wire import round_topic, topic
-from gateway.devices.bundle import parts, release
+from gateway.devices import bundle
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
-FORMS = ("source", "mpy", "pressed", "in place")
+FORMS = ("source", "mpy", "in place")
 SITE, NAME = "lab", "n"
 KEYS, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 VARIANCE = 250000  # grains squared
@@ -56,7 +55,7 @@ loading.load()
 del loading
 loaded = used()
 """
-SEPARATE = """
+PARTS = """
 from edge.budget import Budget
 from edge.device import Device
 from edge.keys import Identity
@@ -64,7 +63,6 @@ from edge.mqtt import Client
 from edge.ring import Ring
 from edge.slots import Files
 """
-TOGETHER = "from edge.core import Budget, Client, Device, Files, Identity, Ring\n"
 LIVE = """
 import asyncio
 print(loaded, used())
@@ -128,24 +126,21 @@ print(noise.seq, used() - early)
 
 def built(folder: Path) -> dict[str, str]:
     """Return the first lines of a script for each form; the files are in this folder by then."""
-    sources = parts.read_sources()
-    pressed = release.build(sources)
-    release.write_release(folder / "mpy", release.build(sources, press=False))
-    release.write_release(folder / "pressed", pressed)
-    (folder / "edge.romfs").write_bytes(release.make_image(pressed))
+    sources = bundle.read_sources()
+    compiled = bundle.build(sources)
+    bundle.write_release(folder / "mpy", compiled)
+    (folder / "edge.romfs").write_bytes(bundle.make_image(compiled))
     path = "import sys\nsys.path[:] = [%r, '.frozen']\ndel sys\n"
     return {
         "source": path % str(ROOT),
         "mpy": path % str(folder / "mpy"),
-        "pressed": path % str(folder / "pressed"),
         "in place": f"IMAGE = {str(folder / 'edge.romfs')!r}\n" + MAPPED,
     }
 
 
 def living(form: str, port: int, tick_ms: int, marks: list[int]) -> str:
     """Return the script of a device that says what it holds after so many answers."""
-    asks = TOGETHER if form in ("pressed", "in place") else SEPARATE
-    return f"PORT, TICK_MS, MARKS = {port}, {tick_ms}, {marks}\n" + USED + LOAD + asks + LIVE
+    return f"PORT, TICK_MS, MARKS = {port}, {tick_ms}, {marks}\n" + USED + LOAD + PARTS + LIVE
 
 
 def frames(folder: Path, count: int) -> str:

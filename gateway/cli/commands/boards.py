@@ -133,9 +133,7 @@ Wait = Annotated[
     float, typer.Option(min=0, help="Seconds to look for it at the broker; 0 for not at all.")
 ]
 WAIT_S = 60.0
-Mpy = Annotated[
-    bool, typer.Option("--mpy", help="Compiled modules: for boards with little memory.")
-]
+Mpy = Annotated[bool, typer.Option("--mpy", help="Compiled modules: a quicker start, less flash.")]
 Release = Annotated[
     Path | None, typer.Option(help="A folder that `make edge` made, instead of --mpy.")
 ]

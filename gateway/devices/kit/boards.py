@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from ...faults import OperatorFault
-from ..bundle.parts import CONFIG, FOLDER, MAIN
+from ..bundle import CONFIG, FOLDER, MAIN
 from .needs import find_heap_kb
 
 # The last line of a traceback on the board; a release calls its faults by their modules, too.
@@ -54,9 +54,8 @@ def describe_failure(where: str, raised: str) -> BoardFault:
     """Return the fault of code that ended in an exception on a board."""
     if raised.startswith("MemoryError"):
         return BoardFault(
-            f"{where} ran out of memory; {find_heap_kb(False):.0f} KB of free heap are needed for "
-            f"the sources of edge, and {find_heap_kb(True):.0f} KB with --mpy. Take that, or a "
-            "board with more, or flash a firmware without what you do not use",
+            f"{where} ran out of memory; {find_heap_kb(False):.0f} KB of free heap are needed. "
+            "Take a board with more, or flash a firmware without what you do not use",
             raised,
         )
     return BoardFault(

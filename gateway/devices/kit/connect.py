@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...faults import OperatorFault
-from ..bundle import parts
+from .. import bundle
 from . import modules
 from .boards import RAISED, Board, BoardFault, describe_failure
 from .standin import StandIn
@@ -203,5 +203,5 @@ def load_modules(mpy: bool, release: Path | None) -> dict[str, bytes] | None:
         OperatorFault: the compiler is not installed, or the release is not whole.
     """
     if release is not None:
-        return parts.read_compiled(release)
+        return bundle.read_compiled(release)
     return modules.compile_modules() if mpy else None

@@ -25,7 +25,7 @@ from ...faults import OperatorFault
 from ...loopback import is_loopback
 from ...service.ledger import paid_at_release
 from ...settings.deployment import Deployment
-from ..bundle import parts
+from .. import bundle
 from . import interpreter, modules, state
 from .boardfile import Held
 from .boards import Board, BoardFault, list_files
@@ -287,5 +287,5 @@ def check_free(board: Board, name: str, otherwise: str) -> None:
 
 
 def _there(board: Board) -> bool:
-    names = [path.rpartition("/")[2] for path in parts.SLOTS]
-    return any(name in list_files(board, parts.FOLDER) for name in names)
+    names = [path.rpartition("/")[2] for path in bundle.SLOTS]
+    return any(name in list_files(board, bundle.FOLDER) for name in names)

@@ -4,7 +4,7 @@ It is tried there, with what the board was given and by its own modules, while i
 password, no key and no reading is printed. What comes back is the first step that it fails at.
 """
 
-from ..bundle.parts import CONFIG
+from ..bundle import CONFIG
 from .boards import Board, BoardFault
 
 _ASK = """

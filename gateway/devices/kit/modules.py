@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...faults import OperatorFault
-from ..bundle import parts
-from ..bundle.parts import YOURS
+from .. import bundle
+from ..bundle import YOURS
 from . import boards
 from .boards import Board, copy_files, hash_files, list_files, remove_files
 from .interpreter import Interpreter
@@ -44,10 +44,10 @@ def choose_modules(board: Board) -> dict[str, bytes]:
     Raises:
         OperatorFault: it has compiled ones, and there is no compiler here.
     """
-    names = list_files(board, parts.FOLDERS[0])
+    names = list_files(board, bundle.FOLDERS[0])
     if "node.mpy" in names and "node.py" not in names:
         return compile_modules()
-    return parts.read_sources()
+    return bundle.read_sources()
 
 
 def compile_modules() -> dict[str, bytes]:
@@ -56,9 +56,9 @@ def compile_modules() -> dict[str, bytes]:
     Raises:
         OperatorFault: there is no compiler.
     """
-    from ..bundle.release import build
+    from ..bundle import build
 
-    return build(parts.read_sources())
+    return build(bundle.read_sources())
 
 
 def install_modules(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> list[str]:
@@ -71,9 +71,9 @@ def install_modules(board: Board, files: dict[str, bytes], own: dict[str, Any]) 
     kept = {*held, *([] if {YOURS, COMPILED} & {*held} else [YOURS])}
     there = [
         f"{folder}/{name}"
-        for folder in parts.FOLDERS
+        for folder in bundle.FOLDERS
         for name in list_files(board, folder)
-        if f"{folder}/{name}" not in parts.FOLDERS
+        if f"{folder}/{name}" not in bundle.FOLDERS
     ]
     remove_files(board, [path for path in there if path not in kept])
     return copy_files(board, held)
@@ -84,11 +84,10 @@ def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> No
     compiled = "edge/node.mpy" in files
     needed = find_heap_kb(compiled) * 1024
     if found.heap < needed:
-        more = "" if compiled else "Provision it with --mpy, which takes less. "
         raise OperatorFault(
             f"{board.where} has {found.heap // 1024} KB of heap free and {needed / 1024:.0f} KB "
-            f"are needed, or it stops in the middle of its start. {more}Else take a board with "
-            "more, or a firmware without what you do not use"
+            f"are needed, or it stops in the middle of its start. Take a board with more, or a "
+            "firmware without what you do not use"
         )
     for path, data in files.items():
         if path.endswith(".mpy") and data[1] != found.mpy:
@@ -107,18 +106,18 @@ CONSOLES = ("webrepl_cfg.py", "webrepl_cfg.mpy")  # with it, whoever has the Wi-
 def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
     """Return what the board has of edge, and what is wrong with it."""
     names = {
-        f"{folder}/{name}" for folder in parts.FOLDERS for name in list_files(board, folder)
-    } - set(parts.FOLDERS)
+        f"{folder}/{name}" for folder in bundle.FOLDERS for name in list_files(board, folder)
+    } - set(bundle.FOLDERS)
     compiled = "edge/node.mpy" in names and "edge/node.py" not in names
     told: dict[str, Any] = {"modules": len(names), "compiled": compiled, "other": []}
     if not names:
         return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]
     try:
-        ours = compile_modules() if compiled else parts.read_sources()
+        ours = compile_modules() if compiled else bundle.read_sources()
     except OperatorFault as fault:
         told["unchecked"] = str(fault)
         return told, []
-    ours = {path: data for path, data in ours.items() if not path.startswith(parts.YOURS[:-2])}
+    ours = {path: data for path, data in ours.items() if not path.startswith(bundle.YOURS[:-2])}
     right = {path: hashlib.sha256(data).hexdigest() for path, data in ours.items()}
     there = hash_files(board, right)
     told["other"] = sorted(path for path in right if there.get(path) != right[path])
@@ -140,11 +139,11 @@ def check_start(board: Board, stopped: bool, lost: bool = False) -> list[str]:
         stopped: its main.py was there, and was put aside for this look.
         lost: its budget is, so that only new keys can bring it to its end.
     """
-    main = boards.ASIDE if stopped else parts.MAIN
-    names, right = list_files(board, "."), parts.read_starts()
+    main = boards.ASIDE if stopped else bundle.MAIN
+    names, right = list_files(board, "."), bundle.read_starts()
     wanted = {path: hashlib.sha256(data).hexdigest() for path, data in right.items()}
-    there, found = hash_files(board, [parts.BOOT, main]), []
-    if boards.ASIDE in names and not stopped and parts.MAIN not in names:
+    there, found = hash_files(board, [bundle.BOOT, main]), []
+    if boards.ASIDE in names and not stopped and bundle.MAIN not in names:
         found.append(
             "its main.py had been put aside by a command that was cut off, so it was silent; it "
             "is set going again now. Look once more: heatveil doctor"
@@ -154,13 +153,13 @@ def check_start(board: Board, stopped: bool, lost: bool = False) -> list[str]:
             "it has no main.py, so it does not start by itself: its provisioning was cut off, or "
             f"somebody took it. Finish it: heatveil {'rotate --keys' if lost else 'provision'}"
         )
-    elif there.get(main) != wanted[parts.MAIN]:
+    elif there.get(main) != wanted[bundle.MAIN]:
         found.append(
             "its main.py is not heatveil's, so what it does at its start nobody here knows. Have "
             "yours written over: heatveil provision"
         )
-    if there.get(parts.BOOT) != wanted[parts.BOOT]:
-        how = "is not heatveil's" if parts.BOOT in names else "is missing"
+    if there.get(bundle.BOOT) != wanted[bundle.BOOT]:
+        how = "is not heatveil's" if bundle.BOOT in names else "is missing"
         found.append(
             f"its boot.py {how}; ours keeps the heap whole and the vendor's console quiet, and "
             "starts nothing on the network. heatveil provision writes it"

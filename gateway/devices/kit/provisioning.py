@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from edge import copies
 
 from ...faults import OperatorFault
-from ..bundle import parts
+from .. import bundle
 from . import boardfile, boards, fit, interpreter, modules, selftest, settings, state
 from .boardfile import Held
 from .boards import (
@@ -47,7 +47,7 @@ def try_config(board: Board, held: Held, config: bytes) -> selftest.SensorTrial:
     Raises:
         OperatorFault: something is wrong, and it is no device yet.
     """
-    trial = name_beside(parts.CONFIG)
+    trial = name_beside(bundle.CONFIG)
     copy_files(board, {trial: config})
     found = selftest.try_sensor(board, trial)
     if found.wrong and not held.given and not was_device(board, held):
@@ -89,7 +89,7 @@ def rehearse(
     written = modules.install_modules(board, files, own)
     say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
     try_config(board, would._replace(chain=NOBODYS), settings.make_config(would, own))
-    remove_files(board, [name_beside(parts.CONFIG)])
+    remove_files(board, [name_beside(bundle.CONFIG)])
 
 
 def was_device(board: Board, held: Held) -> bool:
@@ -141,7 +141,7 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     say(f"keys         of {held.identity.name}, for the board {found.chip} and no other")
 
     # Also the one that was put aside: nobody may set it going with half of the modules new.
-    remove_files(board, [parts.MAIN, f"{parts.MAIN[:-3]}.mpy", boards.ASIDE])
+    remove_files(board, [bundle.MAIN, f"{bundle.MAIN[:-3]}.mpy", boards.ASIDE])
     written = modules.install_modules(board, files, own)
     say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
     passed = selftest.run_selftest(board, held.mechanism)
@@ -158,8 +158,8 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     here = f"its sensor took {took.sensor_ms} ms here, three slots {took.slots_ms}" if took else ""
     say(f"tick         {tick_ms} ms; {here or 'as reckoned, nothing was measured'}")
     held = _slots(board, held, say)
-    replace_file(board, parts.CONFIG, config)
-    say(f"config       {parts.CONFIG}, read back")
+    replace_file(board, bundle.CONFIG, config)
+    say(f"config       {bundle.CONFIG}, read back")
     held = boardfile.hand_over(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
     seen = _seen(board, held)
@@ -168,7 +168,7 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
             f"restart      costs up to {seen.aside} answers, which it had paid for ahead to spare "
             "its flash; a board that works is best left alone"
         )
-    starts = parts.read_starts()
+    starts = bundle.read_starts()
     copy_files(board, starts)
     say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")
     say(
@@ -190,9 +190,9 @@ def _bound(board: Board, kit: Kit, found: Interpreter) -> tuple[dict[str, Any], 
 
 def _slots(board: Board, held: Held, say: Say) -> Held:
     """Bring the slots to be there, once in the life of a key."""
-    names = list_files(board, parts.FOLDER)
+    names = list_files(board, bundle.FOLDER)
     found = []
-    for path in parts.SLOTS:
+    for path in bundle.SLOTS:
         data = read_file(board, path) if path.rpartition("/")[2] in names else b""
         found.append(copies.unpack(data, held.identity.state_key))
     if held.given:
@@ -209,8 +209,8 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
         return held
     first = held.slots()
     # Frames of an older key, which nobody takes any more.
-    remove_files(board, [f"{parts.FOLDER}/{name}" for name in names])
-    copy_files(board, dict(zip(parts.SLOTS, first, strict=True)))
+    remove_files(board, [f"{bundle.FOLDER}/{name}" for name in names])
+    copy_files(board, dict(zip(bundle.SLOTS, first, strict=True)))
     pays = state.count_answers(held.limits, held.limits.budget)
     whole = state.describe_budget(held.mechanism, held.limits)
     say(f"budget       {len(first)} slots with {whole}, {pays} answers; read back")

@@ -20,7 +20,7 @@ from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 
 from ...mechanisms import named
-from ..bundle.parts import CONFIG, FOLDER
+from ..bundle import CONFIG, FOLDER
 from .boards import Board, BoardFault
 
 SITE, NAME, READINGS, VARIANCE = "selftest", "board", 8, 250_000

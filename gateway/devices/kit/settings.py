@@ -28,7 +28,7 @@ from typing import Any
 from edge.board import config, drivers
 
 from ...faults import OperatorFault, suggestion, text_of
-from ..bundle.parts import CONFIG
+from ..bundle import CONFIG
 from . import needs, siting
 from .boardfile import Held
 from .boards import Board, BoardFault, read_file

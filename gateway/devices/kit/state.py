@@ -16,7 +16,7 @@ from edge.disk_limits import promised
 from edge.limits import Limits, price
 
 from ...mechanisms import named
-from ..bundle.parts import CONFIG, FOLDER
+from ..bundle import CONFIG, FOLDER
 from .boards import Board
 
 _ASK = """

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.bundle import parts
+from gateway.devices import bundle
 from gateway.devices.kit import connect, interpreter, selftest, standin
 from gateway.devices.kit.boards import (
     BoardFault,
@@ -228,7 +228,7 @@ def test_a_device_is_made_over_the_cable(cable: str, desk: Any, tmp_path: Path) 
     assert done.status == 0, done.err
     assert "the same on CPython" in done.out
     assert "at broker    not waited for" in done.out
-    assert (tmp_path / "flash" / parts.SLOTS[0]).stat().st_size > 0
+    assert (tmp_path / "flash" / bundle.SLOTS[0]).stat().st_size > 0
 
 
 @pytest.mark.long

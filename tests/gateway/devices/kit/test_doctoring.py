@@ -8,7 +8,7 @@ from edge import copies, slots
 from edge.board import config
 from edge.budget import Budget
 from gateway.cli.doctor import examine
-from gateway.devices.bundle import parts
+from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state
 from gateway.devices.kit.boards import read_file
@@ -105,9 +105,9 @@ def test_a_budget_that_is_spent(desk, made) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        ({parts.SLOTS[0]: b"torn", parts.SLOTS[1]: b""}, "fewer than two slots verify"),
-        ({parts.CONFIG: b"[]"}, "is no whole JSON object"),
-        ({parts.CONFIG: b"{"}, "has no driver"),
+        ({bundle.SLOTS[0]: b"torn", bundle.SLOTS[1]: b""}, "fewer than two slots verify"),
+        ({bundle.CONFIG: b"[]"}, "is no whole JSON object"),
+        ({bundle.CONFIG: b"{"}, "has no driver"),
         ({"edge/copies.py": b"oops ("}, "not whole"),
         ({"edge/ticker.py": b"# older\n"}, "1 of its files"),
         ({"edge/noise.py": b"def dgauss(v, d, r): return 0\n"}, "self-test|its noise|stopped"),
@@ -125,7 +125,7 @@ def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -
 @pytest.mark.long
 def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
     """As the board says of itself; two words for one board would send somebody looking."""
-    board = folder(desk) / parts.CONFIG
+    board = folder(desk) / bundle.CONFIG
     body = config.unpacked(board.read_bytes())
     body["driver"] = {"name": "tmp117", "sda": 4, "scl": 5, "address": 0x49}
     board.write_bytes(config.packed(body))
@@ -137,7 +137,7 @@ def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
 @pytest.mark.long
 def test_a_lost_budget_is_healed_by_new_keys_alone(desk, made) -> None:
     """Whatever else is missing: provisioning would refuse it."""
-    for path in parts.SLOTS:
+    for path in bundle.SLOTS:
         (folder(desk) / path).write_bytes(b"")
     (folder(desk) / "main.py").unlink()
     said = desk.run("doctor", *made)
@@ -150,7 +150,7 @@ def test_a_lost_budget_is_healed_by_new_keys_alone(desk, made) -> None:
 def test_one_torn_slot_is_mended_at_the_next_start(desk, made) -> None:
     """It is no fault: that is what there are two for."""
     boot(desk)
-    (folder(desk) / parts.SLOTS[1]).write_bytes(b"torn")
+    (folder(desk) / bundle.SLOTS[1]).write_bytes(b"torn")
     said = desk.run("doctor", *made)
     assert (said.status, "slot 1" in said.out) == (0, True)
 
@@ -174,16 +174,16 @@ def test_keys_of_another_enrolment_are_noticed(desk, made) -> None:
 def test_a_new_password_comes_to_the_board(desk, made) -> None:
     """The link changes; keys and budget stay."""
     boot(desk).charge(1000, 7)
-    budget = [(folder(desk) / path).read_bytes() for path in parts.SLOTS]
-    old = json.loads((folder(desk) / parts.CONFIG).read_text())
+    budget = [(folder(desk) / path).read_bytes() for path in bundle.SLOTS]
+    old = json.loads((folder(desk) / bundle.CONFIG).read_text())
     said = desk.run("rotate", NAME, *made)
-    new = json.loads((folder(desk) / parts.CONFIG).read_text())
+    new = json.loads((folder(desk) / bundle.CONFIG).read_text())
 
     assert said.status == 0, said.err
     assert new["link"]["password"] != old["link"]["password"]
     assert new["link"] == held(desk).link
     assert {**new, "link": 0, "crc": 0} == {**old, "link": 0, "crc": 0}
-    assert [(folder(desk) / path).read_bytes() for path in parts.SLOTS] == budget
+    assert [(folder(desk) / path).read_bytes() for path in bundle.SLOTS] == budget
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
 
 
@@ -192,7 +192,7 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
     """And a budget that begins again, under a chain that nobody had before."""
     boot(desk)
     old = held(desk).identity
-    chain = copies.unpack(read_file(desk.board(), parts.SLOTS[0]), old.state_key).chain
+    chain = copies.unpack(read_file(desk.board(), bundle.SLOTS[0]), old.state_key).chain
     said = desk.run("rotate", NAME, *made, "--keys", "--new-budget")
     assert said.status == 0, said.err
     new = held(desk)
@@ -201,7 +201,7 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
 
     assert (seen.ours, seen.epoch, seen.word) == (True, 0, "ready")
     assert seen.key == devices.by_name[NAME].key_id.hex() != old.key_id.hex()
-    record = copies.unpack(read_file(desk.board(), parts.SLOTS[0]), new.identity.state_key)
+    record = copies.unpack(read_file(desk.board(), bundle.SLOTS[0]), new.identity.state_key)
     assert record.chain != chain
 
 
@@ -215,7 +215,7 @@ def test_a_rotation_that_was_cut_off_goes_on(desk, made, keys: tuple[str, ...]) 
     said = desk.run("rotate", NAME, *made, *keys)
 
     assert said.status == 0, said.err
-    there = json.loads((folder(desk) / parts.CONFIG).read_text())
+    there = json.loads((folder(desk) / bundle.CONFIG).read_text())
     (row,) = waiting["devices"]
     assert there["link"] == row["link"]
     assert desk.run("doctor", *made).status == 0

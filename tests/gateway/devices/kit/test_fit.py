@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.bundle import parts
+from gateway.devices import bundle
 from gateway.devices.kit import fit, interpreter
 from gateway.devices.kit.boards import list_files
 from gateway.devices.kit.interpreter import Interpreter
@@ -206,7 +206,7 @@ def test_a_line_that_no_pico_has_is_said_before_anything_is_made(park: Park) -> 
     park.own.write_text(GPS.replace("uart = 1", "uart = 7"))
     said = park.run("provision", NAME, "--settings", park.own)
     assert (said.status, "uart = 7 and an RP2040 has 0 and 1" in said.err) == (1, True)
-    assert parts.CONFIG not in list_files(park.board(), ".")
+    assert bundle.CONFIG not in list_files(park.board(), ".")
     assert not list(park.path.parent.glob(f"{NAME}.*"))
 
     park.own.write_text(GPS)
@@ -219,11 +219,11 @@ def test_a_device_that_works_is_left_at_it(park: Park, words: tuple[Any, ...]) -
     """No password and no key is made anew for settings under which it would be silent."""
     assert park.run("provision", NAME, "--settings", park.own).status == 0
     before = {one: one.read_bytes() for one in park.path.parent.glob("*.json*")}
-    there = {one: (park.flash / one).read_bytes() for one in (parts.CONFIG, *parts.SLOTS)}
+    there = {one: (park.flash / one).read_bytes() for one in (bundle.CONFIG, *bundle.SLOTS)}
     park.own.write_text(GPS.replace("tx = 4", "tx = 6"))
     said = park.run(words[0], NAME, *words[1:], "--settings", park.own)
 
     assert (said.status, "tx = 6, and an RP2040" in said.err) == (1, True), said.err
     assert {one: one.read_bytes() for one in park.path.parent.glob("*.json*")} == before
     assert {one: (park.flash / one).read_bytes() for one in there} == there
-    assert (park.flash / parts.MAIN).exists()
+    assert (park.flash / bundle.MAIN).exists()

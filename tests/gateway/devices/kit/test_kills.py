@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from edge import copies
-from gateway.devices.bundle import parts
+from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile
 from gateway.devices.kit.boardfile import Held
@@ -60,7 +60,7 @@ def held(desk: Any) -> Held | None:
 
 
 def records(desk: Any) -> list[bytes]:
-    files = [desk.path.parent / "board" / path for path in parts.SLOTS]
+    files = [desk.path.parent / "board" / path for path in bundle.SLOTS]
     return [file.read_bytes() for file in files if file.exists()]
 
 
@@ -71,7 +71,7 @@ def check_whole(desk: Any) -> None:
     assert own.given
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
     found = [copies.unpack(data, own.identity.state_key) for data in records(desk)]
-    assert len(found) == len(parts.SLOTS)
+    assert len(found) == len(bundle.SLOTS)
     assert all(record is not None and record.spent == 0 for record in found)
     devices = enrol.load_devices(desk.path.with_name("devices.json"), "seen")
     assert devices.by_name[NAME].key_id == own.identity.key_id

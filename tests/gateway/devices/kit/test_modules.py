@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.doctor import examine
-from gateway.devices.bundle import parts, release
+from gateway.devices import bundle
 from gateway.devices.kit import boards, fit, interpreter, link, modules, settings
 from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.standin import StandIn
@@ -28,7 +28,7 @@ def shaped(template: Path) -> Callable[[Path], Path]:
         import shutil
 
         shutil.copytree(template, folder, dirs_exist_ok=True)
-        for name, data in parts.read_starts().items():
+        for name, data in bundle.read_starts().items():
             (folder / name).write_bytes(data)
         return folder
 
@@ -185,7 +185,7 @@ YOURS = '[driver]\nname = "yours"\npin = 26\nfile = "mine.py"\n'
 def compiled(need: Callable[[str], str]) -> dict[str, bytes]:
     """Return the release that `make edge` makes, or skip."""
     need("mpy-cross")
-    return release.build(parts.read_sources())
+    return bundle.build(bundle.read_sources())
 
 
 def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
@@ -195,7 +195,7 @@ def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
     board.put("edge/noise.mpy", b"M")
     board.put("edge/board/sensors/yours.py", b"mine\n")
     board.put("keep.py", b"1\n")
-    assert modules.install_modules(board, parts.read_sources(), {}) == [
+    assert modules.install_modules(board, bundle.read_sources(), {}) == [
         "edge/board/sensors/yours.py"
     ]
     assert not {"older.py", "noise.mpy"} & set(list_files(board, "edge"))
@@ -234,13 +234,13 @@ def test_a_release_that_is_not_whole_is_refused(
     compiled: dict[str, bytes], tmp_path: Path
 ) -> None:
     """A board that misses a module stops at its start."""
-    release.write_release(tmp_path / "made", compiled)
-    assert parts.read_compiled(tmp_path / "made") == compiled
+    bundle.write_release(tmp_path / "made", compiled)
+    assert bundle.read_compiled(tmp_path / "made") == compiled
     (tmp_path / "made" / "edge" / "budget.mpy").unlink()
     with pytest.raises(OperatorFault, match="no edge/budget.mpy, and 1 modules are missing"):
-        parts.read_compiled(tmp_path / "made")
+        bundle.read_compiled(tmp_path / "made")
     with pytest.raises(OperatorFault, match="make edge"):
-        parts.read_compiled(tmp_path / "none")
+        bundle.read_compiled(tmp_path / "none")
 
 
 @pytest.mark.long
@@ -248,8 +248,8 @@ def test_a_release_says_how_large_it_is_and_where(
     compiled: dict[str, bytes], tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
     """A number alone is of nothing, and who is to copy the folder must know which."""
-    monkeypatch.setattr(release, "build", lambda _: compiled)
-    assert release.main([str(tmp_path / "made")]) == 0
+    monkeypatch.setattr(bundle, "build", lambda _: compiled)
+    assert bundle.main([str(tmp_path / "made")]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     whole = f"{sum(map(len, compiled.values()))}  bytes"
     assert whole in last
@@ -263,7 +263,7 @@ def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, nam
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("mine")
     with pytest.raises(OperatorFault, match="holds something else than a release"):
-        release.write_release(tmp_path, {"edge/node.mpy": b""})
+        bundle.write_release(tmp_path, {"edge/node.mpy": b""})
     assert file.read_text() == "mine"
 
 
@@ -276,7 +276,7 @@ def test_a_firmware_that_loads_other_mpy_is_named(
     board = desk.board()
     found = interpreter.examine(board)
     modules.check_loads(board, found, compiled)
-    modules.check_loads(board, found._replace(mpy=0), parts.read_sources())
+    modules.check_loads(board, found._replace(mpy=0), bundle.read_sources())
     with pytest.raises(OperatorFault, match=f"loads .mpy of {says}.*without --mpy"):
         modules.check_loads(board, found._replace(mpy=version), compiled)
 
@@ -290,12 +290,12 @@ def test_a_driver_of_ones_own_comes_from_beside_its_settings(desk: Any) -> None:
     where = ("--board", f"folder:{desk.path.parent / 'board'}")
     done = desk.run("provision", "attic", *where, "--settings", desk.own)
     assert done.status == 0, done.err
-    assert read_file(board, parts.YOURS).decode() == MINE
-    assert json.loads(read_file(board, parts.CONFIG))["driver"] == {"name": "yours", "pin": 26}
+    assert read_file(board, bundle.YOURS).decode() == MINE
+    assert json.loads(read_file(board, bundle.CONFIG))["driver"] == {"name": "yours", "pin": 26}
 
     again = desk.run("provision", "attic", *where)
     assert again.status == 0, again.err
-    assert read_file(board, parts.YOURS).decode() == MINE
+    assert read_file(board, bundle.YOURS).decode() == MINE
     assert desk.run("doctor", *where).status == 0
 
 
@@ -355,7 +355,7 @@ def test_a_board_that_would_refuse_every_round_is_not_made(
     said = desk.run("provision", "attic", *where, "--settings", desk.own)
     assert said.status == 1
     assert re.search(says, said.err), said.err
-    assert parts.CONFIG not in list_files(board, ".")
+    assert bundle.CONFIG not in list_files(board, ".")
 
 
 @pytest.mark.long
@@ -364,11 +364,11 @@ def test_a_broker_that_moved_is_told_to_the_board(desk: Any) -> None:
     board: StandIn = desk.board()
     where = ("--board", f"folder:{desk.path.parent / 'board'}")
     assert desk.run("provision", "attic", *where, "--settings", desk.own).status == 0
-    old = json.loads(read_file(board, parts.CONFIG))["link"]
+    old = json.loads(read_file(board, bundle.CONFIG))["link"]
     text = desk.path.read_text().replace("[mqtt]", '[mqtt]\nhost = "10.1.2.3"')
     desk.path.write_text(text)
     assert desk.run("provision", "attic", *where).status == 0
-    new = json.loads(read_file(board, parts.CONFIG))["link"]
+    new = json.loads(read_file(board, bundle.CONFIG))["link"]
     assert new == {**old, "host": "10.1.2.3"}
 
 
@@ -382,3 +382,11 @@ def test_an_array_has_all_its_sensors(desk: Any) -> None:
     assert (beyond.status, "no 4 in a row" in beyond.err) == (1, True)
     done = desk.run("device", "add", "attic", "--sensors", 3)
     assert (done.status, "sensor 3 and 2 more" in done.out) == (0, True), done.err
+
+
+def test_an_image_has_the_layout_that_firmware_reads() -> None:
+    """Byte by byte; test_heap runs a device from one, on a MicroPython that reads it."""
+    assert bundle.make_image({"a/b.txt": b"hi"}) == (
+        b"\xd2\xcd\x31\x10\x04\x0e\x01a\x05\x0a\x05b.txt\x02\x02hi"
+    )
+    assert bundle.make_image({"x": bytes(200)})[3:10] == b"\x81\x50\x05\x81\x4d\x01x"

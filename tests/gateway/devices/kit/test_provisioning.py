@@ -11,7 +11,7 @@ from edge import copies, slots
 from edge.budget import Budget
 from edge.linux import enrol as linux
 from gateway.cli.provision import kept, provision
-from gateway.devices.bundle import parts
+from gateway.devices import bundle
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
 from gateway.devices.kit.boardfile import Held
 from gateway.devices.kit.boards import Board, read_file
@@ -46,14 +46,14 @@ def test_a_bare_board_becomes_a_device(desk) -> None:
     for step in ("interpreter", "keys", "files", "self-test", "budget", "handed over", "ready"):
         assert f"\n{step}" in f"\n{first.out}"
     folder = desk.path.parent / "bare"
-    before = [(folder / path).read_bytes() for path in parts.SLOTS]
+    before = [(folder / path).read_bytes() for path in bundle.SLOTS]
     assert not list((folder / "edge").glob("host*"))
 
     second = desk.run("provision", NAME, "--board", address)
     assert second.status == 0, second.err
     assert "left as it is" in second.out
     assert " 0 of them written" in second.out
-    assert [(folder / path).read_bytes() for path in parts.SLOTS] == before
+    assert [(folder / path).read_bytes() for path in bundle.SLOTS] == before
 
 
 @pytest.mark.long
@@ -63,13 +63,13 @@ def test_no_key_of_the_noise_stays_on_the_host(desk) -> None:
     provisioned(desk, board)
     own = held(desk)
 
-    record = copies.unpack(read_file(board, parts.SLOTS[1]), own.identity.state_key)
+    record = copies.unpack(read_file(board, bundle.SLOTS[1]), own.identity.state_key)
     assert record is not None
     chain = record.chain.hex()
     near = [file for file in desk.path.parent.glob("*") if file.is_file()]
     assert own.given
     assert not [file for file in near if chain in file.read_text()]
-    assert chain not in read_file(board, parts.CONFIG).decode()
+    assert chain not in read_file(board, bundle.CONFIG).decode()
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
     assert own.path.stat().st_mode & 0o077 == 0
 
@@ -119,7 +119,7 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
 
     A cut behind a step is one before the next, but for a file that is written by half.
     """
-    monkeypatch.setattr(parts, "read_starts", lambda: MAIN)
+    monkeypatch.setattr(bundle, "read_starts", lambda: MAIN)
     # What only looks takes longest, and leaves nothing behind.
     monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
     monkeypatch.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
@@ -145,13 +145,13 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
             )
         except Cut:
             now = held(desk)
-            assert now.chip or not any((folder / path).exists() for path in parts.SLOTS)
+            assert now.chip or not any((folder / path).exists() for path in bundle.SLOTS)
             assert now.given or not (folder / "main.py").exists()
         else:
             pytest.fail("it was not cut off")
         seen = provisioning.provision(board, Kit(held(desk), own), lambda _: None)
         assert (seen.word, seen.epoch, seen.ours) == ("ready", 0, True)
-        assert tuple((folder / path).read_bytes() for path in parts.SLOTS) == first
+        assert tuple((folder / path).read_bytes() for path in bundle.SLOTS) == first
         assert held(desk).given
 
 
@@ -168,7 +168,7 @@ def test_a_second_board_gets_nothing(desk) -> None:
     provisioned(desk, desk.board())
     with pytest.raises(OperatorFault, match="same noise"):
         provisioned(desk, other)
-    assert not any((desk.path.parent / "other" / path).exists() for path in parts.SLOTS)
+    assert not any((desk.path.parent / "other" / path).exists() for path in bundle.SLOTS)
 
 
 def test_a_raspberry_gets_nothing_that_a_board_has(desk, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_lost_budget_is_not_made_again(desk) -> None:
     """Nobody knows what was spent; with the same chain key the noise would come again."""
     board = desk.board()
     provisioned(desk, board)
-    for path in parts.SLOTS:
+    for path in bundle.SLOTS:
         (desk.path.parent / "board" / path).unlink()
 
     with pytest.raises(OperatorFault, match="lost the budget"):
@@ -266,7 +266,7 @@ def test_wrong_settings_are_refused_before_anything_is_written(desk, text: str, 
     desk.own.write_text(text)
     with pytest.raises(OperatorFault, match=says):
         provisioned(desk, desk.board())
-    assert not (desk.path.parent / "board" / parts.CONFIG).exists()
+    assert not (desk.path.parent / "board" / bundle.CONFIG).exists()
 
 
 @pytest.mark.long
@@ -274,7 +274,7 @@ def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> N
     """Nobody knows what is wrong in it: a rerun asks for the settings, and goes on with them."""
     board = desk.board()
     provisioned(desk, board)
-    place = desk.path.parent / "board" / parts.CONFIG
+    place = desk.path.parent / "board" / bundle.CONFIG
     spoilt = place.read_bytes().replace(b"ds18b20", b"ds18b21")
     place.write_bytes(spoilt)
     with pytest.raises(OperatorFault, match=r"checksum that is wrong.*--settings"):
@@ -290,7 +290,7 @@ def test_the_config_is_what_the_board_reads(desk) -> None:
     board = desk.board()
     desk.own.write_text("tick_ms = 9000\n" + desk.own.read_text())
     provisioned(desk, board)
-    body = json.loads(read_file(board, parts.CONFIG))
+    body = json.loads(read_file(board, bundle.CONFIG))
     assert body["driver"] == {"name": "ds18b20", "pin": 4, "empty": 336}
     assert body["tick_ms"] == 9000
     assert "chain" not in body

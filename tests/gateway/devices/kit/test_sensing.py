@@ -9,14 +9,14 @@ import pytest
 
 from edge.board import config
 from gateway.cli.provision import kept
-from gateway.devices.bundle import parts
+from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boards, provisioning, selftest, settings, state
 from gateway.devices.kit.provisioning import Kit
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled
 
 NAME = "attic"
-OWN = (*parts.SLOTS, parts.CONFIG)
+OWN = (*bundle.SLOTS, bundle.CONFIG)
 SILENT = '[driver]\nname = "tmp117"\nsda = 4\nscl = 5\naddress = 73\n'  # the stand-in's is at 72
 
 
@@ -38,7 +38,7 @@ def given(desk: Any) -> bool:
 
 def names(folder: Path) -> set[str]:
     """Return what is there that a device has and a bare board has not, or is on its way there."""
-    own = (*parts.SLOTS, parts.CONFIG, boards.name_beside(parts.CONFIG), parts.MAIN)
+    own = (*bundle.SLOTS, bundle.CONFIG, boards.name_beside(bundle.CONFIG), bundle.MAIN)
     return {name for name in own if (folder / name).exists()}
 
 
@@ -58,7 +58,7 @@ def test_a_board_whose_sensor_is_silent_is_no_device(desk: Any, folder: Path) ->
     again = run(desk, folder, *words)
     assert again.status == 0, again.err
     assert "it answers" in again.out
-    assert names(folder) == {*parts.SLOTS, parts.CONFIG, parts.MAIN}
+    assert names(folder) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
     assert given(desk)
 
 
@@ -68,12 +68,12 @@ def test_a_board_for_another_keeps_its_budget_till_its_sensor_answers(
 ) -> None:
     """It ends the first device, and for nothing, where the second never comes to be."""
     assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
-    before = [(folder / path).read_bytes() for path in (*parts.SLOTS, parts.CONFIG)]
+    before = [(folder / path).read_bytes() for path in (*bundle.SLOTS, bundle.CONFIG)]
     assert desk.run("device", "remove", "node-4").status == 0
     desk.own.write_text(SILENT)
     said = run(desk, folder, "provision", "cellar", "--settings", desk.own, "--replace")
     assert (said.status, "cellar is not finished there" in said.err) == (1, True)
-    assert [(folder / path).read_bytes() for path in (*parts.SLOTS, parts.CONFIG)] == before
+    assert [(folder / path).read_bytes() for path in (*bundle.SLOTS, bundle.CONFIG)] == before
 
 
 @pytest.mark.long
@@ -85,7 +85,7 @@ def test_a_password_comes_to_a_board_whose_sensor_broke(desk: Any, folder: Path)
     assert said.status == 0, said.err
     assert "it answers" not in said.out
     assert "\nready" in said.out
-    assert (folder / parts.MAIN).exists()
+    assert (folder / bundle.MAIN).exists()
 
 
 def key_of(desk: Any) -> str:
@@ -101,7 +101,7 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
 ) -> None:
     """In one command: the gateway takes the old ones no more, and nothing waits on the host."""
     assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
-    old, before = key_of(desk), [(folder / path).read_bytes() for path in parts.SLOTS]
+    old, before = key_of(desk), [(folder / path).read_bytes() for path in bundle.SLOTS]
     desk.own.write_text(SILENT)
     if waiting:
         assert desk.run("device", "rotate", NAME, "--keys").status == 0
@@ -112,8 +112,8 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
     assert "\nready" in said.out
     assert given(desk)
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
-    assert names(folder) == {*parts.SLOTS, parts.CONFIG, parts.MAIN}
-    assert [(folder / path).read_bytes() for path in parts.SLOTS] != before
+    assert names(folder) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
+    assert [(folder / path).read_bytes() for path in bundle.SLOTS] != before
     held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     assert held is not None
     seen = state.read_state(desk.board(), held.identity.mac_key)
@@ -141,7 +141,7 @@ def test_no_keys_are_made_for_a_bare_board_whose_sensor_is_silent(
     desk.own.write_text(right)
     said = run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
     assert said.status == 0, said.err
-    assert names(spare) == {*parts.SLOTS, parts.CONFIG, parts.MAIN}
+    assert names(spare) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
 
 
 @pytest.mark.long
@@ -186,12 +186,12 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
             one.read_bytes() == (worked / one.relative_to(folder)).read_bytes() for one in there
         )
         old = old and len(there) == len(OWN)
-        assert not (folder / parts.MAIN).exists() or whole or old, after
+        assert not (folder / bundle.MAIN).exists() or whole or old, after
         assert brought(0) > 0
         assert given(desk)
         seen = state.read_state(desk.board(), new.identity.mac_key)
         assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
-        assert (folder / parts.MAIN).exists()
+        assert (folder / bundle.MAIN).exists()
 
 
 @pytest.mark.long
@@ -206,12 +206,12 @@ def test_a_tick_follows_what_the_board_measured(desk: Any, folder: Path) -> None
     desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
     said = run(desk, folder, "provision", NAME, "--settings", desk.own)
     assert said.status == 0, said.err
-    body = config.unpacked((folder / parts.CONFIG).read_bytes())
+    body = config.unpacked((folder / bundle.CONFIG).read_bytes())
     assert 1000 < body["tick_ms"] < 5000
     assert f"{body['tick_ms']} ms; its sensor took 5" in said.out
     assert not [*folder.glob("heatveil/trial*")]
 
-    (folder / parts.CONFIG).write_bytes(config.packed(body | {"tick_ms": 100}))
+    (folder / bundle.CONFIG).write_bytes(config.packed(body | {"tick_ms": 100}))
     assert "its tick is 100 ms" in run(desk, folder, "doctor").out
 
 

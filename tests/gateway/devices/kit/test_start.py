@@ -14,8 +14,8 @@ import pytest
 
 from edge import wire
 from edge.host import rootkeys
+from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.bundle import parts
 from gateway.devices.kit import link, start
 from gateway.devices.kit.connect import open_board
 from gateway.devices.kit.start import Frame, Listener
@@ -173,7 +173,7 @@ def provision(desk: Any) -> Callable[..., Any]:
         desk.board(name)
         where = f"folder:{desk.path.parent / name}"
         more = (
-            () if (desk.path.parent / name / parts.CONFIG).exists() else ("--settings", desk.own)
+            () if (desk.path.parent / name / bundle.CONFIG).exists() else ("--settings", desk.own)
         )
         return desk.run("provision", NAME, "--board", where, *more, *words)
 
@@ -204,12 +204,12 @@ def test_its_first_frame_is_seen_at_the_gateway(
 def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
     """Its main.py is spoilt after it was brought there: everything else on the way is right."""
     assert provision("--wait", 0).status == 0
-    starts = parts.read_starts
+    starts = bundle.read_starts
     try:
-        parts.read_starts = lambda: {**starts(), "main.py": b"raise ValueError('mine')\n"}
+        bundle.read_starts = lambda: {**starts(), "main.py": b"raise ValueError('mine')\n"}
         said = provision("--wait", 3)
     finally:
-        parts.read_starts = starts
+        bundle.read_starts = starts
     assert said.status == 1
     assert "not heard at the broker within 3 s" in said.err
     assert "lets it in" in said.err
@@ -233,7 +233,7 @@ def test_nothing_secret_is_printed_on_the_way(desk: Any, provision: Any) -> None
     desk.own.write_text(desk.own.read_text() + '[wifi]\nssid = "ours"\npassword = "hunter3"\n')
     assert provision("--wait", 0).status == 0
     board = open_board(f"folder:{desk.path.parent / 'board'}")
-    impatient = (link._ASK % parts.CONFIG).replace("range(100)", "range(1)")
+    impatient = (link._ASK % bundle.CONFIG).replace("range(100)", "range(1)")
     printed = board.run(RADIO + impatient)
 
     assert printed.splitlines() == ["status STAT_WRONG_PASSWORD", "network True"]

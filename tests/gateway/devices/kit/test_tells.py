@@ -16,8 +16,8 @@ import pytest
 from edge import disk_limits, slots
 from edge.budget import Budget
 from gateway.cli.provision import kept, suited, would_be
+from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.bundle import parts
 from gateway.devices.kit import selftest, selftest_place, settings, siting, standin, state
 from gateway.devices.kit.boards import BoardFault, list_files, read_file
 from gateway.devices.kit.standin import CONSOLE, StandIn
@@ -110,7 +110,7 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     assert "8 answers; read back" in done.out
 
     board = park.board()
-    told = json.loads(read_file(board, parts.CONFIG))
+    told = json.loads(read_file(board, bundle.CONFIG))
     assert (told["mechanism"], told["driver"]["name"]) == ("disk", "gps")
     assert len(told["plane"]) == 8
     held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
@@ -138,7 +138,7 @@ def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None
 
     held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
     assert held is not None
-    kept_there = slots.Files(str(park.flash / parts.FOLDER), "budget")
+    kept_there = slots.Files(str(park.flash / bundle.FOLDER), "budget")
     budget = Budget(kept_there, held.identity.state_key, lease=1)
     budget.boot()
     assert budget.charge(disk_limits.price(held.limits, 1, 2), 1)
@@ -182,11 +182,11 @@ def test_the_board_finds_the_cell_that_it_is_in(park: Park) -> None:
 def test_keys_and_passwords_come_to_it_as_to_any_other(park: Park) -> None:
     """`rotate`, both ways; it stays what it is, and its budget is what the room has left."""
     assert park.run("provision", NAME, "--settings", park.own).status == 0
-    before = json.loads(read_file(park.board(), parts.CONFIG))
+    before = json.loads(read_file(park.board(), bundle.CONFIG))
     assert park.run("rotate", NAME).status == 0
     new = park.run("rotate", NAME, "--keys")
     assert new.status == 0, new.err
-    after = json.loads(read_file(park.board(), parts.CONFIG))
+    after = json.loads(read_file(park.board(), bundle.CONFIG))
 
     assert after["key_id"] != before["key_id"]
     assert [after[word] for word in ("mechanism", "driver", "plane")] == [
@@ -197,10 +197,10 @@ def test_keys_and_passwords_come_to_it_as_to_any_other(park: Park) -> None:
 def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
     """Its keys stay; a device that knew the old corner would answer the wrong cell."""
     assert park.run("provision", NAME, "--settings", park.own).status == 0
-    before = json.loads(read_file(park.board(), parts.CONFIG))
+    before = json.loads(read_file(park.board(), bundle.CONFIG))
     park.change("corner = [52.517, 13.377]", "corner = [52.518, 13.377]\nbearing = 90")
     assert park.run("provision", NAME).status == 0
-    after = json.loads(read_file(park.board(), parts.CONFIG))
+    after = json.loads(read_file(park.board(), bundle.CONFIG))
 
     assert after["plane"][0] - before["plane"][0] == pytest.approx(10_000, abs=1)
     assert after["mac_key"] == before["mac_key"]
@@ -243,7 +243,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
 
     assert said.status == 1
     assert re.search(says, said.err), said.err
-    assert parts.CONFIG not in list_files(park.board(), ".")
+    assert bundle.CONFIG not in list_files(park.board(), ".")
     assert not list(park.path.parent.glob(f"{NAME}.*"))
 
 
@@ -273,7 +273,7 @@ def test_a_device_that_stays_needs_no_corner(park: Park) -> None:
     done = park.run("provision", NAME, "--settings", park.own)
 
     assert done.status == 0, done.err
-    assert "plane" not in json.loads(read_file(park.board(), parts.CONFIG))
+    assert "plane" not in json.loads(read_file(park.board(), bundle.CONFIG))
 
 
 LOST = "GPGGA,120000.00,,,,,0,00,99.99,,,,,,"
@@ -299,7 +299,7 @@ def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
 
     assert done.status == status, done.err
     assert re.search(says, done.out + done.err)
-    assert (parts.CONFIG in list_files(park.board(), ".")) is (not status)
+    assert (bundle.CONFIG in list_files(park.board(), ".")) is (not status)
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
     assert done.status == 0, done.err
     assert "it answers with a place of its Round's" in done.out
     assert "\nsensor       it answers; what it says stays on the board" in done.out
-    assert read_file(park.board(), parts.YOURS) == TEMPLATE.read_bytes()
+    assert read_file(park.board(), bundle.YOURS) == TEMPLATE.read_bytes()
     asked = WHERE.replace("print(", "one.poll()\none.poll()\nprint(")  # the tag is, by the first
     assert park.board().run(asked) == "4 7\n"
     assert "tells its place by yours" in park.run("doctor").out

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.provision import kept, would_be
-from gateway.devices.bundle import parts
+from gateway.devices import bundle
 from gateway.devices.kit import boards, provisioning, selftest, settings
 from gateway.devices.kit.provisioning import Kit
 from gateway.settings import config
@@ -16,7 +16,7 @@ from tests.gateway.devices.kit.test_provisioning import Cut, Pulled, provisioned
 from tests.gateway.devices.kit.test_sensing import names
 
 NAME = "attic"
-TRIAL = boards.name_beside(parts.CONFIG)
+TRIAL = boards.name_beside(bundle.CONFIG)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     """Its cable is pulled in the trial of other settings; the next command finds what it was."""
     desk.own.write_text("tick_ms = 9000\n" + desk.own.read_text())  # whatever is measured
     provisioned(desk, desk.board())
-    before, worked = (folder / parts.CONFIG).read_bytes(), tmp_path / "worked"
+    before, worked = (folder / bundle.CONFIG).read_bytes(), tmp_path / "worked"
     shutil.copytree(folder, worked)
     had = settings.read_settings(desk.own)
     desk.own.write_text("wake_s = 60\n" + desk.own.read_text())
@@ -101,15 +101,15 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
         shutil.rmtree(folder)
         shutil.copytree(worked, folder)
         brought(after)
-        there, tried = (folder / parts.CONFIG).read_bytes(), (folder / TRIAL).exists()
+        there, tried = (folder / bundle.CONFIG).read_bytes(), (folder / TRIAL).exists()
         assert there in (before, new)
-        assert not tried or (there == before and parts.MAIN not in names(folder)), after
+        assert not tried or (there == before and bundle.MAIN not in names(folder)), after
         if tried:
             cut += 1
             run(desk, folder, "doctor")
-            assert names(folder) == {*parts.SLOTS, parts.CONFIG}, after
-            assert (folder / parts.CONFIG).read_bytes() == before
+            assert names(folder) == {*bundle.SLOTS, bundle.CONFIG}, after
+            assert (folder / bundle.CONFIG).read_bytes() == before
             provisioned(desk, desk.board(), own=False)
             assert settings.read_own(desk.board()) == had
-            assert parts.MAIN in names(folder)
+            assert bundle.MAIN in names(folder)
     assert cut > 1

@@ -1,9 +1,9 @@
-"""`make edge`: the device's modules pressed and compiled, for boards that load .mpy.
+"""Which files a board is given (all of edge but what only hosts need), as they are or compiled.
 
-    python -m gateway.devices.bundle.release dist/edge-mpy
+    python -m gateway.devices.bundle dist/edge-mpy
 
-writes edge/*.mpy with words.txt, edge.romfs beside them, and prints what each takes of the flash.
-From the image in a ROMFS partition (MicroPython 1.25 or later) a board runs them without loading:
+is `make edge`: it writes edge/*.mpy, edge.romfs beside them, and prints what each takes of the
+flash. From the image in a ROMFS partition (MicroPython 1.25 or later) a board runs them in place:
 
     mpremote romfs deploy edge.romfs
 
@@ -20,11 +20,62 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...faults import OperatorFault
-from . import parts, pressing
+import edge
+from edge.slots import COUNT
+
+from ..faults import OperatorFault
+
+HOST = ("host", "linux", "manifest.py")  # of edge, and no board loads it
+MAIN, BOOT = "main.py", "boot.py"
+CONFIG = "heatveil.json"
+FOLDER = "heatveil"
+SLOTS = tuple(f"heatveil/budget.{i}" for i in range(COUNT))
+FOLDERS = ("edge", "edge/board", "edge/board/sensors", "edge/mechanisms")
+_STARTS = ("board/boot.py", "board/main.py")
+YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
+
+
+def read_sources() -> dict[str, bytes]:
+    """Return the modules of edge by their path on a board."""
+    root = Path(str(edge.__file__)).parent
+    found = {}
+    for file in sorted(root.rglob("*.py")):
+        inside = file.relative_to(root)
+        if inside.parts[0] not in HOST and inside.as_posix() not in _STARTS:
+            found[f"edge/{inside.as_posix()}"] = file.read_bytes()
+    return found
+
+
+def read_compiled(folder: Path) -> dict[str, bytes]:
+    """Return what `make edge` made, by its path on a board.
+
+    Raises:
+        OperatorFault: there is nothing, or it is of other sources than these.
+    """
+    found = {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted((folder / "edge").rglob("*"))
+        if file.is_file()
+    }
+    missing = [path for path in read_sources() if not {path, f"{path[:-3]}.mpy"} & set(found)]
+    if missing:
+        raise OperatorFault(
+            f"{folder} has no {missing[0][:-3]}.mpy, and {len(missing)} modules are missing in "
+            "all; a board needs every one, or it stops at its start. Make them: make edge"
+        )
+    return found
+
+
+def read_starts() -> dict[str, bytes]:
+    """Return what a board starts with, to be written last: before, it must not start."""
+    root = Path(str(edge.__file__)).parent
+    return {
+        Path(name).name: (root / name).read_bytes() for name in _STARTS if (root / name).exists()
+    }
+
 
 MAGIC = b"\xd2\xcd\x31"
-DATA, FOLDER, FILE = 2, 4, 5  # kinds of record
+DATA, DIRECTORY, FILE = 2, 4, 5  # kinds of record
 
 
 def make_image(files: Mapping[str, bytes]) -> bytes:
@@ -47,7 +98,7 @@ def _records(tree: dict[str, Any]) -> bytes:
         if isinstance(held, bytes):
             whole += _record(FILE, head + _record(DATA, held))
         else:
-            whole += _record(FOLDER, head + _records(held))
+            whole += _record(DIRECTORY, head + _records(held))
     return whole
 
 
@@ -63,7 +114,8 @@ def _number(value: int) -> bytes:
 
 
 IMAGE = "edge.romfs"
-NO_CORE = ("edge/board/", "edge/viper.py")  # what the size of the package is told without
+VIPER = "edge/viper.py"
+NO_CORE = ("edge/board/", VIPER)  # what the size of the package is told without
 
 
 def find_compiler() -> str:
@@ -84,20 +136,17 @@ def find_compiler() -> str:
     )
 
 
-def build(sources: Mapping[str, bytes], press: bool = True) -> dict[str, bytes]:
+def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return what a board is given in place of the sources, by its path.
-
-    press: whether they are pressed first; else they are compiled as they are.
 
     Raises:
         OperatorFault: there is no compiler, or it refuses a file.
     """
     program = find_compiler()
-    files = pressing.press(sources) if press else dict(sources)
     out = {}
     with tempfile.TemporaryDirectory() as folder:
-        for path, data in sorted(files.items()):
-            if not path.endswith(".py") or path == "edge/viper.py":
+        for path, data in sorted(sources.items()):
+            if path == VIPER:  # machine code, which only a board can compile
                 out[path] = data
                 continue
             (Path(folder) / "in.py").write_bytes(data)
@@ -117,7 +166,7 @@ def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
         OperatorFault: it holds anything that no release holds, such as the sources of edge.
     """
     found = [one for one in folder.rglob("*") if not one.is_dir()] if folder.exists() else []
-    ours = ("edge/viper.py", pressing.WORDS, IMAGE)
+    ours = (VIPER, IMAGE)
     names = [one.relative_to(folder).as_posix() for one in found]
     if any(
         name not in ours and not (name.startswith("edge/") and name.endswith(".mpy"))
@@ -139,9 +188,9 @@ def main(arguments: list[str]) -> int:
         if len(arguments) != 1:
             raise OperatorFault(
                 "a release goes into one folder; name it: "
-                "python -m gateway.devices.bundle.release dist/edge-mpy"
+                "python -m gateway.devices.bundle dist/edge-mpy"
             )
-        files = build(parts.read_sources())
+        files = build(read_sources())
         write_release(Path(arguments[0]), {**files, IMAGE: make_image(files)})
     except OperatorFault as fault:
         sys.stderr.write(f"{fault}\n")
