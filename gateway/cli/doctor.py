@@ -276,7 +276,9 @@ def _looked(
     except BoardFault as fault:
         faults.append(str(fault))
     if not there.config:
-        told["sensor"], told["sensor_how"], _ = selftest.try_sensor(board)
+        told["sensor"], told["sensor_how"], _ = selftest.try_sensor(
+            board, named(there.mechanism).reads
+        )
         if told["sensor"]:
             faults.append(f"its sensor: {told['sensor']}")
             if there.word == "ready":

@@ -190,6 +190,9 @@ class Mechanism(Verbs):
         query: the dataclass of what may be asked.
         bits(round): of one number of a report.
 
+    Of a device whose owner keeps its keys:
+        unveiling: the module whose `unveil` takes the noise off; None where none can be.
+
     Of a deployment file:
         tables, keys: what it needs there, with what each says; usually the table [NAME].
         refused_keys: what it cannot heed, and why; usually what its query has no field for.
@@ -235,6 +238,7 @@ class Mechanism(Verbs):
     query: type
     bits: Callable[[Any], int]
     serving: Serving | None = None
+    unveiling: Any = None
 
     tables: Mapping[str, str] = field(default_factory=lambda: _DERIVED)
     keys: Mapping[Key, str] = field(default_factory=dict)

@@ -19,10 +19,10 @@ from empty_days import (
 )
 
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.thermal_days.day import Thermometers
 from gateway.lab.thermal_days.rooms import room_of
+from gateway.mechanisms.thermal.granting import granted
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.operating import Mqtt

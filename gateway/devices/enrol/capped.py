@@ -16,8 +16,10 @@ from typing import Any
 from edge import disk_limits, limits, tightening
 
 from ...faults import OperatorFault
-from .granting import PACE
 
+# Messages are late by turns, so a device that held answers this far apart and no less would
+# refuse a round now and then.
+PACE = 0.5  # of the time from one round to the next
 COARSE = 10**8  # divides what a nano-rho is of, and its square can be stored
 
 
@@ -124,6 +126,26 @@ def check_capped(wished: Any, held: Mapping[str, Any]) -> None:
                 "now asks for: it would refuse each round, paid as it is, or count too little for "
                 "it. Go back to the mechanism, epsilon and readings that it was enrolled with, or "
                 "enrol again in a new folder"
+            )
+
+
+def check_pace(every_s: float, held: Mapping[str, Any]) -> None:
+    """Check that no device would find the rounds too fast, and refuse each, paid as it is.
+
+    Args:
+        every_s: seconds from the opening of one round to that of the next.
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some would.
+    """
+    for name, own in held.items():
+        if 1000 * every_s < own.pace_ms:
+            raise OperatorFault(
+                f"[rounds] every_s is {every_s:g} but {name} answers no sooner than "
+                f"{own.pace_ms / 1000:g} s after its last answer, as it was enrolled or "
+                "tightened: it would refuse rounds that are paid for all the same. Set every_s "
+                f"to {own.pace_ms / 1000 / PACE:g}, or enrol again in a new folder"
             )
 
 

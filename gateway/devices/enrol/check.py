@@ -15,8 +15,8 @@ from ...mechanisms import of, serving
 from ...settings import config
 from ...settings.deployment import Deployment
 from . import limitsfile, roster
+from .capped import check_pace
 from .enrol import Devices, check_fleet
-from .granting import check_pace
 
 # Where a service manager or a container puts secrets, and sees itself to who may read them.
 KEPT_BY_OTHERS = ("/run/secrets",)

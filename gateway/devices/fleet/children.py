@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from ...faults import LinkFault, OperatorFault
+from ...mechanisms import USUAL, named
 from ...service.mqtt import access
 from ...settings.operating import Mqtt
 from .crowd import await_arrivals
@@ -164,7 +165,8 @@ def describe_devices(fleet: Any, asking: Common) -> dict[str, Order]:
             "password": access.password(own),
             "step": member.step,
             "tables": member.tables,
-            "mechanism": getattr(member, "mechanism", "thermal"),
+            "mechanism": getattr(member, "mechanism", None) or USUAL,
+            "reads": named(getattr(member, "mechanism", None) or USUAL).reads,
             "follower": asking.follower,
         }
         found[name] = Order(json.dumps(told).encode(), _reader(fleet, name))

@@ -36,8 +36,8 @@ from edge.pause import Pauses  # noqa: E402
 from edge.slots import Files  # noqa: E402
 from gateway.devices.fleet.outward import Kept, Line, say  # noqa: E402
 
-# By mechanism, the modules of edge that a device with no such sensor does without.
-PARTS = {"disk": ("expo", "grid", "footprint", "place", "disk_limits", "disk_half")}
+# The modules of edge that a thermometer does without.
+PLACES = ("expo", "grid", "footprint", "place", "disk_limits", "disk_half")
 
 
 def read(params: "Any") -> list[int]:
@@ -69,16 +69,16 @@ async def complain(device: "Any", client: "Any") -> None:
             say("why", why)
 
 
-def ready(mechanism: str) -> None:
-    """Load what a mechanism needs beside the device, one by one as `loading` does."""
-    for name in PARTS.get(mechanism, ()):
+def ready(reads: str) -> None:
+    """Load what a device that reads this needs besides, one by one as `loading` does."""
+    for name in PLACES if reads == "place" else ():
         __import__("edge." + name)
         gc.collect()
 
 
 def made(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
     """Return the device that this is, its client and its will; what it was told may go then."""
-    ready(told["mechanism"])
+    ready(told["reads"])
     who = identity(told["who"])
     budget = Budget(Files(told["folder"], who.name), who.state_key, 1)
     budget.boot()

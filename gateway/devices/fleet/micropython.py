@@ -17,7 +17,7 @@ from typing import NamedTuple
 import edge
 
 from ...faults import OperatorFault
-from ...mechanisms import named
+from ...mechanisms import USUAL, named
 from .. import bundle
 
 INSIDE, OUTWARD = [Path(__file__).with_name(f"{name}.py") for name in ("inside", "outward")]
@@ -108,7 +108,7 @@ class Invocation(NamedTuple):
     said: str
 
 
-def prepare(program: str, folder: Path, mechanism: str = "thermal") -> Invocation:
+def prepare(program: str, folder: Path, mechanism: str = USUAL) -> Invocation:
     """Return how devices are run; what is made for it is in this folder, to be removed after.
 
     Raises:

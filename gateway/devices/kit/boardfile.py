@@ -21,13 +21,12 @@ from edge.limits import Limits
 from edge.slots import COUNT, Ram
 
 from ...faults import OperatorFault
-from ...mechanisms import named
+from ...mechanisms import USUAL, named
 from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, identity_of
 
 LINK = "the link of one device"  # as `enrol.save_link` writes it
 MORE = ("tables", "mechanism", "plane")
-THERMAL = "thermal"  # of a file that names none
 HANDED = "what is left of one device's file"
 
 
@@ -50,7 +49,7 @@ class Held(NamedTuple):
     @property
     def mechanism(self) -> str:
         """Return what it answers for the life of its key."""
-        return str(self.more.get("mechanism", THERMAL))
+        return str(self.more.get("mechanism", USUAL))
 
     @property
     def reads(self) -> str:

@@ -16,14 +16,14 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
-from edge import bulk, sampler, thermal, wire
+from edge import bulk, sampler, wire
 from edge.host.post import REPORT_BYTES
 from edge.limits import Limits
 from edge.records import Grid, Guarantee, Report, Round
 from edge.slots import COUNT
 
 from ...faults import OperatorFault, suggestion
-from ...mechanisms import named
+from ...mechanisms import USUAL, named
 
 
 class Figure(NamedTuple):
@@ -332,9 +332,9 @@ def _frame(plan: Plan) -> int:
     if plan.tells:  # a cell of a large grid
         return len(_packed(plan, [0, (1 << 31) - 1], 32))
     promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
-    params = thermal.Params(plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0)
+    params, usual = (plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0), named(USUAL)
     try:
-        bits = thermal.bits(Round(1, thermal.NAME, Grid((1, 1), 0), tuple(params), promise))
+        bits = usual.bits(Round(1, USUAL, Grid((1, 1), 0), params, promise))
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
     full = (1 << (bits - 1)) - 1

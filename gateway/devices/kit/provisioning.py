@@ -49,7 +49,7 @@ def try_config(board: Board, held: Held, config: bytes) -> selftest.SensorTrial:
     """
     trial = name_beside(bundle.CONFIG)
     copy_files(board, {trial: config})
-    found = selftest.try_sensor(board, trial)
+    found = selftest.try_sensor(board, held.reads, trial)
     if found.wrong and not held.given and not was_device(board, held):
         remove_files(board, [trial])
         raise OperatorFault(

@@ -5,21 +5,29 @@ spent. The board verifies a Round, pays for it, draws the noise, blurs and signs
 what comes, takes the noise off with the root that only it has, and must find the readings that it
 gave. What the sensor says stays on the board; of what tells a place it is asked for some seconds
 whether it talks, and whether it has had a fix.
+
+Answers of places are made on a board and made here: alike to the last byte. A device that tells
+its place draws from a stream that nobody repeats, so its frames cannot be held against ours. What
+can be is all that a frame is made with: the Round's weights, checked and laid out; draws from a
+stream of which both have the key; the cell added; packed and signed. Then the device itself is
+given a Round, and answers it from a stream of its own: that frame must be signed, and an answer
+that a device can give.
 """
 
 import binascii
 import hashlib
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from edge import entropy, limits, slots, thermal, wire
+from edge import disk_limits, entropy, footprint, limits, place, slots, wire
 from edge.budget import Budget
+from edge.expo import exp_floor
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
-from edge.records import Grid, Guarantee, Round
+from edge.records import Grid, Guarantee, Reading, Report, Round
 
-from ...mechanisms import named
+from ...mechanisms import USUAL, named
 from ..bundle import CONFIG, FOLDER
 from .boards import Board, BoardFault
 
@@ -67,19 +75,17 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     root, site_key = seed or os.urandom(32), os.urandom(32)
     who = rootkeys.identity(SITE, NAME, root, site_key, 0, "keyholder", READINGS)
     held = limits.Limits(1, 8, 1, VARIANCE, 10**9, 0)
-    place = slots.Ram()
-    provision(place, who.state_key, rootkeys.first_chain(root), held)
-    records = [bytes(place.read(i)).hex() for i in range(slots.COUNT)]
-    params = thermal.Params(READINGS, 8, -8000, 8000, VARIANCE, 1, 1)
-    asked = Round(1, thermal.NAME, Grid((10, 1), 100), tuple(params), PROMISE)
-    message = post.pack_round(asked, site_key, wire.round_topic(SITE, thermal.NAME))
+    kept = slots.Ram()
+    provision(kept, who.state_key, rootkeys.first_chain(root), held)
+    records = [bytes(kept.read(i)).hex() for i in range(slots.COUNT)]
+    params = (READINGS, 8, -8000, 8000, VARIANCE, 1, 1)
+    asked = Round(1, USUAL, Grid((10, 1), 100), params, PROMISE)
+    message = post.pack_round(asked, site_key, wire.round_topic(SITE, USUAL))
     values = [100 * reading - 300 for reading in range(READINGS)]
 
-    told = [key.hex() if isinstance(key, bytes) else key for key in who]
-    said = board.run(_CODE % (told, records, bytes(message).hex(), values))
-    lines = {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
+    lines = _lines(board.run(_CODE % (_plain(who), records, bytes(message).hex(), values)))
 
-    budget = Budget(place, who.state_key)
+    budget = Budget(kept, who.state_key)
     budget.boot()
     here = bytes(Node(who, budget).answer(message, lambda _: values))
     frame = _bytes(lines.get("frame", ""))
@@ -94,7 +100,7 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     report = post.unpack_report(frame, rootkeys.mac_key(root), topic, NAME)
     chain = rootkeys.chain_at(root, report.epoch)
     rng = entropy.keyed(chain, NAME, report.epoch, report.seq, report.payload[0])
-    opened = list(thermal.unveil(asked, report.payload, rng).values)
+    opened = list(named(USUAL).unveiling.unveil(asked, report.payload, rng).values)
     if opened != values:
         raise BoardFault(
             f"a frame of {board.where} opens to other readings than it was given; every one must "
@@ -103,22 +109,129 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     return Passed(shorten_digest(frame), int(lines["heap"]))
 
 
+DRAWS = 200  # so that one in a dozen which is drawn wrongly is seen, but for once in a million
+FAR = 1 << 32
+NEAR = exp_floor(6, 1, FAR)  # of epsilon 6, so that most draws go through the footprint's cells
+# The true cell and those beside it weigh most, those a step further half as much beyond far.
+PLACE_PARAMS = (2, FAR, NEAR, 6, 1, 2, 1, (FAR + NEAR) // 2, 0, 1, (FAR + NEAR) // 2)
+GRID = Grid((9, 7), 500)
+PLACE_PROMISE = Guarantee(
+    (12, 1), None, None, "any two cells", "local", "2 answers", "that it answers"
+)
+
+_PLACE_CODE = """
+import gc
+if hasattr(gc, "threshold"):
+    gc.threshold(2000)
+from binascii import hexlify, unhexlify
+from edge import entropy, footprint, place, slots, wire
+from edge.budget import Budget
+from edge.expo import exp_floor
+from edge.keys import Identity
+from edge.node import Node
+from edge.records import Reading, Report
+told = %r
+who = Identity(*(told[:5] + [unhexlify(key) for key in told[5:]]))
+kept = slots.Ram()
+for i, data in enumerate(%r):
+    kept.write(i, unhexlify(data))
+message = unhexlify(%r)
+where = wire.round_topic(who.site, "disk")
+asked = wire.unpack_round(message, who.site_key, where)
+table = footprint.Table(asked)
+rng = entropy.keyed(unhexlify(%r), who.name, 1, 1, 0)
+cells = []
+for i in range(%d):
+    cell = (i %% 9, i %% 7)
+    cells += place.veil(asked, Reading(0, cell), place.draw(table, rng))[1:]
+report = Report(wire.name_of(asked), who.name, 1, 1, [0] + cells)
+topic = wire.topic(who.site, who.name, "data")
+frame = wire.pack_report(report, who.mac_key, topic, footprint.bits(asked))
+print("frame", hexlify(frame).decode())
+budget = Budget(kept, who.state_key)
+budget.boot()
+node = Node(who, budget, mechanism="disk")
+own = node.answer(message, lambda grid: (4, 3))
+gc.collect()
+print("heap", gc.mem_free() if hasattr(gc, "mem_free") else 0)
+print("own", hexlify(own).decode() if own else node.refusal)
+"""
+
+
+def check_places(board: Board, seed: bytes | None = None) -> Passed:
+    """Return the digest of answers that the board and this machine make alike.
+
+    Raises:
+        BoardFault: they do not, or the board cannot make one.
+    """
+    root, site_key = seed or os.urandom(32), os.urandom(32)
+    who = rootkeys.identity(SITE, NAME, root, site_key, 0)
+    kept, chain = slots.Ram(), rootkeys.first_chain(root)
+    provision(kept, who.state_key, chain, disk_limits.enrolled(6, 1, 2))
+    records = [bytes(kept.read(i)).hex() for i in range(slots.COUNT)]
+    asked = Round(1, place.NAME, GRID, PLACE_PARAMS, PLACE_PROMISE)
+    message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, place.NAME)))
+
+    told = _plain(who), records, message.hex(), chain.hex(), DRAWS
+    lines = _lines(board.run(_PLACE_CODE % told))
+
+    table, cells = footprint.Table(asked), [0]
+    rng = entropy.keyed(chain, NAME, 1, 1, 0)
+    for i in range(DRAWS):
+        cells += place.veil(asked, Reading(0, (i % 9, i % 7)), place.draw(table, rng))[1:]
+    topic = wire.topic(SITE, NAME, "data")
+    report = Report(wire.name_of(asked), NAME, 1, 1, cells)
+    here = bytes(wire.pack_report(report, who.mac_key, topic, footprint.bits(asked)))
+    if lines.get("frame") != here.hex():
+        raise BoardFault(
+            f"{board.where} draws other answers from the same stream than "
+            f"{shorten_digest(here)}: a place would be hidden by another law than the "
+            "one that was proven, so nothing may be sent with it. Copy the files again; if it "
+            "stays so, flash MicroPython anew, and tell us which board it is"
+        )
+    try:
+        own = _bytes(lines.get("own", ""))
+        answer = post.unpack_report(own, who.mac_key, topic, NAME).payload
+    except ValueError:
+        raise BoardFault(
+            f"{board.where} does not answer a Round that asks for a place "
+            f"({lines.get('own', 'nothing')[:80]}); it must, or it is never heard. Copy the files "
+            "again"
+        ) from None
+    if len(answer) != 2 or not 0 <= answer[1] < table.columns * table.rows:
+        raise BoardFault(
+            f"{board.where} answers a cell that no device can; it would be left out of every map. "
+            "Copy the files again"
+        )
+    return Passed(
+        shorten_digest(here), int(lines["heap"]), "it answers with a place of its Round's"
+    )
+
+
 def run_selftest(board: Board, mechanism: str) -> Passed:
     """Return what the check found that is of a board's mechanism.
 
     Raises:
-        BoardFault: as `check_frame`, or as `selftest_place.check_places`.
+        BoardFault: as `check_frame`, or as `check_places`.
     """
     if named(mechanism).reads == "temperature":
         return check_frame(board)
-    from . import selftest_place
-
-    return selftest_place.check_places(board)
+    return check_places(board)
 
 
 def shorten_digest(frame: bytes) -> str:
     """Return the short name of a frame."""
     return hashlib.sha256(frame).hexdigest()[:16]
+
+
+def _plain(who: Any) -> list[Any]:
+    """Return who a device is as it can stand in code."""
+    return [key.hex() if isinstance(key, bytes) else key for key in who]
+
+
+def _lines(said: str) -> dict[str, str]:
+    """Return what a board printed, by the first word of each line."""
+    return {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
 
 
 def _bytes(text: str) -> bytes:
@@ -162,7 +275,7 @@ def tells(machine):
 
 try:
     import machine
-    if held.mechanism == "disk":
+    if %r:
         tells(machine)
     else:
         ways = pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
@@ -240,22 +353,23 @@ class SensorTrial(NamedTuple):
     took_ms: int | None = None
 
 
-def try_sensor(board: Board, told: str = CONFIG) -> SensorTrial:
+def try_sensor(board: Board, reads: str, told: str = CONFIG) -> SensorTrial:
     """Return what is wrong with a board's sensor, or how it is.
 
     Args:
+        reads: what its mechanism reads.
         told: the file on the board that says which it is.
 
     Raises:
         BoardFault: the board cannot be asked.
     """
     try:
-        said = board.run(_ASK % told)
+        said = board.run(_ASK % (told, reads == "place"))
     except BoardFault as fault:
         if not fault.raised:
             raise
         return SensorTrial(f"it cannot be asked for: {fault.raised}")
-    lines = {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
+    lines = _lines(said)
     counts = lines.get("sensors", "").split()
     if len(counts) == 2 and counts[0] != counts[1]:
         return SensorTrial(

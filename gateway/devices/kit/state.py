@@ -15,7 +15,7 @@ from edge.board.assemble import LEASE, SHARE
 from edge.disk_limits import promised
 from edge.limits import Limits, price
 
-from ...mechanisms import named
+from ...mechanisms import USUAL, named
 from ..bundle import CONFIG, FOLDER
 from .boards import Board
 
@@ -167,7 +167,7 @@ def read_state(board: Board, mac_key: bytes | None = None) -> State:
         mode=lines.get("mode", ""),
         key=lines.get("key", ""),
         driver=lines.get("driver", ""),
-        mechanism=lines.get("mechanism", "thermal"),
+        mechanism=lines.get("mechanism", USUAL),
         ours=ours,
         lost=lines.get("lost", ""),
         mended=lines.get("mended", ""),

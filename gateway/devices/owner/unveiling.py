@@ -19,10 +19,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from edge import entropy, thermal, wire
+from edge import entropy, wire
 from edge.host import post
 
 from ...faults import OperatorFault
+from ...mechanisms import TABLE, named
 from ...store.schema import SCHEMA
 from ..enrol.enrol import Devices
 from .readings import CLAMPED, CUT, LeftOut, Row
@@ -155,8 +156,6 @@ SEALED = "its device is sealed: nobody can take the noise off"
 CLOSED = "no key was given for this boot"
 SPOILT = "the key of this boot does not fit: it gives readings that no sensor has"
 
-_PARAMS = thermal.PARAMS, thermal.PARAMS + 1  # one more asks for noise from tables
-
 
 class Keys(Protocol):
     """Who has the keys of boots."""
@@ -210,7 +209,11 @@ class Opening:
         if (report.epoch, report.seq, report.round) != stored[1:4]:
             return MOVED
         plan = self._rounds.get(report.round)
-        if plan is None or plan.mechanism != thermal.NAME or len(plan.params) not in _PARAMS:
+        if plan is None or plan.mechanism not in TABLE:
+            return UNASKED
+        half = named(plan.mechanism).unveiling
+        # One more parameter asks for noise from tables.
+        if half is None or len(plan.params) not in (half.PARAMS, half.PARAMS + 1):
             return UNASKED
         if [report.payload[0], len(report.payload) - 1] != list(device.place):
             return MISPLACED
@@ -220,24 +223,25 @@ class Opening:
         if key is None:
             return CLOSED
         try:
-            return _readings(plan, report, key, self._tables(plan, device.place.sensors))
+            tables = self._tables(half, plan, device.place.sensors)
+            return _readings(half, plan, report, key, tables)
         except (ValueError, OverflowError):  # signed by the site, and no round for all that
             return UNASKED
 
-    def _tables(self, plan: Any, sensors: int) -> Any:
+    def _tables(self, half: Any, plan: Any, sensors: int) -> Any:
         """Return what devices of so many sensors draw this round's noise from, made once."""
         like = plan.params, sensors
         if like != self._drawn_from[0]:
-            self._drawn_from = like, thermal.source(plan, sensors)
+            self._drawn_from = like, half.source(plan, sensors)
         return self._drawn_from[1]
 
 
-def _readings(plan: Any, report: Any, key: bytes, tables: Any) -> list[Row] | str:
-    params, most = thermal.params_of(plan), (1 << (thermal.bits(plan) - 1)) - 1
+def _readings(half: Any, plan: Any, report: Any, key: bytes, tables: Any) -> list[Row] | str:
+    params, most = half.params_of(plan), (1 << (half.bits(plan) - 1)) - 1
     first, *blurred = report.payload
     rng = entropy.opened(key, report.sender, report.epoch, report.seq, first)
     rows = []
-    opened = thermal.unveil(plan, report.payload, rng, tables)
+    opened = half.unveil(plan, report.payload, rng, tables)
     for sensor, grains in enumerate(opened.values, first):
         where = (report.sender, report.epoch, report.seq, plan.number, sensor)
         if abs(blurred[sensor - first]) >= most:

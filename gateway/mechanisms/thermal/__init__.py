@@ -8,7 +8,7 @@ from recovery.thermal.guarantee import priced_delta
 from ..record import Exported, Fold, Mechanism, Module, Serving, halves
 from ..words import Words
 
-_granting = Module("gateway.devices.enrol", "granting")
+_granting = Module(__name__, "granting")
 _arrays = Module(__name__, "arrays")
 _demo = Module(__name__, "demo")
 _vacant = Module(__name__, "vacant")
@@ -58,6 +58,7 @@ _PAGE = {
 MECHANISM = Mechanism(
     *halves(device, analyst, cases),
     trust="local",
+    unveiling=device,
     reads="temperature",
     query=Query,
     bits=device.bits,

@@ -33,7 +33,6 @@ from ... import logs
 from ...cli.serve import on_signal, shown
 from ...devices.broker.embedded import run_broker
 from ...devices.enrol import budgets, enrol
-from ...devices.enrol.granting import granted
 from ...devices.fleet.crowd import Crowd
 from ...output import check_places, make_folder, write_all
 from ...service.operate.health import PARTS, Health
@@ -48,6 +47,7 @@ from ...web.server import Page
 from ..flags import ratio
 from ..scores import SEEDED, data_free, scores
 from ..summary import Floats, most_of, places_of_most, written
+from .granting import granted
 from .query import first_round
 from .words import doubt_lines, in_words
 from .world import Room, fleet_in

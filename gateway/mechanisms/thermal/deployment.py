@@ -12,9 +12,9 @@ from recovery.thermal import Query
 from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
 
-from ...devices.enrol import granting
 from ...settings.roomfile import response_of
 from ..record import Payload
+from . import granting
 
 if TYPE_CHECKING:
     from ...settings.deployment import Deployment

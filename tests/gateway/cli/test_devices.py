@@ -19,9 +19,9 @@ from edge.keys import Identity
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol, limitsfile
-from gateway.devices.enrol.granting import granted
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
+from gateway.mechanisms.thermal.granting import granted
 from gateway.service.asking import signed
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price

@@ -20,9 +20,9 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from edge import wire
 from edge.node import Node
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.enrol.granting import granted
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
+from gateway.mechanisms.thermal.granting import granted
 from gateway.service import campaign, telling
 from gateway.service.campaign import Campaign, Pause
 from gateway.service.intake.writer import Intake

@@ -17,10 +17,10 @@ from edge.host import post
 from edge.records import Report
 from gateway.devices.broker import embedded
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import named
+from gateway.mechanisms.thermal.granting import granted
 from gateway.service import telling
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump

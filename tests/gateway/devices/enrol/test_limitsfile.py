@@ -7,10 +7,10 @@ import pytest
 
 from edge import limits, tightening
 from gateway.devices.enrol import enrol, limitsfile
-from gateway.devices.enrol.granting import unspent
 from gateway.devices.enrol.limitsfile import Given
 from gateway.faults import OperatorFault
 from gateway.mechanisms import serving
+from gateway.mechanisms.thermal.granting import unspent
 
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
 WHOLE = limits.Limits(1, 8, 1, 50, 20 * 10**7, 0)

@@ -7,10 +7,10 @@ import pytest
 
 from edge.board.config import load
 from gateway.devices.enrol import enrol
-from gateway.devices.enrol.granting import granted
 from gateway.devices.kit import boardfile, fit, settings, siting
 from gateway.devices.kit.boardfile import Held
 from gateway.faults import OperatorFault
+from gateway.mechanisms.thermal.granting import granted
 from gateway.mechanisms.thermal.query import first_round
 from gateway.settings import config
 from gateway.settings.deployment import Deployment

@@ -18,7 +18,7 @@ from edge.budget import Budget
 from gateway.cli.provision import kept, suited, would_be
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.kit import selftest, selftest_place, settings, siting, standin, state
+from gateway.devices.kit import selftest, settings, siting, standin, state
 from gateway.devices.kit.boards import BoardFault, list_files, read_file
 from gateway.devices.kit.standin import CONSOLE, StandIn
 from gateway.faults import OperatorFault
@@ -315,23 +315,21 @@ def test_other_answers_fail_the_self_test(park: Park, file: str, before: str, af
     """A module that is not ours draws another law, or none."""
     board = park.board()
     passed = selftest.run_selftest(board, "disk")
-    assert passed == selftest_place.check_places(board)._replace(
-        digest=passed.digest, heap=passed.heap
-    )
+    assert passed == selftest.check_places(board)._replace(digest=passed.digest, heap=passed.heap)
     place = park.flash / "edge" / file
     assert before in place.read_text()
     place.write_text(place.read_text().replace(before, after))
 
     with pytest.raises(BoardFault):
-        selftest_place.check_places(board, bytes(32))
+        selftest.check_places(board, bytes(32))
 
 
 def test_its_digest_is_the_same_for_the_same_keys(park: Park) -> None:
     """Whatever the site's are: so it is of the modules, and can be told over the telephone."""
-    first, second = (selftest_place.check_places(park.board(), bytes(32)) for _ in range(2))
+    first, second = (selftest.check_places(park.board(), bytes(32)) for _ in range(2))
 
     assert first.digest == second.digest
-    assert selftest_place.check_places(park.board(), bytes(range(32))).digest != first.digest
+    assert selftest.check_places(park.board(), bytes(range(32))).digest != first.digest
 
 
 def test_settings_are_held_against_what_the_device_answers(park: Park, tmp_path: Path) -> None:

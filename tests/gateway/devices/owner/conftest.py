@@ -14,7 +14,7 @@ from edge.host import post, rootkeys
 from edge.node import Node
 from edge.thermal import Params
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.devices.enrol.granting import granted
+from gateway.mechanisms.thermal.granting import granted
 from gateway.mechanisms.thermal.query import first_round
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.ledger import price

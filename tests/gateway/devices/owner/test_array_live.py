@@ -15,8 +15,8 @@ from edge.linux.enrol import enrol as settle
 from edge.linux.notify import Notify
 from edge.thermal import params_of
 from gateway.devices.enrol import enrol, limitsfile
-from gateway.devices.enrol.granting import granted
 from gateway.devices.kit.siting import derive_settings
+from gateway.mechanisms.thermal.granting import granted
 from gateway.mechanisms.thermal.query import first_round
 from gateway.settings import config
 from tests import processes

@@ -15,9 +15,9 @@ import pytest
 
 from gateway.cli.fleet import stand
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.thermal_days.scene import Scene
+from gateway.mechanisms.thermal.granting import granted
 from gateway.mechanisms.worlds import Seen
 from gateway.service.serving import Service
 from gateway.settings import config

@@ -13,8 +13,8 @@ import pytest
 from matplotlib.image import imread
 
 from edge.thermal import Params, bits
-from gateway.devices.enrol.granting import granted
 from gateway.mechanisms.thermal import calibrate_numbers
+from gateway.mechanisms.thermal.granting import granted
 from gateway.settings import config
 from recovery.thermal import plan
 

@@ -14,7 +14,7 @@ from edge import thermal, wire
 from edge.host import post
 from gateway.devices.broker import certificates
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.enrol.granting import granted
+from gateway.mechanisms.thermal.granting import granted
 from gateway.mechanisms.thermal.world import Room, Still, fleet_in, scene_of
 from gateway.service.mqtt import access
 from gateway.settings import config

@@ -23,11 +23,8 @@ from recovery.noise.gaussian import gaussian_epsilon
 from recovery.thermal import Query, calibration
 from recovery.thermal.guarantee import exact_delta
 
+from ...devices.enrol.capped import PACE
 from ...faults import OperatorFault
-
-# Messages are late by turns, so a device that held answers this far apart and no less would
-# refuse a round now and then.
-PACE = 0.5  # of the time from one round to the next
 
 
 def granted(query: Query, every_s: float) -> Any:
@@ -130,26 +127,6 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
                 f"[rounds] sampler is 'table' but {name}, which has {sensors[name]} readings, was "
                 "enrolled for exact noise: it would refuse each round, paid as it is. Set "
                 'sampler = "exact", or enrol again in a new folder'
-            )
-
-
-def check_pace(every_s: float, held: Mapping[str, Any]) -> None:
-    """Check that no device would find the rounds too fast, and refuse each, paid as it is.
-
-    Args:
-        every_s: seconds from the opening of one round to that of the next.
-        held: the `Limits` of each device, by name.
-
-    Raises:
-        OperatorFault: some would.
-    """
-    for name, own in held.items():
-        if 1000 * every_s < own.pace_ms:
-            raise OperatorFault(
-                f"[rounds] every_s is {every_s:g} but {name} answers no sooner than "
-                f"{own.pace_ms / 1000:g} s after its last answer, as it was enrolled or "
-                "tightened: it would refuse rounds that are paid for all the same. Set every_s "
-                f"to {own.pace_ms / 1000 / PACE:g}, or enrol again in a new folder"
             )
 
 

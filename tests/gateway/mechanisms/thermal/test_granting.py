@@ -14,9 +14,10 @@ from edge.limits import NANO, price
 from edge.node import Node
 from edge.records import Grid
 from edge.slots import Ram
-from gateway.devices.enrol import granting
-from gateway.devices.enrol.granting import granted, worth
+from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault
+from gateway.mechanisms.thermal import granting
+from gateway.mechanisms.thermal.granting import granted, worth
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan
 
@@ -150,7 +151,7 @@ def test_rounds_that_devices_would_refuse_for_their_pace_are_not_begun() -> None
     held = {"node-0": granted(QUERY, 20.0)}
 
     for every_s in (10.0, 20.0, 3600.0):
-        granting.check_pace(every_s, held)
+        capped.check_pace(every_s, held)
     with pytest.raises(OperatorFault, match="no sooner than 10 s .* Set every_s to 20, or"):
-        granting.check_pace(9.99, held)
-    granting.check_pace(0.0, {})
+        capped.check_pace(9.99, held)
+    capped.check_pace(0.0, {})
