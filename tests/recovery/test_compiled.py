@@ -1,7 +1,6 @@
 """Kernels: one source for both ways of running it, and nothing that a compiler would miss."""
 
 import ast
-import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -106,21 +105,6 @@ def test_small_work_does_not_load_a_compiler() -> None:
     )
 
     assert processes.run([sys.executable, "-c", line]).returncode == 0
-
-
-def test_it_can_be_switched_off() -> None:
-    """As it is where numba is not installed."""
-    line = (
-        "from recovery import kernels; import recovery.sequence as plain; "
-        "assert not kernels.available(); assert kernels.compiled(plain) is plain; "
-        "assert kernels.tier(plain, worth=True) is plain"
-    )
-
-    done = processes.run(
-        [sys.executable, "-c", line], env={**os.environ, "HEATVEIL_COMPILED": "0"}
-    )
-
-    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)

@@ -80,16 +80,6 @@ def test_no_map_has_a_smaller_expected_distance(fewest: int, most: int, sigma: f
     assert mean == pytest.approx(least, abs=1e-9)
 
 
-def test_another_map_is_farther() -> None:
-    """The mean measure, a rival, is not as near where the two differ."""
-    exact, _, _ = posterior(1.0, 2, 2)
-    found = shares(exact)
-
-    rival = expected_distance(found, np.cumsum(exact.mean_measure), PLACES)
-
-    assert rival > expected_distance(found, median(found), PLACES) * 1.02
-
-
 def test_the_shares_are_those_of_the_sets() -> None:
     """The chance of each share in each cell, counted set by set; without the empty one."""
     exact, sets, chances = posterior(0.3, 0, 4)
@@ -123,24 +113,6 @@ def test_the_band_leaves_as_much_above_as_below() -> None:
     for cell in range(CELLS - 1):
         place = np.abs(found.values - high[cell]).argmin()
         assert place == 0 or upto[place - 1, cell] < 0.95
-
-
-def test_one_share_is_certain_when_one_set_is() -> None:
-    """Hardly any noise: the median is the truth, and the band has no width."""
-    exact, _, _ = posterior(0.001, 2, 2)
-    found = shares(exact)
-
-    truth = np.cumsum(heat_of((2, 6)))
-    assert quantile(found, 0.5) == pytest.approx(truth)
-    assert quantile(found, 0.005) == pytest.approx(truth)
-    assert expected_distance(found, truth, PLACES) == pytest.approx(0, abs=1e-12)
-
-
-def test_nothing_has_no_shares() -> None:
-    """If there is no source for certain, there is no median of its shares."""
-    exact = Exact(np.array([1.0]), (np.zeros((0, 3)),), 0.0)
-    with pytest.raises(ValueError, match="Allow one source"):
-        shares(exact)
 
 
 # The band of whole curves: it holds what it says, in the posterior and in the world.
@@ -190,30 +162,6 @@ def test_the_posterior_has_that_chance(sigma: float, level: float) -> None:
     assert np.ptp(chances) < 0.15
 
 
-def test_points_by_themselves_have_another_chance() -> None:
-    """The comparison can fail: the band of single points lets more curves out."""
-    chances = []
-    for trial in range(5):
-        found, exact, _ = seen(trial, 2, 2.0, 1, 4)
-        low, high = (quantile(shares(exact), level) for level in (0.05, 0.95))
-        chances.append(chance_within(found, low, high, 4))
-
-    assert np.mean(chances) < 0.85
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("sigma", [0.7, 0.1])
-def test_the_world_is_within_as_often(sigma: float) -> None:
-    """Five hundred scenes of the prior, heavy noise and light: 90 % within a few."""
-    within = []
-    for trial in range(500):
-        found, exact, truth = seen(trial, 1 + trial % 3, sigma, 1, 3)
-        made = whole_band(shares(exact), possible_curves(found, exact), 0.9)
-        within.append(((made.low <= truth + 1e-9) & (truth <= made.high + 1e-9)).all())
-
-    assert np.mean(within) == pytest.approx(0.9, abs=0.03)
-
-
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 @pytest.mark.parametrize("sigma", [2.0, 0.1])
 def test_the_curves_stand_for_the_posterior(number: int, sigma: float) -> None:
@@ -230,17 +178,6 @@ def test_the_curves_stand_for_the_posterior(number: int, sigma: float) -> None:
         first_and_last = every.chances @ (every.sets[:, -1] - every.sets[:, 0])
         there = np.array([np.flatnonzero(step > 0.5)[[0, -1]] for step in steps])
         assert (there[:, 1] - there[:, 0]).mean() == pytest.approx(first_and_last, abs=0.7)
-
-
-def test_furniture_stays_empty() -> None:
-    """No curve rises in a closed cell."""
-    allowed = np.arange(MANY) % 3 > 0
-    found, _, _ = seen(2, 3, 0.5, 1, 4)
-    exact = exact_posterior(found, 1, 4, allowed)
-
-    curves = possible_curves(found, exact, allowed)
-
-    assert np.diff(curves, axis=1, prepend=0)[:, ~allowed].max() == 0
 
 
 def depths(curves: np.ndarray, inside: np.ndarray) -> np.ndarray:
@@ -295,43 +232,3 @@ def test_a_fresh_curve_is_within_as_often_as_draws_are_few() -> None:
     assert np.mean(within) == pytest.approx(0.9, abs=0.03)
     # Negative control: who counts the draws alone is out more often.
     assert np.mean(bare) < 0.87
-
-
-@pytest.mark.parametrize("level", [0.1, 0.4, 0.9])
-def test_draws_that_agree_have_a_band_without_width(level: float) -> None:
-    """Whatever the level: a band of one curve is that curve, not everything."""
-    truth = np.array([0, 0.5, 0.5, 1.0])
-
-    made = band_of_draws(np.tile(truth, (40, 1)), level)
-
-    assert made.low == pytest.approx(truth)
-    assert made.high == pytest.approx(truth)
-
-
-@pytest.mark.parametrize("level", [0.1, 0.4, 0.9])
-def test_one_certain_curve_has_a_band_without_width(level: float) -> None:
-    """Where only one set is possible, it is the band."""
-    found, exact, truth = seen(0, 2, 0.001, 2, 2)
-
-    made = whole_band(shares(exact), possible_curves(found, exact), level)
-
-    assert made.low == pytest.approx(truth)
-    assert made.high == pytest.approx(truth)
-
-
-def test_few_curves_of_many_posteriors_stand_for_all_of_them() -> None:
-    """Three curves each, begun elsewhere each: together they have the tails that one has not."""
-    found, exact, _ = seen(1, 3, 2.0, 3, 3)
-    begins = np.arange(1, 101) * (5**0.5 - 1) / 2 % 1
-
-    curves = np.vstack([possible_curves(found, exact, None, 3, begin) for begin in begins])
-    same = np.vstack([possible_curves(found, exact, None, 3) for _ in begins])
-
-    upto = np.cumsum(exact.present) / 3
-    assert np.abs(curves.mean(axis=0) - upto).max() < 0.02
-    spread = [np.cumsum(exact.orders[3][r]) for r in range(3)]
-    for r, chance in enumerate(spread):
-        reached = (curves > (r + 0.5) / 3).mean(axis=0)
-        assert np.abs(reached - chance).max() < 0.05
-    # Negative control: all begun alike they know no tails.
-    assert len(np.unique(same, axis=0)) < 0.2 * len(np.unique(curves, axis=0))

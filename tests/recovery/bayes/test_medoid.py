@@ -88,32 +88,6 @@ def test_no_possible_set_is_nearer(fewest: int, most: int, sigma: float) -> None
     assert stated <= min(others) + 1e-9
 
 
-def test_one_source_goes_to_the_median_of_each_axis() -> None:
-    """For one source the least is known: no cell at all is nearer than what is found."""
-    world = np.random.default_rng(2)
-    sets = world.integers(0, SIDE * SIDE, (30, 1))
-    chances = world.dirichlet(np.ones(30))
-
-    nearest = medoid(sets, chances, PLACES)
-
-    apart = np.abs(PLACES[:, None] - PLACES[sets[:, 0]]).sum(axis=-1) @ chances
-    used = np.unique(sets)
-    assert nearest.expected_error == pytest.approx(apart[used].min())
-
-
-def test_powers_are_shares() -> None:
-    """A set that has nearly all of its heat in one source is nearest to that one alone."""
-    sets = np.array([[0, 35], [0, -1], [35, 0]])
-    powers = np.array([[9.0, 1.0], [4.0, 0.0], [1.0, 9.0]])
-
-    nearest = medoid(sets, np.ones(3), PLACES, powers)
-
-    assert nearest.expected_error == pytest.approx((0.1 + 0 + 0.0) * (10 / 6) / 3)
-    assert dict(zip(nearest.cells, nearest.shares, strict=True)) == pytest.approx(
-        {0: 0.9, 35: 0.1}
-    )
-
-
 def test_a_line_works_and_the_best_pair_of_all_is_found() -> None:
     """Places of one axis, against every pair there is."""
     world = np.random.default_rng(5)
@@ -125,26 +99,6 @@ def test_a_line_works_and_the_best_pair_of_all_is_found() -> None:
     every = itertools.combinations_with_replacement(range(8), 2)
     means = [np.abs(np.array(pair) - sets).mean() for pair in every]
     assert nearest.expected_error == pytest.approx(min(means))
-
-
-def test_a_wrong_candidate_is_farther() -> None:
-    """The comparison above can fail: the least likely set is not nearest."""
-    sets, chances = possible(1.0, 2, 2)
-
-    worst = expected(sets[-1], np.array([0.5, 0.5]), sets, chances)
-
-    assert worst > 1.1 * medoid(sets, chances, PLACES).expected_error
-
-
-def test_nothing_is_near_to_nothing() -> None:
-    """No set with a source, or none with a chance, and sets without weights are refused."""
-    for sets, weights in (
-        (np.full((2, 2), -1), np.ones(2)),
-        (np.zeros((2, 2), int), np.zeros(2)),
-        (np.zeros((2, 2), int), np.ones(3)),
-    ):
-        with pytest.raises(ValueError, match="nothing is near to nothing"):
-            medoid(sets, weights, PLACES)
 
 
 def test_too_many_sets_are_not_written_out() -> None:

@@ -9,25 +9,15 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm, truncnorm
 
-from physics.kernel import forward, sensitivity
+from physics.kernel import forward
 from recovery.bayes import unknown_physics
-from recovery.bayes.chain import Draws
-from recovery.bayes.exact import Exact
 from recovery.bayes.room_physics import Physics, explore
 from recovery.bayes.unknown_physics import (
-    Conditional,
     Joint,
-    conditional,
-    curves,
     drift,
     estimate_jointly,
-    mixed,
-    pooled,
-    together,
 )
-from recovery.estimators import posterior
 from recovery.estimators.record import Floats, Prior, Seen
-from recovery.noise.gaussian import gaussian_sigma
 
 CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50
 SHORT, STATED, LONG = 0.025, 0.05, 0.1
@@ -123,32 +113,6 @@ def test_the_spread_is_weighed_as_every_set_at_every_spread_weighs_it(
         assert math.log(found.spread_m2.quantile(chance)) == pytest.approx(expected, abs=0.03)
 
 
-@pytest.mark.long
-def test_draws_at_every_spread_come_to_what_enumeration_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where sets are too many to be weighed they are drawn; here both can be done."""
-    world = np.random.default_rng(17)
-    real = forward(CELLS, SENSORS, 0.06)
-    readings = real @ scene(2, world) + 0.15 * world.standard_normal(50)
-    seen = seen_of(real, readings, 0.15, Prior(1, 3))
-    exact = estimate_jointly(seen, Physics(SENSORS, (SHORT, LONG)))
-    monkeypatch.setattr(unknown_physics, "countable", lambda seen: False)
-    drawn = estimate_jointly(seen, Physics(SENSORS, (SHORT, LONG)))
-
-    assert drawn.log_evidence == pytest.approx(exact.log_evidence, abs=0.5)
-    for chance in (0.1, 0.5, 0.9):
-        assert math.log(drawn.spread_m2.quantile(chance)) == pytest.approx(
-            math.log(exact.spread_m2.quantile(chance)), abs=0.06
-        )
-    assert drawn.estimate.credible is not None
-    assert exact.estimate.credible is not None
-    assert drawn.estimate.credible.numbers == pytest.approx(
-        exact.estimate.credible.numbers, abs=0.15
-    )
-    assert distance(drawn.estimate.heat, exact.estimate.heat) < 0.02
-
-
 @pytest.mark.parametrize("counted", [True, False])
 def test_a_room_whose_spread_is_unknown_is_mapped(
     counted: bool, monkeypatch: pytest.MonkeyPatch
@@ -177,36 +141,6 @@ def test_a_room_whose_spread_is_unknown_is_mapped(
         assert math.log(found.spread_m2.quantile(chance)) == pytest.approx(
             expected, abs=0.03 if counted else 0.1
         )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("epsilon", "trials"), [(4.0, 40), (10.0, 20)])
-def test_not_knowing_the_spread_costs_less_than_half_of_what_a_wrong_one_does(
-    epsilon: float, trials: int
-) -> None:
-    """Two sources, the true spread anywhere within a factor of four of which the middle is stated.
-
-    The noise is enough at the worst of them. Nobody is spared who takes the stated one for true.
-    """
-    sigma = gaussian_sigma(epsilon, 0.1) * sensitivity(forward(CELLS, SENSORS, SHORT))
-    world, prior = np.random.default_rng(7), Prior(2, 2)
-    physics = Physics(SENSORS, (SHORT, LONG))
-    far = np.zeros((trials, 3))
-    for trial in range(trials):
-        truth, spread = scene(2, world), SHORT * (LONG / SHORT) ** world.random()
-        real = forward(CELLS, SENSORS, spread)
-        readings = real @ truth + sigma * world.standard_normal(50)
-        seen = seen_of(forward(CELLS, SENSORS, STATED), readings, sigma, prior)
-        maps = (
-            estimate_jointly(seen, physics).estimate.heat,
-            posterior.estimate(seen).heat,
-            posterior.estimate(replace(seen, operator=real)).heat,
-        )
-        far[trial] = [distance(heat, truth) for heat in maps]
-    joint, stated, known = far.mean(axis=0)
-
-    assert joint - known < 0.5 * (stated - known)
-    assert stated > 2 * known  # the control: there is something to be lost
 
 
 @pytest.mark.long
@@ -274,36 +208,6 @@ def test_drift_that_is_taken_out_leaves_white_noise() -> None:
     )
 
 
-def test_a_spread_that_is_known_leaves_the_posterior_as_it_is() -> None:
-    """With nothing unknown the joint estimate is the one of known physics."""
-    world = np.random.default_rng(4)
-    operator = forward(CELLS, SENSORS, STATED)
-    readings = operator @ scene(2, world) + 0.1 * world.standard_normal(50)
-    seen = seen_of(operator, readings, 0.1, Prior(1, 3))
-    found, alone = (
-        estimate_jointly(seen, Physics(SENSORS, (STATED, STATED))),
-        posterior.estimate(seen),
-    )
-
-    assert found.estimate.heat == pytest.approx(alone.heat)
-    assert found.estimate.residual == pytest.approx(alone.residual)
-    assert found.spread_m2.within(0.9) == pytest.approx((STATED, STATED))
-
-
-def test_the_evidence_tells_a_closed_room_from_an_open_one() -> None:
-    """The readings of an insulated room speak against the paper's line without walls."""
-    world = np.random.default_rng(6)
-    real = forward(CELLS, SENSORS, STATED, "insulated")
-    readings = real @ scene(2, world) + 0.1 * world.standard_normal(50)
-    seen = seen_of(real, readings, 0.1, Prior(2, 2))
-    closed, free = (
-        estimate_jointly(seen, Physics(SENSORS, (SHORT, LONG), walls)).log_evidence  # type: ignore[arg-type]
-        for walls in ("insulated", "none")
-    )
-
-    assert closed > free + 3
-
-
 @pytest.mark.parametrize("wide", [3.0, 0.1, 0.01, 3e-4])
 def test_the_grid_is_as_fine_as_the_density_is_sharp(wide: float) -> None:
     """A Gaussian's integral is known, and few looks suffice for it however narrow it is."""
@@ -340,87 +244,4 @@ def test_physics_that_cannot_be_is_refused(given: dict[str, object], said: str) 
         Physics(**{"sensors_m": SENSORS, "spreads_m2": (SHORT, LONG), **given})  # type: ignore[arg-type]
 
 
-def test_every_reading_needs_its_place() -> None:
-    """A sensor that was silent has neither."""
-    operator = forward(CELLS, SENSORS, STATED)
-    seen = seen_of(operator[1:], np.zeros(49), 0.1, Prior(1, 2))
-
-    with pytest.raises(ValueError, match="has 50 sensors but there are 49 readings"):
-        estimate_jointly(seen, Physics(SENSORS, (SHORT, LONG)))
-
-
 # Many posteriors made one: each has the say that its chance gives it.
-
-
-TWENTY, TWELVE = np.arange(1, 21) / 20, np.arange(1, 13) / 12
-PRIOR = Prior(0, 3)
-
-
-def parts(count: int) -> tuple[Seen, list[Conditional], np.ndarray]:
-    """The same readings at so many spreads, some much likelier than others."""
-    spreads = np.geomspace(0.02, 0.1, count)
-    noise = np.random.default_rng(4).normal(size=12)
-    readings = forward(TWENTY, TWELVE, 0.05)[:, [4, 13]].sum(axis=1) + 0.8 * noise
-    given = Seen(forward(TWENTY, TWELVE, 0.05), readings, 0.8, TWENTY[:, None], (1, 20), PRIOR)
-    made = [conditional(replace(given, operator=forward(TWENTY, TWELVE, s))) for s in spreads]
-    chances = np.linspace(1, 4, count)
-    return given, made, chances / chances.sum()
-
-
-@pytest.mark.parametrize("count", [1, 2, 60])
-def test_curves_of_all_parts_have_the_chances_of_all_parts(count: int) -> None:
-    """By the mixture's own chances of the first, second and third source in each cell."""
-    given, made, chances = parts(count)
-    exact = mixed([part.posterior for part in made if isinstance(part.posterior, Exact)], chances)
-
-    found = curves(given, made, chances)
-
-    assert len(found) == 320
-    some = 1 - exact.numbers[0]
-    assert np.abs(found.mean(axis=0) - np.cumsum(exact.mean_measure)).max() < 0.02
-    full = sum(exact.numbers[k] * np.cumsum(exact.orders[k][-1]) for k in (1, 2, 3)) / some
-    assert np.abs((found > 1 - 1e-9).mean(axis=0) - full).max() < 0.04
-    empty = sum(exact.numbers[k] * np.cumsum(exact.orders[k][0]) for k in (1, 2, 3)) / some
-    assert np.abs((found > 1e-9).mean(axis=0) - empty).max() < 0.04
-
-
-def test_the_band_of_all_parts_holds_whole_curves_of_each() -> None:
-    """Nine in ten of the curves that stand for the mixture, as near as few shares allow."""
-    given, made, chances = parts(60)
-    credible = together(given, made, chances).credible
-
-    assert credible is not None
-    assert credible.band is not None
-    low, high = credible.band.low - 1e-9, credible.band.high + 1e-9
-    inside = ((low <= curves(given, made, chances)) & (curves(given, made, chances) <= high)).all(
-        1
-    )
-    assert inside.mean() == pytest.approx(0.9, abs=0.03)
-
-
-def test_certainly_nothing_is_an_empty_map() -> None:
-    """No curve stands for what has none."""
-    given, _, _ = parts(1)
-    given = replace(given, prior=Prior(0, 2), readings=np.zeros(12), sigma=1e-3)
-    found = together(given, [conditional(given)], np.ones(1))
-
-    assert found.status.startswith("no estimate")
-
-
-@pytest.mark.parametrize("chances", [(0.5, 0.3, 0.2), (0.98, 0.01, 0.01), (1 / 3, 1 / 3, 1 / 3)])
-def test_draws_of_each_part_are_as_many_as_its_chance_and_none_is_there_twice(
-    chances: tuple[float, ...],
-) -> None:
-    """A draw that is there twice is its own neighbour, and the band would be too narrow."""
-    many = [
-        Draws(np.full((50, 1), place), np.arange(1, 51)[:, None] * 1.0, 0.0) for place in range(3)
-    ]
-
-    made = pooled(many, np.array(chances))
-
-    shares = np.bincount(made.cells[:, 0], minlength=3) / len(made.cells)
-    assert shares == pytest.approx(chances, abs=1.5 / len(made.cells))
-    assert len(made.cells) >= 50
-    for place in range(3):
-        powers = made.powers[made.cells[:, 0] == place]
-        assert len(np.unique(powers)) == len(powers)

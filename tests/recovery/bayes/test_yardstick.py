@@ -8,7 +8,7 @@ import pytest
 from physics.kernel import forward
 from recovery.bayes.exact import exact_posterior, scores
 from recovery.bayes.line import median, shares
-from recovery.bayes.yardstick import Yardstick, bayes_yardstick, regret
+from recovery.bayes.yardstick import bayes_yardstick, regret
 from recovery.distance import earth_movers
 
 PLACES = np.arange(1, 101)[:, None] / 100
@@ -47,11 +47,6 @@ def test_readings_of_noise_alone_leave_the_best_guess() -> None:
     assert found.standard_error < 1e-4
 
 
-def test_readings_without_noise_leave_nothing() -> None:
-    """Where every set has its own readings, there is no error."""
-    assert bayes_yardstick(PAPER, 1e-6, 2, 5, PLACES).distance == pytest.approx(0, abs=1e-12)
-
-
 def realised(number: int, sigma: float, by_mean: bool) -> tuple[float, float]:
     """The average distance of the median map, or of the mean measure, over fresh scenes."""
     world = np.random.default_rng(7)
@@ -76,44 +71,6 @@ def test_the_median_map_reaches_it_and_the_mean_measure_does_not() -> None:
 
     assert abs(regret(mean, yardstick)) < 3 * np.hypot(error, yardstick.standard_error)
     assert regret(rival, yardstick) > 3 * np.hypot(rival_error, yardstick.standard_error)
-
-
-def test_not_knowing_the_number_costs_little_but_something() -> None:
-    """One to two sources, where the number has to be found, against either known."""
-    known = [bayes_yardstick(PAPER, 0.686, number, 300, PLACES).distance for number in (1, 2)]
-
-    unknown = bayes_yardstick(PAPER, 0.686, (1, 2), 300, PLACES)
-
-    assert unknown.distance > np.mean(known) - 2 * unknown.standard_error
-    assert unknown.distance < 1.2 * np.mean(known)
-
-
-def test_furniture_and_heat_are_known_too() -> None:
-    """Sources in two cells alone are told apart: half of a wrong pick, at the most."""
-    allowed = np.isin(np.arange(100), [20, 70])
-
-    hopeless = bayes_yardstick(PAPER, 1e6, 1, 40, PLACES, open=allowed)
-    warmer = bayes_yardstick(PAPER, 2.0, 1, 40, PLACES, heat=3.0, open=allowed)
-    cooler = bayes_yardstick(PAPER, 2.0, 1, 40, PLACES, heat=0.3, open=allowed)
-
-    assert hopeless.distance == pytest.approx(0.25, abs=1e-3)
-    assert warmer.distance < cooler.distance < 0.25
-
-
-def test_a_plane_has_one_too() -> None:
-    """One source on a square without any knowledge: the middle is half the sides away."""
-    places = np.stack(np.divmod(np.arange(25), 5), axis=1) / 1.0
-    operator = np.kron(np.eye(5), np.eye(5))
-
-    hopeless = bayes_yardstick(operator, 1e6, 1, None, places)
-
-    assert hopeless.distance == pytest.approx(2 * 1.2, abs=1e-2)
-    assert bayes_yardstick(operator, 0.1, 1, 4, places).distance == pytest.approx(0, abs=1e-6)
-
-
-def test_regret_is_what_is_beyond() -> None:
-    """The difference, of whatever sign."""
-    assert regret(0.03, Yardstick(0.05, 0.001, 10)) == pytest.approx(-0.02)
 
 
 @pytest.mark.parametrize(("sources", "trials"), [(1, 1), (0, 10), ((0, 2), 10)])

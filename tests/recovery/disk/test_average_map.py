@@ -8,13 +8,13 @@ import scipy.integrate
 
 from edge.records import Grid
 from physics.crowds.disk import count_many
-from recovery.disk import Query, average_map, plan, smooth_map
+from recovery.disk import Query, plan, smooth_map
 from recovery.disk.average_map import averaged, doubted, kinds, mean, mended, misfit
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.crowded_map import Crowded, block_chances, in_blocks
 from recovery.disk.em import em, gain_of, log_likelihood
 from recovery.disk.estimators import estimate
-from recovery.disk.smooth_map import Posterior, exponential
+from recovery.disk.smooth_map import Posterior
 from recovery.distance import wasserstein2
 
 # The map to expect: chances of kinds are what evidence makes them, and the mean is better.
@@ -85,56 +85,6 @@ def test_chances_are_those_of_evidence_and_doubt_flattens_them() -> None:
     assert max(found, key=lambda kind: kind.chance).name in fit.why
 
 
-def test_the_chance_of_a_strength_is_integrated() -> None:
-    """Against quadrature over ln strength of the evidence at each, with what was held of it."""
-    _, channel, counts = answered(
-        np.random.default_rng(1).multinomial(20_000, np.r_[1:10] / 45)[None, :], (3, 1), 2, "wave"
-    )
-    places, smooth = smooth_map.lattice(channel), smooth_map.prior((1, 9), 1)
-    seen = smooth_map.blocked(channel, counts, 1)
-    found = smooth_map.fitted(places, seen, smooth, np.zeros(9))
-    scale = smooth_map._ROUGHNESS
-
-    def held(log_strength: float) -> float:
-        """Evidence at a strength, by Newton from the best map; times what is held of it."""
-        strength, u = math.exp(log_strength), found.u
-        precision = smooth.precision(strength, found.level)
-        for _ in range(60):
-            mass = smooth_map.exponential(u)
-            law = places.chances @ mass
-            weighed = places.chances * mass / np.sqrt(law)[:, None]
-            shown = seen.sum() * (weighed.T @ weighed - np.outer(mass, mass))
-            uphill = mass * (places.chances.T @ (seen / law) - seen.sum()) - precision @ u
-            u = u + np.linalg.solve(shown + precision, uphill)
-        worth = log_likelihood(seen, places.chances @ smooth_map.exponential(u))
-        whole = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(shown + precision)[1]
-        x = strength * scale
-        density = math.sqrt(x) * math.exp(-x / 2) / math.sqrt(2 * math.pi)
-        return density * math.exp(worth - u @ precision @ u / 2 + whole / 2 - found.evidence)
-
-    middle = math.log(found.strength)
-    whole, _ = scipy.integrate.quad(held, middle - 6, middle + 6, limit=60)
-    assert found.overall - found.evidence == pytest.approx(math.log(whole), abs=0.4)
-
-
-@pytest.mark.long
-def test_deviations_of_an_edge_and_of_a_square_are_nearly_honest() -> None:
-    """What looks like a hill and is none: sure by the chances as they are, it would be far off."""
-    half = np.zeros((10, 10), dtype=np.int64)
-    half[:5] = 6_000
-    told, alone = [], []
-    for seed in range(3):
-        truth, channel, counts = answered(half, (7, 10), seed)
-        fit = averaged(channel, counts, gain_of(0.7))
-        assert fit.sd is not None
-        told.append((fit.mass - truth) / fit.sd)
-        best = max(kinds(channel, counts), key=lambda kind: kind.chance)
-        alone.append((fit.mass - truth) / np.sqrt(best.variances))
-
-    assert np.sqrt(np.square(told).mean()) < 2.5
-    assert np.sqrt(np.square(alone).mean()) > 4
-
-
 def test_a_map_that_does_not_fit_is_mended_no_further_than_it_must() -> None:
     """The likelihood rises on the way, and what fits already stays as it is."""
     people = np.random.default_rng(5).multinomial(60_000, np.r_[1:37] / 666).reshape(6, 6)
@@ -154,20 +104,6 @@ def test_a_map_that_does_not_fit_is_mended_no_further_than_it_must() -> None:
     assert none == 0
     assert (again == mended_map).all()
     assert mended(channel, counts, np.roll(truth, 3, axis=1), 0.0)[1] == 0  # beyond mending
-
-
-def test_nobody_and_few_say_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answers are an even map; and kinds without a chance cost no deviations."""
-    people = lone(6, 40)
-    _, channel, counts = answered(people, (1, 1), 4)
-    monkeypatch.setattr(average_map, "NO_CHANCE", 2.0)
-    fit = averaged(channel, counts, gain_of(1))
-
-    assert averaged(channel, 0 * counts, 1.0).status.startswith("nobody answered")
-    assert fit.mass.max() < 0.5
-    assert fit.sd is not None
-    with pytest.raises(ValueError, match="shape"):
-        averaged(channel, counts[1:], 1.0)
 
 
 @pytest.mark.parametrize("shape", [(12, 9), (7, 7), (5, 1), (3, 11)])
@@ -193,30 +129,6 @@ def test_it_is_the_law_of_a_square_summed(
 
 
 # What kinds of map are weighed by, and what their mean's deviations hold, done the long way.
-
-
-def foot_of_a_hill(reports: int, share: float, seed: int) -> tuple[Channel, np.ndarray]:
-    """A hill on a line of 24 cells, and a crowded cell at its foot."""
-    planned = plan(Query(Grid((24, 1), 1000), (3, 1), radius=1), [])
-    assert planned is not None
-    channel = channel_of(planned)
-    hill = np.exp(-(((np.arange(24.0)[None, :] - 14) / 4) ** 2) / 2)
-    mass = (1 - share) * hill / hill.sum()
-    mass[0, 4] += share
-    law = channel.forward(mass)
-    drawn = np.random.default_rng(seed).multinomial(reports, (law / law.sum()).ravel())
-    return channel, np.asarray(drawn.reshape(law.shape), dtype=np.float64)
-
-
-def spread_by_differences(found: Posterior) -> np.ndarray:
-    """The variance of each share to first order, by finite differences and a whole inverse."""
-    ways = 1e-5 * np.eye(found.u.size)
-    shares = [
-        exponential(found.lattice.spread(found.u + s * way)) for way in ways for s in (1, -1)
-    ]
-    change = (np.array(shares[::2]) - np.array(shares[1::2])).reshape(len(ways), -1) / 2e-5
-    inverse = np.linalg.inv(found.factor @ found.factor.T)
-    return np.einsum("ip,ij,jp->p", change, inverse, change).reshape(found.mass.shape)
 
 
 def foot(epsilon: int, radius: int, reports: int, share: float) -> tuple[Channel, np.ndarray]:

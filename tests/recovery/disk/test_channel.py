@@ -81,20 +81,6 @@ def test_large_channels_are_adjoint_and_keep_mass(
     assert (channel.forward(mass)[channel.support] > 0).all()
 
 
-def test_a_kernel_without_symmetry_is_not_turned_round(way: str) -> None:
-    """A convolution taken for a correlation is invisible with a disk."""
-    kernel = np.array([[0.0, 0.3, 0.0], [0.0, 0.1, 0.2], [0.0, 0.0, 0.0]])
-    channel = Channel(2, 3, kernel, 0.4 / 20, np.ones((4, 5), dtype=bool))
-    mass = np.zeros((2, 3))
-    mass[1, 2] = 1.0
-
-    law = channel.forward(mass) - channel.base
-
-    assert law[1, 3] == pytest.approx(0.3)  # one row up
-    assert law[2, 4] == pytest.approx(0.2)  # one column right
-    assert channel.adjoint(law)[1, 2] == pytest.approx(0.3**2 + 0.1**2 + 0.2**2 + 0.02 * 0.6)
-
-
 @pytest.mark.parametrize(
     ("changed", "word"),
     [
@@ -123,12 +109,6 @@ def test_what_is_no_channel_is_refused(changed: dict[str, object], word: str) ->
 
     with pytest.raises(ValueError, match=word):
         Channel(**(fields | changed))  # type: ignore[arg-type]
-
-
-def test_a_matrix_too_large_to_write_out_is_refused() -> None:
-    """Seventy gigabytes are asked for in one line; the line should say so."""
-    with pytest.raises(ValueError, match="do not fit in memory"):
-        disk((128, 128), 20).matrix()
 
 
 def test_a_support_that_leaves_out_what_is_answered_is_refused() -> None:

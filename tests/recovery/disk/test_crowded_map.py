@@ -64,18 +64,6 @@ def test_the_evidence_of_one_cell_is_its_integral() -> None:
     assert found.evidence == pytest.approx(top + math.log(whole / 20 / 4), abs=0.05)
 
 
-def test_an_even_map_has_the_evidence_of_its_likelihood() -> None:
-    """Nothing is free in it: that there is no crowded cell costs a coin's throw."""
-    channel = disk((6, 5))
-    counts = answered(channel, even(channel), 10_000, 3)
-    found = crowded(channel, counts, even(channel))
-
-    assert found.cells == ()
-    worth = log_likelihood(counts, channel.forward(even(channel)))
-    assert found.evidence == pytest.approx(worth - math.log(2))
-    assert found.variances == pytest.approx(0.0)
-
-
 def test_where_a_cell_is_and_how_full_is_as_sure_as_it_says() -> None:
     """Over sixty runs; and with a thousandth of the users it may be elsewhere, too."""
     channel, truth = disk((7, 6)), crowd(disk((7, 6)), {24: 0.5})
@@ -91,19 +79,6 @@ def test_where_a_cell_is_and_how_full_is_as_sure_as_it_says() -> None:
     assert few.places.shape == (len(few.cells), 42)
     assert few.places.sum(axis=1) == pytest.approx(1)
     assert few.places.max() < 0.95
-
-
-def test_what_cannot_win_is_not_searched_to_the_end() -> None:
-    """A hill has no crowded cells, and each that is tried costs as much as the last."""
-    channel = disk((12, 12), 2, 4)
-    y, x = np.indices((12, 12)) - 5.5
-    hill = np.exp(-(x**2 + y**2) / 18)
-    counts = answered(channel, hill / hill.sum(), 300_000, 4)
-    all_of_them = crowded(channel, counts, even(channel))
-    found = crowded(channel, counts, even(channel), hoped=all_of_them.evidence + 1e5)
-
-    assert len(found.cells) < len(all_of_them.cells)
-    assert found.evidence < all_of_them.evidence
 
 
 @pytest.mark.parametrize("radius", [0, 1, 4])
@@ -248,29 +223,3 @@ def test_no_other_weights_are_likelier(count: int, seed: int) -> None:
     assert worth(found) >= worth(slow) - 0.01
     # And what is left out would not be missed: no law has more than its share (Lindsay 1983).
     assert (laws.T @ (counts / (laws @ found)) <= counts.sum() + 0.5).all()
-
-
-def test_laws_that_are_the_same_share_what_one_has() -> None:
-    """A direction that nothing tells apart must not stop the others."""
-    laws, counts = problem(3, 2)
-    twice = np.column_stack([laws, laws[:, :1]])
-    once = fitted(laws, counts, np.full(3, 1 / 3))
-    found = fitted(twice, counts, np.full(4, 1 / 4))
-
-    assert found[0] + found[3] == pytest.approx(once[0], abs=1e-3)
-    assert found[1:3] == pytest.approx(once[1:], abs=1e-3)
-
-
-def test_it_is_a_convex_problem_that_scipy_solves_too() -> None:
-    """On the simplex, by another program."""
-    laws, counts = problem(4, 5)
-    other = scipy.optimize.minimize(
-        lambda w: -float(counts @ np.log(laws @ w)) / 1e3,
-        np.full(4, 0.25),
-        bounds=[(1e-9, 1)] * 4,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
-        method="SLSQP",
-        options={"ftol": 1e-14},
-    )
-
-    assert fitted(laws, counts, np.full(4, 0.25)) == pytest.approx(other.x, abs=2e-3)

@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from edge.disk import release, report
 from edge.entropy import Tape
 from edge.records import Grid, Reading, Release, Round
-from recovery.disk import Query, plan, recover, together
+from recovery.disk import Query, plan, recover
 from recovery.disk.channel import channel_of
 from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import Heatmap, Unresolved
@@ -82,20 +80,6 @@ def test_a_map_finds_where_most_are(scheme: Any) -> None:
     assert found.guarantee == first(query).guarantee
 
 
-@pytest.mark.long
-def test_a_map_is_of_the_answers_of_all_rounds_together() -> None:
-    """Twice the reports, half the epsilon each: the counts are added."""
-    query = Query(GRID, (6, 1), readings=2)
-    releases = answered(query, [(1, 1)] * 40)
-    counts = together(query, releases)
-
-    assert counts.sum() == 80
-    assert (counts.ravel() == np.add(releases[0].values, releases[1].values)).all()
-    found = recover(query, releases)
-    assert isinstance(found, Heatmap)
-    assert found.total == 80
-
-
 def test_nobody_answering_is_no_map() -> None:
     """An even map would look like a measurement."""
     query = Query(GRID, (1, 1))
@@ -104,44 +88,6 @@ def test_nobody_answering_is_no_map() -> None:
     assert isinstance(found, Unresolved)
     assert "no device answered" in found.why
     assert found.guarantee == first(query).guarantee
-
-
-def test_one_cell_and_radius_nought_are_maps_too() -> None:
-    """The first has nothing to hide, the second is randomised response."""
-    alone = recover(
-        Query(Grid((1, 1), 0), (1, 1)), answered(Query(Grid((1, 1), 0), (1, 1)), [(0, 0)])
-    )
-    query = Query(GRID, (8, 1), radius=0)
-    response = recover(query, answered(query, [(2, 3)] * 50))
-
-    assert isinstance(alone, Heatmap)
-    assert alone.mass == pytest.approx(1)
-    assert isinstance(response, Heatmap)
-    assert np.unravel_index(response.mass.argmax(), (4, 5)) == (3, 2)
-
-
-@pytest.mark.long
-@given(
-    st.tuples(st.integers(1, 7), st.integers(1, 7)),
-    st.sampled_from(["dam", "dam-ns", "area", "huem"]),
-    st.integers(0, 5),
-    st.data(),
-)
-@settings(max_examples=25, deadline=None)
-def test_any_oblong_grid_gives_a_map_of_its_shape(
-    shape: tuple[int, int], scheme: Any, radius: int, data: st.DataObject
-) -> None:
-    """Grids that are no squares, and reports from anywhere, outside too."""
-    query = Query(Grid(shape, 0), (2, 1), scheme=scheme, radius=radius)
-    cells = data.draw(
-        st.lists(st.tuples(st.integers(-3, 9), st.integers(-3, 9)), min_size=1, max_size=20)
-    )
-    found = recover(query, answered(query, cells))
-
-    assert isinstance(found, Heatmap)
-    assert found.mass.shape == shape[::-1]
-    assert found.mass.sum() == pytest.approx(1)
-    assert found.total == len(cells)
 
 
 def test_a_map_of_other_weights_is_refused() -> None:

@@ -92,18 +92,6 @@ def test_it_stops_at_the_first_step_that_gains_less() -> None:
     assert worth[0] - worth[1] < gain <= worth[1] - worth[2]
 
 
-def test_steps_that_run_out_are_told() -> None:
-    """A map that was cut off must not be taken for one that settled."""
-    channel = disk((8, 8), 3)
-    counts = answered(channel, 50_000)
-    for found in (
-        em(channel, counts, gain=1e-12, steps_max=5),
-        em_fast(channel, counts, gain=1e-12, steps_max=5),
-    ):
-        assert found.steps == 5
-        assert found.status.startswith("stopped after 5 steps")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "radius", "epsilon"), [((15, 15), 10, (7, 5)), ((12, 7), 2, (7, 2))]
@@ -138,39 +126,6 @@ def test_smoothing_keeps_the_mass_and_repeats_the_edges() -> None:
     assert smoothed(np.array([[8.0]])).tolist() == [[8.0]]
 
 
-def test_smoothing_each_step_gives_a_smoother_map() -> None:
-    """EMS is asked for by name and must not be EM."""
-    channel = disk((10, 10), 4)
-    counts = answered(channel, 5_000)
-    rough, smooth = (em(channel, counts, gain=1e-3, smooth=s).mass for s in (False, True))
-
-    assert np.abs(np.diff(smooth, axis=0)).sum() < np.abs(np.diff(rough, axis=0)).sum() / 2
-
-
-@pytest.mark.parametrize("method", [em, em_fast])
-def test_nobody_and_one_cell_have_their_map(method: object) -> None:
-    """Nobody's answers say nothing; one cell holds everybody."""
-    channel, alone = disk((3, 2), 1), disk((1, 1), 2)
-    nobody: Fit = method(channel, np.zeros(channel.support.shape), gain=0.01)  # type: ignore[operator]
-    one: Fit = method(alone, alone.support * 7, gain=0.01)  # type: ignore[operator]
-
-    assert nobody.mass == pytest.approx(np.full((2, 3), 1 / 6))
-    assert nobody.status.startswith("nobody answered")
-    assert one.mass.tolist() == [[1.0]]
-
-
-def test_places_without_an_answer_are_no_fault() -> None:
-    """Few users leave most of the outer array empty; 0 ln 0 is nought."""
-    channel = disk((6, 6), 2)
-    counts = np.zeros(channel.support.shape)
-    counts[3, 4] = 2
-    found = em(channel, counts, gain=1e-4)
-
-    assert np.isfinite(found.log_likelihood)
-    assert found.mass.sum() == pytest.approx(1)
-    assert found.mass[3 - 2, 4 - 2] > 1 / 36
-
-
 @pytest.mark.parametrize("method", [em, em_fast])
 @pytest.mark.parametrize(
     ("fault", "word"),
@@ -194,16 +149,3 @@ def test_counts_that_no_answers_give_are_refused(method: object, fault: str, wor
 
     with pytest.raises(ValueError, match=word):
         method(channel, counts, gain=0.01)  # type: ignore[operator]
-
-
-def test_a_start_is_begun_with_and_one_that_is_no_map_refused() -> None:
-    """A cell without mass can never get any: a start decides what is possible."""
-    channel = disk((3, 3), 1)
-    counts = answered(channel, 500)
-    start = np.ones((3, 3))
-    start[1, 1] = 0
-
-    assert em(channel, counts, gain=1e-3, start=start).mass[1, 1] == 0
-    for none in (np.zeros((3, 3)), np.ones((2, 3)), -start):
-        with pytest.raises(ValueError, match="start with"):
-            em(channel, counts, gain=1e-3, start=none)

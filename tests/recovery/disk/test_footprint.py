@@ -12,8 +12,7 @@ from physics.crowds.disk import count_many
 from recovery.disk import Query, promise
 from recovery.disk.channel import channel_of
 from recovery.disk.em import em, gain_of
-from recovery.disk.footprint import HOLLOW, SCHEMES, inside, meets, shares
-from recovery.disk.query import chosen
+from recovery.disk.footprint import SCHEMES, inside, meets, shares
 from recovery.disk.round import disk_round, domain_of, total_of, weights_of
 
 PLANE = (15, 15)
@@ -58,12 +57,6 @@ def printed_mixed(radius: int) -> list[tuple[int, int]]:
     return [
         (math.ceil(math.sqrt(radius**2 - (i - 0.5) ** 2) - 0.5), i) for i in range(1, count + 1)
     ]
-
-
-def printed_full(radius: int) -> int:
-    """Return Theorem VI.4's number of cells in the open octant whose centre is inside."""
-    up, rows = math.ceil(radius / math.sqrt(2) - 0.5), printed_mixed(radius)
-    return up * (up - 2 * len(rows) - 1) // 2 + sum(x for x, _ in rows)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -113,32 +106,6 @@ def test_the_exact_area_is_what_points_count_to(radius: float) -> None:
     assert own * sum(whole(rows).values()) == pytest.approx(math.pi * radius**2, rel=2e-3)
 
 
-def test_along_a_line_the_area_is_a_length() -> None:
-    """Of the interval from -1.7 to 1.7 the second neighbour has a fifth of a cell."""
-    assert shares("area", 1.7, 1.0, (9, 1)) == [[1.0, 1.0, pytest.approx(0.2)]]
-    assert shares("area", 2, 1.0, (1, 9)) == [[1.0, 1.0, 0.5]]
-    assert shares("dam", 2, 1.0, (1, 9)) == [[1.0, 1.0, 1.0]]
-
-
-def test_a_radius_of_nought_is_randomised_response() -> None:
-    """The formula gives it at large epsilon: only the true cell is likelier."""
-    for scheme in SCHEMES:
-        assert shares(scheme, 0, 3.5, PLANE) == [[1.0]]
-    assert shares("krr", 7, 3.5, PLANE) == [[1.0]]
-
-
-def test_a_hybrid_of_one_ring_is_the_disk() -> None:
-    """And its rings are what the continuous wave is at their inner edges."""
-    assert shares("huem", 1, 3.5, PLANE) == shares("dam", 1, 3.5, PLANE)
-    found = whole(shares("huem", 4, 3.5, PLANE))
-    for x in range(1, 5):  # on an axis no ring's circle crosses a cell whose centre is outside
-        wave = math.exp((1 - (x - 1) / 4) * 3.5)
-        inner = min(1.0, max(0.0, 2 * (x - 1 - x + 0.5)))
-
-        assert inner == 0
-        assert found[x, 0] == pytest.approx((wave - 1) / (math.exp(3.5) - 1))
-
-
 @pytest.mark.parametrize("side", [1, 2, 5, 8])
 def test_the_outer_domain_has_as_many_cells_as_theorem_vi_2_says(side: int) -> None:
     """d^2 + 4 b d - 4 b - 1 beside the footprint: this one is right, for disk and no-shrink."""
@@ -176,31 +143,6 @@ def test_theorem_vi_1_as_printed_is_negative_and_above_one() -> None:
     assert (len(above), above[:3], round(best, 2)) == (192, [6, 9, 10], 2.06)
     assert sum(printed_area(*cell, b) < 0 for b in RADII for cell in mixed(b)) == 114
     assert printed_area(3, 2, 3) < 0 == shares("dam", 3, 3.5, PLANE)[2][1]
-
-
-def test_theorem_vi_3_as_printed_lists_cells_whose_centre_is_inside() -> None:
-    """Its definition says outside: wrong at 194 of 200 radii, and 5 is the first."""
-    wrong = [b for b in range(1, 201) if any(inside(x, y, b) for x, y in printed_mixed(b))]
-
-    assert len(wrong) == 194
-    assert wrong[:4] == [5, 6, 9, 10]
-
-
-def test_theorem_vi_4_as_printed_counts_border_cells_twice() -> None:
-    """3 for 1 at radius 3 and 17 for 13 at 7, where the paper's own figure shows 13."""
-
-    def full(radius: int) -> int:
-        octant = [(x, y) for y in range(1, radius) for x in range(y + 1, radius + 1)]
-        return sum(inside(x, y, radius) for x, y in octant)
-
-    assert (printed_full(3), full(3)) == (3, 1)
-    assert (printed_full(7), full(7)) == (17, 13)
-    assert all(
-        printed_full(b) == full(b) + len(printed_mixed(b))
-        for b in (3, 7)  # where Theorem VI.3's list is right
-    )
-    rows = shares("dam-ns", 7, 1.4, PLANE)
-    assert sum(len(row) - 1 for row in rows[1:]) == 13  # our octant, less axis and diagonal
 
 
 def test_the_rings_as_printed_do_not_know_epsilon() -> None:
@@ -267,30 +209,6 @@ def test_no_answer_is_more_than_e_to_the_epsilon_likelier(
 
     bound = math.exp(epsilon[0] / epsilon[1])
     assert 0.999999 * bound < worst <= bound * (1 - 1e-15)
-
-
-@pytest.mark.parametrize("reach", range(7))
-def test_the_footprint_is_the_same_in_all_eight_directions(reach: int) -> None:
-    """And its domain has no hole: the far cell in its middle is answered, too."""
-    made = disk_round(wave((7, 2), (9, 9), reach), 1, promise(wave((7, 2), (9, 9), reach)))
-    weights = weights_of(made)
-    far, near = made.params[1:3]
-
-    assert weights.shape == (2 * reach + 1, 2 * reach + 1)
-    assert np.array_equal(weights, weights.T)
-    assert np.array_equal(weights, weights[::-1])
-    assert set(np.unique(weights)) <= {0, far, near}
-    assert (weights[reach, reach] == far) == (1 <= reach <= HOLLOW)
-    assert int((weights == near).sum()) == {0: 1, 1: 8, 2: 20}.get(reach, (2 * reach + 1) ** 2)
-
-
-def test_half_a_reach_is_a_cross() -> None:
-    """Between the true cell alone and the ring of eight: five cells of the same weight."""
-    made = disk_round(wave((5, 1), (9, 9), 0.5), 1, promise(wave((5, 1), (9, 9), 0.5)))
-    near = made.params[2]
-
-    assert (weights_of(made) / near).tolist() == [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
-    assert chosen(5.0, (10, 10)) == ("wave", 0.5)
 
 
 def heap_wrong(scheme: str, world: np.random.Generator) -> np.ndarray:

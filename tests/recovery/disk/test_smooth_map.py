@@ -7,13 +7,11 @@ import pytest
 import scipy.optimize
 
 from edge.records import Grid
-from physics.crowds.disk import count_many
-from physics.points import histogram, mnormal
 from recovery.disk import Query, plan, smooth_map
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.crowded_map import in_blocks
 from recovery.disk.em import log_likelihood
-from recovery.disk.smooth_map import Posterior, exponential, posterior
+from recovery.disk.smooth_map import exponential, posterior
 
 
 def disk(shape: tuple[int, int], radius: int | None = None, epsilon: int = 2) -> Channel:
@@ -134,43 +132,6 @@ def test_a_coarse_lattice_gives_nearly_the_same_map(monkeypatch: pytest.MonkeyPa
     )
 
 
-@pytest.mark.long
-def test_of_two_summits_of_the_evidence_the_higher_is_taken() -> None:
-    """Three hills look like one from where nothing bends, and no step leads away from there."""
-    planned = plan(Query(Grid((10, 10), 0), (7, 5), scheme="wave", radius=3), [])
-    assert planned is not None
-    channel, points = channel_of(planned), mnormal(200_000, np.random.default_rng(0))
-    people = histogram(points, Grid((10, 10), 0))
-    counts = count_many(planned, people, np.random.default_rng(0)).astype(float)
-    found = posterior(channel, counts)
-    places, flat = smooth_map.lattice(channel), np.zeros(100)
-    seen = smooth_map.blocked(channel, counts, 1)
-    from_even = [
-        smooth_map.fitted(places, seen, smooth_map.prior((10, 10), order), flat)
-        for order in smooth_map.ORDERS
-    ]
-
-    assert found.strength < 1
-    assert found.evidence >= max(one.evidence for one in from_even) - 0.1
-
-
-@pytest.mark.long
-def test_a_kernel_far_wider_than_the_map_needs_no_matrix_of_all_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A radius of 200 on 24 x 24 cells has a hundred million chances, and still a map."""
-    channel = disk((9, 7), 12)
-    counts = answered(channel, hill(channel), 200_000, 8)
-    whole = posterior(channel, counts)
-    monkeypatch.setattr(smooth_map, "_CHANCES_MAX", 30_000)
-    places = smooth_map.lattice(channel)
-    coarse = posterior(channel, counts)
-
-    assert (places.step, places.block) == (1, 2)
-    assert places.chances.size <= 30_000
-    assert abs(coarse.mass - whole.mass).sum() / 2 < 0.05
-
-
 # Orders are compared by one likelihood, that of the cells, and left out where all is lost.
 
 
@@ -204,33 +165,6 @@ def test_each_order_has_the_cells_likelihood(monkeypatch: pytest.MonkeyPatch, pl
         whole = smooth.log_determinant(one.strength, one.level) / 2
         whole -= float(np.log(np.diag(one.factor)).sum())
         assert one.evidence == pytest.approx(one.height + whole, abs=1e-6)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("places", [24 * 24, 90])
-def test_orders_are_left_out_only_where_another_map_is_far_better(
-    monkeypatch: pytest.MonkeyPatch, places: int
-) -> None:
-    """Which is told what the first order has; where it is near, all is as if it were not there."""
-    monkeypatch.setattr(smooth_map, "_PLACES_MAX", places)
-    channel, counts = edged()
-    told: list[float] = []
-
-    def beside(nats: float) -> list[tuple[int, float]]:
-        def hoped(first: float) -> float:
-            told.append(first)
-            return first + nats
-
-        return worths(posterior(channel, counts, hoped))
-
-    def worths(best: Posterior) -> list[tuple[int, float]]:
-        return [(one.order, one.overall) for one in (best, *best.rivals)]
-
-    plain = worths(posterior(channel, counts))
-
-    assert beside(20.0) == beside(-math.inf) == plain
-    assert beside(1e6) == [(1, dict(plain)[1])]
-    assert told == [dict(plain)[1]] * 3
 
 
 @pytest.mark.long

@@ -6,15 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid, Release
+from edge.records import Grid
 from physics.crowds.disk import count_many
-from physics.points import histogram, mnormal
-from recovery.disk import Query, estimators, plan, recover
-from recovery.disk.average_map import averaged, misfit
+from recovery.disk import Query, plan
+from recovery.disk.average_map import misfit
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.em import OPTIMAL, Fit, em_fast, gain_of
-from recovery.disk.estimators import ESTIMATORS, cell_sd, epsilon_of, estimate
-from recovery.maps.heatmap import Heatmap
+from recovery.disk.estimators import ESTIMATORS, cell_sd, estimate
 
 
 def disk(shape: tuple[int, int], radius: int = 2) -> Channel:
@@ -56,18 +54,6 @@ def test_it_is_the_same_every_time_and_of_the_estimator_asked_for() -> None:
 
     assert (once == twice).all()
     assert not np.allclose(once, ems)
-
-
-def test_epsilon_is_read_off_the_channel() -> None:
-    """The stopping rule needs it, and who has the channel has it."""
-    assert epsilon_of(CHANNEL) == pytest.approx(2, abs=1e-6)
-
-
-def test_nothing_is_known_of_nobody() -> None:
-    """No reports, no repetitions or no map: none of them has an sd."""
-    for mass, reports, repetitions in ((TRUTH, 0, 20), (TRUTH, 9, 1), (0 * TRUTH, 9, 20)):
-        with pytest.raises(ValueError, match="needed|mass"):
-            cell_sd(CHANNEL, mass, reports, repetitions=repetitions)
 
 
 @pytest.mark.long
@@ -112,55 +98,6 @@ def test_where_no_smooth_map_fits_the_answers_are_believed(cells: int, drawn: st
     assert off["auto"] < off["em"] / 5 if cells == 20 else off["auto"] == off["em"]
     assert abs(misfit(channel, counts, truth)) < 4
     assert misfit(channel, 0 * counts, truth) == 0
-
-
-def test_what_auto_drew_by_em_is_repeated_by_em(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A smooth map that did not fit once is not fitted twenty times more for the deviations."""
-    query = Query(Grid((6, 5), 1000), (2, 1), radius=2)
-    planned = plan(query, [])
-    assert planned is not None
-    values = [int(count) for count in answers(1)[0].ravel()]
-    asked = []
-
-    def counted(channel: Channel, counts: np.ndarray, gain: float) -> Fit:
-        asked.append(counts)
-        return averaged(channel, counts, gain)
-
-    monkeypatch.setattr(estimators, "averaged", counted)
-    monkeypatch.setattr(estimators, "NO_FIT", -np.inf)
-    found = recover(query, [Release(planned, values, REPORTS)])
-
-    assert isinstance(found, Heatmap)
-    assert found.sd is not None
-    assert len(asked) == 1
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["em", "ems"])
-def test_large_maps_of_the_printed_methods_are_not_surer_than_they_may_be(name: str) -> None:
-    """Above 1,024 cells a few repetitions must do, and they may tell too much, not too little."""
-    query = Query(Grid((34, 34), 0), (7, 2), estimator=name)  # type: ignore[arg-type]
-    planned = plan(query, [])
-    assert planned is not None
-    world = np.random.default_rng(3)
-    people = histogram(mnormal(300_000, world), query.grid)
-    counts = count_many(planned, people, world)
-    found = recover(query, [Release(planned, [int(c) for c in counts.ravel()], 300_000)])
-
-    assert isinstance(found, Heatmap)
-    assert found.sd is not None
-    truth = people / people.sum()
-    held = truth > 0.2 / truth.size
-    score = ((found.mass - truth) / found.sd)[held]
-    assert (abs(score) < 1.645).mean() > 0.75
-    assert 0.5 < np.sqrt(np.square(score).mean()) < 1.5
-    # Told by its own map alone, a smoothed one is surer by far than it may be.
-    if name == "ems":
-        alone = cell_sd(
-            channel_of(planned), found.mass, 300_000, lambda ch, c: estimate("ems", ch, c, 3.5)
-        )
-        surer = ((found.mass - truth) / alone)[held]
-        assert (abs(surer) < 1.645).mean() < (abs(score) < 1.645).mean() - 0.15
 
 
 # Deviations by repetition, of estimators whose deviations are known by hand.
@@ -232,15 +169,3 @@ def test_its_mean_is_nought_and_its_variance_one(cells: int, reports: int) -> No
     assert whole == pytest.approx(1)
     assert first == pytest.approx(0, abs=1e-9)
     assert second == pytest.approx(1)
-
-
-def test_one_answer_to_an_even_law_says_nothing() -> None:
-    """Its chi-square is the same wherever it fell; and so with one place, or with no answers."""
-    channel = line(5, (1, 1))
-    even = np.full((1, 5), 0.2)
-
-    assert misfit(channel, np.eye(5)[2:3], even) == 0
-    assert misfit(channel, 0.4 * np.eye(5)[2:3], even) == 0
-    assert misfit(channel, np.zeros((1, 5)), even) == 0
-    assert misfit(line(1, (1, 1)), np.full((1, 1), 9), np.ones((1, 1))) == 0
-    assert misfit(channel, 100 * np.eye(5)[2:3], even) > 10

@@ -28,7 +28,6 @@ TABLE = {
     "lasso": {1: (0.059, 0.119, 0.117, 0.113), 10: (0.008, 0.056, 0.070, 0.085)},
     "entropy": {1: (0.042, 0.050, 0.054, 0.051), 10: (0.005, 0.022)},
 }
-LMMSE = {1: (0.064, 0.060, 0.061, 0.058), 10: (0.026, 0.029, 0.036, 0.035)}
 
 
 @cache
@@ -76,29 +75,12 @@ def test_a_row_of_the_table_is_reproduced(name: str) -> None:
     assert (off**2).sum() < chi2.ppf(0.95, len(off))
 
 
-def test_a_row_of_the_table_is_bettered() -> None:
-    """Where ours says what it does otherwise: nowhere worse, on the whole clearly nearer."""
-    off = deviations(LMMSE, "lmmse")
-
-    assert off.max() < 2
-    assert off.mean() < -1
-
-
 @pytest.mark.long
 def test_twice_the_noise_would_not_pass() -> None:
     """The control: a table made with other noise is another table."""
     off = deviations(TABLE["lasso"], "lasso", noisier=2.0)
 
     assert (off**2).sum() > chi2.ppf(0.999, len(off))
-
-
-@pytest.mark.long
-def test_an_estimator_that_is_told_another_noise_is_farther_off() -> None:
-    """The control: sigma is not an ornament."""
-    for name in ("lasso", "entropy"):
-        right, wrong = (distances(name, 1, 0.172, told) for told in (1.0, 0.05))
-
-        assert wrong.mean() > 1.3 * right.mean()
 
 
 @pytest.mark.long

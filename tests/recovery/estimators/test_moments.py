@@ -10,7 +10,7 @@ import pytest
 
 from recovery.estimators import atoms
 from recovery.estimators.atoms import estimate_by_entropy, estimate_by_lmmse
-from recovery.estimators.record import Prior, moments, power
+from recovery.estimators.record import Prior, moments
 from recovery.estimators.small import small
 
 
@@ -64,36 +64,12 @@ def test_no_other_linear_estimate_has_a_smaller_error(line, plane, prior: Prior)
         assert atoms.linear(seen, small(seen)) == pytest.approx(best, abs=1e-9)
 
 
-def test_a_known_number_is_the_number_of_atoms(line) -> None:
-    """Equal ones, in open cells."""
-    for seed in range(20):
-        for sources in (1, 2, 4):
-            _, seen = line(seed, sources, furniture=True, power=0.7)
-            for estimate in (estimate_by_lmmse, estimate_by_entropy):
-                heat = estimate(seen).heat
-
-                assert heat.sum() == pytest.approx(0.7 * sources)
-                assert (heat / 0.7).round(9) == pytest.approx(np.round(heat / 0.7))
-                assert not heat[~seen.open].any()
-
-
 def test_atoms_stand_where_the_gathered_heat_first_passes_their_level(line) -> None:
     """Heat below nothing takes back what was passed, and moves no atom."""
     _, seen = line(1, cells=5, sensors=5)
     gathered = atoms.atoms(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
 
     assert gathered == pytest.approx([1.0, 0.0, 0.0, 0.0, 1.0])
-
-
-@pytest.mark.parametrize(("total", "number"), [(0.2, 2), (2.6, 3), (9.0, 4)])
-def test_atoms_are_as_many_as_the_prior_allows(line, total: float, number: int) -> None:
-    """However little heat the linear estimate has, or however much; its total is kept."""
-    _, seen = line(1, cells=40)
-    seen = replace(seen, prior=Prior(2, 4))
-    gathered = atoms.atoms(seen, np.full(40, total / 40))
-
-    assert np.count_nonzero(gathered) == number
-    assert gathered.sum() == pytest.approx(total)
 
 
 def test_an_unknown_number_is_told_by_the_total(line) -> None:
@@ -105,18 +81,6 @@ def test_an_unknown_number_is_told_by_the_total(line) -> None:
             assert np.count_nonzero(estimate(seen).heat) >= sources - 1
             assert estimate(seen).heat.sum() == pytest.approx(sources, abs=0.2)
         assert heat.sum() == sources
-
-
-def test_one_source_without_noise_is_found(line, plane) -> None:
-    """To the cell; and in a plane the hill is highest about there."""
-    for seed in range(10):
-        heat, seen = line(seed, 1, sigma=1e-3)
-        assert abs(estimate_by_lmmse(seen).heat.argmax() - heat.argmax()) <= 1
-        assert abs(estimate_by_entropy(seen).heat.argmax() - heat.argmax()) <= 1
-        heat, seen = plane(seed, 1, sigma=1e-3)
-        for estimate in (estimate_by_lmmse, estimate_by_entropy):
-            top = seen.places[estimate(seen).heat.argmax()]
-            assert np.abs(top - seen.places[heat.argmax()]).max() <= 0.2
 
 
 def surprise_of(heat: np.ndarray, operator: np.ndarray, readings: np.ndarray) -> float:
@@ -151,19 +115,3 @@ def test_the_surprise_is_the_least_that_cvxpy_finds(line, plane) -> None:
             assert ours == pytest.approx(best, rel=1e-6)
             assert gap == pytest.approx(0, abs=1e-9)
             assert shares == pytest.approx(heat.value, abs=1e-3)
-
-
-def test_heat_below_nothing_is_none(line) -> None:
-    """Where no source is possible and the readings are cold, there is no estimate."""
-    _, seen = line(1)
-    cold = replace(seen, readings=-np.abs(seen.readings) - 5, prior=Prior(0, 4))
-    for estimate in (estimate_by_lmmse, estimate_by_entropy):
-        found = estimate(cold)
-
-        assert not found.heat.any()
-        assert found.status.startswith("no estimate")
-
-
-def test_the_power_of_a_source_is_the_mean_of_its_models() -> None:
-    """Half at the warmest, half between three tenths and all of it."""
-    assert power(Prior(1, 1, 2.0, None)) == pytest.approx((2 + 1.3) / 2)

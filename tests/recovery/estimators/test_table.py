@@ -2,17 +2,15 @@
 
 import sys
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from physics.kernel import forward
 from recovery.distance import earth_movers
 from recovery.estimators import table
-from recovery.estimators.record import Prior, Seen
-from recovery.estimators.table import ESTIMATORS, estimate, undetermined
+from recovery.estimators.record import Prior
+from recovery.estimators.table import ESTIMATORS, estimate
 from tests import processes
 
 
@@ -45,14 +43,6 @@ def test_with_next_to_no_noise_one_source_is_found(line, plane, name: str) -> No
         away = earth_movers(found.heat.reshape(shape), heat.reshape(shape), normalise=True)
 
         assert away < (0.25 if name == "lmmse" and seen.shape[0] > 1 else 0.01)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_one_cell_and_one_sensor_are_enough(line, name: str) -> None:
-    """The least that there can be of both."""
-    _, seen = line(1, 1, cells=1, sensors=1)
-
-    assert estimate(name, replace(seen, readings=seen.operator[:, 0])).heat.shape == (1,)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -100,27 +90,6 @@ def test_a_map_of_readings_that_tell_no_places_says_so(line, name: str, spread: 
     )
 
 
-def test_undetermined_is_what_no_test_could_tell(line) -> None:
-    """Of every two scenes of two sources; with a tenth of the noise some could be told."""
-    _, seen = line(1)
-    operator = forward(seen.places[:, 0], np.arange(1, 26) / 25, 40.0)
-    pairs = np.array(list(combinations(range(40), 2)))
-    warmth = operator[:, pairs].sum(axis=2)
-    apart = max(np.linalg.norm(warmth - warmth[:, [one]], axis=0).max() for one in range(780))
-    blind = replace(seen, operator=operator, sigma=25 * apart)
-
-    assert undetermined(blind).startswith("undetermined")
-    assert norm.cdf(apart / (2 * blind.sigma)) < 0.52
-    assert not undetermined(replace(blind, sigma=blind.sigma / 10))
-    assert not undetermined(replace(line(1, 1, cells=1, sensors=1)[1], sigma=1e9))
-
-
-def test_another_name_is_refused_with_those_there_are(line) -> None:
-    """A misspelt name must not become some default."""
-    with pytest.raises(ValueError, match="'lass0' but must be one of auto, posterior"):
-        estimate("lass0", line(1)[1])
-
-
 def test_listing_the_names_loads_no_solver() -> None:
     """A query is checked against them on every start of the command."""
     script = "import sys, recovery.estimators.table; print(*sys.modules)"
@@ -148,21 +117,3 @@ def test_the_choice_goes_by_sources_cells_and_noise(line, prior, cells, sigma, n
 
     assert chosen == name
     assert why in because
-
-
-def test_the_choice_is_named_and_is_what_that_estimator_says(line) -> None:
-    """Furniture counts as no cell."""
-    _, seen = line(1, 2, furniture=True)
-    found = estimate("auto", seen)
-
-    assert (found.estimator, found.why != "") == ("posterior", True)
-    assert "in 30 cells" in found.why
-    assert np.array_equal(found.heat, estimate("posterior", seen).heat)
-
-
-def test_an_operator_that_is_no_array_is_refused() -> None:
-    """An estimator looks at single columns, and a missing attribute would tell nobody."""
-    seen = Seen([[1.0]], np.ones(1), 0.1, np.zeros((1, 2)), (1, 1))  # type: ignore[arg-type]
-
-    with pytest.raises(ValueError, match="the operator is a list but estimators need an array"):
-        estimate("lasso", seen)

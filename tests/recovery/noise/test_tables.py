@@ -6,11 +6,9 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from edge.entropy import Tape
-from edge.noise import dgauss
 from edge.sampler import Sampler
 from edge.table import LIMB, Table
-from recovery.noise.tables import distance, exponential, slack, unmixed
+from recovery.noise.tables import distance, exponential, slack
 
 # The sum of two tables: its law in full against the exact one, in 80 digits.
 
@@ -85,40 +83,6 @@ def test_parts_that_do_not_mix_are_found() -> None:
         slack(made)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("fine", "factor", "coarse"), [(5, 1, 100), (6, 2, 30), (20, 3, 50)])
-def test_what_poisson_bounds_is_bounded(fine: int, factor: int, coarse: int) -> None:
-    """Coarse cases where the sum is visibly no Gaussian: the truth stays below, by little."""
-    mpmath.mp.dps = 40
-    last = 14 * (factor * int(coarse**0.5 + 1) + int(fine**0.5 + 1))
-    nearby, whole = 14 * int(coarse**0.5 + 1), fine + factor**2 * coarse
-    law = [
-        mpmath.fsum(
-            mpmath.exp(
-                -mpmath.mpf(j * j) / (2 * coarse) - mpmath.mpf((z - factor * j) ** 2) / (2 * fine)
-            )
-            for j in range(-nearby, nearby)
-        )
-        for z in range(last)
-    ]
-    gauss = [mpmath.exp(-mpmath.mpf(z * z) / (2 * whole)) for z in range(last)]
-    total, over = 2 * mpmath.fsum(law) - law[0], 2 * mpmath.fsum(gauss) - gauss[0]
-    off = [abs(a / total - b / over) for a, b in zip(law, gauss, strict=True)]
-    truth = mpmath.fsum(off) - off[0] / 2
-    bound = as_mpf(unmixed(Fraction(fine), factor, Fraction(coarse)))
-
-    assert truth <= bound <= 20 * truth
-
-
-def test_parts_of_another_variance_are_refused() -> None:
-    """The bound would be that of a noise that nobody planned."""
-    made = Sampler(3333)
-    made.variance = (3334, 1)
-
-    with pytest.raises(ValueError, match="promised"):
-        slack(made)
-
-
 TABLES = [(1, 1, 56), (9, 2, 56), (2500, 1, 56), (2500, 1, 84), (16000, 1, 56), (1, 1, 84)]
 
 
@@ -173,27 +137,6 @@ def test_thresholds_that_fall_are_refused() -> None:
 
     with pytest.raises(ValueError, match="threshold 30"):
         distance(made)
-
-
-def test_samples_have_the_moments_and_cells_of_the_exact_law() -> None:
-    """Drawn through the stream, not read off the thresholds; sign, zero and all."""
-    from scipy.stats import chisquare
-
-    made, out = Table(9), [0] * 40000
-    made.fill(out, Tape(b"cells"))
-    mpmath.mp.dps = 30
-    weights = {z: mpmath.exp(-mpmath.mpf(z * z) / 18) for z in range(-60, 61)}
-    whole = mpmath.fsum(weights.values())
-    cells = range(-10, 11)
-    seen = [out.count(z) for z in cells]
-    law = [float(weights[z] / whole) * len(out) for z in cells]
-    seen.append(len(out) - sum(seen))
-    law.append(len(out) - sum(law))
-    exact = [dgauss(9, 1, rng) for rng in [Tape(b"other")] for _ in range(4000)]
-
-    assert chisquare(seen, law).pvalue > 1e-6
-    assert chisquare([*seen[1:], seen[0]], law).pvalue < 1e-6  # shifted by one
-    assert abs(sum(z * z for z in exact) / 4000 - sum(z * z for z in out) / 40000) < 1.5
 
 
 @pytest.mark.parametrize(

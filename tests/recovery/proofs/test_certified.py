@@ -96,38 +96,6 @@ def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
     assert (shares <= found.band.high).all()
 
 
-@pytest.mark.long
-def test_with_many_cells_that_hold_little_the_programs_still_know_it() -> None:
-    """A cell of the few that are looked at stands for its neighbours, and holds what they hold."""
-    matrix, sigma, cells = operator(700, 40, spread=0.01), 0.1, 700
-    heat = np.zeros(cells)
-    heat[100:300] = 0.01
-    readings = matrix @ heat + sigma * np.random.default_rng(3).normal(size=40)
-    limits = np.full(cells, 0.012)
-    found = certified_band(matrix, readings, sigma, 2.0, limits, points=20)
-    basis = directions(matrix, sigma, (2.0, 2.0))
-    ends = printed(matrix, readings, sigma, (2.0, 2.0), limits, 0.9, 184, basis)
-
-    assert found.band is not None
-    assert ends[0] - 5e-3 <= found.band.low[184] <= ends[0] + 1e-7
-    assert ends[1] + 5e-3 >= found.band.high[184] >= ends[1] - 1e-7
-
-
-def test_fewer_points_only_widen_the_band() -> None:
-    """Between the points that are solved the bounds are proved, not interpolated."""
-    matrix, sigma = operator(), 0.17
-    _, readings = scene(np.random.default_rng(2), matrix, 3, sigma)
-    few, all_points = (
-        certified_band(matrix, readings, sigma, 3.0, points=points).band for points in (10, 100)
-    )
-
-    assert few is not None
-    assert all_points is not None
-    assert (few.low <= all_points.low + 1e-7).all()
-    assert (few.high >= all_points.high - 1e-7).all()
-    assert 0 < np.mean(few.high - few.low) - np.mean(all_points.high - all_points.low) < 0.05
-
-
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(seeds)
 def test_any_multipliers_prove_a_bound(seed: int) -> None:
@@ -216,29 +184,6 @@ def test_the_certified_distance_is_the_farthest_of_all_that_the_band_holds() -> 
         certified_distance(band, guess[1:], places)
 
 
-def test_a_spread_that_blurs_all_places_alike_leaves_all_open() -> None:
-    """Rank one, or no reading that tells anything: the band is everything, and says so."""
-    for matrix in (operator(30, 10, spread=1e7), np.zeros((10, 30))):
-        found = certified_band(matrix, matrix[:, 3], 0.1, 1.0)
-
-        assert found.band is not None
-        assert found.band.low[:-1].max() < 1e-9
-        assert found.band.high.min() > 1 - 1e-9
-        assert found.status.startswith("certified: nothing")
-
-
-def test_closed_ends_of_the_line_are_no_knowledge() -> None:
-    """Furniture at both ends bounds the share there, but the readings have told nothing."""
-    limits = np.ones(30)
-    limits[[0, 1, 28, 29]] = 0
-    found = certified_band(np.zeros((10, 30)), np.zeros(10), 0.1, 1.0, limits)
-
-    assert found.status.startswith("certified: nothing")
-    assert found.band is not None
-    assert found.band.high[:3].tolist() == [0, 0, 1]
-    assert found.band.low[-4:].tolist() == [0, 1, 1, 1]
-
-
 def test_a_solver_at_odds_with_itself_leaves_all_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """It calls infeasible what the nearest heat explains: then nothing is claimed."""
     matrix = operator(24, 12)
@@ -270,28 +215,6 @@ def test_the_distance_that_is_named_is_the_least() -> None:
 
     assert found.band is None
     assert f"than {least:.2f} deviations" in found.status
-
-
-def test_the_directions_are_chosen_blind() -> None:
-    """By the noise: fewer where it is louder, and one at least."""
-    matrix = operator()
-    counts = [directions(matrix, sigma, (2.0, 2.0)).shape[1] for sigma in (0.001, 0.1, 1.0, 100)]
-
-    assert counts == sorted(counts, reverse=True)
-    assert counts[-1] == 1
-    assert counts[0] > 4
-
-
-def test_what_all_places_have_in_common_is_looked_at_only_where_the_total_is_not_known() -> None:
-    """Of a known total it tells nothing, and would widen the ball; else the total."""
-    matrix, common = operator(30, 12), np.linspace(20, 40, 12)
-    plain = directions(matrix, 0.1, (2.0, 2.0))
-    shifted = directions(matrix + common[:, None], 0.1, (2.0, 2.0))
-    ranged = directions(0.001 * matrix + common[:, None], 0.1, (1.0, 2.0))
-
-    assert plain @ plain.T == pytest.approx(shifted @ shifted.T, abs=1e-6)
-    assert ranged.shape == (12, 1)
-    assert abs(ranged[:, 0] @ common) == pytest.approx(np.linalg.norm(common), rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from edge.entropy import Tape
 from edge.mechanisms import pyramid as edge
 from edge.records import Grid, Reading, Release
 from recovery import pyramid
-from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.pyramid import Query
 from recovery.pyramid.query import estimator_of, levels_of
@@ -51,22 +50,6 @@ def test_a_map_adds_to_one_and_lies_on_the_grid(name: Any, shape: tuple[int, int
     assert ("usually nearest" in found.why) == (name == "auto")
 
 
-@pytest.mark.parametrize("name", ["sparse", "dense", "tree"])
-def test_a_map_is_nearer_than_one_that_knows_nothing(name: Any) -> None:
-    """An even map is what anybody can draw without a report."""
-    query = Query(SQUARE, (2, 1), 1, 400, name)
-    cells = crowd((256, 256), 400)
-    truth = np.zeros((256, 256))
-    for x, y in cells:
-        truth[y, x] += 1
-
-    found = pyramid.recover(query, [played(query, cells)])
-
-    coarse = [m.reshape(16, 16, 16, 16).sum(axis=(1, 3)) for m in (truth / 400, found.mass)]
-    even = np.full((16, 16), 1 / 256)
-    assert earth_movers(*coarse) < 0.25 * earth_movers(coarse[0], even)
-
-
 def test_the_plan_of_the_paper_is_the_papers() -> None:
     """w = 20 starts at level 2, and each level has 2**(-1/2) of the epsilon of the one before."""
     query = Query(SQUARE, (1, 1), estimator="sparse")
@@ -99,21 +82,6 @@ def test_the_choice_is_by_public_numbers(
 
     assert estimator_of(query) == name
     assert levels_of(query) == levels
-
-
-def test_nothing_is_an_even_map_that_says_so() -> None:
-    """The paper divides by the sum, which may be nought."""
-    query = Query(Grid((8, 8), 0), (1, 1), 1, 5, "sparse")
-    round = pyramid.plan(query, ())
-    squares = 16 + 64
-    release = Release(round, [-5] * squares, 5)
-
-    found = pyramid.recover(query, [release])
-
-    assert isinstance(found, Heatmap)
-    np.testing.assert_allclose(found.mass, 1 / 64)
-    assert found.status.startswith("even: nothing remained")
-    assert found.total == 0
 
 
 def test_nobody_is_no_map() -> None:

@@ -155,19 +155,6 @@ def test_least_squares_are_least(seed: int, most: float) -> None:
     np.testing.assert_allclose(mine, found.x, atol=0.02)
 
 
-def test_left_out_mass_lies_evenly_over_all_that_was_left_out() -> None:
-    """What no square of its own holds is somewhere beside: the paper says not where."""
-    grid = Grid((4, 4), 0)
-    round = Round(1, "pyramid", grid, (1, 1, 1, 1, 1, 1, 2, 1), PROMISE)
-    release = Release(round, [8, 0, 0, 0, 3, 0, 0, 0], 8)
-
-    fit = reconstruct(tree(release))
-
-    mass = spread(fit, grid)
-    assert mass[0, 0] == 3
-    np.testing.assert_allclose(mass[[0, 1, 1], [1, 0, 1]], (fit.total - 3) / 3)
-
-
 @pytest.mark.parametrize("values", [[1] * 4, [1] * 9, [1.0] * 8])
 def test_values_of_another_round_are_refused(values: list[int]) -> None:
     """A number too few would move all that follow to other squares."""

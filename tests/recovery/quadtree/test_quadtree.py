@@ -17,8 +17,8 @@ from gateway.mechanisms.quadtree.crowd import release_crowd
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
 from recovery.quadtree.estimate import counted, interval, proportions
-from recovery.quadtree.schedule import aimed, by_map, deviation, epsilon_of, grown, promise
-from recovery.quadtree.tree import active, painted, parents, split, square_of
+from recovery.quadtree.schedule import by_map, deviation, epsilon_of, grown
+from recovery.quadtree.tree import active, painted, parents, square_of
 
 GRID = Grid((16, 16), 0)
 
@@ -78,14 +78,6 @@ def test_the_first_epsilon_makes_noise_as_wide_as_is_aimed_at() -> None:
         assert deviation(p, epsilon_of(made), shards) == pytest.approx(0.05 * users / 4, rel=1e-3)
         q = math.exp(-float(epsilon_of(made)))
         assert deviation(p, epsilon_of(made), 1) == pytest.approx(math.sqrt(2 * q) / (1 - q))
-
-
-def test_who_is_replaced_needs_twice_the_epsilon_for_the_same_noise() -> None:
-    """The factor is of the noise, so of the epsilon that buys a width."""
-    one, both = query(), query(adjacency="replace-one")
-
-    assert aimed(both, (4, 5, 6, 7)) == pytest.approx(2 * aimed(one, (4, 5, 6, 7)))
-    assert "two places" in promise(both, Fraction(1)).neighbours
 
 
 def test_a_square_is_split_where_its_count_is_above_the_noise_to_come() -> None:
@@ -384,21 +376,3 @@ def test_releases_of_another_query_are_refused() -> None:
     for other in (query(users=999), query(adjacency="replace-one"), query(shard=100)):
         with pytest.raises(ValueError, match="not this query's"):
             recover(other, releases)
-
-
-def test_a_crowd_that_would_not_be_opened_is_refused() -> None:
-    """The short way must not release what the devices' own would not."""
-    made = plan(query(), ())
-    assert made is not None
-    with pytest.raises(ValueError, match="too few|needed"):
-        release_crowd(made, crowd(999), 999, Tape(b""))
-
-
-def test_more_squares_are_found_where_more_people_are() -> None:
-    """The tree grows towards crowds: the emptiest quarter is not split, the fullest is."""
-    releases = played(query(20_000), crowd(20_000))
-    squares = set(params_of(releases[-1].round).squares)
-
-    assert len(squares) > 20
-    assert squares.isdisjoint({4})
-    assert not squares.isdisjoint(split(split([4])))

@@ -14,7 +14,7 @@ from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.ranks import Query, plan, promise, recover, told_grid
 from recovery.ranks.curve import cells_of, places_of
-from recovery.ranks.order import order_behind, ordered, sizes_of, voronoi_density
+from recovery.ranks.order import order_behind, voronoi_density
 from recovery.ranks.query import ORDERS, order_of
 
 ORDER = ORDERS[2]
@@ -77,48 +77,6 @@ def test_a_line_has_its_quantiles() -> None:
     mass = recover(query, [released(query, points)]).mass
     assert mass.shape == (1, 100)
     assert mass[0, :20].sum() == pytest.approx((points < 0.2).mean(), abs=0.01)
-
-
-def test_a_short_last_group_weighs_as_little_as_it_knows() -> None:
-    """Its noise is not divided by a full group; weighed by its size squared it moves nobody."""
-    sizes = sizes_of(13, 4)
-    # The last, of one place, has been blurred far below the others.
-    order = ordered([400, 1600, 2400, -900], sizes, 1000)
-
-    assert sizes.tolist() == [4, 4, 4, 1]
-    pooled = (16 * 600.5 + 1 * -899.5) / 17
-    assert order.averages[2:] * 1000 == pytest.approx([pooled, pooled])
-    assert (np.diff(order.averages) >= 0).all()
-
-
-def test_lines_err_less_than_steps_on_even_places_and_hardly_more_in_clusters() -> None:
-    """What `auto` rests on, over five tapes each."""
-
-    def errors(points: np.ndarray) -> list[float]:
-        query = Query(Grid((8, 8), 0), (1, 1), users=len(points))
-        places = np.sort(places_of(cells_of(points, ORDER), ORDER) + 0.5) / 4**ORDER
-        ranks = (np.arange(len(points)) + 0.5) / len(points)
-        return [
-            float(
-                np.mean(
-                    [
-                        np.abs(
-                            order_behind(released(query, points, bytes([run])), lines).quantile(
-                                ranks
-                            )
-                            - places
-                        ).mean()
-                        for run in range(5)
-                    ]
-                )
-            )
-            for lines in (False, True)
-        ]
-
-    steps, lines = errors(np.random.default_rng(1).random((10_000, 2)))
-    assert lines < 0.75 * steps
-    steps, lines = errors(heap(10_000))
-    assert lines < 1.1 * steps
 
 
 def test_rounds_share_epsilon_exactly_and_use_what_is_left() -> None:
@@ -205,17 +163,6 @@ def test_devices_are_asked_for_cells_of_whole_millimetres() -> None:
     assert told((7, 1), 4) == Grid((28, 1), 1)
     assert told((40_000, 1), 8) == Grid((40_000, 1), 8)
     assert told((64, 32), 0) == Grid((1 << 15, 1 << 15), 0)
-
-
-def test_three_axes_are_mapped_from_above() -> None:
-    """Points in a cube: the map is of the first two coordinates."""
-    world = np.random.default_rng(8)
-    points = np.concatenate([heap(5000), world.random((5000, 1))], axis=1)
-    query = Query(Grid((8, 8), 0), (16, 1), users=5000, axes=3, group=20)
-    found, even = recover(query, [released(query, points)]), np.full((8, 8), 1 / 64)
-    truth = counted(points[:, :2], 8)
-
-    assert 3 * earth_movers(truth, found.mass) < earth_movers(truth, even)
 
 
 def test_density_is_even_in_what_is_nearest() -> None:

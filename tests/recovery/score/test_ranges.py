@@ -33,43 +33,6 @@ def test_a_cell_that_is_cut_counts_by_its_area() -> None:
     assert shares(MASS, boxes).share == pytest.approx(shares(fine, boxes * 4).share, abs=1e-12)
 
 
-def scattered(together: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return maps that scatter, (maps, rows, columns), and the covariance they have."""
-    world = np.random.default_rng(8)
-    own = 1e-3 * world.standard_normal((4000, 5, 7))
-    # What a cell gets its right neighbour loses, or gets too.
-    maps = own + together * np.roll(own, 1, axis=2)
-    maps -= maps.mean(axis=(1, 2), keepdims=True)
-    return maps + 1 / 35, np.cov(maps.reshape(4000, -1).T)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("together", "sign"), [(-0.9, 1), (0.9, -1)])
-def test_the_root_of_squares_is_wrong_when_cells_err_together(together: float, sign: int) -> None:
-    """What the docstring says in words: too large for opposed neighbours, too small for allied."""
-    maps, covariance = scattered(together)
-    box = np.array([[1.0, 1, 4, 2]])
-    really = np.std([shares(one, box).share[0] for one in maps])
-    told = shares(maps[0], box, sd=maps.std(axis=0))
-    exact = shares(maps[0], box, covariance=covariance)
-
-    assert told.sd is not None
-    assert told.sd_most is not None
-    assert exact.sd is not None
-    assert sign * (told.sd[0] / really - 1) > 0.15
-    assert told.sd_most[0] >= really
-    assert exact.sd[0] == pytest.approx(really, rel=1e-3)
-
-
-def test_the_whole_map_is_certain() -> None:
-    """Its shares add to one, so no bound on the sum may be above nought."""
-    whole = shares(MASS, [0, 0, 7, 5], sd=MASS / 10)
-
-    assert whole.share[0] == pytest.approx(1)
-    assert whole.sd_most is not None
-    assert whole.sd_most[0] == pytest.approx(0, abs=1e-12)
-
-
 def test_a_workload_asks_everything_equally() -> None:
     """Every pair of lines as often as any other, by chi-square, and always the same ones."""
     boxes = workload(GRID, 40_000)
@@ -80,17 +43,6 @@ def test_a_workload_asks_everything_equally() -> None:
     assert ((pairs - expected) ** 2 / expected).sum() < 60  # 27 degrees: 1 in 3000
     assert np.array_equal(boxes, workload(GRID, 40_000))
     assert not np.array_equal(boxes, workload(GRID, 40_000, stream=1))
-
-
-def test_a_workload_of_one_size_stays_inside() -> None:
-    """Half of each side, anywhere."""
-    boxes = workload(GRID, 5000, side=0.5)
-
-    assert np.allclose(boxes[:, 2] - boxes[:, 0], 3.5)
-    assert np.allclose(boxes[:, 3] - boxes[:, 1], 2.5)
-    assert boxes.min() >= 0
-    assert (boxes.max(axis=0) <= [7, 5, 7, 5]).all()
-    assert boxes[:, 0].mean() == pytest.approx(1.75, abs=0.05)
 
 
 def test_errors_are_means_with_a_floor() -> None:

@@ -15,7 +15,7 @@ from physics.places import cell_places, sensor_places
 from physics.sensors import grains
 from recovery import thermal
 from recovery.maps.heatmap import Heatmap, Unresolved
-from recovery.thermal import Query, frames
+from recovery.thermal import Query
 from recovery.thermal.background import empty
 from recovery.thermal.seen import seen
 
@@ -122,28 +122,6 @@ def test_the_map_finds_who_stands_before_a_wall_that_is_not_even() -> None:
     assert not isinstance(unaware, Heatmap) or int(np.argmax(unaware.mass)) != 11
 
 
-def test_what_the_level_is_off_by_is_believed_by_the_map() -> None:
-    """Twenty readings less twenty: twice the variance, whatever estimator draws."""
-    releases = released(np.tile(LEVELS_K, (40, 1)), "belief")
-    less = seen(ROOM, releases)
-    alone = seen(replace(ROOM, background="recorded", empty_readings=0), releases[20:])
-    assert less is not None
-    assert alone is not None
-
-    assert less.sigma / alone.sigma == pytest.approx(2**0.5, rel=1e-3)
-    assert abs(float((less.readings**2).mean()) / less.sigma**2 - 1) < 3.5 * (2 / SENSORS) ** 0.5
-    assert float((alone.readings**2).mean()) / alone.sigma**2 > 5
-
-
-def test_a_room_that_was_only_seen_empty_has_no_map_yet() -> None:
-    """Its levels are learnt, and nobody has been looked for."""
-    releases = released(np.tile(LEVELS_K, (20, 1)), "only empty")
-    found = thermal.recover(ROOM, releases)
-
-    assert isinstance(found, Unresolved)
-    assert "both in the empty room and after it" in found.why
-
-
 def test_a_sensor_that_was_silent_in_the_empty_room_is_left_out() -> None:
     """Nobody knows what it shows of the room alone."""
     releases = released(np.tile(LEVELS_K, (40, 1)), "silent")
@@ -172,28 +150,3 @@ def test_a_silent_first_reading_does_not_make_a_later_one_empty() -> None:
     unknown = thermal.recover(ROOM, [*deaf[:20], *releases[20:]])
     assert isinstance(unknown, Unresolved)
     assert "both in the empty room and after it" in unknown.why
-
-
-def test_one_reading_makes_no_line() -> None:
-    """Nor do silent ones make a level."""
-    releases = released(np.tile(LEVELS_K, (1, 1)), "one")
-    with pytest.raises(ValueError, match="2 with answers are needed"):
-        empty(releases, at=9.0)
-    with pytest.raises(ValueError, match="at least one is needed"):
-        empty([])
-
-
-def test_a_frame_is_taken_less_its_empty_hours_too() -> None:
-    """The common constant goes as ever; a wall that is uneven goes with the levels."""
-    query = replace(ROOM, grid=Grid((8, 8), 300), sensors=(8, 8), epsilon=(9000, 1))
-    plan = thermal.plan(query, ())
-    assert plan is not None
-    wall_k = np.linspace(-1.5, 2.5, 64)
-    person = thermal.operator(query)[:, 27]
-    rooms = np.vstack([np.tile(wall_k, (20, 1)), np.tile(wall_k + 0.7 + person, (20, 1))])
-    releases = released(rooms, "frame", plan)
-    found = frames.recover(query, releases)
-
-    assert isinstance(found, Heatmap)
-    assert int(np.argmax(found.mass)) == 27
-    assert isinstance(frames.recover(query, releases[:20]), Unresolved)

@@ -8,7 +8,7 @@ import pytest
 from edge.records import Grid
 from physics.kernel import forward
 from recovery.estimators.record import Seen
-from recovery.thermal import certified, totals
+from recovery.thermal import certified
 from recovery.thermal.query import Query
 
 LINE = Query(Grid((40, 1), 0), (25,), 0.05, (1, 1), sources_max=3, intensity_max=2.0)
@@ -22,17 +22,6 @@ def seen(heat: np.ndarray, world: np.random.Generator, free: np.ndarray | None =
     return Seen(
         OPERATOR, readings, 0.3, PLACES[:, None], (1, 40), upper=LINE.intensity_max, open=free
     )
-
-
-def test_the_total_is_of_the_coolest_fewest_and_of_the_warmest_most() -> None:
-    """One source at least: of an empty room nothing is certified."""
-    for query, least, most in (
-        (LINE, 0.6, 6.0),
-        (replace(LINE, intensity_min=1.5), 1.5, 6.0),
-        (replace(LINE, sources=2), 1.2, 4.0),
-        (replace(LINE, sources=2, intensity_min=2.0), 4.0, 4.0),
-    ):
-        assert totals(query) == pytest.approx((least, most))
 
 
 def held(powers: tuple[float, ...], runs: int, noise: float = 1.0) -> float:

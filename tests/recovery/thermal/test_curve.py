@@ -11,11 +11,10 @@ import pytest
 from edge.records import Grid
 from physics.places import length_m
 from recovery.noise.calibrate import exact_epsilon
-from recovery.noise.whole import shifts, whole_square
-from recovery.noise.worst import Room, felt
+from recovery.noise.whole import whole_square
+from recovery.noise.worst import felt
 from recovery.thermal.curve import (
     BLIND,
-    Converter,
     converter,
     curve,
     distances,
@@ -23,7 +22,6 @@ from recovery.thermal.curve import (
     given,
     larger_epsilon,
     presence,
-    presence_square,
 )
 from recovery.thermal.noise import calibration, operator, room
 from recovery.thermal.query import Query
@@ -62,16 +60,6 @@ def test_a_step_of_a_kelvin_leaves_nothing_to_be_seen() -> None:
     assert 0.5 < right <= found.right < BLIND < 0.99 < found.right_without
 
 
-def test_a_fine_converter_blinds_nobody() -> None:
-    """Neither one that costs a third more noise, nor one that makes it twenty times wider."""
-    for step, least, most in [(Fraction(1, 128), 1.2, 1.4), (Fraction(1, 4), 20, 30)]:
-        found = converter(replace(CORRIDOR, step=step))
-
-        assert not found.blinds
-        assert least < found.inflation < most
-    assert converter(CORRIDOR).inflation == 1.0
-
-
 def test_what_would_help_helps_and_the_half_of_it_would_not() -> None:
     """A step half as coarse, an epsilon twice as large: the first of each that will do."""
     step, epsilon = finer_step(FULL), larger_epsilon(FULL)
@@ -82,34 +70,6 @@ def test_what_would_help_helps_and_the_half_of_it_would_not() -> None:
     assert converter(replace(FULL, step=2 * step)).blinds
     assert not converter(replace(FULL, epsilon=epsilon)).blinds
     assert converter(replace(FULL, epsilon=(epsilon[0], 2 * epsilon[1]))).blinds
-
-
-def test_more_readings_would_not_help() -> None:
-    """They share the promise, so each is blurred more: what all of them tell stays the same."""
-    assert converter(replace(FULL, readings=24 * 50)).right == pytest.approx(
-        converter(FULL).right, abs=1e-3
-    )
-
-
-def test_a_promise_that_hides_everything_is_not_laid_to_the_converter() -> None:
-    """A small epsilon over the whole room is blind with every sensor, and that is meant."""
-    meant = replace(CORRIDOR, epsilon=(1, 10), protect_distance_m=20.0, step=Fraction(1, 128))
-
-    found = converter(meant)
-    assert found.right < BLIND
-    assert found.right_without < BLIND
-    assert not found.blinds
-
-
-@pytest.mark.parametrize(
-    ("inflation", "right", "without", "blamed"),
-    [(3.0, 0.54, 0.56, True), (1.9, 0.54, 0.56, False), (30.0, 0.51, 0.54, False)],
-)
-def test_a_step_is_to_blame_where_it_alone_takes_the_sight(
-    inflation: float, right: float, without: float, blamed: bool
-) -> None:
-    """Twice the noise, from something to be seen to nothing: either alone is no ground."""
-    assert Converter(inflation, right, without).blinds is blamed
 
 
 SPARSE = Query(Grid((20, 1), 500), (10,), 0.01, (1, 1), walls="insulated")
@@ -180,27 +140,6 @@ def test_presence_is_not_below_the_truth(query: Query) -> None:
     assert true <= presence(query) <= 1.01 * true + 0.01
 
 
-@pytest.mark.long
-def test_a_shut_room_that_still_fills_up_is_followed_to_its_end() -> None:
-    """Where heat is nearly even some sensors still rise: whole numbers jump up with them."""
-    query = Query(
-        Grid((4, 3), 100),
-        (3, 2),
-        0.18119622275118566,
-        (8, 1),
-        protect_distance_m=0.4,
-        intensity_max=97.05574280670571,
-        walls="insulated",
-    )
-    made, here = calibration(query), room(query)
-    later = [
-        query.intensity_max * here.operator(float(s))
-        for s in np.geomspace(here.spread_m2, 0.6, 200)
-    ]
-
-    assert presence_square(query, made) >= whole_square(later, made.exponent, None)
-
-
 def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
     """The control: what stood here before was below the truth where sensors are sparse."""
     made, tried = calibration(SPARSE), felt(room(SPARSE), (1,))
@@ -213,15 +152,6 @@ def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
         assert exact_epsilon(square, made.variance, 1, 1e-5) < truth
 
 
-@pytest.mark.long
-def test_a_shorter_move_never_costs_more_than_a_longer_one() -> None:
-    """A row is of moves up to a distance; with sparse sensors the longest is not the worst."""
-    for query in ROOMS:
-        epsilons = [row.epsilon for row in curve(query)]
-
-        assert epsilons == sorted(epsilons)
-
-
 @pytest.mark.parametrize("query", ROOMS)
 def test_at_the_protected_distance_it_is_what_was_promised(query: Query) -> None:
     """The curve and the calibration count the same whole numbers."""
@@ -230,15 +160,6 @@ def test_at_the_protected_distance_it_is_what_was_promised(query: Query) -> None
 
     assert given(query, calibration(query)) == pytest.approx(calibration(query).epsilon, rel=1e-9)
     assert row.epsilon <= calibration(query).epsilon * (1 + 1e-9)
-
-
-def test_the_printed_formula_is_judged_at_the_stated_spread_alone() -> None:
-    """It promises nothing of longer ones, and says so in the promise."""
-    paper = replace(SPARSE, delta=(1, 10), calibration="paper")
-    made = calibration(paper)
-    square = whole_square(shifts(operator(paper), (20, 1), [1], 1.0), made.exponent, None)
-
-    assert curve(paper, (1,))[0].epsilon == exact_epsilon(square, made.variance, 1, 0.1)
 
 
 def test_more_than_was_stated_costs_more() -> None:
@@ -251,21 +172,3 @@ def test_more_than_was_stated_costs_more() -> None:
     assert given(replace(room, sensors=(100,)), made) == pytest.approx(1.47, rel=0.02)
     # Several readings are paid in zCDP, which costs a little more than the curve's 6.02.
     assert 6.0 <= given(replace(room, readings=24), made) <= 6.6
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("walls", "spread"), [("none", 0.02), ("insulated", 0.003)])
-def test_the_search_over_spreads_ends_at_the_peak(walls: str, spread: float) -> None:
-    """A part in a million: less is left than any rounding of the noise adds."""
-    here, cells = Room(Grid((15, 1), 500), (6,), spread, walls), (1, 2, 5)
-    found = felt(here, cells)
-    for nth, distance in enumerate(cells):
-        most = 0.0
-        for each in np.geomspace(spread, 300, 3000):
-            operator = here.operator(each)
-            for apart in range(1, distance + 1):
-                change = operator[:, apart:] - operator[:, :-apart]
-                most = max(most, float(np.square(change).sum(axis=0).max()))
-
-        assert found.moves[:, nth].max() >= math.sqrt(most) * (1 - 1e-6)
-        assert found.moves[:, nth].max() <= math.sqrt(most) * (1 + 1e-4)

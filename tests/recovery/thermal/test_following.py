@@ -10,8 +10,6 @@ import pytest
 from edge.records import Grid
 from recovery import thermal
 from recovery.thermal import Query, calibration
-from recovery.thermal.curve import curve, given, presence
-from recovery.thermal.guarantee import promise
 from recovery.thermal.noise import carry, follower, raised
 
 ROOM = Query(
@@ -61,32 +59,6 @@ def test_the_noise_is_wider_the_faster_a_level_follows(estimate: str) -> None:
     assert 1 + 12**0.5 - 0.5 <= norm / alone <= (1 + 12**0.5) * 1.15
 
 
-@pytest.mark.long
-def test_what_is_told_of_the_noise_counts_the_level() -> None:
-    """The curve, who comes or goes and other worlds: or they would promise what is not so."""
-    query = following(Fraction(1, 50))
-    made, recorded = calibration(query), calibration(ROOM)
-    own = next(row for row in curve(query) if row.cells == 3)
-
-    assert made.epsilon == pytest.approx(1, abs=1e-6)
-    assert own.epsilon <= made.epsilon
-    assert given(query, made) == pytest.approx(made.epsilon)
-    assert given(ROOM, made) < 0.75  # the same noise, and no level
-    assert given(query, recorded) > 1.4  # the other way: noise that is too little
-    assert presence(query) > curve(query)[-1].epsilon / 2
-
-
-def test_the_promise_says_what_follows() -> None:
-    """Two promises that differ must read differently."""
-    units = {
-        promise(query, calibration(query)).unit
-        for query in (ROOM, following(Fraction(1, 1000)), following(Fraction(1, 500)))
-    }
-
-    assert len(units) == 3
-    assert any("follows them by at most 1/500 K an answer" in unit for unit in units)
-
-
 def test_the_bound_holds_for_sensors_that_feel_a_move_differently() -> None:
     """By Cauchy and Schwarz; and with one sensor, or all alike, it is no more than that."""
     world = np.random.default_rng(4)
@@ -133,19 +105,6 @@ def test_the_noise_is_for_what_the_query_s_own_devices_send(readings: int) -> No
     assert made.exponent == alone.exponent
     assert made.sensitivity_squared == (sent[0][0] - sent[1][0]) ** 2
     assert sent[0][0] - sent[1][0] == apart + 6 * (readings - 1)
-
-
-def test_a_device_gets_the_level_that_the_noise_is_made_for() -> None:
-    """As fast as planned, and for as many answers as share the promise."""
-    level = follower(following(Fraction(1, 4)))
-    assert level is not None
-    told = []
-    for _ in range(8):
-        told.append(level.less((40,), 2)[0])
-        level.follow()
-
-    assert told == [40, 39, 38, 37, 36, 35, 40, 39]
-    assert follower(ROOM) is None
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,15 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from edge import bulk, wire
-from edge.host import post
-from edge.records import Grid, Release, Round
+from edge import bulk
+from edge.records import Grid, Round
 from edge.sampler import NARROW, WIDEST, Sampler
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import slack
-from recovery.thermal import Query, calibration, guarantee, plan, recover
+from recovery.thermal import Query, calibration, guarantee, plan
 from recovery.thermal.curve import curve, presence
-from recovery.thermal.guarantee import exact_delta, held, priced_delta
-from recovery.thermal.what_if import what_if
+from recovery.thermal.guarantee import exact_delta, priced_delta
 from tests.recovery.noise.test_tables import total_variation
 
 PLANE = Query(Grid((8, 8), 500), (8, 8), 0.3, (1, 1), sampler="table")
@@ -76,22 +74,6 @@ def test_the_proven_bound_is_within_what_is_paid_for(
         check(variance)
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_only_the_variance_and_one_param_differ_from_the_exact_plan(query: Query) -> None:
-    """A part in a thousand more noise, and exact rounds do not know that there are tables."""
-    tables, exact = planned(query), planned(replace(query, sampler="exact"))
-
-    assert tables.params[7:] == (84,)
-    assert len(exact.params) == 7
-    changed = {at for at in range(7) if tables.params[at] != exact.params[at]}
-    assert changed <= {4}
-    assert exact.params[4] < tables.params[4] < 1.003 * exact.params[4]
-    assert "tables" in tables.guarantee.unit
-    assert "tables" not in exact.guarantee.unit
-    assert len(post.pack_round(tables, bytes(32), "heatveil/1/lab/round/thermal")) < 1024
-    assert wire.name_of(tables) != wire.name_of(tables._replace(params=tables.params[:7]))
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -125,24 +107,6 @@ def test_where_a_promise_for_a_longer_way_ends_infinity_is_told() -> None:
     assert 50 < presence(exact) < math.inf
 
 
-@pytest.mark.long
-def test_more_windows_take_more_of_delta() -> None:
-    """Thirty windows are thirty times as many samples."""
-    most = max(e / 100 for e in range(2000) if held(LINE, e / 100) < math.inf)
-
-    assert held(LINE, most, 30) == math.inf
-    assert held(LINE, most - math.log(31), 30) < math.inf
-    assert held(replace(LINE, sampler="exact"), 1000.0, 30) == 1000.0
-
-
-def test_what_if_is_told_for_tables_too() -> None:
-    """None of them breaks off, and none is told better than of exact noise."""
-    exact = {one.name: one for one in what_if(replace(LINE, sampler="exact"))}
-    for one in what_if(LINE):
-        assert one.epsilon >= exact[one.name].epsilon * 0.9999
-        assert one.sigma >= exact[one.name].sigma
-
-
 def test_prices_add_up_at_the_delta_that_is_left() -> None:
     """The whole budget of a window is worth the epsilon that was promised, at that delta."""
     asked, made = planned(LINE), calibration(LINE)
@@ -154,15 +118,3 @@ def test_prices_add_up_at_the_delta_that_is_left() -> None:
     assert priced_delta(planned(replace(LINE, sampler="exact"))) == 1e-5
     other = asked._replace(mechanism="other")
     assert priced_delta(other) == 1e-5
-
-
-@pytest.mark.long
-def test_a_map_is_drawn_of_such_rounds_and_not_of_others() -> None:
-    """The noise has the variance that the Round says, whatever it was drawn from."""
-    asked = planned(PLANE)
-    readings = [0] * 64
-    found = recover(PLANE, [Release(asked, readings, 1)], certify=False)
-
-    assert found.grid == PLANE.grid
-    with pytest.raises(ValueError, match="another room"):
-        recover(replace(PLANE, sampler="exact"), [Release(asked, readings, 1)])

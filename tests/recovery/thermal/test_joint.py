@@ -64,18 +64,6 @@ def test_sensors_that_are_all_off_by_as_much_are_seen_through() -> None:
     assert not isinstance(blind, Heatmap) or distance(STATED, release, [5, 50]) > 0.05
 
 
-def test_what_was_found_is_said() -> None:
-    """The spread, with how sure it is."""
-    ranged = replace(STATED, spread_max_m2=0.08)
-    found = recover(ranged, [released(STATED, 0.04, [12, 40], 0.0, 5)])
-
-    assert isinstance(found, Heatmap)
-    assert found.estimator == "posterior"
-    low, high = map(float, re.findall(r"a spread of (\S+) to (\S+) ", found.why)[0])
-    assert low <= 0.04 <= high
-    assert high < 0.08
-
-
 @pytest.mark.parametrize("silent", [[], [3, 4, 5]])
 def test_sensors_that_are_silent_are_left_out(silent: list[int]) -> None:
     """Their places leave the operator with them."""

@@ -15,8 +15,7 @@ from physics.places import cell_places, length_m, sensor_places
 from physics.response import Response
 from recovery.noise.calibrate import calibrate
 from recovery.noise.whole import reach, shifts, whole_square
-from recovery.thermal.curve import presence, presence_square
-from recovery.thermal.noise import calibration, coming, displacement, room, spread_fault, too_long
+from recovery.thermal.noise import calibration, room, spread_fault, too_long
 from recovery.thermal.query import Query, protected_cells
 from recovery.thermal.search import parted
 
@@ -43,29 +42,6 @@ def test_another_room_than_that_of_the_response_is_refused(name: str, value: obj
     """Cells of another size would be further apart, or nearer, than what is promised."""
     with pytest.raises(ValueError, match=f"{name} is .* beside the response of a room"):
         asking(parted(), **{name: value})
-
-
-def test_a_room_whose_sensors_feel_nobody_has_no_noise() -> None:
-    """A hair of slack is not felt: noise for it would be next to none, and a map of nothing."""
-    made = parted()
-    unfelt = made.changes._replace(joint=np.zeros_like(made.changes.joint))
-    with pytest.raises(ValueError, match="no sensor feels it .* Place sensors"):
-        calibration(asking(replace(made, changes=unfelt)))
-
-
-def test_who_goes_elsewhere_changes_no_more_than_who_leaves_and_another_who_comes() -> None:
-    """By the triangle: so the presence of somebody shows at least half as much as any path."""
-    made = parted()
-    query = asking(made)
-    whole = displacement(query, made.far_cells[-1])
-
-    assert whole.joint <= 2 * coming(query).joint
-    assert (whole.each <= 2 * coming(query).each).all()
-    # And no less than who came and stayed in the one place that is felt the most.
-    assert coming(query).joint >= 80 * np.linalg.norm(made.operator, axis=0).max()
-    planned = calibration(query)
-    assert 4 * presence_square(query, planned) > (whole.joint * 2.0**planned.exponent) ** 2
-    assert presence(query) > planned.epsilon
 
 
 def test_nothing_but_the_noise_that_is_stated_makes_it_narrower() -> None:
@@ -113,14 +89,6 @@ def test_the_spread_that_is_offered_would_do(query: Query, spread_m2: float, sai
         made = calibration(replace(query, spread_m2=spread))
         assert made.sensitivity > 1e-3
         assert not too_long(room(replace(query, spread_m2=spread)))
-
-
-@pytest.mark.parametrize("calibration_name", ["exact", "paper"])
-def test_a_room_that_has_evened_out_is_refused_as_such(calibration_name: str) -> None:
-    """A longer wait or nearer sensors would be the opposite of what helps."""
-    query = replace(LINE, spread_m2=4000.0, calibration=calibration_name, epsilon=(1, 1))
-    with pytest.raises(ValueError, match="the room is 12 m long: the heat has evened out"):
-        calibration(query)
 
 
 # Noise that is enough for the shortest spread of a range is enough for the whole of it.

@@ -9,7 +9,7 @@ import pytest
 from edge.records import Grid
 from recovery.thermal import plan
 from recovery.thermal.noise import calibration, operator
-from recovery.thermal.query import Query, protected_cells, standing_room
+from recovery.thermal.query import Query, protected_cells
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
 ROOM = Query(Grid((40, 24), 250), (8, 8), 0.5, (1, 1))
@@ -42,27 +42,6 @@ def test_the_operator_and_its_noise_are_made_once() -> None:
     assert calibration(LINE) is calibration(replace(LINE))
     with pytest.raises(ValueError, match="read-only"):
         operator(LINE)[0, 0] = 1
-
-
-@pytest.mark.long
-def test_the_whole_room_can_be_protected() -> None:
-    """The longest distance there is: every move, along a line and in a plane."""
-    for query in (replace(LINE, protect_distance_m=1.0), replace(ROOM, protect_distance_m=10.0)):
-        assert (
-            calibration(query).sensitivity
-            > calibration(replace(query, protect_distance_m=None)).sensitivity
-        )
-
-
-def test_a_line_across_is_a_line() -> None:
-    """Every move in it can be protected too, and costs what it costs along."""
-    along = replace(LINE, protect_distance_m=1.0)
-    across = replace(along, grid=Grid((1, 100), 0), sensors=(1, 50))
-    beside = 1 / math.sqrt(4 * math.pi * LINE.spread_m2)  # the other axis: no distance at all
-
-    assert calibration(across).sensitivity == pytest.approx(
-        beside * calibration(along).sensitivity
-    )
 
 
 @pytest.mark.parametrize(
@@ -152,16 +131,3 @@ def test_what_the_map_may_count_on_does_not_touch_the_noise() -> None:
     )
 
     assert plan(knowing, ()) == plan(LINE, ())
-
-
-def test_furniture_is_where_nobody_stands() -> None:
-    """Column, row, columns, rows; in the order of the cells."""
-    plane = replace(
-        LINE, grid=Grid((4, 3), 0), sensors=(2, 2), furniture=((1, 0, 2, 2), (3, 2, 1, 1))
-    )
-
-    assert standing_room(plane).reshape(3, 4).tolist() == [
-        [True, False, False, True],
-        [True, False, False, True],
-        [True, True, True, False],
-    ]

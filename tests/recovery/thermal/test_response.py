@@ -24,7 +24,6 @@ from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 from recovery.noise.whole import Change, most_sent
 from recovery.thermal import Query, calibration, operator, plan, recover
-from recovery.thermal.curve import curve, presence
 from recovery.thermal.noise import room as kernel_room
 
 STEP_S = 30.0
@@ -187,31 +186,6 @@ def test_on_foot_the_noise_is_less_and_the_promise_says_so(room: Room) -> None:
     assert wider is not None
     assert "through walls too" in wider.guarantee.neighbours
     assert "in which of the rooms" not in wider.guarantee.unprotected
-
-
-@pytest.mark.long
-def test_more_is_hidden_nearer_and_less_further(response: Response) -> None:
-    query = asking(response)
-    rows = curve(query)
-    own = next(row for row in rows if row.cells == 2)
-
-    assert own.epsilon == pytest.approx(8, rel=1e-3)
-    assert [row.epsilon for row in rows] == sorted(row.epsilon for row in rows)
-    assert presence(query) > 0
-    assert calibration(asking(response, intensity_max=160.0)).sigma == pytest.approx(
-        2 * calibration(query).sigma, rel=1e-3
-    )
-
-
-@pytest.mark.long
-def test_the_promise_speaks_of_paths_and_of_the_model(response: Response) -> None:
-    round = plan(asking(response), ())
-    assert round is not None
-    said = round.guarantee.neighbours
-
-    for words in ("displaced by at most 0.4 m at every moment", "80 W", response.digest, "parted"):
-        assert words in said
-    assert "the true room" in round.guarantee.unprotected
 
 
 @pytest.mark.parametrize(

@@ -103,14 +103,6 @@ def test_what_is_taken_for_known_of_the_world_stands_in_the_promise(
     assert said in plan(query, ()).guarantee.neighbours
 
 
-def test_a_promise_is_of_the_epsilon_that_was_asked() -> None:
-    """And not of the customary one."""
-    for epsilon, delta in (((3, 1), (1, 1000)), ((2, 5), (1, 10**6))):
-        promise = plan(replace(LINE, epsilon=epsilon, delta=delta), ()).guarantee
-
-        assert (promise.epsilon, promise.delta) == (epsilon, delta)
-
-
 def test_what_the_paper_really_gives_stands_in_its_promise() -> None:
     """Its label is kept, and the truth put beside it."""
     planned = plan(replace(LINE, delta=(1, 10), calibration="paper"), ())
@@ -160,15 +152,6 @@ def test_heat_that_spread_longer_is_not_clamped_either() -> None:
     assert math.ldexp(query.sources_max * max(later), params.exponent) <= params.high
 
 
-def test_a_warmth_that_the_converter_rounds_up_is_not_clamped() -> None:
-    """Two steps are shown where there are 1.6 of them, and the clamp leaves room for that."""
-    warmest = LINE.sources_max * LINE.intensity_max * float(operator(LINE).max())
-    query = replace(LINE, step=Fraction(round(warmest / 1.6 * 1024), 1024))
-    params = Params(*plan(query, ()).params)
-
-    assert max(grains([warmest], params.exponent, query.step)) <= params.high
-
-
 @pytest.mark.parametrize(
     ("query", "cells"), [(LINE, (7, 30)), (CORRIDOR, (12,)), (PLANE, (8, 15))]
 )
@@ -196,13 +179,6 @@ def test_with_the_promised_noise_a_map_still_is_a_map(query: Query) -> None:
     assert found.mass.min() >= 0
     assert found.mass.sum() == pytest.approx(1)
     assert found.guarantee == plan(query, ()).guarantee
-
-
-def test_recovery_repeats_itself() -> None:
-    """No random number is drawn, so one release has one map."""
-    release = told(LINE, operator(LINE) @ scene(LINE, 7))
-
-    assert (recover(LINE, [release]).mass == recover(LINE, [release]).mass).all()
 
 
 def test_the_radius_holds_the_truth_as_often_as_it_says() -> None:
@@ -237,16 +213,6 @@ def _radius(query: Query) -> float:
         return nowhere.radius
     params = Params(*plan(query, ()).params)
     return math.sqrt(25 * params.variance) * 2.0**-params.exponent
-
-
-def test_several_readings_are_averaged_sensor_by_sensor() -> None:
-    """Noise that cancels between two readings leaves the map of the quiet room."""
-    query = replace(LINE, readings=2)
-    warmth = operator(query) @ scene(query, 20)
-    up, down = told(query, warmth + 0.5), told(query, warmth - 0.5, number=2)
-    quiet = [told(query, warmth), told(query, warmth, number=2)]
-
-    assert recover(query, [up, down]).mass == pytest.approx(recover(query, quiet).mass, abs=1e-3)
 
 
 def test_silent_sensors_are_left_out() -> None:
@@ -307,35 +273,6 @@ def test_the_printed_estimator_takes_the_nearest_heat_and_says_so() -> None:
 
     assert isinstance(found, Heatmap)
     assert found.status.startswith("infeasible: no heat lies within")
-
-
-@pytest.mark.parametrize("estimator", ["l1", "l1-printed"])
-def test_no_heat_at_all_is_no_estimate(estimator) -> None:
-    """The paper would divide nought by nought."""
-    found = recover(replace(LINE, estimator=estimator), [told(LINE, [0.0] * 25)])
-
-    assert isinstance(found, Heatmap)
-    assert found.total == 0
-    assert found.status.startswith("no estimate")
-    assert (found.mass == 1 / 40).all()
-
-
-def test_a_coarse_converter_widens_the_radius() -> None:
-    """Its rounding is the same in every reading of a still scene: it does not average away."""
-    fine = replace(LINE, epsilon=(10**6, 1), readings=9)
-    wild = [(-1) ** sensor * 30.0 for sensor in range(25)]
-    radius = {}
-    for step in (None, Fraction(1, 4)):
-        query = replace(fine, step=step)
-        radius[step] = recover(query, [told(query, wild)] * 9).radius
-    noise = {
-        step: Params(*plan(replace(fine, step=step), ()).params) for step in (None, Fraction(1, 4))
-    }
-
-    for step, params in noise.items():
-        grain = 4.0**-params.exponent
-        variance = params.variance * grain / 9 + (grain + (1 / 16 if step else 0)) / 12
-        assert radius[step] == pytest.approx(math.sqrt(37.652 * variance), rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, operator, plan
 from recovery.thermal.background import Levels
 from recovery.thermal.seen import deviation, seen
-from recovery.thermal.vacancy import F_K, Belief, Empty, faded, judged, learnt, nobody, unlearnt
+from recovery.thermal.vacancy import F_K, Empty, judged, learnt, nobody, unlearnt
 
 SENSORS = 8
 QUERY = Query(
@@ -126,13 +126,3 @@ def test_only_readings_of_nobody_teach() -> None:
     ):
         _, after = judged(QUERY, release(warmth), empty(known=known), before)
         assert (after is not before) == teaches
-
-
-def test_what_passes_with_the_day_fades_back_to_its_prior() -> None:
-    """Tomorrow's weather is not today's; a heater's power is."""
-    known = Belief(np.array([2.0, -1.0]), np.array([[0.1, 0.05], [0.05, 0.2]]))
-    assert faded(known, np.array([1.0, 1.0])).mean == pytest.approx(known.mean)
-    gone = faded(known, np.array([1.0, 0.0]))
-
-    assert gone.mean == pytest.approx([2.0, 0.0])
-    assert gone.covariance == pytest.approx(np.array([[0.1, 0.0], [0.0, 1.0]]))

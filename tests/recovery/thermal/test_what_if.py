@@ -50,17 +50,6 @@ def test_noise_for_the_wrong_walls_is_told_both_ways(
     assert room["noise_for_other_walls"].epsilon == pytest.approx(worse, rel=0.03)
 
 
-def test_readings_cost_what_many_readings_cost() -> None:
-    """By another accountant's curve, below the price in zCDP that adds up."""
-    found, sigma = rows(DAY), calibration(DAY)
-    mu = math.sqrt(sigma.sensitivity_squared / sigma.variance)
-    for name, readings in [("half_the_cadence", 12), ("twice_the_cadence", 48)]:
-        exact = dp_accounting.get_epsilon_gaussian(1 / (mu * math.sqrt(readings)), 1e-5)
-
-        assert found[name].query.readings == readings
-        assert exact <= found[name].epsilon <= 1.1 * exact
-
-
 def test_the_new_noise_keeps_the_promise() -> None:
     """The second half of each answer: with it the same epsilon holds in that world."""
     for row in rows(DAY).values():
@@ -72,12 +61,6 @@ def test_the_new_noise_keeps_the_promise() -> None:
     assert rows(DAY)["twice_the_cadence"].sigma == pytest.approx(
         math.sqrt(2) * calibration(DAY).sigma, rel=0.02
     )
-
-
-def test_one_reading_has_no_half() -> None:
-    """A row that means nothing is left out, and not made up."""
-    assert "half_the_cadence" not in rows(PAPER)
-    assert rows(replace(PAPER, readings=3))["half_the_cadence"].query.readings == 1
 
 
 def test_where_the_printed_formula_is_not_private_no_sigma_is_named() -> None:
