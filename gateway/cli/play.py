@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from edge import wire
 from edge.entropy import Tape, sealed
-from edge.records import Report
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
 from ..mechanisms import Mechanism
-from ..mechanisms.scores import Watch, data_free, scores
+from ..mechanisms.scores import Watch, data_free, frame_bytes, scores
 from ..mechanisms.worlds import Inputs, Numbers, Played, Told
 from ..output import Stage, Writer, as_json, check_places, write_all
 from ..service.telling import told
@@ -86,21 +84,13 @@ def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
         **scores(truth, played.mass),
         "reports": watch.reports,
         "vector_length": mechanism.vector_length(round),
-        "bytes_per_report": _frame_bytes(mechanism, round),
+        "bytes_per_report": frame_bytes(mechanism, round),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "emd_l1_data_free": data_free(truth),
         "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
         "verdict": told(found)["verdict"] if isinstance(found, Heatmap) else None,
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
     }
-
-
-def _frame_bytes(mechanism: Mechanism, round: Any) -> int:
-    """Return how long the frame of one report is on the wire, its MAC included."""
-    payload = [0] * (1 + mechanism.vector_length(round))
-    report = Report(wire.name_of(round), "node-00", 1, 1, payload)
-    topic = wire.topic("lab", report.sender, "data")
-    return len(wire.pack_report(report, bytes(32), topic, mechanism.bits(round)))
 
 
 def _writers(

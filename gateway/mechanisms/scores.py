@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edge import wire
+from edge.records import Report
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
 
 from ..output import Stage
@@ -81,6 +83,18 @@ def _number(score: Callable[[Floats, Floats], float], truth: Floats, mass: Float
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def frame_bytes(mechanism: Any, round: Any, numbers: int | None = None) -> int:
+    """Return how long the frame of one report is on the wire, its MAC included.
+
+    Args:
+        numbers: in a report; None for as many as the mechanism says.
+    """
+    payload = [0] * (1 + (numbers or mechanism.vector_length(round)))
+    report = Report(wire.name_of(round), "node-00", 1, 1, payload)
+    topic = wire.topic("lab", report.sender, "data")
+    return len(wire.pack_report(report, bytes(32), topic, mechanism.bits(round)))
 
 
 # Looks on while a mechanism is played: how long each verb took, and what was released.

@@ -15,7 +15,7 @@ from recovery.maps.heatmap import Heatmap
 from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer
 from .record import Fact, Payload
-from .scores import SEEDED, data_free
+from .scores import SEEDED, data_free, frame_bytes
 from .summary import far, most_of
 from .worlds import Calibrated, Floats, Found, Numbers, Played, Told
 
@@ -274,18 +274,24 @@ def calibrate(
         **promised._asdict(),
         "readings": query.readings,
         "every_s": every_s,
+        "window_s": None if every_s is None else query.readings * every_s,
         "params": list(round.params),
         "numbers_per_report": length,
         "bits_per_number": mechanism.bits(round),
+        "report_bytes": frame_bytes(mechanism, round),
     }
+    stage("working out what a report tells whoever sees it")
     more, lines = mechanism.calibrated(query, round)
+    refusal = str(more.get("refusal", ""))
     if as_json:
-        return Calibrated([json.dumps(numbers | more)], "")
+        return Calibrated([json.dumps(numbers | more)], refusal)
     said = [one for one in mechanism.promise(query, promised) if "ot protected:" not in one]
     sent = (
-        f"A report is {length} whole number{'s' * (length > 1)} of {mechanism.bits(round)} bits."
+        f"A report is {length} whole number{'s' * (length > 1)} of {mechanism.bits(round)} bits, "
+        f"its frame {numbers['report_bytes']} bytes."
     )
-    return Calibrated([f"NOT PROTECTED: {promised.unprotected}.", "", *said, sent, *lines], "")
+    first = [f"NOT PROTECTED: {promised.unprotected}.", ""]
+    return Calibrated([*first, *said, sent, *lines], refusal)
 
 
 def nothing_more(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:

@@ -74,5 +74,5 @@ MECHANISM = Mechanism(
     judge=_words.judge,
     panels=_words.panels,
     read_release=_query.read_release,
-    calibrate=_calibrate.calibrate,
+    calibrated=_calibrate.calibrated,
 )

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import thermal, wire
+from edge import thermal
 from edge.entropy import Tape, sealed
 from edge.pixels import above, baseline
-from edge.records import Reading, Release, Report
+from edge.records import Reading, Release
 from edge.thermal import params_of
 from physics.scenes import from_frames_file
 from recovery.distance import earth_movers
@@ -36,7 +36,7 @@ from ...cli.play import Files
 from ...faults import OperatorFault
 from ...output import Writer, as_json, check_places, write_all
 from ..flags import query_of, undrawn
-from ..scores import Watch, scores
+from ..scores import Watch, frame_bytes, scores
 from . import MECHANISM
 from .words import facts
 
@@ -441,20 +441,13 @@ def _numbers(array: Recorded, watch: Watch, window: Drawn, rows: Sequence[Row]) 
         **scores(window.people, None),
         "reports": watch.reports,
         "vector_length": array.counts[0].size,
-        "bytes_per_report": _frame_bytes(watch.releases[0].round, array.counts[0].size),
+        "bytes_per_report": frame_bytes(MECHANISM, watch.releases[0].round, array.counts[0].size),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
         "people": int(window.people.sum()),
         "blur": asdict(array.blur),
         "by_epsilon": [asdict(row) for row in rows],
     }
-
-
-def _frame_bytes(round: Any, pixels: int) -> int:
-    """Return how long the frame of one report is on the wire, its MAC included."""
-    report = Report(wire.name_of(round), "array-0", 1, 1, [0] * (1 + pixels))
-    topic = wire.topic("lab", report.sender, "data")
-    return len(wire.pack_report(report, bytes(32), topic, thermal.bits(round)))
 
 
 def _writers(
