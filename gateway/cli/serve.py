@@ -3,7 +3,9 @@
 import json
 import logging
 import os
+import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import structlog
 
 from recovery.maps.guarantee import from_json
@@ -27,7 +30,7 @@ from ..service import telling
 from ..service.intake import writer
 from ..service.operate.health import PARTS, Health
 from ..service.operate.metrics import Metrics
-from ..service.operate.quarantine import Guard, Quarantine, guard_of
+from ..service.operate.quarantine import Quarantine, guard_of
 from ..service.operate.reloading import Reloading, reread
 from ..service.operate.systemd import Supervised
 from ..service.serving import Service
@@ -41,6 +44,7 @@ from ..store.reader import Reader
 from ..store.store import Store
 from ..web import access
 from ..web.server import Page
+from .show import mosaic
 from .store import reading
 
 # What ends a command that runs on, and what makes it read its files again: signals.
@@ -153,26 +157,34 @@ def each(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
 
 
 @dataclass
-class GatewayFiles:
+class Files:
     """What the files said when they were read last, and were right."""
 
     path: Path
     deployment: Deployment
     devices: Devices
 
-    def reload(self, service: Service, manager: Supervised) -> None:
-        """Read them again, and go on with what may change while we run."""
-        manager.reloading()
+    @classmethod
+    def read(cls, path: Path) -> "Files":
+        """Return what they say now.
+
+        Raises:
+            OperatorFault: one is at fault.
+        """
+        deployment = config.load(path)
+        return cls(path, deployment, load_devices(deployment.site.devices, deployment.site.name))
+
+    def reload(self, take: Callable[[Deployment, Devices], None]) -> None:
+        """Read them again, and have it taken what may change while we run."""
         try:
             new = reread(self.path, self.deployment, self.devices)
-            service.renew(*new)
+            take(*new)
             self.deployment, self.devices = new
             log.info("the deployment file was read again", devices=len(new[1].by_name))
         except OperatorFault as fault:
             log.error("the deployment stays as it was", why=" ".join(str(fault).split()))
         except Exception:
             log.exception("the deployment stays as it was")
-        manager.reloaded()
 
 
 @contextmanager
@@ -199,15 +211,20 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         OperatorFault: the file, the devices, the store, the port or the broker is at fault.
     """
     logs.to_stderr()
-    deployment = config.load(path)
+    now = Files.read(path)
+    deployment = now.deployment
     serving(deployment.rounds.mechanism)
-    devices = load_devices(deployment.site.devices, deployment.site.name)
-    now = GatewayFiles(path, deployment, devices)
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
     query = config.query(deployment)
     manager = Supervised()
     where = deployment.page
     secret = access.read(where.token_file)
+
+    def reload() -> None:
+        manager.reloading()
+        now.reload(service.renew)
+        manager.reloaded()
+
     known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
     known["probed"] = where.probed
     with (
@@ -215,13 +232,13 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         Page(where.host, where.port, **known) as page,
         Service(
             deployment,
-            devices,
+            now.devices,
             on_event=each(manager.hear, shown(page, query)),
             health=health,
             metrics=metrics,
         ) as service,
         closing(Reader(place_of(deployment))) as reader,
-        Reloading(lambda: now.reload(service, manager)) as reloading,
+        Reloading(reload) as reloading,
         on_signal(over.set, service.stop, reload=reloading.ask),
         manager,
     ):
@@ -240,8 +257,6 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
 
 
 # One round and its map, on a terminal, and nothing left running: `heatveil once`.
-
-SHADES = " .:-=+*#%@"
 
 
 def once(path: Path, say: Callable[[str], None]) -> bool:
@@ -289,7 +304,8 @@ def _told(
     if map is None:
         say(f"no estimate: {why if release['reports'] else telling.SILENCE}")
         return False
-    say(drawn(map, most_of))
+    for line in drawn(map, most_of):
+        say(line)
     return map["status"] in ("solved", "nobody")
 
 
@@ -302,51 +318,20 @@ def _rest_s(deployment: Deployment) -> float:
     return max(last[0].opened_s + deployment.rounds.every_s - time.time(), 0.0)
 
 
-def drawn(event: Event, most_of: str = "the warmth is") -> str:
-    """Return a map as lines of text, darker where more of it is; or why there is none.
-
-    >>> print(drawn({"status": "solved", "mass": [[0.0, 0.9, 0.1]], "total": 2.0, "number": 1}))
-    map of round 1, in all 2, darkest where most of the warmth is:
-    | @.|
-    """
+def drawn(event: Event, most_of: str) -> list[str]:
+    """Return a map in letters, darker where more of it is; or why there is none."""
     if event["status"] == "nobody":
-        return f"map of round {event['number']}: {event['why']}"
+        return [f"map of round {event['number']}: {event['why']}"]
     if event["status"] != "solved":
-        return f"no estimate: {event['why']}"
-    mass: Any = event["mass"]
-    most = max(max(row) for row in mass) or 1.0
-    rows = ["|" + "".join(_shade(part / most) for part in row) + "|" for row in mass]
+        return [f"no estimate: {event['why']}"]
     total = f"map of round {event['number']}, in all {event['total']:.3g}"
-    return "\n".join([f"{total}, darkest where most of {most_of}:", *rows])
-
-
-def _shade(part: float) -> str:
-    return SHADES[min(round(part * (len(SHADES) - 1)), len(SHADES) - 1)]
+    rows = mosaic(np.array(event["mass"]), shutil.get_terminal_size().columns, sys.stdout.encoding)
+    return [f"{total}, darkest where most of {most_of}:", *rows]
 
 
 # One worker of a site that has several, until it is told to stop: `heatveil work`.
 
 WORKER_PARTS = ("store", "broker", "parts")  # of a worker, as /readyz names them
-
-
-@dataclass
-class WorkerFiles:
-    """What the files said when they were read last, and were right."""
-
-    path: Path
-    deployment: Deployment
-    devices: Devices
-
-    def reload(self, worker: Worker, guard: Guard) -> None:
-        """Read them again, and go on with what may change while we run."""
-        try:
-            self.deployment, self.devices = reread(self.path, self.deployment, self.devices)
-        except OperatorFault as fault:
-            log.error("everything stays as it was", why=" ".join(str(fault).split()))
-            return
-        guard.renew(self.deployment.guard, self.devices.by_name)
-        worker.reload(self.devices)
-        log.info("devices loaded again", devices=len(self.devices.by_name))
 
 
 def work(path: Path, name: str | None, port: int | None, say: Callable[[str], None]) -> None:
@@ -362,9 +347,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
     logs.to_stderr()
     deployment = config.load(path)
     check_parts(deployment)
-    now = WorkerFiles(
-        path, deployment, load_devices(deployment.site.devices, deployment.site.name)
-    )
+    now = Files.read(path)
     over, health, metrics = threading.Event(), Health(*WORKER_PARTS), Metrics()
     with ExitStack() as stack:
         store = Store.of(deployment)
@@ -390,7 +373,12 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
         worker = stack.enter_context(
             Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
         )
-        reloading = stack.enter_context(Reloading(lambda: now.reload(worker, guard)))
+
+        def take(deployment: Deployment, devices: Devices) -> None:
+            guard.renew(deployment.guard, devices.by_name)
+            worker.reload(devices)
+
+        reloading = stack.enter_context(Reloading(lambda: now.reload(take)))
         stack.enter_context(on_signal(over.set, worker.stop, reload=reloading.ask))
         say(
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
