@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edge import thermal
 from edge.entropy import Tape
 from edge.node import Node
 from edge.pixels import above
@@ -284,7 +283,7 @@ class Fleet:
         """Return why a device did not answer the last Round; empty when it did."""
         return str(self.node(name).refusal)
 
-    def read(self, name: str, params: thermal.Params) -> tuple[int, ...]:
+    def read(self, name: str, params: Any) -> tuple[int, ...]:
         """Return what a device's sensors see now, in the Round's grains. Private.
 
         Raises:

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .kernels.modes import NEGLIGIBLE
 from .places import Floats
 
 # The heat kernel along a line without walls, from which all others are made.
@@ -66,6 +65,9 @@ def checked_spread(spread_m2: float) -> float:
 # The kernel along one line between two walls alike, by mirror images or by modes.
 #
 # Either is exact; the images are few while heat has hardly met the walls, the modes once it has.
+
+# exp(-46) is 1e-20: a term so small is lost in the sum of the others.
+NEGLIGIBLE = 46.0
 
 # What a promise can be made for: how much a move is felt is known at every spread.
 Walls: TypeAlias = Literal["none", "insulated"]
@@ -129,8 +131,7 @@ def check_walls(sources: Floats, sensors: Floats, walls: str, length: float) -> 
     if walls not in ("insulated", "cold"):
         raise ValueError(
             f"walls is {walls!r} but must be 'none', 'insulated' or 'cold', for only these "
-            "kernels are known here. Choose 'insulated' for a closed room, or take "
-            "physics.kernels.robin for walls that lose some heat."
+            "kernels are known here. Choose 'insulated' for a closed room."
         )
     if not 0 < length < math.inf:
         raise ValueError(

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from edge.records import Round
 
+from .peers import checked_cells, checked_histogram
+
 # A disk Round's weights laid out as arrays: what `edge.disk` decodes one row at a time.
 #
 # An array of cells is (rows, columns). The Round lists an eighth of its footprint; the other
@@ -192,36 +194,3 @@ def _laid_out(law: Footprint, columns: int, rows: int) -> tuple[Whole, Whole, Wh
     jump = (dy - reach_y) * wide + dx - reach_x
     home = (np.arange(rows)[:, None] + reach_y) * wide + np.arange(columns) + reach_x
     return extra, jump, home.ravel(), np.flatnonzero(law.domain)
-
-
-def checked_cells(cells: ArrayLike, count: int) -> Whole:
-    """Return flat cells as whole numbers, (n,).
-
-    Raises:
-        ValueError: cells that are not whole or not of the grid.
-    """
-    at = np.asarray(cells)
-    whole = np.issubdtype(at.dtype, np.integer) or not at.size
-    if not whole or at.ndim != 1 or (at.size and not 0 <= at.min() <= at.max() < count):
-        raise ValueError(
-            f"cells are {at.dtype} of shape {at.shape} but must be whole numbers (n,) from 0 to "
-            f"{count - 1}: each names a cell of the grid, row by row. physics.points.cells_of "
-            "makes them from points."
-        )
-    return at.astype(np.int64, copy=False)
-
-
-def checked_histogram(histogram: ArrayLike, shape: tuple[int, ...]) -> Whole:
-    """Return the histogram as whole numbers.
-
-    Raises:
-        ValueError: another shape, or not whole numbers from 0 on.
-    """
-    users = np.asarray(histogram)
-    if users.shape != shape or not np.issubdtype(users.dtype, np.integer) or (users < 0).any():
-        raise ValueError(
-            f"the histogram is {users.dtype} of shape {users.shape} but must be whole numbers "
-            f"from 0 on, {shape}: so many users stand in each cell. Take "
-            "physics.points.histogram on the Round's grid."
-        )
-    return users.astype(np.int64, copy=False)

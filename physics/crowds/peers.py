@@ -5,8 +5,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .disk import checked_cells, checked_histogram
-
 Whole = NDArray[np.int64]
 
 
@@ -111,3 +109,36 @@ def _drawn(table: Floats, at: Whole, world: np.random.Generator) -> Whole:
         anchor[order[begin:end]] = found
         begin = end
     return anchor
+
+
+def checked_cells(cells: ArrayLike, count: int) -> Whole:
+    """Return flat cells as whole numbers, (n,).
+
+    Raises:
+        ValueError: cells that are not whole or not of the grid.
+    """
+    at = np.asarray(cells)
+    whole = np.issubdtype(at.dtype, np.integer) or not at.size
+    if not whole or at.ndim != 1 or (at.size and not 0 <= at.min() <= at.max() < count):
+        raise ValueError(
+            f"cells are {at.dtype} of shape {at.shape} but must be whole numbers (n,) from 0 to "
+            f"{count - 1}: each names a cell of the grid, row by row. physics.points.cells_of "
+            "makes them from points."
+        )
+    return at.astype(np.int64, copy=False)
+
+
+def checked_histogram(histogram: ArrayLike, shape: tuple[int, ...]) -> Whole:
+    """Return the histogram as whole numbers.
+
+    Raises:
+        ValueError: another shape, or not whole numbers from 0 on.
+    """
+    users = np.asarray(histogram)
+    if users.shape != shape or not np.issubdtype(users.dtype, np.integer) or (users < 0).any():
+        raise ValueError(
+            f"the histogram is {users.dtype} of shape {users.shape} but must be whole numbers "
+            f"from 0 on, {shape}: so many users stand in each cell. Take "
+            "physics.points.histogram on the Round's grid."
+        )
+    return users.astype(np.int64, copy=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..places import Floats
 from .medium import Drive, Medium
-from .step import DAMPED_STEPS, NOTHING, Balance, Prepared, advance, choose, ready
+from .step import DAMPED_STEPS, NOTHING, Balance, Prepared, advance, ready
 
 # Doors open and close again: this many media and step lengths stay prepared, fewer where they
 # have so many cells in all that their factors would take a gigabyte.
@@ -26,15 +26,13 @@ class Run:
         field_k: temperatures above the baseline at the start, of the medium's shape, or
             (k, *shape) for many fields at once; nought everywhere without.
         at_s: the time of these, in seconds.
-        solver: "auto", or one of those that `step.choose` names.
         always_damped: damp every step, not the first two only: of first order in time, and
             nothing rings however long the step. For sources that move in steps longer than
             `assemble.step_fault` allows. The response to a source is then the same whenever it
             starts, and in no cell less than nought.
 
     Raises:
-        ValueError: a field of another shape or not finite, a time that is no number, a solver
-            that there is not.
+        ValueError: a field of another shape or not finite, a time that is no number.
     """
 
     def __init__(
@@ -42,7 +40,6 @@ class Run:
         medium: Medium,
         field_k: Floats | None = None,
         at_s: float = 0.0,
-        solver: str = "auto",
         always_damped: bool = False,
     ) -> None:
         field = np.zeros(medium.shape) if field_k is None else np.array(field_k, dtype=float)
@@ -59,7 +56,6 @@ class Run:
             )
         self.medium = medium
         self.at_s = float(at_s)
-        self.way = choose(medium.shape, solver)
         self.balance: Balance = NOTHING
         self._field = _locked(field)
         self.always_damped = always_damped
@@ -71,11 +67,6 @@ class Run:
     def field_k(self) -> Floats:
         """The temperatures now, in K above the baseline; each step makes a new array."""
         return self._field
-
-    @property
-    def solver(self) -> str:
-        """Which solver was chosen, and why."""
-        return str(self.way)
 
     def step(self, drive: Drive, step_s: float, medium: Medium | None = None) -> None:
         """Advance by one step; its first two in a medium and of a length are damped ones.
@@ -115,7 +106,7 @@ class Run:
     def _ready(self) -> Prepared:
         key = self.medium, self.step_s
         if key not in self._prepared:
-            self._prepared[key] = ready(*key, self.way)
+            self._prepared[key] = ready(*key)
         self._prepared.move_to_end(key)
         most = max(1, min(_PREPARED, _PREPARED_CELLS // self.medium.capacity.size))
         while len(self._prepared) > most:

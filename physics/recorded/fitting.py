@@ -129,36 +129,25 @@ _COUNTS_AS, _ERROR_K = 8, 0.06
 _EVERY = 3
 
 
-def fit(experiments: Sequence[Experiment], fixed: Mapping[str, float] | None = None) -> Fitted:
+def fit(experiments: Sequence[Experiment]) -> Fitted:
     """Return the room that the experiments were made in.
 
     Args:
         experiments: of one room, with the same thermometers; ten or more to be of use.
-        fixed: figures that are known, by name: they stay as given.
 
     Raises:
-        ValueError: no experiments, of several rooms, or a fixed figure that does not exist.
+        ValueError: no experiments, or of several rooms.
     """
-    fixed = fixed or {}
     _same_room(experiments)
-    unknown = sorted(set(fixed) - set(NAMES))
-    if unknown:
-        raise ValueError(
-            f"fixed names {', '.join(unknown)} but only {', '.join(NAMES)} are figures of a "
-            "room, and others would be ignored in silence. Take one of these names."
-        )
     size_m = experiments[0].size_m
     usual = np.array([math.log(middle) for middle, _ in USUAL.values()] + [0.5] * 3 + [_TREND])
     widths = np.array([width for _, width in USUAL.values()] + [_PLACE_SD] * 3 + [_TREND_SD])
-    start = usual.copy()
-    for name, figure in fixed.items():
-        start[NAMES.index(name)] = _inside(name, figure, size_m)
-    free = np.array([name not in fixed for name in NAMES])
+    free = np.ones(len(NAMES), dtype=bool)
     if not any(one.door_open for one in experiments):
         free[NAMES.index("open_loss_per_s")] = False  # never seen, so never fitted
 
     def errors(chosen: Floats) -> list[Floats]:
-        figures = start.copy()
+        figures = usual.copy()
         figures[free] = chosen
         warming = _warming(figures, size_m)
         rows = [_weighed(missed) for missed in _missed(warming, experiments)]
@@ -168,12 +157,12 @@ def fit(experiments: Sequence[Experiment], fixed: Mapping[str, float] | None = N
     high = np.where(np.char.startswith(NAMES, "place"), 1.0, np.inf)
     found = least_squares(
         lambda chosen: np.concatenate(errors(chosen)),
-        start[free],
+        usual[free],
         bounds=(low[free], high[free]),
         x_scale=widths[free],
         max_nfev=60,
     )
-    figures = start.copy()
+    figures = usual.copy()
     figures[free] = found.x
     warming = _warming(figures, size_m)
     sds = np.sqrt(np.diag(_sandwich(found.jac, errors(found.x))))
@@ -238,13 +227,6 @@ def _warming(figures: Floats, size_m: Floats) -> Warming:
     capacity, store, exchange, leak, mixing = np.exp(figures[: len(USUAL)]).tolist()
     x, y, z = (figures[len(USUAL) : -1] * size_m).tolist()
     return Warming(capacity, store, exchange, leak, mixing, (x, y, z), float(figures[-1]))
-
-
-def _inside(name: str, figure: float, size_m: Floats) -> float:
-    """Return a figure as the fit holds it: a logarithm, or a share of the room."""
-    if name in USUAL:
-        return math.log(figure)
-    return figure / size_m["xyz".index(name[6])] if name != "trend" else figure
 
 
 def _outside(name: str, held: float, size_m: Floats) -> float:

@@ -38,8 +38,8 @@ from .traces import read_trace
 
 # A fault often brings others with it; who has mended so many reads the file again.
 _AT_ONCE = 5
-# Their factors take some gigabytes.
-_MOST_CELLS = 1_000_000
+# The factors of more take gigabytes.
+_MOST_CELLS = 300_000
 _WEEK = ((0.0, 168 * 3600.0),)
 # What people switch or open: never public, so never read.
 _ANSWERS = re.compile(r"thermostat|setpoint|contact|presence|(^|_)meter")

@@ -41,9 +41,7 @@ KNOWN: dict[str, int] = {
     "edge/linux/run.py": 2,
     "edge/place.py": 1,
     "edge/veil.py": 1,
-    "physics/crowds/peers.py": 1,
     "physics/crowds/shuffle.py": 1,
-    "physics/fleet.py": 1,
     "recovery/peers/mdsw.py": 4,
 }
 

@@ -40,7 +40,6 @@ class Lived:
     warmth_k: Floats  # (frames, rows, columns)
     air_k: Floats  # (frames, rows, columns), above the baseline, with whatever warmed it
     people: tuple[Floats, ...]  # (there, 2), where everybody stood, for each frame
-    solver: str  # which one, and why
     unbalanced: float  # what the energy balance does not close by, relative to what was stored
 
     def step_of(self, at_s: float) -> int:
@@ -160,11 +159,6 @@ class Living:
         return self._run.at_s
 
     @property
-    def solver(self) -> str:
-        """Which solver steps, and why."""
-        return self._run.solver
-
-    @property
     def unbalanced(self) -> float:
         """What the energy balance does not close by, relative to what passed through it."""
         balance = self._run.balance
@@ -244,7 +238,6 @@ def lived(
         warmth_k=np.array(frames),
         air_k=np.array(air),
         people=tuple(people),
-        solver=living.solver,
         unbalanced=living.unbalanced,
     )
 

@@ -32,14 +32,13 @@ def lines(played: Played) -> list[str]:
 def day_lines(played: Played) -> list[str]:
     """Return what was lived: the room, how warm it was, and by whom."""
     lived, room = played.lived, played.room
-    solver = lived.solver.split(":")[0]  # the why of it is for whoever reads the scores
     width, height = room.size_m
     warmest, frame = _warmest(played)
     most = max((len(places) for places in lived.people), default=0)
     hours = (lived.times_s[-1] - lived.times_s[0]) / 3600
     found = [
         f"{room.name}: {width:g} x {height:g} m, {len(played.places_m)} thermometers, "
-        f"{hours:g} h in steps of {room.day.step_s:g} s ({solver} solver); the energy "
+        f"{hours:g} h in steps of {room.day.step_s:g} s; the energy "
         f"balance closes to {lived.unbalanced:.0e}.",
         *(f"Walls are drawn in steps of 25 mm: {'; '.join(it)}." for it in [redrawn(room)] if it),
         f"At most {most} {'person' if most == 1 else 'people'} at once; the air they warm gets up "

@@ -127,7 +127,6 @@ def numbers(played: Played) -> dict[str, Any]:
         ],
         "warmest_k": float(played.lived.warmth_k.max()),
         "unbalanced": played.lived.unbalanced,
-        "solver": played.lived.solver,
     }
 
 

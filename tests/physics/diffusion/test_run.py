@@ -185,17 +185,16 @@ def test_what_is_always_damped_answers_a_source_alike_whenever_it_starts() -> No
     assert apart[False] > 0.01
 
 
-@pytest.mark.parametrize("solver", ["direct", "multigrid"])
-def test_many_fields_go_as_each_would_alone(solver: str) -> None:
+def test_many_fields_go_as_each_would_alone() -> None:
     """Fields, powers and balances; one power serves all fields where it is given once."""
     world = np.random.default_rng(8)
     medium, fields = room(), world.normal(0, 2, (3, *SHAPE))
     drives = [driven(world, 3) for _ in range(4)] + [driven(world)]
-    many = Run(medium, fields, solver=solver)
+    many = Run(medium, fields)
     for drive in drives:
         many.step(drive, 20.0)
     for at in range(3):
-        one = Run(medium, fields[at], solver=solver)
+        one = Run(medium, fields[at])
         for drive in drives:
             power = drive.power_w if drive.power_w.ndim == 2 else drive.power_w[at]
             one.step(drive._replace(power_w=power), 20.0)
@@ -211,9 +210,9 @@ def test_doors_that_open_and_close_again_are_prepared_once(
     made: list[Medium] = []
     ready = step.ready
 
-    def counted(medium: Medium, step_s: float, way: object) -> object:
+    def counted(medium: Medium, step_s: float) -> object:
         made.append(medium)
-        return ready(medium, step_s, way)
+        return ready(medium, step_s)
 
     monkeypatch.setattr("physics.diffusion.run.ready", counted)
     media = [room(), room(0.2)]
@@ -284,8 +283,6 @@ def change(drive: Drive, **parts: object) -> Drive:
         ),
         (lambda run, drive: Run(run.medium, np.zeros(3)), r"must be finite and end in \(12, 18\)"),
         (lambda run, drive: Run(run.medium, at_s=np.inf), "at_s is inf but must be finite"),
-        (lambda run, drive: Run(run.medium, solver="lu"), "'lu' for 12 x 18 cells but must be"),
-        (lambda run, drive: Run(run.medium, solver="band"), "or 'band' on a line"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(fault: object, said: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from edge.records import Grid
 from physics.kernel import forward, sensitivity
-from physics.kernels.robin import forward_robin
 from physics.places import cell_places, length_m, sensor_places
 from physics.response import Response
 from recovery.noise.calibrate import calibrate
@@ -131,20 +130,17 @@ def test_noise_for_the_middle_of_a_range_would_not_do() -> None:
     assert worst <= calibration(PAPER).sensitivity * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("spread", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("spread", [0.02, 0.05])
 def test_noise_for_insulated_walls_does_not_hide_a_move_between_walls_that_lose(
     spread: float,
 ) -> None:
     """So a query whose walls lose heat must have its own noise, or be refused."""
     query = replace(PAPER, spread_m2=spread, walls="insulated")
     places = cell_places(query.grid), sensor_places(query.sensors, query.grid)
-    losing = [
-        forward_robin(*places, spread, loss, length_m(query.grid))
-        for loss in (0.3, 1.0, 3.0, 10.0, math.inf)
-    ]
-    felt = max(sensitivity(operator) for operator in losing)
+    losing = forward(*places, spread, "cold", length_m(query.grid))
+    felt = sensitivity(losing)
 
     assert felt > 1.05 * calibration(query).sensitivity
     # With the operators of such walls among those it is given, the noise is enough.
-    made = calibrate(np.array(losing), (100, 1), 1, query.epsilon, query.delta)
+    made = calibrate(losing[None], (100, 1), 1, query.epsilon, query.delta)
     assert made.sensitivity >= felt * (1 - 1e-9)

@@ -1,1 +1,0 @@
-"""Heat kernels: walls of any kind, matrices, sizes, and heat that is given off over time."""
