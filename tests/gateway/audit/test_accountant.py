@@ -3,7 +3,6 @@
 dp_accounting is the outside witness for the other path, as it is for the accountant itself.
 """
 
-import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,8 +15,6 @@ from edge import limits
 from edge.records import Guarantee
 from gateway.audit.arithmetic import accountant
 from gateway.audit.claim import Effort
-from gateway.service import ledger
-from recovery.noise import calibrate, gaussian
 
 GRID = [("0.1", "0.00001"), ("1", "0.00001"), ("1", "0.000000001"), ("8", "0.01")]
 
@@ -92,40 +89,6 @@ def test_an_allowance_may_be_below_the_truth_alone() -> None:
 
     assert failed(accountant.agrees("rho", [(1 - 1e-9, truth, "")], lower=True)) == []
     assert failed(accountant.agrees("rho", [(1 + 1e-9, truth, "")], lower=True))
-
-
-def dwork_roth(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    return math.sqrt(2 * math.log(1.25 / delta)) * sensitivity / epsilon
-
-
-def test_a_formula_that_is_accepted_where_it_fails_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Dwork and Roth's is private below epsilon 1 alone; the printed one up to 39."""
-    grid = [(8.0, 0.01), (1.0, 1e-5)]
-    assert accountant.refused(grid).holds
-    for module in (accountant, calibrate):
-        monkeypatch.setattr(module, "paper_sigma", dwork_roth)
-    monkeypatch.setattr("recovery.noise.calibrate.gaussian_epsilon", lambda *given: 0.5)
-
-    assert not accountant.refused([(40.0, 0.01), (10.0, 1e-5)]).holds
-    assert gaussian.paper_sigma is not dwork_roth
-
-
-def test_a_ledger_that_loses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four hundred sums in floats lose the last digit, and the least above goes through."""
-
-    exact, refusal = ledger.Ledger.spent, ledger.Ledger.refusal
-    floating = property(lambda self: Fraction(float(exact.__get__(self))))
-
-    def loose(self: ledger.Ledger, number: int, rho: Fraction) -> str:
-        return refusal(self, number, rho) if rho > self.left + Fraction(1, 10**9) else ""
-
-    assert accountant.added(Effort()).holds
-    for name, wrong in (("spent", floating), ("refusal", loose)):
-        with monkeypatch.context() as patched:
-            patched.setattr(ledger.Ledger, name, wrong)
-            assert not accountant.added(Effort()).holds
 
 
 @pytest.mark.parametrize("slip", [lambda cost: cost - 1, lambda cost: cost + 1])

@@ -88,63 +88,6 @@ def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
     }
 
 
-def test_the_true_cell_counted_is_found() -> None:
-    """Line 7 of the paper's Algorithm 1: the raw histogram is published."""
-
-    def truly(round: Any, reading: Any, rng: Any) -> list[int]:
-        disk.report(round, reading, rng)
-        (columns, rows), (width, _, across, down) = (
-            round.grid.shape,
-            disk.outer(round.grid, round.params[0]),
-        )
-        x, y = (
-            min(max(v, 0), n - 1) for v, n in zip(reading.values, (columns, rows), strict=True)
-        )
-        return [reading.sensor, (y + down) * width + x + across]
-
-    worst = failed(places(report=truly), "by more than exp(epsilon)")
-
-    assert worst
-    assert max(claim.measured for claim in worst) == math.inf
-
-
-def test_a_cell_outside_the_grid_that_is_dropped_is_found() -> None:
-    """Dropping tells that somebody was outside; clamping does not."""
-
-    def dropping(round: Any, reading: Any, rng: Any) -> list[int]:
-        payload: list[int] = disk.report(round, reading, rng)
-        columns, rows = round.grid.shape
-        inside = 0 <= reading.values[0] < columns and 0 <= reading.values[1] < rows
-        width, _, across, down = disk.outer(round.grid, round.params[0])
-        return payload if inside else [reading.sensor, down * width + across]
-
-    assert failed(places(report=dropping), "by more than exp(epsilon)")
-
-
-def test_a_footprint_cut_off_at_the_border_is_found() -> None:
-    """Answers outside the grid that are folded in are likelier from the border's cells."""
-
-    def folded(round: Any, reading: Any, rng: Any) -> list[int]:
-        sensor, place = disk.report(round, reading, rng)
-        width, height, across, down = disk.outer(round.grid, round.params[0])
-        x = min(max(place % width, across), width - 1 - across)
-        y = min(max(place // width, down), height - 1 - down)
-        return [sensor, y * width + x]
-
-    assert failed(places(report=folded), "the very weight that maps are drawn with")
-
-
-def test_a_border_that_leans_to_one_side_is_found() -> None:
-    """One mirror image is drawn twice, and another never."""
-
-    def leaning(round: Any, reading: Any, drawn: Any) -> tuple[int, ...]:
-        kind, x, y = drawn
-        return tuple(disk.veil(round, reading, (kind, abs(x) if kind else x, y)))
-
-    family = [("family", [QUERIES["line"]])]
-    assert failed(places(veiled=leaning, sweeps=lambda full: family), "the very weight")
-
-
 def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:
     """Two reports of all of epsilon each, under a promise for both together."""
 
@@ -153,32 +96,6 @@ def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:
 
     assert failed(places(spent=spent), "no more than epsilon, all together")
     assert failed(places(spent=spent), "priced at no less")
-
-
-def test_a_table_of_another_epsilon_is_found() -> None:
-    """A device that answers with the weights of a Round it had before."""
-    other = plan(QUERIES["only the true cell is likelier"], ())
-    assert other is not None
-    given = plan(QUERIES["line"], ())
-    assert given is not None
-    larger = given._replace(
-        params=(*given.params[:2], 2 * given.params[2], *given.params[3:5], *given.params[5:])
-    )
-
-    def stale(round: Any, reading: Any, rng: Any) -> list[int]:
-        if round != given:
-            return disk.report(round, reading, rng)  # type: ignore[no-any-return]
-        table = disk.Table(round)
-        table.near, table.of = larger.params[2], (round.grid, larger.params)
-        table.inner += sum(
-            (1 if not x else 2) * (larger.params[2] - given.params[2])
-            for x in range(given.params[5])
-        )
-        table.total = table.far * table.cells + table.inner
-        table.upto = [table.inner]
-        return disk.veil(round, reading, disk.draw(table, rng))  # type: ignore[no-any-return]
-
-    assert failed(places(report=stale), "by more than exp(epsilon)")
 
 
 def test_a_device_refuses_what_a_plan_rounds_up() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import recovery.disk.cases
-from edge import disk_half, node, place
 from edge.disk_limits import enrolled
 from gateway.audit.attacks import side_channels
 from gateway.audit.claim import Effort
@@ -47,41 +46,6 @@ def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
         return enrolled(num, den, answers + 1)
 
     assert any("adds up to epsilon" in words for words in failed(places(limits=generous)))
-
-
-def test_a_device_that_answers_any_epsilon_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks must not decide how much is told."""
-    monkeypatch.setattr(disk_half.disk_limits, "exceeds", lambda limits, num, den: False)
-
-    assert any("asks for more than a device may give" in one for one in failed(places()))
-
-
-def test_an_answer_made_anew_when_asked_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fresh draws of one Round would be averaged: the place would show."""
-    whole = node.Node.answer
-
-    def anew(self: Any, message: bytes, read: Any, *more: Any) -> Any:
-        self._name = self._round = None
-        self.budget.round = -1
-        return whole(self, message, read, *more)
-
-    monkeypatch.setattr(node.Node, "answer", anew)
-
-    assert any("asked again" in one for one in failed(places()))
-
-
-def test_words_that_follow_the_place_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A helpful message that names a place outside the grid."""
-    whole = place.veil
-
-    def telling(round: Any, reading: Any, drawn: Any) -> Any:
-        if not 0 <= reading.values[0] < round.grid.shape[0]:
-            raise ValueError("the place is outside the grid")
-        return whole(round, reading, drawn)
-
-    monkeypatch.setattr(disk_half.Half, "veil", staticmethod(telling))
-
-    assert any("whatever is read" in one for one in failed(places()))
 
 
 @pytest.mark.long
