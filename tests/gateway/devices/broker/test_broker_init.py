@@ -53,6 +53,9 @@ def test_it_writes_all_files_and_says_what_to_do_next(init: Any, site: Path) -> 
 
     assert (said.status, said.err) == (0, "")
     assert contents(folder).keys() == SECRET | OPEN
+    written = (folder / "mosquitto.conf").read_text().splitlines()
+    assert "allow_anonymous false" in written
+    assert sum(line.startswith("listener") for line in written) == 1
     assert [line[:2] for line in said.out.splitlines()[1:4]] == ["1.", "2.", "3."]
     assert "nothing to do" in said.out
     assert f"mosquitto -c {folder / 'mosquitto.conf'}" in said.out
