@@ -1,15 +1,101 @@
-"""Temperatures that go on in time, step by step."""
+"""Temperatures that go on in time, by two halves of backward Euler a step.
+
+With C the capacity and K the conductance, half a step is
+
+    (2 C / step + K) after = 2 C / step before + inflow.
+
+It is of first order in time and nothing rings however long the step; the response to a source is
+the same whenever it starts, and in no cell less than nought. Means over a step are all that is
+known of what drives it.
+"""
 
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
 
 from ..places import Floats
+from .assemble import System, assemble, inflow, outflow
 from .medium import Drive, Medium
-from .step import DAMPED_STEPS, NOTHING, Balance, Prepared, advance, ready
+
+# Where the heat went: what was stored, against what came in and went out.
+
+
+class Balance(NamedTuple):
+    """Heat since a run began, in joules: stored = powered - out - ventilated, to rounding.
+
+    Numbers for one field, (k,) for many. The flows are those that the step itself used. When a
+    medium changes, the new material takes the temperature of the old: that is not a flow, and
+    stored counts what came after.
+    """
+
+    stored_j: Floats | float
+    powered_j: Floats | float
+    out_j: Floats | float
+    ventilated_j: Floats | float
+
+    @property
+    def missing_j(self) -> Floats | float:
+        """What came in, did not go out and is not stored: rounding, or a fault."""
+        return self.powered_j - self.out_j - self.ventilated_j - self.stored_j
+
+    def plus(self, other: "Balance") -> "Balance":
+        """Return the balance of both times together."""
+        return Balance(*(mine + more for mine, more in zip(self, other, strict=True)))
+
+
+NOTHING = Balance(0.0, 0.0, 0.0, 0.0)
+
+
+class Prepared(NamedTuple):
+    """What steps of one length in one medium need: prepared once."""
+
+    system: System
+    solve: Callable[[Floats], Floats]  # right sides, (cells,) or (cells, k)
+    step_s: float
+
+
+def ready(medium: Medium, step_s: float) -> Prepared:
+    """Return the system of a medium with its matrix for steps of this length factored."""
+    system = assemble(medium)
+    matrix = system.conductance + sparse.diags_array(2 / step_s * system.capacity)
+    # Positive definite: no pivoting is needed, so the order may be the one that fills least.
+    factors = splu(
+        matrix.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return Prepared(system, factors.solve, step_s)
+
+
+def advance(prepared: Prepared, before: Floats, drive: Drive) -> tuple[Floats, Balance]:
+    """Return the field (..., cells) a step later, and where its heat came from and went.
+
+    Args:
+        before: temperatures above the baseline, in K.
+    """
+    system, _, step_s = prepared
+    given = inflow(system, drive)
+    middle = _half_step(prepared, before, given)
+    after = _half_step(prepared, middle, given)
+    flows = zip(*(outflow(system, field, drive) for field in (middle, after)), strict=True)
+    out, ventilated = (sum(pair) * step_s / 2 for pair in flows)
+    power = np.asarray(drive.power_w, dtype=float)
+    inner = tuple(range(power.ndim - len(system.medium.shape), power.ndim))
+    powered = np.broadcast_to(power.sum(axis=inner) * step_s, before.shape[:-1])
+    return after, Balance((after - before) @ system.capacity, powered, out, ventilated)
+
+
+def _half_step(prepared: Prepared, before: Floats, given: Floats) -> Floats:
+    right = 2 / prepared.step_s * prepared.system.capacity * before + given
+    # The solver takes fields as columns.
+    return prepared.solve(right.T).T
+
 
 # Doors open and close again: this many media and step lengths stay prepared, fewer where they
 # have so many cells in all that their factors would take a gigabyte.
@@ -26,10 +112,6 @@ class Run:
         field_k: temperatures above the baseline at the start, of the medium's shape, or
             (k, *shape) for many fields at once; nought everywhere without.
         at_s: the time of these, in seconds.
-        always_damped: damp every step, not the first two only: of first order in time, and
-            nothing rings however long the step. For sources that move in steps longer than
-            `assemble.step_fault` allows. The response to a source is then the same whenever it
-            starts, and in no cell less than nought.
 
     Raises:
         ValueError: a field of another shape or not finite, a time that is no number.
@@ -40,7 +122,6 @@ class Run:
         medium: Medium,
         field_k: Floats | None = None,
         at_s: float = 0.0,
-        always_damped: bool = False,
     ) -> None:
         field = np.zeros(medium.shape) if field_k is None else np.array(field_k, dtype=float)
         if field.shape[-len(medium.shape) :] != medium.shape or not np.isfinite(field).all():
@@ -58,9 +139,7 @@ class Run:
         self.at_s = float(at_s)
         self.balance: Balance = NOTHING
         self._field = _locked(field)
-        self.always_damped = always_damped
         self.step_s = math.nan  # of the last step
-        self.damped_left = DAMPED_STEPS
         self._prepared: OrderedDict[tuple[Medium, float], Prepared] = OrderedDict()
 
     @property
@@ -69,7 +148,7 @@ class Run:
         return self._field
 
     def step(self, drive: Drive, step_s: float, medium: Medium | None = None) -> None:
-        """Advance by one step; its first two in a medium and of a length are damped ones.
+        """Advance by one step.
 
         Args:
             drive: means over this step.
@@ -90,14 +169,11 @@ class Run:
         _fits(drive, medium, self._field.shape)
         again = step_s == self.step_s
         if not again or medium is not self.medium:
-            self.medium, self.step_s, self.damped_left = medium, step_s, DAMPED_STEPS
+            self.medium, self.step_s = medium, step_s
         cells = len(self.medium.shape)
         flat = self._field.reshape(*self._field.shape[:-cells], -1)
-        after, flows = advance(
-            self._ready(), flat, drive, damped=self.always_damped or self.damped_left > 0
-        )
+        after, flows = advance(self._ready(), flat, drive)
         self._field = _locked(after.reshape(self._field.shape))
-        self.damped_left = max(0, self.damped_left - 1)
         self.balance = self.balance.plus(flows)
         self.at_s += step_s
         if again:
@@ -163,7 +239,6 @@ def _fits(drive: Drive, medium: Medium, shape: tuple[int, ...]) -> None:
 
 Drives: TypeAlias = Callable[[float, float], Drive]
 Media: TypeAlias = Callable[[float, float], Medium]
-Progress: TypeAlias = Callable[[float], None]
 
 # A rest of a step this short, in steps, is rounding in the time.
 _REST = 1e-6
@@ -175,7 +250,6 @@ def march(
     step_s: float,
     until_s: float,
     media: Media | None = None,
-    progress: Progress | None = None,
 ) -> Iterator[Run]:
     """Yield the run after each step, until a time; the last step is shorter where it must be.
 
@@ -187,7 +261,6 @@ def march(
         step_s: length of a step in seconds.
         media: (from_s, to_s) to the medium of that step, the same object as long as it is the
             same medium; without, the run's own.
-        progress: told the share that is done, 0 to 1, after each step.
 
     Raises:
         ValueError: the time is past already; and as `Run.step`.
@@ -197,13 +270,9 @@ def march(
             f"until_s is {until_s:g} but the run is at {run.at_s:g} s already, and heat does "
             "not go back. Start another run, or give a later time."
         )
-    start_s = run.at_s
     while until_s - run.at_s > _REST * step_s:
         from_s, left_s = run.at_s, until_s - run.at_s
         length_s = step_s if left_s > (1 - _REST) * step_s else left_s
         medium = None if media is None else media(from_s, from_s + length_s)
         run.step(drives(from_s, from_s + length_s), length_s, medium)
-        if progress is not None:
-            over = until_s - run.at_s <= _REST * step_s
-            progress(1.0 if over else (run.at_s - start_s) / (until_s - start_s))
         yield run

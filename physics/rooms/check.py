@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..air import AIR_J_PER_M3K
-from ..diffusion.assemble import step_fault
 from ..instruments.presets import PRESETS
 from ..instruments.views import HEAD_M
 from ..places import cell_places
 from . import records
 from .day import followed, is_straight, known, may_stand, route, walked
-from .model import medium
 from .plan import (
     QUANTUM_MM,
     air_cell,
@@ -479,19 +477,14 @@ def _step(room: Room, source: Source) -> Faults:
         after = np.interp(track.at_s + step_s, track.at_s, gone) - gone
         before = gone - np.interp(track.at_s - step_s, track.at_s, gone)
         furthest = max(furthest, float(np.max(after)), float(np.max(before)))
-    fault = step_fault(
-        medium(room, room.day.start_s),
-        step_s,
-        furthest / step_s,
-        math.hypot(*room.size_m),
-        always_damped=True,
-    )
-    if fault:
+    room_m = math.hypot(*room.size_m)
+    if furthest > room_m:
         yield source.fault(
             ("room", "step_s"),
-            fault,
-            "each step must follow where the heat comes from",
-            "a map is of one moment",
+            f"in a step of {step_s:g} s somebody goes {furthest:.3g} m, and the whole room is "
+            f"{room_m:.3g} m",
+            f"a step must be shorter, {step_s * room_m / furthest:.2g} s or less",
+            "a map is of one moment, and each step must follow where the heat comes from",
         )
 
 

@@ -116,9 +116,7 @@ def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterat
         # Beside the response to an interval that to its end, where the next medium begins.
         both = nth < len(stretches) - 1
         zero = np.zeros_like(views)
-        run = Run(
-            medium, np.concatenate([zero, pulse / stored]) if both else zero, always_damped=True
-        )
+        run = Run(medium, np.concatenate([zero, pulse / stored]) if both else zero)
         calm = still(medium)
         first = np.concatenate([pulse, zero]) if both else pulse
         for step in range(steps):

@@ -208,11 +208,10 @@ class Vacant:
         self.clock, self._since_s = clock or of_day, at_s
         medium = self._media(self.room)(at_s, at_s)
         # Damped throughout, as days and responses are.
-        self._now = Run(medium, at_s=at_s, always_damped=True)
+        self._now = Run(medium, at_s=at_s)
         self._causes = causes(self.room)
         self._beside = [
-            Run(self._media(cause.room)(at_s, at_s), at_s=at_s, always_damped=True)
-            for cause in self._causes
+            Run(self._media(cause.room)(at_s, at_s), at_s=at_s) for cause in self._causes
         ]
 
     @property
@@ -285,7 +284,7 @@ class Vacant:
                 raise ValueError("it is of another room")
             found = Vacant(self.room, self._views, since_s, self._weather, self.clock)
             runs = [
-                Run(run.medium, field, float(at_s), always_damped=True)
+                Run(run.medium, field, float(at_s))
                 for run, field, at_s in zip(
                     (found._now, *found._beside), fields, times, strict=True
                 )
@@ -301,7 +300,7 @@ class Vacant:
     def _look(self, run: Run, cause: Cause, at_s: float) -> Floats:
         """Return what sensors see a part of a step later."""
         if at_s > run.at_s:
-            run = Run(run.medium, run.field_k, run.at_s, always_damped=True)
+            run = Run(run.medium, run.field_k, run.at_s)
             self._march(run, cause, at_s - run.at_s, at_s)
         return np.asarray(self._views @ run.field_k.ravel())
 

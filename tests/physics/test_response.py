@@ -81,7 +81,7 @@ def test_a_pulse_at_a_sensor_is_its_response_to_a_pulse_anywhere(room: Room) -> 
     for nth, cell in enumerate(cells):
         power[nth, *cell] = 1.0
     run, calm = (
-        Run(medium(room, 0.0), np.zeros_like(power), always_damped=True),
+        Run(medium(room, 0.0), np.zeros_like(power)),
         still(medium(room, 0.0)),
     )
     for lag, field in enumerate(made):
@@ -102,7 +102,7 @@ def test_doors_are_gone_through_backwards(room: Room) -> None:
     lag, cell = 80, (7, 12)
     power = np.zeros(plan_of(room).shape)
     power[cell] = 1.0
-    run, calm = Run(shut, np.zeros(shut.shape), always_damped=True), still(shut)
+    run, calm = Run(shut, np.zeros(shut.shape)), still(shut)
     run.step(calm._replace(power_w=power), 10.0)
     for step in range(1, lag + 1):
         run.step(calm, 10.0, shut if step <= lag - 60 else opened)
@@ -137,7 +137,7 @@ def test_an_even_insulated_room_answers_as_the_insulated_kernel() -> None:
 def forward_change(room: Room, here: Floats, there: Floats) -> Floats:
     """Return how the readings differ, (sensors,), by runs of both paths, (steps, 2) each."""
     power = np.zeros((2, *plan_of(room).shape))
-    run = Run(medium(room, 0.0), np.zeros_like(power), always_damped=True)
+    run = Run(medium(room, 0.0), np.zeros_like(power))
     calm = still(medium(room, 0.0))
     for pair in zip(here, there, strict=True):
         for nth, place in enumerate(pair):
@@ -184,7 +184,7 @@ def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
     cell = 4 * 15 + 3
     power = np.zeros(plan_of(lagging).shape)
     power += spread(lagging, cell_places(grid(lagging))[cell][None], np.ones(1))
-    run, calm = Run(medium(lagging, 0.0), always_damped=True), still(medium(lagging, 0.0))
+    run, calm = Run(medium(lagging, 0.0)), still(medium(lagging, 0.0))
     shown = np.zeros(6)
     for _ in range(20):
         run.step(calm._replace(power_w=power), step_s)

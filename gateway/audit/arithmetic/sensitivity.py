@@ -312,7 +312,7 @@ def _seen(room: Room, path: Floats, at_s: float) -> Floats:
     """Return what the thermometers feel after somebody's day, of a watt, run forward."""
     places = np.array([place for one in room.thermometers for place in one.places_m])
     doors = history(room, at_s)
-    run = Run(standing(room, doors[-1].opened), always_damped=True)
+    run = Run(standing(room, doors[-1].opened))
     seen = views(room, places)
 
     def felt() -> Iterator[Floats]:

@@ -135,7 +135,7 @@ class Living:
         # Damped throughout, as the response is that noise is scaled to: else people who come at
         # the start would show more, in the first steps, than the promise counts on.
         medium, start_s = model.medium(room, room.day.start_s), room.day.start_s
-        self._run = Run(medium, self._night(), start_s, always_damped=True)
+        self._run = Run(medium, self._night(), start_s)
 
     def _night(self) -> Floats:
         """Return the field twice at the start of the day: nobody has been there since."""
@@ -147,7 +147,7 @@ class Living:
 
         # Long steps would ring with a heater that is switched.
         since_s = start_s - DAY_S
-        run = Run(media(since_s, since_s), at_s=since_s, always_damped=True)
+        run = Run(media(since_s, since_s), at_s=since_s)
         drives = driven(Cause("the file", by_day), lambda at_s: at_s % DAY_S)
         for _ in march(run, drives, LONG_STEP_S, start_s, media):
             pass

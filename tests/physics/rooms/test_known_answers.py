@@ -36,7 +36,7 @@ def test_the_office_is_as_cells_of_25_mm_have_it(office: Room) -> None:
     known = np.loadtxt(FILE, delimiter=",").reshape(len(MOMENTS_S), 2, -1) / 1e4
     today, start_s = day(office, np.random.default_rng(1)), office.day.start_s
     first = model.medium(office, start_s)
-    run = Run(first, np.zeros((2, *first.shape)), start_s, always_damped=True)
+    run = Run(first, np.zeros((2, *first.shape)), start_s)
 
     def drives(from_s: float, to_s: float) -> Drive:
         empty = model.empty(office, from_s, to_s)
@@ -58,7 +58,7 @@ def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
     for sign, x in ((1, 2.15), (-1, 2.25)):
         stay = Track("A", np.array([0.0, 7 * 3600.0]), np.full((2, 2), (x, 2.2)), np.full(2, 31.1))
         now = model.standing(office, (True,))
-        run, calm = Run(now, always_damped=True), still(now)
+        run, calm = Run(now), still(now)
         power = model.heat(office, Day((stay,)), 0.0, 7 * 3600.0)
         for _ in range(7 * 12):
             run.step(calm._replace(power_w=power), 300.0)
@@ -101,7 +101,7 @@ def parted() -> Room:
 def lived(room: Room, joules: Floats, order: int = 1) -> Run:
     """Return the run half an hour after heat came, with the doors' times forwards or backwards."""
     first = model.medium(room, 0.0)
-    run = Run(first, joules / (first.capacity * first.volume_m3), always_damped=True)
+    run = Run(first, joules / (first.capacity * first.volume_m3))
     for nth in range(30)[::order]:
         now = model.media(room, 60.0 * nth, 60.0 * nth + 60)
         run.step(still(now), 60.0, now)

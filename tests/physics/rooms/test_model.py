@@ -148,7 +148,7 @@ def test_a_wall_passes_what_a_wall_passes(material: str, thickness_mm: float) ->
     sides = WEST_EAST | {"west": Side(1e9, ((0.0, 21.0),)), "east": Side(1e9, CALM)}
     room = bare((4.0, 0.3), walls=(wall,), sides=sides)
     medium = model.medium(room, 0.0)
-    run = Run(medium, always_damped=True)
+    run = Run(medium)
     for _ in range(30):
         run.step(model.empty(room, 0.0, 1e8), 1e8, medium)
     # Through the west half of the first cell, which lies between outside and its middle.
@@ -171,7 +171,7 @@ def test_a_window_passes_area_times_u_times_difference() -> None:
     room = bare(air=air, sides=WEST_EAST | {"east": side}, windows=(window,))
     medium = model.medium(room, 0.0)
     power = np.full(medium.shape, 100.0 / medium.capacity.size)  # of cells that are all alike
-    run = Run(medium, always_damped=True)
+    run = Run(medium)
     for _ in range(40):
         run.step(model.empty(room, 0.0, 1e6)._replace(power_w=power), 1e6, medium)
     warmth_c = 20.0 + run.field_k.mean()
@@ -238,7 +238,7 @@ def test_a_wall_takes_up_heat_when_walls_do(material: str) -> None:
     solid = plan.plan(room).walls[0] > 0
     # Air that is kept at a kelvin: it has the capacity of a lake.
     lake = replace(medium, capacity=np.where(solid, medium.capacity, 1e15))
-    run = Run(lake, np.where(solid, 0.0, np.ones(lake.shape)), always_damped=True)
+    run = Run(lake, np.where(solid, 0.0, np.ones(lake.shape)))
     for _ in range(180):
         run.step(model.empty(room, 0.0, 10.0), 10.0, lake)
     layer_m = np.diff(plan.plan(room).x_m)[solid]
@@ -279,7 +279,7 @@ def test_a_window_is_where_it_is(side: str) -> None:
     """Warm weather behind one window warms the air before it, and before no other."""
     room = replace(BARE, windows=(Window(side, 0.5, 1.5, 1.0, 2.0, WARM),))
     medium = model.medium(room, 0.0)
-    run = Run(medium, always_damped=True)
+    run = Run(medium)
     for _ in range(10):
         run.step(model.empty(room, 0.0, 60.0), 60.0, medium)
     row, column = np.unravel_index(np.argmax(run.field_k), run.field_k.shape)
@@ -308,7 +308,7 @@ def test_fresh_air_takes_away_what_it_carries() -> None:
     settled = -3.0 + watts / carried
 
     assert run.field_k.mean() == pytest.approx(
-        settled * (1 - math.exp(-3600 * ach / 3600 / factor)), rel=1e-4
+        settled * (1 - math.exp(-3600 * ach / 3600 / factor)), rel=1e-3
     )
 
 

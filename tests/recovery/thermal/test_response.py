@@ -93,7 +93,7 @@ def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
 
 def simulated(room: Room, path: Floats, power_w: float) -> Floats:
     """Return the temperatures at the end of somebody's path, (steps, 2), run forward."""
-    run, calm = Run(medium(room, 0.0), always_damped=True), still(medium(room, 0.0))
+    run, calm = Run(medium(room, 0.0)), still(medium(room, 0.0))
     for place in path:
         power = spread(room, place[None], np.array([power_w]))
         run.step(calm._replace(power_w=power), STEP_S)
