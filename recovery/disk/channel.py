@@ -21,9 +21,9 @@ from edge.records import Round
 
 from .round import domain_of, total_of, weights_of
 
-# A kernel laid over every cell of a map, and back: as one matrix, as a few shifts, as transforms.
+# A kernel laid over every cell of a map, and back: as one matrix or by transforms.
 #
-# All three compute the same pair of maps, each the other's transpose:
+# Both compute the same pair of maps, each the other's transpose:
 #
 #     forward: mass (rows, columns)   -> (rows + 2 ry, columns + 2 rx), kernel convolved with mass
 #     adjoint: values of that outer array -> (rows, columns), kernel correlated with them
@@ -50,31 +50,6 @@ class ByMatrix:
     def adjoint(self, values: Floats) -> Floats:
         """Return the kernel correlated with the values."""
         return (values.ravel() @ self.matrix).reshape(self.inner)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ByShifts:
-    """One shifted copy for each entry of the kernel: for large maps and a reach of a cell."""
-
-    entries: tuple[tuple[int, int, float], ...]  # row, column and value of what is not nought
-    inner: tuple[int, int]
-    outer: tuple[int, int]
-
-    def forward(self, mass: Floats) -> Floats:
-        """Return the kernel convolved with the mass."""
-        rows, columns = self.inner
-        out = np.zeros(self.outer)
-        for y, x, weight in self.entries:
-            out[y : y + rows, x : x + columns] += weight * mass
-        return out
-
-    def adjoint(self, values: Floats) -> Floats:
-        """Return the kernel correlated with the values."""
-        rows, columns = self.inner
-        out = np.zeros(self.inner)
-        for y, x, weight in self.entries:
-            out += weight * values[y : y + rows, x : x + columns]
-        return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,12 +93,6 @@ def by_matrix(inner: tuple[int, int], kernel: Floats) -> ByMatrix:
     return ByMatrix(matrix.reshape(outer[0] * outer[1], -1), inner, outer)
 
 
-def by_shifts(inner: tuple[int, int], kernel: Floats) -> ByShifts:
-    """Return the kernel as shifts."""
-    entries = tuple((int(y), int(x), float(kernel[y, x])) for y, x in np.argwhere(kernel != 0))
-    return ByShifts(entries, inner, outer_of(inner, kernel))
-
-
 def by_transform(inner: tuple[int, int], kernel: Floats) -> ByTransform:
     """Return the kernel's transform, of a size that has small factors."""
     outer = outer_of(inner, kernel)
@@ -139,8 +108,6 @@ Bools = NDArray[np.bool_]
 _ENTRIES_MAX = 400_000
 # And nobody wants to write out one with more: 800 megabytes.
 _WRITTEN_MAX = 100_000_000
-# So many shifted copies of a large map cost as much as two transforms of it.
-_SHIFTS_MAX = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,17 +130,15 @@ class Channel:
     kernel: Floats
     base: float
     support: Bools
-    _way: ByMatrix | ByShifts | ByTransform = field(init=False, repr=False)
+    _way: ByMatrix | ByTransform = field(init=False, repr=False)
     _even: Floats = field(init=False, repr=False)  # base on the support
 
     def __post_init__(self) -> None:
         _check(self.rows, self.columns, self.kernel, self.base, self.support)
         inner = (self.rows, self.columns)
-        way: ByMatrix | ByShifts | ByTransform
+        way: ByMatrix | ByTransform
         if self.support.size * self.rows * self.columns <= _ENTRIES_MAX:
             way = by_matrix(inner, self.kernel)
-        elif np.count_nonzero(self.kernel) <= _SHIFTS_MAX:
-            way = by_shifts(inner, self.kernel)
         else:
             way = by_transform(inner, self.kernel)
         reached = way.forward(np.ones(inner))[~self.support]
@@ -190,11 +155,6 @@ class Channel:
     def reach(self) -> tuple[int, int]:
         """How far an answer goes beyond the grid, (rows, columns)."""
         return self.kernel.shape[0] // 2, self.kernel.shape[1] // 2
-
-    @property
-    def way(self) -> str:
-        """How it is computed: `matrix`, `shifts` or `transform`."""
-        return type(self._way).__name__.removeprefix("By").lower()
 
     def forward(self, mass: Floats) -> Floats:
         """Return the law of the answers, (rows + 2 ry, columns + 2 rx), of a map of mass."""

@@ -49,7 +49,6 @@ def em(
     gain: float,
     smooth: bool = False,
     steps_max: int = 10_000,
-    start: ArrayLike | None = None,
 ) -> Fit:
     """Return the map at which a step gains less log-likelihood than `gain`.
 
@@ -58,13 +57,12 @@ def em(
         gain: in nats over all answers; see `gain_of`.
         smooth: EMS instead of EM. Its likelihood may fall, which ends it too.
         steps_max: it stops there and says so.
-        start: (rows, columns), where it begins; even if None. Cells with nothing stay so.
 
     Raises:
-        ValueError: counts that no answers give, or a start that is no map.
+        ValueError: counts that no answers give.
     """
     seen = checked_counts(channel, counts)
-    mass = even(channel) if start is None else checked_start(channel, start)
+    mass = even(channel)
     reports = float(seen.sum())
     if not reports:
         return Fit(mass, 0.0, 0, NOBODY)
@@ -156,23 +154,6 @@ def checked_counts(channel: Channel, counts: ArrayLike) -> Floats:
             "none: no cell's answer has any chance there. Are they of another round?"
         )
     return seen
-
-
-def checked_start(channel: Channel, start: ArrayLike) -> Floats:
-    """Return a map to begin with, which adds to one.
-
-    Raises:
-        ValueError: another shape, or no mass.
-    """
-    mass = np.asarray(start, dtype=np.float64)
-    shape = (channel.rows, channel.columns)
-    if mass.shape == shape and np.isfinite(mass).all() and (mass >= 0).all() and mass.sum() > 0:
-        return mass / mass.sum()
-    raise ValueError(
-        f"the map to start with has shape {mass.shape} and adds to {float(mass.sum()):g} but must "
-        f"be {shape}, nowhere negative, and have some mass: a step only moves what is there. "
-        "Leave it out to begin with an even map."
-    )
 
 
 # The printed method's own answer in far fewer steps: its path followed as a flow.

@@ -30,7 +30,7 @@ from ..sequence import uniforms
 from .average_map import NO_FIT, averaged
 from .average_map import misfit as misfit
 from .channel import Channel
-from .em import NOBODY, Fit, checked_start, em, em_fast, gain_of
+from .em import NOBODY, Fit, em, em_fast, gain_of
 
 Estimator = Callable[[Channel, ArrayLike, float], Fit]
 
@@ -132,9 +132,9 @@ def cell_sd(
             1 / sqrt(2 repetitions) of it; of fewer than 20, see `_pooled`.
 
     Raises:
-        ValueError: no map, no reports, or fewer than two repetitions.
+        ValueError: no reports, or fewer than two repetitions.
     """
-    truth = checked_start(channel, mass)
+    truth = np.asarray(mass, dtype=np.float64)
     if repetitions is None:
         repetitions = _ENOUGH if truth.size <= _REPEATED_MAX else _FEW
     if reports < 1 or repetitions < 2:

@@ -8,8 +8,8 @@ The deviation of a sum of cells is NOT the root of the sum of their squares, unl
 independently. A map recovered from blurred answers has neighbours that err against each other
 (what one cell gets too much the next gets too little), so the root is too large for most
 rectangles, and the cells of one map add to one, so for all of it the truth is 0. It may be too
-small as well, where cells err together, as within a kernel's width of a peak. Without the
-covariance of the cells nothing but `sd_most` is proven; with it `sd` is exact.
+small as well, where cells err together, as within a kernel's width of a peak. Nothing but
+`sd_most` is proven.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Shares:
     """What rectangles hold, an entry for each."""
 
     share: Floats  # (rectangles,), of the map's total
-    # As if the cells erred independently, but never above what is proven; exact where their
-    # covariance was given; None where the map has no deviations.
+    # As if the cells erred independently, but never above what is proven; None where the map has
+    # no deviations.
     sd: Floats | None
     sd_most: Floats | None  # however the cells err together
 
@@ -40,7 +40,6 @@ def shares(
     mass: ArrayLike,
     rectangles: ArrayLike,
     sd: ArrayLike | None = None,
-    covariance: ArrayLike | None = None,
 ) -> Shares:
     """Return the share of the map that is in each rectangle.
 
@@ -49,20 +48,16 @@ def shares(
         rectangles: (rectangles, 4), x0, y0, x1, y1 in cells; what is outside the map holds
             nothing.
         sd: (rows, columns), the standard deviation of each cell's share.
-        covariance: (cells, cells) of the cells' shares, row by row.
 
     Raises:
         ValueError: shapes that disagree, a mass that is negative or nought in all, a rectangle
-            whose second corner is before its first, or a covariance that is none.
+            whose second corner is before its first.
 
     >>> shares([[1, 1], [1, 1]], [[0, 0, 1, 1], [0.5, 0, 2, 2]]).share
     array([0.25, 0.75])
     """
     masses, boxes = _map(mass), boxes_of(rectangles)
     share = _sums(masses / masses.sum(), boxes)
-    if covariance is not None:
-        exact = _exact(masses.shape, boxes, np.asarray(covariance, dtype=np.float64))
-        return Shares(share, exact, exact)
     if sd is None:
         return Shares(share, None, None)
     deviations = np.asarray(sd, dtype=np.float64)
@@ -100,20 +95,6 @@ def _sums(mass: Floats, boxes: Floats) -> Floats:
     x0, y0, x1, y1 = boxes.T
     found = below(x1, y1) - below(x0, y1) - below(x1, y0) + below(x0, y0)
     return np.clip(found, 0.0, None)  # rounding leaves an empty box a hair below nought
-
-
-def _exact(shape: tuple[int, ...], boxes: Floats, covariance: Floats) -> Floats:
-    cells = shape[0] * shape[1]
-    if covariance.shape != (cells, cells) or not np.allclose(covariance, covariance.T):
-        raise ValueError(
-            f"the covariance has shape {covariance.shape} but must be symmetric and ({cells}, "
-            f"{cells}), each cell with each, or no sum of cells has a deviation. Take the map's."
-        )
-    down = _covered(boxes[:, 1], boxes[:, 3], shape[0])
-    across = _covered(boxes[:, 0], boxes[:, 2], shape[1])
-    weights = (down[:, :, None] * across[:, None, :]).reshape(len(boxes), cells)
-    variance = np.einsum("rc,cd,rd->r", weights, covariance, weights, optimize=True)
-    return np.sqrt(np.clip(variance, 0.0, None))
 
 
 def _covered(start: Floats, stop: Floats, cells: int) -> Floats:

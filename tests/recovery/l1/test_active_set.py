@@ -116,27 +116,6 @@ def test_the_nearest_heat_is_the_bounded_least_squares(tier: str) -> None:
         assert found.residual == pytest.approx(math.sqrt(2 * nearest.cost), rel=1e-8)
 
 
-def test_a_start_from_a_moment_ago_ends_at_the_same_heat(tier: str) -> None:
-    """From the last frame, from nonsense, and from the answer itself, which takes a step."""
-    matrix = operator(100, 50, 0.05)
-    world = np.random.default_rng(4)
-    heat = np.zeros(100)
-    heat[[20, 50, 81]] = 1.0
-    first = matrix @ heat + 0.1 * world.normal(size=50)
-    radius = 0.1 * math.sqrt(65)
-    then = minimise_l1(matrix, first, radius)
-    now = matrix @ np.roll(heat, 1) + 0.1 * world.normal(size=50)
-    cold = minimise_l1(matrix, now, radius)
-    nonsense = minimise_l1(matrix, matrix @ np.ones(100), 0.1)
-
-    for start in (then, nonsense):
-        warm = minimise_l1(matrix, now, radius, start=start)
-        assert warm.status == "optimal"
-        assert warm.objective == pytest.approx(cold.objective, rel=1e-10)
-    assert minimise_l1(matrix, now, radius, start=cold).iterations <= 2
-    assert minimise_l1(matrix, now, radius, start=then).iterations < cold.iterations
-
-
 def test_a_long_line_is_not_looked_at_whole_and_is_exact_all_the_same(tier: str) -> None:
     """Ten sources on three thousand cells, against the printed program of the active cells."""
     places, sensors = np.arange(1, 3001) / 3000, np.arange(1, 201) / 200

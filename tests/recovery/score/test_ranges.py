@@ -61,7 +61,6 @@ def test_errors_are_means_with_a_floor() -> None:
         (lambda: shares(MASS, [2, 0, 1, 1]), "first corner before the second"),
         (lambda: shares(MASS, [0, 0, 1, np.nan]), "first corner before the second"),
         (lambda: shares(MASS, [0, 0, 1, 1], sd=MASS.T), "one a cell"),
-        (lambda: shares(MASS, [0, 0, 1, 1], covariance=MASS), "symmetric"),
         (lambda: workload(GRID, 0), "at least one"),
         (lambda: workload(GRID, 5, side=1.5), "at most 1"),
         (lambda: errors([0.1], [0.1, 0.2]), "each answer needs its truth"),
