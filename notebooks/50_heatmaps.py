@@ -36,7 +36,7 @@ from physics.points import histogram
 from recovery.distance import earth_movers
 from recovery.peers.grids import Crowd, laplace
 from recovery.pyramid import Query, parts, plan
-from recovery.pyramid.heat import heatmap
+from recovery.pyramid.dense import heatmap
 from recovery.pyramid.tree import program, reconstruct, tree
 
 SIDE, USERS = 128, 200

@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .kernels import active_set, tier
-from .l1.cone import Solution as Solution
-from .l1.cone import by_clarabel, by_cvxpy, status_of
-from .l1.directions import Prepared
-from .l1.directions import prepare as prepare
+from .l1 import Prepared, by_clarabel, by_cvxpy, status_of
+from .l1 import Solution as Solution
+from .l1 import prepare as prepare
 
 # What a search for the least heat is given, checked before any solver sees it.
 

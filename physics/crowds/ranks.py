@@ -36,7 +36,7 @@ def release_many(round: Round, places: ArrayLike, rng: Any) -> Release:
         raise ValueError(
             f"places are {given.dtype} of shape {given.shape} but must be whole numbers, "
             f"{params.points} a user, of a curve of {bits} bits: nothing else is a place. Take "
-            "those of recovery.ranks.curve."
+            "those of recovery.ranks.order."
         )
     ordered = np.sort(given.ravel())
     starts = np.arange(0, ordered.size, params.group)

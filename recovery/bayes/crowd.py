@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 from scipy.special import gammaln
 
 from ..estimators.record import Seen
-from ..l1.cone import reduce
+from ..l1 import reduce
 from ..sequence import uniforms
 
 # What readings and prior ask of a sampler, in the few directions that carry anything.

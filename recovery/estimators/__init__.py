@@ -13,8 +13,8 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "posterior": "posterior.estimate",
         "lmmse": "atoms.estimate_by_lmmse",
         "entropy": "atoms.estimate_by_entropy",
-        "lasso": "least_squares.estimate_by_lasso",
-        "l1": "least_l1.estimate",
-        "l1-printed": "least_l1.estimate_as_printed",
+        "lasso": "convex.estimate_by_lasso",
+        "l1": "convex.estimate_by_l1",
+        "l1-printed": "convex.estimate_as_printed",
     }
 )

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from .convex import GAP_MAX, Small, estimated, small
 from .record import Estimate, Seen, moments, power
-from .small import GAP_MAX, Small, estimated, small
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,10 @@ Differs from the paper:
    sqrt(epsilon n) is sqrt(n / epsilon).
 """
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
@@ -66,3 +68,51 @@ def nearest_mass(noisy: Floats, side: float) -> Floats:
             "no map is drawn from half a solution. Take a coarser level."
         )
     return np.maximum(found.x[: index.size], 0.0).reshape(rows, columns)
+
+
+# The heatmap of a map: every cell's mass spread by a Gaussian, and none of it lost.
+#
+#     H(a) = sum over cells a' of p(a') exp(-|a - a'|**2 / (2 sigma**2)) / Z(a')
+#
+# The normaliser belongs to the cell that mass comes from, and counts only where it may go: cells
+# of the grid, so that a cell at the border keeps all of its mass within. Filters of image
+# processing normalise where mass arrives, or mirror it at the border, and give another map.
+#
+# Source: paper 000, Section 2.3; Appendix B for the heatmap without a border.
+
+
+_REACH = 9  # deviations beyond which a Gaussian is 0 in double precision sums
+
+
+def heatmap(mass: ArrayLike, sigma_cells: float | None = None, infinite: bool = False) -> Floats:
+    """Return the heatmap of a map, (rows, columns), of the same total.
+
+    Args:
+        mass: (rows, columns), of any total.
+        sigma_cells: of the Gaussian, in cells; None for a 64th of the longer side.
+        infinite: let mass leave the grid. The result is larger then, by as many rows and columns
+            on each side as the Gaussian reaches.
+
+    Raises:
+        ValueError: the map has other axes, or sigma is not above 0.
+
+    >>> heatmap([[0.0, 0.0, 1.0]], 1.0).round(3)
+    array([[0.078, 0.348, 0.574]])
+    """
+    p = np.asarray(mass, dtype=np.float64)
+    sigma = max(p.shape) / 64 if sigma_cells is None and p.ndim == 2 else sigma_cells
+    if p.ndim != 2 or not p.size or sigma is None or not 0 < sigma < math.inf:
+        raise ValueError(
+            f"a map of shape {p.shape} and a sigma of {sigma_cells} cells came but a heatmap "
+            "needs rows and columns, and a sigma above 0: mass is spread over cells. Correct them."
+        )
+    border = math.ceil(_REACH * sigma) if infinite else 0
+    down, across = (_spread(cells, border, sigma) for cells in p.shape)
+    return down @ p @ across.T
+
+
+def _spread(cells: int, border: int, sigma: float) -> Floats:
+    """Return where the mass of each cell of an axis goes, (targets, cells); columns add to one."""
+    targets = np.arange(-border, cells + border)[:, None]
+    weights = np.exp(-((targets - np.arange(cells)) ** 2) / (2 * sigma * sigma))
+    return np.asarray(weights / weights.sum(axis=0))

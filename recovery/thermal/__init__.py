@@ -25,14 +25,13 @@ from ..estimators.table import estimate
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
 from ..proofs.certified import certified_band, least_deviation
 from ..sparse import minimise_l1
-from .background import Levels
 from .guarantee import promise
 from .noise import as_printed, warmest_felt
 from .noise import calibration as calibration
 from .noise import operator as operator
 from .query import Query as Query
 from .query import unknown_physics
-from .seen import reach
+from .seen import Levels, reach
 from .seen import seen as look
 from .seen import shared_params as shared_params
 

@@ -19,7 +19,7 @@ from edge.records import Release
 from physics.places import cell_places
 
 from ..estimators import record
-from ..estimators.least_l1 import chi_radius
+from ..estimators.convex import chi_radius
 from ..estimators.table import estimate
 from ..maps.heatmap import Heatmap, Unresolved
 from ..sparse import minimise_l1

@@ -6,12 +6,10 @@ from dataclasses import replace
 from edge.records import Release
 from physics.places import length_m
 
-from ..bayes.room_physics import Physics
-from ..bayes.unknown_physics import Joint, estimate_jointly
+from ..bayes.unknown_physics import Joint, Physics, estimate_jointly
 from ..estimators.record import Estimate, Seen
-from .background import Levels
 from .query import Query
-from .seen import evenly
+from .seen import Levels, evenly
 
 
 def jointly(

@@ -24,8 +24,7 @@ from edge.thermal import params_of
 from ..estimators.record import Seen
 from ..maps.heatmap import Heatmap, Unresolved
 from . import Query, recover
-from .background import Levels
-from .seen import deviation, reach, seen
+from .seen import Levels, deviation, reach, seen
 
 Floats = NDArray[np.float64]
 

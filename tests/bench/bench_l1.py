@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from physics.kernel import forward
-from recovery.l1 import directions
-from recovery.l1.cone import by_clarabel
+from recovery import l1
+from recovery.l1 import by_clarabel
 from recovery.sparse import Prepared, minimise_l1, prepare
 
 matplotlib.use("Agg")
@@ -106,7 +106,7 @@ def row(cells: int, sensors: int, most: int) -> dict[str, float]:
     found = [minimise_l1(ready, one, radius, method="fast") for one in readings]
 
     def from_matrix() -> None:
-        directions._remembered.cache_clear()
+        l1._remembered.cache_clear()
         minimise_l1(matrix, y, radius, method="fast")
 
     nan = float("nan")

@@ -21,7 +21,7 @@ from physics.crowds.ranks import release_many
 from recovery.distance import earth_movers
 from recovery.peers.equi_width import SHARE, equi_width, sort_then_count
 from recovery.ranks import Query, plan, recover
-from recovery.ranks.curve import cells_of, places_of
+from recovery.ranks.order import cells_of, places_of
 from recovery.ranks.query import ORDERS
 from recovery.score import ranges
 

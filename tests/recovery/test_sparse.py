@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
-from recovery.l1 import cone
-from recovery.l1.cone import least_l1
+from recovery import l1
+from recovery.l1 import least_l1
 from recovery.sparse import minimise_l1, prepare
 
 seeds = st.integers(0, 2**32 - 1)
@@ -71,8 +71,8 @@ def test_what_a_solver_says_is_not_believed_but_proved(
         found = least_l1(operator, readings, inner * radius, upper)
         return replace(found, heat=less * found.heat, multipliers=times * found.multipliers)
 
-    monkeypatch.setattr(cone, "least_l1", solver)
-    found = cone.by_clarabel(prepare(operator), readings, radius, np.ones(1))
+    monkeypatch.setattr(l1, "least_l1", solver)
+    found = l1.by_clarabel(prepare(operator), readings, radius, np.ones(1))
 
     assert found.status == status
 

@@ -25,7 +25,7 @@ from physics.points import histogram
 from recovery.distance import earth_movers, kl, pearson, similarity
 from recovery.peers import grids, hierarchies
 from recovery.pyramid import Query, plan, recover
-from recovery.pyramid.heat import heatmap
+from recovery.pyramid.dense import heatmap
 
 from .figures import FIGURES, SHARES, UNIFORM, Figure, Grid2, Mark, Order, Panel, Stage, Table
 from .people import places_of_order

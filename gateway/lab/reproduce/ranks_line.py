@@ -20,7 +20,6 @@ from physics.crowds.ranks import release_many
 from physics.points import mnormal
 from recovery.peers import smooth_median
 from recovery.ranks import Query, plan
-from recovery.ranks.curve import cells_of, places_of
 from recovery.ranks.groups import (
     PRINTED,
     TABLE,
@@ -30,7 +29,7 @@ from recovery.ranks.groups import (
     rule_group,
 )
 from recovery.ranks.order import Order as Sorted
-from recovery.ranks.order import order_behind
+from recovery.ranks.order import cells_of, order_behind, places_of
 from recovery.ranks.query import ORDERS
 
 from .figures import FIGURES, Figure, Mark, Order, Panel, Stage, Table

@@ -25,9 +25,8 @@ from recovery.peers.equi_width import SHARE, equi_width, sort_then_count
 from recovery.peers.grids import Crowd
 from recovery.peers.hierarchies import wavelet
 from recovery.ranks import Query, plan, recover
-from recovery.ranks.curve import cells_of, places_of
 from recovery.ranks.groups import paper_group
-from recovery.ranks.order import order_behind, voronoi_density
+from recovery.ranks.order import cells_of, order_behind, places_of, voronoi_density
 from recovery.ranks.query import ORDERS
 from recovery.score import ranges
 

@@ -61,12 +61,11 @@ from recovery.noise import check_ratio
 from recovery.noise.calibrate import exact_epsilon
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query
-from recovery.thermal.curve import Converter, curve, presence
+from recovery.thermal.curve import Converter, curve, presence, what_if
 from recovery.thermal.guarantee import exact_delta, held, really_given
 from recovery.thermal.noise import follower
 from recovery.thermal.query import cell_m, protected_cells, standing_room, unknown_physics
 from recovery.thermal.seen import sensors_m
-from recovery.thermal.what_if import what_if
 
 from ...output import Stage
 from ..flags import undrawn

@@ -11,11 +11,12 @@ from scipy.stats import kstest, multivariate_normal, norm, truncnorm
 
 from physics.kernel import forward
 from recovery.bayes import unknown_physics
-from recovery.bayes.room_physics import Physics, explore
 from recovery.bayes.unknown_physics import (
     Joint,
+    Physics,
     drift,
     estimate_jointly,
+    explore,
 )
 from recovery.estimators.record import Floats, Prior, Seen
 

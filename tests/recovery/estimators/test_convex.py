@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from recovery.estimators import least_l1, least_squares
-from recovery.estimators.least_l1 import estimate_as_printed
-from recovery.estimators.least_squares import bounded, estimate_by_lasso
+from recovery.estimators import convex
+from recovery.estimators.convex import bounded, estimate_as_printed, estimate_by_lasso
 
 SEEDS = (1, 2, 3)
 
@@ -73,7 +72,7 @@ def test_the_printed_radius_leaves_nothing_in_a_third_of_the_runs(line) -> None:
     """And says so; the quantile's fails as seldom as it is told to."""
     seen = [line(seed, sigma=0.3)[1] for seed in range(60)]
     printed = [estimate_as_printed(one).status.split(":")[0] for one in seen]
-    repaired = [least_l1.estimate(one).status.split(":")[0] for one in seen]
+    repaired = [convex.estimate_by_l1(one).status.split(":")[0] for one in seen]
 
     assert 10 <= printed.count("infeasible") <= 30
     assert repaired.count("infeasible") <= 6
@@ -85,7 +84,7 @@ def test_silence_is_no_estimate(line) -> None:
     silent = replace(seen, readings=np.zeros(len(seen.readings)))
     for estimate in (
         estimate_by_lasso,
-        least_l1.estimate,
+        convex.estimate_by_l1,
         estimate_as_printed,
     ):
         found = estimate(silent)
@@ -101,7 +100,7 @@ def test_a_solver_that_gives_up_is_not_believed(line, monkeypatch) -> None:
     def worse(operator: np.ndarray, *_) -> np.ndarray:
         return np.full(operator.shape[1], 0.05)
 
-    monkeypatch.setattr(least_squares, "bounded", worse)
+    monkeypatch.setattr(convex, "bounded", worse)
     assert estimate_by_lasso(seen).status.startswith("inaccurate")
 
 

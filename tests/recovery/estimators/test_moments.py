@@ -10,8 +10,8 @@ import pytest
 
 from recovery.estimators import atoms
 from recovery.estimators.atoms import estimate_by_entropy, estimate_by_lmmse
+from recovery.estimators.convex import small
 from recovery.estimators.record import Prior, moments
-from recovery.estimators.small import small
 
 
 def possible(prior: Prior, cells: int) -> Iterator[tuple[float, np.ndarray]]:

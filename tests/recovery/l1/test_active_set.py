@@ -8,7 +8,7 @@ from scipy.optimize import lsq_linear
 
 from physics.kernel import forward
 from recovery.kernels import active_set, compiled
-from recovery.l1.cone import by_clarabel
+from recovery.l1 import by_clarabel
 from recovery.sparse import minimise_l1, prepare
 
 SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (700, 40)]

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from recovery.pyramid.dense import nearest_mass
-from recovery.pyramid.heat import heatmap
+from recovery.pyramid.dense import heatmap, nearest_mass
 
 
 def test_a_debt_is_paid_by_the_nearest_mass() -> None:

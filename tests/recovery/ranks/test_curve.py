@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edge.mechanisms.ranks import place_of
-from recovery.ranks.curve import cells_at, cells_of, places_of
+from recovery.ranks.order import cells_at, cells_of, places_of
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])

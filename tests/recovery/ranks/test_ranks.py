@@ -13,8 +13,7 @@ from physics.crowds.ranks import release_many
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.ranks import Query, plan, promise, recover, told_grid
-from recovery.ranks.curve import cells_of, places_of
-from recovery.ranks.order import order_behind, voronoi_density
+from recovery.ranks.order import cells_of, order_behind, places_of, voronoi_density
 from recovery.ranks.query import ORDERS, order_of
 
 ORDER = ORDERS[2]

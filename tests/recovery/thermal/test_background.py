@@ -16,8 +16,7 @@ from physics.sensors import grains
 from recovery import thermal
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
-from recovery.thermal.background import empty
-from recovery.thermal.seen import seen
+from recovery.thermal.seen import empty, seen
 
 Floats = NDArray[np.float64]
 

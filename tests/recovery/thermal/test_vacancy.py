@@ -10,8 +10,7 @@ from edge.thermal import params_of
 from recovery.estimators.record import Seen
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, operator, plan
-from recovery.thermal.background import Levels
-from recovery.thermal.seen import deviation, seen
+from recovery.thermal.seen import Levels, deviation, seen
 from recovery.thermal.vacancy import F_K, Empty, judged, learnt, nobody, unlearnt
 
 SENSORS = 8

@@ -7,9 +7,9 @@ import dp_accounting
 import pytest
 
 from edge.records import Grid
+from recovery.thermal.curve import WhatIf, what_if
 from recovery.thermal.noise import calibration
 from recovery.thermal.query import Query
-from recovery.thermal.what_if import WhatIf, what_if
 
 PAPER = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
 DAY = replace(PAPER, readings=24)
