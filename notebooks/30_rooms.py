@@ -21,8 +21,7 @@
 #   as far off (.022 of the room becomes .090 and .114), and more epsilon does not mend it.
 # - They cost privacy too: epsilon 1 becomes 1.5 to 2.2 by one mistake, 3.7 by two.
 # - Fitted to recordings, a room's figures foretell other days with .51 to .69 of the error of
-#   holding the last value; a silent thermometer they tell with .67 to .79 of its neighbour's
-#   error, and hardly better than the mean of all others does.
+#   holding the last value.
 #
 # *Spread* is diffusivity times time; *l1* is the least heat that explains the readings, and
 # *posterior* the estimator that `auto` takes; both are told in `10_estimators`.
@@ -241,7 +240,7 @@ if folder is None:
 else:
     from physics.recorded.experiments import room_climate
     from physics.recorded.fitting import fit, forecast
-    from physics.recorded.held_out import against, alternate_days, fill_errors, forecast_errors
+    from physics.recorded.held_out import against, alternate_days, forecast_errors
     from physics.recorded.warming import effective_capacity
 
     halves = {room: alternate_days(found) for room, found in room_climate(folder).items()}
@@ -269,29 +268,23 @@ else:
             f"{effective_capacity(fitted.warming, 3600):14.0f}"
             f"{fitted.warming.mixing_m2_per_s:12.3f} [{least:.3f}, {most:.3f}]"
         )
-    for title, errors in (("forecast", forecast_errors), ("a silent one", fill_errors)):
-        rows = {room: errors(fits[room], held) for room, (_, held) in halves.items()}
-        for peer in ("last", "slope", "nearest, shifted", "mean, shifted"):
-            for room in rows if peer in rows["A"] else ():
-                beside = against(rows[room], peer)
-                print(
-                    f"{title:13s}{room}: {rows[room]['model'].mean():.3f} K, {peer:17s}"
-                    f"{beside.peer_k:.3f} K: {beside.ratio:.2f} of it "
-                    f"[{beside.low:.2f}, {beside.high:.2f}], won {beside.won:.0%}"
-                )
-            if peer in ("last", "nearest, shifted"):
-                assert all(against(row, peer).ratio < 0.9 for row in rows.values() if peer in row)
+    rows = {room: forecast_errors(fits[room], held) for room, (_, held) in halves.items()}
+    for peer in ("last", "slope"):
+        for room, row in rows.items():
+            beside = against(row, peer)
+            print(
+                f"forecast {room}: {row['model'].mean():.3f} K, {peer:6s}"
+                f"{beside.peer_k:.3f} K: {beside.ratio:.2f} of it "
+                f"[{beside.low:.2f}, {beside.high:.2f}], won {beside.won:.0%}"
+            )
+    assert all(against(row, "last").ratio < 0.9 for row in rows.values())
 
 # %% [markdown]
 # So the model earns its keep: on days it has never seen its error is a little over half of the
-# last value's, and a thermometer that falls silent is told better than by its nearest neighbour.
-# And where it does not:
+# last value's. And where it does not:
 #
 # - in office C the forecast's interval ends at 1.00: fifteen recordings of little warming do not
 #   settle it;
-# - in B and C the plain mean of all other thermometers tells a silent one as well as the model,
-#   and 7 % better where the fit never saw that one. Only in A does
-#   the fitted mixing say more than "the air is mixed";
 # - whether the door stood open made no difference that these days could show, and no window was
 #   ever open;
 # - mixing is known to a factor of two or three in A, of ten or more in B and C; the store of the

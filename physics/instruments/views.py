@@ -12,17 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from edge.records import Grid
 
 from .. import places
 from .presets import Preset
 
-# The share of each cell along one axis that a pixel covers, evenly or through a beam.
-
-# A beam is as wide at half its height as a pixel's rectangle.
-_HALF_HEIGHT = 2 * np.sqrt(2 * np.log(2))
+# The share of each cell along one axis that a pixel covers.
 
 
 def edges_of(at_m: ArrayLike, grid: Grid) -> list[places.Floats]:
@@ -46,21 +42,9 @@ def boxes(low: places.Floats, high: places.Floats, edges: places.Floats) -> plac
     return np.asarray(np.diff(covered, axis=1) / (high - low)[:, None])
 
 
-def beams(middle: places.Floats, deviation: places.Floats, edges: places.Floats) -> places.Floats:
-    """Return the share of each Gaussian beam between the edges: (beams, cells)."""
-    return np.diff(ndtr((edges - middle[:, None]) / deviation[:, None]), axis=1)
-
-
-def pixels(borders: places.Floats, edges: places.Floats, beam: bool) -> places.Floats:
-    """Return the share of each pixel, between neighbouring borders, that falls between edges.
-
-    Args:
-        beam: through a Gaussian that is as wide at half its height as the pixel, not evenly.
-    """
-    if not beam:
-        return boxes(borders[:-1], borders[1:], edges)
-    middle = (borders[:-1] + borders[1:]) / 2
-    return beams(middle, np.diff(borders) / _HALF_HEIGHT, edges)
+def pixels(borders: places.Floats, edges: places.Floats) -> places.Floats:
+    """Return the share of each pixel, between neighbouring borders, that falls between edges."""
+    return boxes(borders[:-1], borders[1:], edges)
 
 
 def positive(name: str, value: float) -> None:
@@ -79,8 +63,8 @@ def positive(name: str, value: float) -> None:
 # Thermal arrays at the ceiling: what share of each cell of the floor each pixel sees.
 #
 # All pixels of an array have the same angle, as data sheets give it, and look along x and y
-# independently; within its rectangle a pixel sees every square centimetre alike, or as a Gaussian
-# beam. Lenses that bend straight lines, and pixels of the border that see less, are not here.
+# independently; within its rectangle a pixel sees every square centimetre alike. Lenses that bend
+# straight lines, and pixels of the border that see less, are not here.
 
 
 class Axes(NamedTuple):
@@ -129,17 +113,12 @@ def array_axes(
     at_m: ArrayLike,
     height_m: float,
     grid: Grid,
-    surface_m: float = 0.0,
-    beam: bool = False,
 ) -> Axes:
     """Return the view of an array at the ceiling that looks straight down, axis by axis.
 
     Args:
         at_m: (x, y) of the array in the plan.
         height_m: of the array above the floor.
-        surface_m: height of what it looks at: the floor, or the heads of people.
-        beam: see each pixel through a Gaussian that is as wide at half its height as the
-            pixel's rectangle, instead of evenly through the rectangle.
 
     Raises:
         ValueError: no plane, no array, or one that hangs outside or below what it looks at.
@@ -150,10 +129,8 @@ def array_axes(
             "the grid is a line but an array looks at a plane; its pixels have two axes. Give a "
             "grid of columns and rows."
         )
-    borders = footprints(preset, at_m, height_m - surface_m)
-    across, down = (
-        pixels(border, side, beam) for border, side in zip(borders, edges, strict=True)
-    )
+    borders = footprints(preset, at_m, height_m)
+    across, down = (pixels(border, side) for border, side in zip(borders, edges, strict=True))
     return Axes(down, across)
 
 
@@ -167,10 +144,8 @@ def array_axes(
 # of an equal angle. Not in it: arms and chairs, sides of a body seen obliquely at the border of a
 # wide view, somebody hidden behind another, reflections, and clothes that warm up indoors.
 
-# Of hair and shoulders above a doorway at 21 degC: with this, and beams, the blur of a person
-# 0.9 m below a Grid-EYE is within a tenth of the recorded one, 1.3 pixels wide, 5.8 K at its
-# middle. A square is plainer than a person: a Gaussian misses it by 0.46 K, recorded ones by 0.60
-# to 0.65 K.
+# Of hair and shoulders above a doorway at 21 degC: with this a person 0.9 m below a Grid-EYE was
+# within a tenth of the recorded ones, 5.8 K at the middle.
 SURFACE_K = 4.7
 # A square of the area that shoulders and head cover from above.
 SIDE_M = 0.4
@@ -183,9 +158,6 @@ def covered(
     preset: Preset,
     at_m: ArrayLike,
     height_m: float,
-    head_m: float = HEAD_M,
-    side_m: float = SIDE_M,
-    beam: bool = False,
 ) -> places.Floats:
     """Return the share of each pixel that people cover, (pixels,), at most one.
 
@@ -195,25 +167,21 @@ def covered(
         people_m: (people, 2), x and y in the plan; none at all is (0, 2).
         at_m: (x, y) of the array at the ceiling, which looks straight down.
         height_m: of the array above the floor.
-        head_m: height at which people are looked at.
-        side_m: of the square that one person covers.
-        beam: as for `array_axes`.
 
     Raises:
         ValueError: no array, one that hangs below the heads, or places that are not finite.
     """
-    positive("side_m", side_m)
     stand = np.asarray(people_m, dtype=float).reshape(-1, 2)
     if not np.isfinite(stand).all():
         raise ValueError(
             "a person stands at a place that is not finite but must be somewhere, or no pixel "
             "can be said to see them. Look for a gap in the positions."
         )
-    across, down = footprints(preset, at_m, height_m - head_m)
+    across, down = footprints(preset, at_m, height_m - HEAD_M)
     seen = np.zeros((len(down) - 1, len(across) - 1))
     for x, y in stand.tolist():
-        near = np.array([-side_m / 2, side_m / 2])
-        seen += pixels(down, y + near, beam) * pixels(across, x + near, beam).T
+        near = np.array([-SIDE_M / 2, SIDE_M / 2])
+        seen += pixels(down, y + near) * pixels(across, x + near).T
     return np.minimum(seen, 1.0).ravel()
 
 
@@ -223,29 +191,17 @@ def people_seen(
     at_m: ArrayLike,
     height_m: float,
     background_k: ArrayLike = 0.0,
-    surface_k: float = SURFACE_K,
-    head_m: float = HEAD_M,
-    side_m: float = SIDE_M,
-    emissivity: float = EMISSIVITY,
-    beam: bool = False,
 ) -> places.Floats:
     """Return what each pixel sees, (pixels,), in kelvin above the baseline.
 
     Args:
         background_k: of each pixel, or of all: what it sees where nobody is, from
             `array_axes` and a field of the floor where that is known.
-        surface_k: of clothes and hair above the baseline.
-        emissivity: within 0 and 1.
-        people_m, preset, at_m, height_m, head_m, side_m, beam: as for `covered`.
+        people_m, preset, at_m, height_m: as for `covered`.
 
     Raises:
-        ValueError: as for `covered`, or an emissivity beyond its range.
+        ValueError: as for `covered`.
     """
-    if not 0 <= emissivity <= 1:
-        raise ValueError(
-            f"emissivity is {emissivity:g} but must be within 0 and 1, for nothing shines "
-            "brighter than its temperature. Cloth and skin have about 0.97."
-        )
-    share = covered(people_m, preset, at_m, height_m, head_m, side_m, beam)
+    share = covered(people_m, preset, at_m, height_m)
     behind = np.asarray(background_k, dtype=float)
-    return np.asarray(behind + emissivity * share * (surface_k - behind))
+    return np.asarray(behind + EMISSIVITY * share * (SURFACE_K - behind))

@@ -9,16 +9,12 @@ The rules were written before any held-out experiment was looked at:
 - **Forecast**: known are the readings until somebody comes in, and who is there, what they do,
   and the door. Told is every thermometer from then to the end of the recording. Peers: *last*,
   the mean of the last minute, for ever; *slope*, that and the slope of the last five minutes.
-- **Fill**: a thermometer falls silent when somebody comes in; its own readings before and the
-  others' all along are known. Every thermometer in turn. Peers: *nearest*, the reading of the
-  nearest other one as it is; *nearest, shifted*, its change since somebody came, added to the
-  silent one's own baseline; *mean, shifted*, the same with the mean change of all others.
 - **Score**: the root mean square error of one experiment, over its thermometers and steps of 20
   seconds; experiments count the same. *Won* is the share of experiments with a smaller error
   than the peer's. Intervals are 95 in 100 of resampled experiments.
 
-Two rules came after the first look, and are sterner: whole days resampled instead of experiments
-(`groups`), and a silent thermometer that was not in the fit either (`silent`, in the bench).
+One rule came after the first look, and is sterner: whole days resampled instead of experiments
+(`groups`).
 """
 
 from collections.abc import Sequence
@@ -28,7 +24,7 @@ import numpy as np
 
 from ..places import Floats
 from .experiments import Experiment
-from .fitting import Fitted, fill, forecast
+from .fitting import Fitted, forecast
 
 _DRAWS = 2000
 
@@ -67,40 +63,6 @@ def forecast_errors(fitted: Fitted, experiments: Sequence[Experiment]) -> dict[s
     return {name: np.array(row) for name, row in rows.items()}
 
 
-def fill_errors(
-    fitted: Fitted, experiments: Sequence[Experiment], silent: Sequence[int] | None = None
-) -> dict[str, Floats]:
-    """Return the error of each experiment in kelvin, ours under "model", and of each peer.
-
-    Args:
-        fitted: the room.
-        experiments: in it.
-        silent: which thermometers fall silent, one after the other; None for each.
-    """
-    names = ("model", "nearest", "nearest, shifted", "mean, shifted", "forecast alone")
-    rows: dict[str, list[float]] = {name: [] for name in names}
-    nodes = range(len(fitted.places_m)) if silent is None else silent
-    for one in experiments:
-        changes, alone = one.warming_k, forecast(fitted, one)
-        readings = one.temp_c[:, one.entered :]
-        missed: dict[str, list[Floats]] = {name: [] for name in names}
-        for node in nodes:
-            far_m = np.linalg.norm(one.places_m - one.places_m[node], axis=1)
-            near = int(np.argsort(far_m, kind="stable")[1])
-            guesses = (
-                fill(fitted, one, node) - changes[node],
-                readings[near] - readings[node],
-                changes[near] - changes[node],
-                _mean(np.delete(changes, node, axis=0)) - changes[node],
-                alone[node] - changes[node],
-            )
-            for name, guess in zip(names, guesses, strict=True):
-                missed[name].append(guess)
-        for name in names:
-            rows[name].append(_rms(np.array(missed[name])))
-    return {name: np.array(row) for name, row in rows.items()}
-
-
 def against(errors: dict[str, Floats], peer: str, groups: Sequence[str] | None = None) -> Against:
     """Return how the model does beside a peer; the interval is of the ratio of mean errors.
 
@@ -123,13 +85,6 @@ def against(errors: dict[str, Floats], peer: str, groups: Sequence[str] | None =
         float(high),
         float((ours < theirs).mean()),
     )
-
-
-def _mean(changes: Floats) -> Floats:
-    """Return the mean of the thermometers that said something, (steps,), else NaN."""
-    heard = (~np.isnan(changes)).sum(axis=0)
-    total = np.nansum(changes, axis=0) / np.maximum(heard, 1)
-    return np.asarray(np.where(heard > 0, total, np.nan))
 
 
 def _rms(missed: Floats) -> float:

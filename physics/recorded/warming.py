@@ -75,17 +75,6 @@ def step_response(
     )
 
 
-def lasting(warming: Warming, size_m: Floats, places_m: Floats, sources_m: Floats) -> Floats:
-    """Return kelvin per watt above the room's mean, (places, sources), once it has settled.
-
-    This is what a place of the room feels of where people are, and not of how many.
-    """
-    waves = _waves(size_m)[1:]
-    rates = warming.exchange_per_s + warming.mixing_m2_per_s * (waves**2).sum(axis=1)
-    near = _shapes(waves, places_m) * (_weights(waves) / rates)
-    return np.asarray(near @ _shapes(waves, sources_m).T) / _joules(warming, size_m)
-
-
 def effective_capacity(warming: Warming, after_s: float) -> float:
     """Return how many times its bare air a closed room seems to store, after so long.
 

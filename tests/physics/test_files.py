@@ -72,20 +72,6 @@ def test_a_bad_row_is_named(tmp_path: Path, text: str, fault: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Missing, a folder, or no text at all."""
-    noise = tmp_path / "noise.csv"
-    noise.write_bytes(bytes(range(128, 256)))
-
-    for path, fault in [
-        (tmp_path / "none.csv", "none.csv cannot be read .No such file"),
-        (tmp_path, "cannot be read .Is a directory"),
-        (noise, "noise.csv cannot be read .*utf-8"),
-    ]:
-        with pytest.raises(ValueError, match=fault):
-            read_sources(path)
-
-
 def test_a_clip_of_frames_comes_back_whole(tmp_path: Path) -> None:
     """Small unsigned counts become whole numbers that can be subtracted."""
     path, frames = tmp_path / "clips.npz", np.arange(3 * 8 * 8, dtype=np.uint8).reshape(3, 8, 8)
@@ -96,16 +82,6 @@ def test_a_clip_of_frames_comes_back_whole(tmp_path: Path) -> None:
     assert clip.dtype == np.int64
     assert (clip == frames + 1).all()
     assert (from_frames_file(tmp_path / "one.npz") == frames).all()
-
-
-@pytest.mark.parametrize("clip", [None, "run"])
-def test_an_unknown_clip_is_answered_with_the_known_ones(tmp_path: Path, clip: str | None) -> None:
-    """Nobody remembers the names in an archive."""
-    path = tmp_path / "clips.npz"
-    np.savez(path, background=np.ones((1, 8, 8), int), walk=np.ones((1, 8, 8), int))
-
-    with pytest.raises(ValueError, match=r"clip( 'run')? but holds background, walk"):
-        from_frames_file(path, clip)
 
 
 @pytest.mark.parametrize(
@@ -134,15 +110,3 @@ def test_a_file_that_is_no_archive_is_named(tmp_path: Path, content: bytes) -> N
 
     with pytest.raises(ValueError, match=r"clips.npz cannot be read .* an .npz archive"):
         from_frames_file(path, "walk")
-
-
-def test_an_archive_that_was_cut_or_is_a_bare_array_is_named(tmp_path: Path) -> None:
-    """A .npy file loads, but holds no clips."""
-    whole, cut, bare = tmp_path / "clips.npz", tmp_path / "cut.npz", tmp_path / "bare.npy"
-    np.savez_compressed(whole, walk=np.arange(6400).reshape(100, 8, 8))
-    cut.write_bytes(whole.read_bytes()[:400])
-    np.save(bare, np.ones((2, 8, 8), int))
-
-    for path in (tmp_path / "none.npz", cut, bare):
-        with pytest.raises(ValueError, match=f"{path.name} cannot be read"):
-            from_frames_file(path, "walk")

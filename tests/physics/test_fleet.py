@@ -1,9 +1,7 @@
 """Virtual devices run edge's own code, in a world that the veil never draws from."""
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -157,19 +155,6 @@ def test_a_sealed_fleet_never_repeats_itself() -> None:
     assert fleet(who).answer("node-0", asked) != fleet(who).answer("node-0", asked)
 
 
-def test_devices_see_the_scene_that_is_shown_last() -> None:
-    """A warm room after an empty one: all readings rise with the heat."""
-    who = owned(10)
-    virtual = fleet(who)
-    warmth = []
-    for number, heat in enumerate([0.0, 4.0, 8.0], 1):
-        virtual.show(np.full(10, heat))
-        _, asked = message(who, number)
-        warmth.append(sum(opened(one, virtual.answer(one.name, asked))[1] for one in who))
-
-    assert all(later > earlier + 20_000 for earlier, later in pairwise(warmth))
-
-
 def test_the_converter_counts_before_the_veil_is_drawn() -> None:
     """A step of 1/16 K is 64 grains of 1/1024 K: under the noise only whole steps lie."""
     who = owned(10)
@@ -222,18 +207,6 @@ def test_a_round_that_is_forged_or_too_quiet_is_not_answered() -> None:
     assert virtual.refusal("node-0") == ""
 
 
-def test_the_fleet_says_who_it_is_and_nothing_of_what_it_sees() -> None:
-    """meta is retained on the broker for everybody."""
-    who = owned(2, each=5)
-    virtual = fleet(who)
-
-    assert virtual.names == ("node-0", "node-1")
-    assert (virtual.node("node-1").meta()["sensor"], virtual.node("node-1").meta()["sensors"]) == (
-        5,
-        5,
-    )
-
-
 def test_a_fleet_that_does_not_fit_the_room_is_refused() -> None:
     """A sensor that is not there, a name twice, a truth that no sensor can see."""
     devices = started(owned(3))
@@ -245,14 +218,6 @@ def test_a_fleet_that_does_not_fit_the_room_is_refused() -> None:
         Fleet([devices[0], devices[0]], sensors, world)
     with pytest.raises(ValueError, match="sensor 1 reads nan"):
         Fleet(devices[:2], sensors, world).show([0.1, float("nan")])
-
-
-def test_keys_from_the_system_are_as_good_as_seeded_ones() -> None:
-    """A real fleet's keys come from the system's entropy, whatever makes them."""
-    who = owned(1, "sealed", each=10, fresh=os.urandom)
-    _, asked = message(who)
-
-    assert len(opened(who[0], fleet(who).answer("node-0", asked))) == 11
 
 
 def test_a_room_can_be_empty_for_so_many_readings_of_each_device() -> None:

@@ -53,20 +53,6 @@ def test_three_hills_reach_as_far_as_the_printed_range() -> None:
     assert max(centred) < 5.8  # what three hills at 0 would reach
 
 
-def test_hills_differ_by_at_most_one_point() -> None:
-    """A number that three does not divide must not lose points."""
-    assert [len(mnormal(n, world())) for n in (0, 1, 2, 3, 7)] == [0, 1, 2, 3, 7]
-
-
-@pytest.mark.parametrize("law", [normal, szipf, mnormal])
-def test_points_are_inside_the_unit_square(law: object) -> None:
-    """The square is half open: 1.0 itself would be a cell too far."""
-    points = law(100_000, world())  # type: ignore[operator]
-
-    assert points.min() >= 0
-    assert points.max() < 1
-
-
 def test_cells_are_half_open_and_outsiders_are_moved_in() -> None:
     """A point that is dropped tells that somebody was there."""
     points = np.array([[0, 0], [0.25, 0], [0.249, 0.51], [-3, 1e300], [np.inf, -np.inf]])
@@ -130,9 +116,3 @@ def test_a_faulty_file_is_refused_by_its_line(tmp_path: Path, text: str, said: s
 
     with pytest.raises(ValueError, match=said):
         read_points(path)
-
-
-def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    """The first fault of all."""
-    with pytest.raises(ValueError, match="cannot be read"):
-        read_points(tmp_path / "none.csv")

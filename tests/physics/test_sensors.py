@@ -38,14 +38,6 @@ def test_the_nearest_grain_is_exact_and_a_tie_goes_up(reading: float, grain: int
     assert grains([reading], 0) == (int(reading) if grain is None else grain,)
 
 
-def test_grains_are_plain_whole_numbers() -> None:
-    """The edge knows no numpy, and numpy's whole numbers overflow."""
-    assert [type(grain) for grain in grains(np.array([1e30, 0.1], dtype=np.float64), 40)] == [
-        int,
-        int,
-    ]
-
-
 def test_a_change_of_the_truth_is_at_most_one_grain_more_than_its_size() -> None:
     """Rounding two readings apart by d grains never takes them more than ceil(d) apart."""
     world = np.random.default_rng(4)
@@ -53,11 +45,6 @@ def test_a_change_of_the_truth_is_at_most_one_grain_more_than_its_size() -> None
     apart = np.abs(np.subtract(grains(here + move, 6), grains(here, 6)))
 
     assert (apart <= np.ceil(np.abs(move) * 64 + 1e-9)).all()
-
-
-def test_a_coarse_grain_may_be_larger_than_a_kelvin() -> None:
-    """exponent is the power of two below, and may be negative."""
-    assert grains([10.0], -2) == (3,)
 
 
 def test_noise_has_the_size_that_was_asked_for_and_comes_from_the_world() -> None:
@@ -70,13 +57,6 @@ def test_noise_has_the_size_that_was_asked_for_and_comes_from_the_world() -> Non
     assert noise.std() == pytest.approx(0.026, rel=0.02)
     assert abs(noise.mean()) < 4 * 0.026 / math.sqrt(20000)
     assert (noise == again).all()
-
-
-def test_a_perfect_sensor_says_the_truth() -> None:
-    """With no noise nothing is changed, not even by rounding."""
-    truth = np.linspace(0, 2, 10)
-
-    assert (PointSensors(PLACES).see(truth, np.random.default_rng(0)) == truth).all()
 
 
 def test_rounding_of_an_operator_is_not_taken_for_a_negative_truth() -> None:

@@ -167,11 +167,3 @@ def test_what_is_no_cell_is_refused() -> None:
         report_many(a_round(4, 3, (1, 2, 5, 1, 1, 1, 1, 6)), [0], world)
     with pytest.raises(ValueError, match="2\\*\\*63"):
         report_many(a_round(4, 3, (0, 2**60, 2**61, 1, 1, 1, 0)), [0], world)
-
-
-def test_nobody_answers_nothing() -> None:
-    """An empty crowd is a crowd."""
-    round, world = a_round(4, 3, SMALL), np.random.default_rng(8)
-
-    assert report_many(round, [], world).shape == (0,)
-    assert count_many(round, np.zeros((3, 4), int), world).sum() == 0

@@ -55,13 +55,6 @@ def test_counts_have_the_law_of_summed_bits() -> None:
         assert np.abs(drawn.var(axis=0) / spread - 1).max() < 0.25
 
 
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan])
-def test_no_epsilon_is_none(epsilon: float) -> None:
-    """A wrong sign would send the truth's complement."""
-    with pytest.raises(ValueError, match="positive and finite"):
-        count_oue([[1]], epsilon, np.random.default_rng(3))
-
-
 def test_what_is_no_crowd_is_refused() -> None:
     """Half a user."""
     world = np.random.default_rng(4)

@@ -35,23 +35,6 @@ def test_steps_meet_end_to_end_and_the_last_ends_on_time(until_s: float, last_s:
     assert all(end == start for (_, end), (start, _) in pairwise(asked))
 
 
-def test_it_goes_only_as_far_as_it_is_asked_for() -> None:
-    """A march that is left is a run that can go on; one that is over takes no step."""
-    run = Run(MEDIUM, np.ones(4))
-    drive = still(MEDIUM)
-    for now in march(run, lambda *_: drive, 1.0, 100.0):
-        if now.at_s == 5.0:
-            break
-    whole = Run(MEDIUM, np.ones(4))
-    for _ in march(whole, lambda *_: drive, 1.0, 9.0):
-        pass
-
-    assert run.at_s == 5.0
-    assert len(list(march(run, lambda *_: drive, 1.0, 9.0))) == 4
-    assert np.array_equal(run.field_k, whole.field_k)
-    assert not list(march(run, lambda *_: drive, 1.0, 9.0))
-
-
 def test_a_medium_that_changes_is_taken_step_by_step() -> None:
     """A wall that is taken away lets heat through from that step on."""
     wall = Medium((0.5,), np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4), np.zeros(4), ((0.0, 0.0),))
@@ -126,25 +109,6 @@ def test_no_heat_is_made_or_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert right < 1e-12
     assert worst() > 1e-6
-
-
-def test_a_closed_room_warms_by_its_power_over_its_capacity() -> None:
-    """Without losses the mean rises at exactly P / (C V), wherever and however it moves."""
-    medium = Medium(
-        (0.2, 0.2), np.full(SHAPE, 12.0), np.full(SHAPE, 1206.0), np.zeros(SHAPE),
-        ((0.0, 0.0), (0.0, 0.0)), beyond=2.5,
-    )  # fmt: skip
-    run = Run(medium)
-    spots = iter(np.random.default_rng(5).integers(0, 12 * 18, 500))
-
-    def walking(from_s: float, to_s: float) -> Drive:
-        power = np.zeros(SHAPE)
-        power.flat[next(spots)] = 75.0
-        return still(medium, power)
-
-    for _ in march(run, walking, 10.0, 5000.0):
-        rise = 75.0 * run.at_s / (1206.0 * 0.2 * 0.2 * 2.5 * 12 * 18)
-        assert run.field_k.mean() == pytest.approx(rise, rel=1e-12)
 
 
 def test_what_power_here_does_there_power_there_does_here() -> None:
@@ -239,17 +203,6 @@ def test_doors_that_open_and_close_again_are_prepared_once(
     assert made[:2] == media
     assert len(made) == 102
     assert len(run._prepared) <= 8
-
-
-def test_times_of_tenths_do_not_drift() -> None:
-    """A door that opens on the hour is met on the hour after 36,000 steps of a tenth."""
-    medium = Medium((1.0,), np.ones(3), np.ones(3), np.zeros(3), ((0.0, 0.0),))
-    run = Run(medium)
-    drive = still(medium)
-    for _ in range(3600):
-        run.step(drive, 0.1)
-
-    assert run.at_s == 360.0
 
 
 def test_a_field_that_was_kept_stays_as_it_was() -> None:

@@ -17,7 +17,6 @@ from physics.instruments.chain import (
     straight,
 )
 from physics.instruments.presets import PRESETS, Preset, named
-from physics.sensors import grains
 
 QUIET = Preset("quiet", step=Fraction(1, 16))
 
@@ -45,15 +44,6 @@ def test_a_day_at_once_is_a_day_reading_by_reading(name: str) -> None:
     assert at_once == cut
     assert instruments(one, seed=2).record(times, shown) != at_once or name == "perfect"
     assert all(type(count) is int for count in at_once[0] if count is not None)
-
-
-def test_a_perfect_sensor_counts_the_truth() -> None:
-    """To the nanokelvin, at once, whatever it saw before."""
-    eye = instruments(named("perfect"), 2)
-    eye.see([50.0, -3.0], 0.0)
-    seen = eye.see([math.pi, -1.25], 0.0)
-
-    assert kelvin([seen], eye.step)[0] == pytest.approx([math.pi, -1.25], abs=1e-9)
 
 
 def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
@@ -158,16 +148,6 @@ def test_what_did_not_come_is_no_number() -> None:
         silent.empty()
 
 
-def test_two_fleets_of_one_world_are_two_fleets() -> None:
-    """The second has offsets and noise of its own, and four numbers are all that is taken."""
-    world, other = np.random.default_rng(6), np.random.default_rng(6)
-    one, two = (Instruments(named("tmp117"), 4, world) for _ in range(2))
-    other.integers(0, 2**63, size=8)
-
-    assert one.see(np.zeros(4), 0.0) != two.see(np.zeros(4), 0.0)
-    assert world.random() == other.random()
-
-
 def test_what_cannot_be_seen_is_refused() -> None:
     """Half an array, another number of temperatures, no number, and time that goes back."""
     eye = instruments(QUIET, 2)
@@ -201,20 +181,6 @@ def test_the_nearest_step_is_exact_and_a_tie_goes_up(step: Fraction) -> None:
     assert list(quantise(tried, step)) == [exact(t, step) for t in tried]
 
 
-def test_floats_alone_would_count_one_too_many() -> None:
-    """The negative control: the usual floor(x + 0.5) rounds this up, and it is below a half."""
-    assert math.floor(0.49999999999999994 + 0.5) == 1
-    assert quantise([0.49999999999999994], Fraction(1)) == (0,)
-
-
-def test_a_converter_counts_as_the_simulator_of_point_sensors_does() -> None:
-    """One rule of rounding for all: the promise is proved for it."""
-    readings = np.random.default_rng(3).normal(0, 3, 500)
-    counted = [count * 64 for count in quantise(readings, Fraction(1, 16))]
-
-    assert tuple(counted) == grains(readings, 10, Fraction(1, 16))
-
-
 def test_the_error_is_spread_evenly_over_a_step() -> None:
     """Of variance step**2 / 12, in each tenth of the step alike; and not with a coarse input."""
     readings = np.random.default_rng(4).normal(20, 1, 40_000)
@@ -229,14 +195,6 @@ def test_the_error_is_spread_evenly_over_a_step() -> None:
     assert uneven < 27.9 < float((((lumped - 4000) ** 2) / 4000).sum())  # chi2, 9, 0.001
 
 
-def test_what_cannot_be_counted_is_refused() -> None:
-    """A step of nothing, and no number."""
-    with pytest.raises(ValueError, match="step is 0"):
-        quantise([1.0], Fraction(0))
-    with pytest.raises(ValueError, match="sensor 1 is at nan"):
-        quantise([1.0, math.nan], Fraction(1, 4))
-
-
 # 1/f drift: its law in numbers, and that what is drawn has it.
 
 SD = 0.3
@@ -245,14 +203,6 @@ SD = 0.3
 def drawn(times: list[float], count: int, seed: int) -> np.ndarray:
     drift = Drift(SD, count, np.random.default_rng(seed))
     return np.array([drift.at(at_s) for at_s in times])
-
-
-def test_one_relaxation_alone_is_not() -> None:
-    """The negative control: a single process is flat, then falls with the square."""
-    one = 2 * 64 / (1 + (2 * math.pi * np.array([1e-4, 2e-4, 1e-1, 2e-1]) * 64) ** 2)
-    slopes = np.diff(np.log(one))[[0, 2]] / math.log(2)
-
-    assert slopes == pytest.approx([0, -2], abs=0.02)
 
 
 def test_what_is_drawn_has_the_covariance_at_uneven_times_from_the_first_on() -> None:
@@ -276,14 +226,6 @@ def test_the_spectrum_of_what_is_drawn_falls_as_one_over_f() -> None:
     slope = float(np.polyfit(np.log(frequency[used]), np.log(mean[used]), 1)[0])
 
     assert slope == pytest.approx(-1, abs=0.1)
-
-
-def test_times_go_forward() -> None:
-    """What was drawn later depends on what was before."""
-    drift = Drift(SD, 2, np.random.default_rng(0))
-    drift.at(5.0)
-    with pytest.raises(ValueError, match="drift at 4 s was asked after that at 5 s"):
-        drift.at(4.0)
 
 
 # A first-order lag, against its closed forms.
@@ -315,28 +257,3 @@ def test_a_ramp_is_followed_a_lag_behind_however_it_is_cut(steps: int) -> None:
     expected = (90 - LAG_S * -math.expm1(-90 / LAG_S)) / 60
 
     assert after(steps, 90.0) == pytest.approx(expected, rel=1e-12)
-
-
-def test_small_steps_of_a_simple_rule_would_not_be_exact() -> None:
-    """The negative control: u += dt / lag (T - u), which a test of 1e-12 must tell apart."""
-    shown = 0.0
-    for step in range(100):
-        shown += 0.9 / LAG_S * ((step + 1) * 0.9 / 60 - shown)
-
-    assert abs(shown - after(1, 90.0)) > 1e-4
-
-
-def test_no_lag_follows_at_once_and_no_time_changes_nothing() -> None:
-    """The two limits, without a division by nought."""
-    shown, before, now = np.array([5.0]), np.array([1.0]), np.array([2.0])
-
-    assert straight(shown, before, now, 10.0, 0.0) == now
-    assert straight(shown, before, now, 0.0, 10.0) == shown
-    assert straight(shown, before, now, 1e-12, 10.0) == pytest.approx(shown, rel=1e-11)
-
-
-@pytest.mark.parametrize(("over_s", "lag_s"), [(-1.0, 2.0), (1.0, -2.0), (math.nan, 1.0)])
-def test_time_that_cannot_be_is_refused(over_s: float, lag_s: float) -> None:
-    """A sensor does not know what comes."""
-    with pytest.raises(ValueError, match="nought or more and finite"):
-        straight(np.zeros(1), np.zeros(1), np.zeros(1), over_s, lag_s)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from edge.pixels import above
 from edge.records import Grid, Guarantee, Reading, Round
 from edge.slots import Ram
 from edge.thermal import Params
-from physics.fleet import Fleet, Lasting, counted_grains, seeded_keys
+from physics.fleet import Fleet, counted_grains, seeded_keys
 from physics.instruments.chain import Instruments
 from physics.instruments.presets import Preset, named
 from physics.instruments.views import people_seen
@@ -118,43 +117,6 @@ def test_a_reading_that_does_not_come_makes_no_frame_and_is_paid_for_once() -> N
     assert node.meta()["limits"]["left"] == paid
 
 
-def test_a_sensor_that_is_back_answers_the_round_that_is_paid_for() -> None:
-    """Half the frames are lost: some Round is answered late, and none at a second price."""
-    devices = owned(1, 64)
-    virtual, _ = fleet(devices, replace(EYE, drop_out=0.5), empty=[80] * 64)
-    node = virtual.node("eye-0")
-    left, late = [node.meta()["limits"]["left"]], 0
-    for number in range(1, 9):
-        _, asked = message(64, number)
-        tries = 0
-        frame = None
-        while frame is None:
-            virtual.show(np.zeros(64))
-            tries += 1
-            frame = virtual.answer("eye-0", asked)
-        late += tries > 1
-        left.append(node.meta()["limits"]["left"])
-    prices = {earlier - later for earlier, later in pairwise(left)}
-
-    assert late >= 2
-    assert len(prices) == 1
-
-
-def test_without_a_time_the_next_reading_is_shown() -> None:
-    """`show` after `show`, as a service calls it: each is a fresh conversion."""
-    devices = owned(1, 1)
-    virtual, twin = fleet(devices, replace(named("ds18b20"), noise_sd_k=2.0, drop_out=0.0))
-    params = thermal.Params(1, 10, -(1 << 14), 1 << 14, 40_000, 64, 1)
-    read = []
-    for _ in range(8):
-        virtual.show([0.0])
-        read.append(virtual.read("eye-0", params))
-    twin.empty()
-
-    assert len(set(read)) > 4
-    assert twin.next_s == 0.75
-
-
 @pytest.mark.parametrize(("step", "answered"), [(256, True), (512, True), (64, False)])
 def test_a_round_for_a_finer_converter_is_not_answered(step: int, answered: bool) -> None:
     """An array's quarter kelvin flips on all pixels at once: the noise must be made for it."""
@@ -162,14 +124,6 @@ def test_a_round_for_a_finer_converter_is_not_answered(step: int, answered: bool
     _, asked = message(64, step=step)
 
     assert (virtual.answer("eye-0", asked) is not None) == answered
-
-
-def test_a_perfect_sensor_has_a_step_that_divides_every_grain() -> None:
-    """So a Round that is made for no converter at all is answered."""
-    virtual, _ = fleet(owned(1, 1), named("perfect"))
-    _, asked = message(1, step=1)
-
-    assert virtual.answer("eye-0", asked) is not None
 
 
 def test_thermometers_and_an_array_stand_in_one_room() -> None:
@@ -195,28 +149,6 @@ def test_thermometers_and_an_array_stand_in_one_room() -> None:
     assert [frame is None for frame in answers] == [True, False, False]
     with pytest.raises(ValueError, match="sensors 0 to 64 would have grideye and ds18b20"):
         Fleet([(owned(1, 65)[0][0], owned(1, 65)[0][1])], room(), np.random.default_rng(0))
-
-
-def test_without_a_time_the_slowest_kind_is_waited_for() -> None:
-    """A fast thermometer beside a slow one: what is shown next, both have read."""
-    fast, slow = (replace(named("perfect"), conversion_s=of_s) for of_s in (0.1, 10.0))
-    kinds = [Instruments(one, 1, np.random.default_rng(1), 0.0) for one in (fast, slow)]
-    eyes = Lasting(kinds, [0, 0])
-    for warm in (1.0, 2.0):
-        eyes.show([warm, warm], None)
-        shown = [eyes.read(slice(at, at + 1), 10) for at in (0, 1)]
-
-        assert shown == [(round(1024 * warm),)] * 2
-
-
-def test_an_empty_room_of_other_sensors_is_refused() -> None:
-    """A pixel would be held against another's."""
-    with pytest.raises(ValueError, match="63 counts but there are 64 sensors"):
-        fleet(owned(1, 64), EYE, empty=[80] * 63)
-    virtual, _ = fleet(owned(1, 64), EYE)
-    virtual.show(np.zeros(64), 60.0)
-    with pytest.raises(ValueError, match="shown 30 s after 60 s"):
-        virtual.show(np.zeros(64), 30.0)
 
 
 # The privacy stage on the device: its order, and that sensors add nothing to the promise.

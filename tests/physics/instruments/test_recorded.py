@@ -8,8 +8,6 @@ import pytest
 
 from physics.instruments.chain import Instruments
 from physics.instruments.presets import Preset, named
-from physics.instruments.views import people_seen
-from recovery.thermal.frames import fit_blur
 
 
 def counted(one: Preset, times: np.ndarray, sensors: int) -> np.ndarray:
@@ -54,42 +52,6 @@ def test_pixels_of_a_doorway_differ_among_each_other_as_in_the_preset(
     made = simulated.mean(axis=0).reshape(32, 64).std(axis=1)
 
     assert made.mean() < min(real) < max(real) < 1.5 * made.mean()
-
-
-def test_another_grid_eye_is_noisier_than_the_preset(data: Path) -> None:
-    """0.45 to 0.48 K in three clips of another set: whoever plans with the preset should know."""
-    with np.load(data / "thermal" / "grideye8x8_ceiling.npz") as kept:
-        names = [name for name in kept if "nopeople" in name]
-        real = [float(np.median((kept[name] / 4).std(axis=0))) for name in names]
-
-    assert len(real) == 3
-    assert 0.44 < min(real) < max(real) < 0.48
-    assert min(real) > 1.5 * named("grideye").noise_sd_k
-
-
-@pytest.mark.parametrize("clip", ["one_person", "one_person_b"])
-def test_a_person_in_a_frame_is_as_wide_and_warm_as_recorded_ones(data: Path, clip: str) -> None:
-    """Within 10 %, for a height of 0.9 m and a warmth that were chosen for it.
-
-    What the model lacks shows in the misfit, which nothing was chosen for: recorded people are
-    less like a Gaussian than a square is, so maps of simulated frames are somewhat too good.
-    """
-    nobody = "background" + clip.removeprefix("one_person")
-    with np.load(data / "thermal" / "grideye8x8_doorway.npz") as kept:
-        real = fit_blur(kept[clip] / 4 - np.median(kept[nobody] / 4, axis=0))
-    world, eye = np.random.default_rng(1), replace(named("grideye"), drop_out=0.0)
-    frames = [
-        people_seen([world.uniform(-0.36, 0.36, 2)], eye, (0.0, 0.0), 2.5, beam=True)
-        for _ in range(300)
-    ]
-    eyes = Instruments(eye, 64, np.random.default_rng(2))
-    empty = eyes.kelvin([eyes.empty()])
-    seen = eyes.kelvin(eyes.record(np.arange(1, 301) / 10, np.array(frames)))
-    made = fit_blur((seen - empty).reshape(-1, 8, 8))
-
-    assert made.deviation == pytest.approx(real.deviation, rel=0.1)
-    assert made.peak == pytest.approx(real.peak, rel=0.1)
-    assert 0.28 < made.misfit < real.misfit
 
 
 def test_logged_frames_go_missing_at_the_preset_s_rate(data: Path) -> None:

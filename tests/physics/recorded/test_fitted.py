@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from physics.recorded.experiments import Experiment, stepped
-from physics.recorded.fitting import Fitted, fill, fit, warming_of
+from physics.recorded.fitting import Fitted, fit, warming_of
 from physics.recorded.warming import Warming
 
 SIZE_M = np.array([4.7, 3.4, 2.9])
@@ -86,24 +86,6 @@ def test_intervals_are_as_wide_as_fits_differ() -> None:
     assert 0.85 < np.mean(claimed) / found < 2
 
 
-@pytest.mark.long
-def test_a_silent_thermometer_is_told_by_the_others(fitted: Fitted) -> None:
-    """What errs in common is taken from them: here almost all that there is."""
-    for one in recorded(3, np.random.default_rng(32)):
-        filled = fill(fitted, one, 1) - one.warming_k[1]
-        alone = warming_of(fitted.warming, one)[1] - one.warming_k[1]
-        assert np.nanmean(filled**2) < np.nanmean(alone**2)
-
-
-def test_a_silent_thermometer_is_silent(fitted: Fitted) -> None:
-    """What it would have said makes no difference."""
-    (one,) = recorded(1, np.random.default_rng(35))
-    unsaid = one.temp_c.copy()
-    unsaid[1, one.entered :] = np.nan
-
-    assert np.array_equal(fill(fitted, one, 1), fill(fitted, replace(one, temp_c=unsaid), 1))
-
-
 def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
     """A room that warms by itself before anybody comes: half an hour of it remains at most."""
     (one,) = recorded(1, np.random.default_rng(36), error=0.0)
@@ -117,14 +99,6 @@ def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
     assert more[:, 0] == pytest.approx(slope * 10, rel=0.01)
     assert (more < slope * 1800).all()
     assert (np.diff(more) > 0).all()
-
-
-def test_where_all_thermometers_agree_there_is_no_more_to_tell() -> None:
-    """Without any error the forecast is the filling."""
-    (one,) = recorded(1, np.random.default_rng(33), error=0.0)
-    room = Fitted(TRUTH, {}, 0.05, SIZE_M, PLACES_M, 1)
-
-    assert fill(room, one, 2) == pytest.approx(warming_of(TRUTH, one)[2], abs=1e-12)
 
 
 def test_bad_questions_are_refused() -> None:

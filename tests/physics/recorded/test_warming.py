@@ -12,7 +12,6 @@ from physics.recorded.warming import (
     PERSON_SD_M,
     Warming,
     effective_capacity,
-    lasting,
     step_response,
 )
 
@@ -70,12 +69,3 @@ def test_the_even_part_obeys_its_two_equations(door_open: bool) -> None:
 def test_capacity_starts_with_the_air_and_ends_with_the_walls() -> None:
     assert effective_capacity(ROOM, 0.1) == pytest.approx(2.0, rel=1e-3)
     assert effective_capacity(ROOM, 1e8) == pytest.approx(22.0, rel=1e-3)
-
-
-def test_what_lasts_is_what_a_step_tends_to() -> None:
-    """Above the room's mean, long after the air has mixed."""
-    source = np.array([ROOM.place_m])
-    late = step_response(ROOM, SIZE_M, PLACES_M, np.array([1e5]))[:, 0]
-    near = lasting(ROOM, SIZE_M, PLACES_M, source)[:, 0]
-
-    assert late - late.mean() == pytest.approx(near - near.mean(), abs=1e-9)

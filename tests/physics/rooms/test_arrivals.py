@@ -214,16 +214,6 @@ def test_somebody_lost_for_a_while_is_known_again_but_not_there() -> None:
     assert known[0].place(32400.0 + 2.0) is None
 
 
-def test_a_recording_can_be_played_twice() -> None:
-    """The second time is the first one later, and frames may begin anywhere."""
-    frames = ((7, ((1.0, 1.0),)), (8, ((1.2, 1.0),)))
-    first, second = walked(HALL, walker(frames, at_s=(100.0, 200.0)))
-
-    assert first.at_s == pytest.approx([99.75, 100.0, 100.5, 100.75])
-    assert second.at_s == pytest.approx(first.at_s + 100)
-    assert np.array_equal(first.places_m, second.places_m)
-
-
 @pytest.mark.parametrize(
     ("row", "says"),
     [

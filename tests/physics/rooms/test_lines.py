@@ -4,7 +4,6 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from physics.rooms import read
@@ -87,41 +86,3 @@ def test_everything_in_the_sample_is_found_where_it_is_written() -> None:
 
 words = st.text(st.sampled_from("ab[]{}#=,.\"'\\ \n"), max_size=6)
 scalars = st.one_of(words, st.integers(-9, 9), st.booleans())
-
-
-def written(value: Any, quote: bool) -> str:
-    """Return a value as TOML, texts over several lines where they have them."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        plain = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"""{plain}"""' if quote else '"' + plain.replace("\n", "\\n") + '"'
-    if isinstance(value, list):
-        return "[" + ",\n".join(written(item, quote) for item in value) + "\n]"
-    return str(value)
-
-
-@given(
-    st.lists(
-        st.dictionaries(words, st.one_of(scalars, st.lists(scalars, max_size=3)), max_size=3),
-        max_size=4,
-    ),
-    st.booleans(),
-)
-@settings(max_examples=60, deadline=None)
-def test_the_nth_table_is_where_it_was_written(tables: list[dict[str, Any]], quote: bool) -> None:
-    """Whatever the values hold, the lines are those at which the parts were written."""
-    text, expected = "", {}
-    for index, table in enumerate(tables):
-        expected["t", index] = text.count("\n") + 1
-        text += "[[t]]\n"
-        for key, value in table.items():
-            expected["t", index, key] = text.count("\n") + 1
-            text += f"{written(key, False)} = {written(value, quote)} # [[t]]\n\n"
-    parsed = tomllib.loads(text)
-    if tables:
-        assert len(parsed["t"]) == len(tables)
-    found = find(text)
-
-    for where, line in expected.items():
-        assert found[where] == line

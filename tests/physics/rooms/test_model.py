@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics.diffusion.assemble import between
 from physics.diffusion.run import Run
 from physics.places import Floats, cell_places
 from physics.rooms import model, plan
@@ -182,20 +181,6 @@ def test_a_window_passes_area_times_u_times_difference() -> None:
     assert lost_w == pytest.approx(100.0, rel=1e-5)
 
 
-def test_a_person_warms_a_closed_room_as_real_ones_do() -> None:
-    """With the usual capacity, a person gives 0.1 to 0.4 K/h: what was measured in offices."""
-    room = bare(height_m=2.7)
-    medium = model.medium(room, 0.0)
-    stay = Track("A", np.array([0.0, 3600.0]), np.full((2, 2), 2.0), np.full(2, 28.0))
-    run = Run(medium)
-    for step in range(120):
-        since = 30.0 * step
-        run.step(model.drive(room, Day((stay,)), since, since + 30), 30.0, medium)
-
-    assert run.field_k.mean() == pytest.approx(28 * 3600 / (1206 * 12 * 6 * 4 * 2.7), rel=1e-9)
-    assert 0.1 < run.field_k.mean() < 0.4
-
-
 def test_courses_and_hours_are_means_over_a_step() -> None:
     """The mean of what is linear in between, against a fine sum; outside it stays as it is."""
     course = ((100.0, 1.0), (200.0, 5.0), (250.0, -1.0))
@@ -205,27 +190,6 @@ def test_courses_and_hours_are_means_over_a_step() -> None:
     assert mean(course, 40.0, 310.0) == pytest.approx(true, abs=1e-5)
     assert mean(course, 225.0, 225.0) == 2.0
     assert share(((0.0, 10.0), (20.0, 30.0), (50.0, 60.0)), 5.0, 25.0) == 0.5
-
-
-def test_one_can_stand_beside_furniture_and_in_doors(office: Room) -> None:
-    """Cells of a desk and of the partition are not free, those of its door are."""
-    free = model.free(office).reshape(40, 60)
-
-    assert not free[10, 46]
-    assert not free[10, 20]
-    assert free[30, 20]
-    assert free.sum() == 2400 - 30 - 2 * 8 * 12 - 7 * 14 - 7 * 12
-
-
-def test_known_answer_of_a_face() -> None:
-    """From air to plasterboard, as by hand: 0.54 m2 over half of either and the surface's film."""
-    wall = Wall((0.25, 0.0), (0.25, 0.2), 100.0, "plasterboard")
-    room = bare((0.6, 0.2), walls=(wall,), cell_mm=200, height_m=2.7)
-    found = between(model.medium(room, 0.0))[0]
-
-    assert plan.plan(room).x_m.round(6).tolist()[:4] == [0.0, 0.2, 0.225, 0.25]
-    assert found[0, 0] == pytest.approx(0.54 / (0.1 / 6.03 + 0.13 + 0.0125 / 0.25), rel=1e-12)
-    assert found[0, 0] == pytest.approx(2.746921, rel=1e-6)
 
 
 @pytest.mark.parametrize("material", ["plasterboard", "brick", "concrete"])
@@ -322,10 +286,3 @@ def test_a_heater_beside_a_wall_warms_no_wall() -> None:
     assert power[plan.plan(room).walls > 0].sum() == 0
     assert power.sum() == pytest.approx(100.0)
     assert plan.added(room, power)[10:20, 30:33].sum() == pytest.approx(100.0)
-
-
-def test_a_short_wall_is_drawn_wherever_it_is() -> None:
-    """Its end at the far side too: what is built is in the model."""
-    room = replace(BARE, walls=(Wall((2.0, 3.97), (2.0, 4.0), 100.0, "brick"),))
-
-    assert plan.plan(room).boxes["wall", 0] == (78, 159, 82, 160)
