@@ -155,15 +155,6 @@ def test_what_no_audit_wrote_is_not_written_over(
     assert (tmp_path / name).read_text() == "my own notes"
 
 
-def test_an_older_report_is_replaced(
-    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
-) -> None:
-    """The same folder, night after night."""
-    planted(true("a fact", True, samples=1))
-
-    assert [heatveil("audit", "--folder", tmp_path).status for _ in range(2)] == [0, 0]
-
-
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [

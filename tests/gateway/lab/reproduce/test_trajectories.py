@@ -54,13 +54,6 @@ def test_a_walk_goes_where_the_points_are() -> None:
     assert (ends[starts == 0.1] == 0.5).all()
 
 
-def test_a_walk_without_neighbours_stays() -> None:
-    """Else it would divide by nought."""
-    made = walked(np.array([[0.5, 0.5]]), world(), walks=5, side=9)
-
-    assert (made.places == 0.5).all()
-
-
 def far(truth: np.ndarray, found: np.ndarray) -> float:
     return len(truth) * wasserstein2(truth, found, normalise=True)
 
@@ -85,13 +78,6 @@ def test_pivots_tell_nothing_at_no_epsilon() -> None:
 
     assert maps[0] == pytest.approx(maps[1], abs=0.02)
     assert maps[0][2, 2] > 2 * maps[0][0, 0]  # the middle of two even draws
-
-
-def test_what_pivottrace_draws_is_counted_by_hand() -> None:
-    """Five points, odd pivots: 3 pivots, 2 between with 2 directions each."""
-    assert traces.draws(5, 0) == 3 + 2 + 4
-    assert traces.draws(5, 1) == 2 + 3 + 4
-    assert traces.draws(2, 0) == 1 + 1 + 1
 
 
 def test_a_told_direction_is_as_private_as_it_says() -> None:
@@ -124,15 +110,6 @@ def test_lengths_and_steps_of_ldptrace_are_unbiased() -> None:
 
     assert heard == pytest.approx(truth, abs=12)
     assert traces._heard(np.zeros(3, int), 1.0, world()).tolist() == [0, 0, 0]
-
-
-def test_the_slots_of_steps_are_all_different() -> None:
-    """Eight neighbours, eight slots; what is no neighbour has none."""
-    around = [6, 7, 8, 11, 13, 16, 17, 18]  # of cell 12 on 5 x 5
-    slots = [int(traces._directions(np.array([12, to]), 5)[0]) for to in around]
-
-    assert slots == [8 * 12 + slot for slot in range(8)]
-    assert len(traces._directions(np.array([12, 14]), 5)) == 0
 
 
 def test_one_point_a_trajectory_is_one_report_each(

@@ -10,7 +10,6 @@ import pytest
 from gateway.faults import OperatorFault
 from gateway.lab.reproduce.figures import UNIFORM, Mark, Order, Panel
 from gateway.lab.reproduce.people import city, counted, file_notes, of_file, synthetic
-from gateway.lab.reproduce.picture import styled
 from gateway.lab.reproduce.trials import (
     Curve,
     Source,
@@ -20,7 +19,6 @@ from gateway.lab.reproduce.trials import (
     played,
     ratio,
     scored,
-    slow,
     winners,
 )
 from recovery.distance import wasserstein2
@@ -76,24 +74,6 @@ def test_winners_are_those_that_cannot_be_told_apart() -> None:
     assert winners(panel, 1, ["a", "b", "c"]) == ["a", "b"]
 
 
-def test_a_mechanism_looks_the_same_in_every_panel() -> None:
-    """One legend stands for all of them, though not every panel has every line."""
-    few = Panel("", "", "", {"b": (), UNIFORM: (), "c": ()})
-    many = Panel("", "", "", dict.fromkeys("abcdefghij", ()))
-    styles = styled([few, many])
-
-    assert set(styles) == set("abcdefghij")
-    assert len(set(styles.values())) == 10
-
-
-def test_progress_is_told_for_every_run() -> None:
-    """Silence looks like death."""
-    said: list[str] = []
-    played([TRIAL, TRIAL._replace(run=1)], lambda trial: 0.0, Order(), said.append, "disk-9")
-
-    assert said == ["disk-9: 1 of 2 runs", "disk-9: 2 of 2 runs"]
-
-
 def test_a_panel_has_all_its_places_and_what_is_hidden_there() -> None:
     """Lines by name, each place with its interval and both numbers of privacy."""
     curve = Curve("t", Source("Normal"), ("DAM", "k-RR"), (2, 3), (ratio("3.5"),))
@@ -104,14 +84,6 @@ def test_a_panel_has_all_its_places_and_what_is_hidden_there() -> None:
     assert all(3.4 < one.worst_log_ratio <= 3.5 for one in panel.lines["k-RR"])
     assert panel.lines[UNIFORM][0].runs == 1
     assert panel.across == "cells along a side, d"
-
-
-def test_large_sets_wait_for_the_real_thing() -> None:
-    """A quick figure ends in a minute or two."""
-    assert slow("SEM-Geo-I", ratio("0.7"), 5, runs=3)
-    assert not slow("SEM-Geo-I", ratio("0.7"), 5, runs=20)
-    assert not slow("SEM-Geo-I", ratio("1.4"), 5, runs=3)
-    assert not slow("DAM", ratio("0.7"), 5, runs=3)
 
 
 def test_a_file_over_new_york_is_taken_in_the_papers_parts(tmp_path: Path) -> None:
