@@ -88,10 +88,7 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
             "are is what the file says. Leave --users out, or name an example instead"
         )
     path = Path(inputs.points)
-    try:
-        found = read_points(path)
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
+    found = points_of(path)
     _check(found, path, query.readings)
     places = found.places
     outside = ((places < 0) | (places >= sides(grid))).any(axis=1)
@@ -103,6 +100,18 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
             + ", or everybody stands at its border. Scale the points, or give --length"
         )
     return Crowd(query, _in_turn(found, cells_of(places, grid), query.readings), outside.sum())
+
+
+def points_of(path: Path) -> Points:
+    """Return the points of a file.
+
+    Raises:
+        OperatorFault: it cannot be read, or a row is wrong.
+    """
+    try:
+        return read_points(path)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
 
 
 def sides(grid: Grid) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Reading, Release
-from physics.points import cells_of, read_points
+from physics.points import cells_of
 from recovery.pyramid.query import PLACES_MAX
 from recovery.pyramid.tree import tree
 
@@ -79,10 +79,7 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
         users = np.arange(len(cells))
         return Crowd(_sized(query, users), users, cells, np.ones(len(cells)), found.outside)
     path = Path(inputs.points)
-    try:
-        points = read_points(path)
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
+    points = places.points_of(path)
     side = places.sides(grid)
     outside = np.any((points.places < 0) | (points.places >= side), axis=1).reshape(-1)
     if outside.all() or (outside.any() and query.outside == "refuse"):

@@ -8,7 +8,6 @@ number once in 2**40.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,13 @@ from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import COUNTS, PROPORTIONS, params_of, sensitivity
 from edge.records import Reading, Release, Round
 from physics.crowds.shares import sums
-from physics.points import cells_of, read_points
 from recovery.quadtree.query import Query
 from recovery.quadtree.tree import painted
 
 from ...faults import OperatorFault
 from .. import places
 from ..sums import counted
-from ..worlds import EXAMPLES, Floats, Inputs
+from ..worlds import Floats, Inputs
 
 Whole = NDArray[np.int64]
 
@@ -69,43 +67,19 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     Raises:
         OperatorFault: neither is given, the file is wrong, or other users were stated.
     """
-    if query.kind == "proportions":
+    if query.kind != "counts":
         raise OperatorFault(
-            "kind is proportions but --points say no yes or no, so nobody could answer. Use "
-            "recovery.quadtree from Python, or --set kind=counts"
+            f"kind is {query.kind}, and people of --points tell one place each. Set kind=counts, "
+            "or use recovery.quadtree from Python"
         )
-    if query.kind == "counts":
-        found = places.crowd_of(query, inputs, world)
-        flat = found.cells[0]
-        columns, rows = query.grid.shape
-        cells = np.bincount(flat, minlength=columns * rows).reshape(rows, columns)
-        many: Any = Together(cells, len(flat))
-        if len(flat) <= ONE_BY_ONE:
-            many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
-        return World(counted(query, len(flat)), many, cells.astype(np.float64), found.beyond())
-    if inputs.points is None or inputs.points in EXAMPLES:
-        raise OperatorFault(
-            f"kind is {query.kind} but no file says which places a device has. Give --points "
-            "FILE.csv with user, x, y and weight"
-        )
-    try:
-        points = read_points(Path(inputs.points))
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
-    return _of_many_places(query, points)
-
-
-def _of_many_places(query: Query, points: Any) -> World:
+    found = places.crowd_of(query, inputs, world)
+    flat = found.cells[0]
     columns, rows = query.grid.shape
-    flat, weights = cells_of(points.places, query.grid), np.rint(points.weights * _WEIGHT)
-    users = int(points.users.max()) + 1
-    read: list[list[int]] = [[] for _ in range(users)]
-    for user, cell, weight in zip(points.users.tolist(), flat.tolist(), weights, strict=True):
-        read[user] += [cell % columns, cell // columns, int(weight)]
-    of_user = np.bincount(points.users, points.weights, users)
-    truth = np.bincount(flat, points.weights / of_user[points.users], columns * rows)
-    seen: Floats = truth.astype(np.float64).reshape(rows, columns)
-    return World(counted(query, users), tuple(map(tuple, read)), seen, "")
+    cells = np.bincount(flat, minlength=columns * rows).reshape(rows, columns)
+    many: Any = Together(cells, len(flat))
+    if len(flat) <= ONE_BY_ONE:
+        many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
+    return World(counted(query, len(flat)), many, cells.astype(np.float64), found.beyond())
 
 
 def reporter(round: Round) -> Callable[[Any, Any], Any]:

@@ -1,6 +1,5 @@
 """People whose places a gateway sorts, in the simulator; and releases in published files."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +10,11 @@ from numpy.typing import NDArray
 
 from edge.mechanisms import ranks as device
 from edge.records import Reading, Release, Round
-from physics.points import cells_of, read_points
-from recovery.maps.guarantee import from_json
+from physics.points import cells_of
 from recovery.ranks import told_grid
 from recovery.ranks.query import Query
 
-from ...faults import OperatorFault
-from .. import places
+from .. import places, usual
 from ..places import OnGrid, StandingCrowd, sides
 from ..worlds import EXAMPLES, Floats, Inputs
 
@@ -70,11 +67,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
         plain = places.crowd_of(OnGrid(fine, query.readings), inputs, world)
         cells = tuple(tuple(row[:, None]) for row in plain.cells)
         return Crowd(_counted(query, plain.cells.shape[1]), cells, plain.beyond())
-    path = Path(inputs.points)
-    try:
-        found = read_points(path)
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
+    found = places.points_of(Path(inputs.points))
     outside = int(((found.places < 0) | (found.places >= sides(query.grid))).any(axis=1).sum())
     flat = cells_of(found.places, fine)
     order = np.argsort(found.users, kind="stable")
@@ -99,11 +92,7 @@ def read_release(query: Query, written: Any) -> Release:
     Raises:
         ValueError: it has not the shape of one.
     """
-    number, params, values = written["number"], tuple(written["params"]), list(written["values"])
-    reports = written.get("reports")
-    if not all(type(part) is int for part in (number, reports, *params, *values)):
-        raise ValueError(f"round {number!r} holds what is no whole number")
-    guarantee = from_json(json.dumps(written["guarantee"]))
-    round = Round(number, device.NAME, told_grid(query), params, guarantee)
-    device.params_of(round)
-    return Release(round, values, reports)
+    found = usual.read_release(query, written)
+    release = found._replace(round=found.round._replace(grid=told_grid(query)))
+    device.params_of(release.round)
+    return release

@@ -15,12 +15,10 @@ import threading
 import time
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from edge.thermal import params_of
@@ -56,44 +54,18 @@ from .world import Room, fleet_in
 
 
 class Audience:
-    """Hears events on any thread; a context manager that shows a bar of reports meanwhile."""
+    """Hears the service's events, on any thread, and prints each map."""
 
     def __init__(self, console: Console, grid: Any, rounds: int) -> None:
         self._console, self._grid, self._rounds = console, grid, rounds
         self._began_s = time.perf_counter()
-        columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn())
-        self._progress = Progress(*columns, console=console, transient=True)
-        self._task = self._progress.add_task("asking", total=None)
         self.releases: list[Event] = []
         self.budget: Event | None = None
         self.best: Event | None = None  # the last round's map that is one
 
-    def __enter__(self) -> "Audience":
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._progress.stop()
-
     def hear(self, event: Event) -> None:
         """Take an event of the service."""
-        if event["kind"] == "reports":
-            self._progress.update(
-                self._task,
-                description=f"round {event['number']} of {self._rounds}, reports",
-                completed=event["came"],
-                total=event["enrolled"],
-            )
-        elif event["kind"] == "release":
+        if event["kind"] == "release":
             self.releases.append(event)
         elif event["kind"] == "budget":
             self.budget = event
@@ -300,7 +272,7 @@ def run(
             f"{broker.port}, in the clear, for this machine alone. Live page: {page.url}",
             highlight=False,
         )
-        heard = stack.enter_context(Audience(console, query.grid, rounds))
+        heard = Audience(console, query.grid, rounds)
         to_page = shown(page, query, seeded=seed is not None)
 
         def tell(event: Event) -> None:
@@ -314,7 +286,6 @@ def run(
         stops.append(service.stop)
         if not over.is_set():
             service.wait_connected().run(rounds)
-        heard.close()
         if not over.is_set() or heard.best is not None:
             report(console, room, heard, picture, seeded=seed is not None)
         if keep and not over.is_set():
