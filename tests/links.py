@@ -3,7 +3,7 @@
 from gateway.faults import LinkFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 
 
 def may_come(pump: Pump, mqtt: Mqtt, site: str = "testsite") -> bool:

@@ -16,8 +16,7 @@ from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import enrol
 from ..faults import OperatorFault
 from ..settings import config
-from ..settings.deployment import Deployment
-from ..settings.operating import Mqtt
+from ..settings.deployment import Deployment, Mqtt
 
 # The files of a broker: none is overwritten, and all that are missing are made, or none.
 

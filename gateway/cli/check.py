@@ -32,10 +32,9 @@ from ..service.mqtt import access
 from ..service.mqtt.pump import Pump
 from ..service.mqtt.service import Link
 from ..settings import config, roomfile
-from ..settings.deployment import Deployment
-from ..settings.operating import Mqtt
+from ..settings.deployment import Deployment, Mqtt
 from ..store import sqlite
-from ..store.alone import alone
+from ..store.opening import alone
 from ..store.places import place_of
 from ..store.reader import MADE
 from . import check_files

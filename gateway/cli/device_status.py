@@ -11,7 +11,7 @@ from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import LinkFault, OperatorFault
 from ..settings import config
 from ..settings.deployment import Deployment
-from ..store import upkeep
+from ..store import message_rows
 from ..store.places import place_of
 from ..store.reader import Reader, looking
 from ..store.store import Store
@@ -70,7 +70,7 @@ def listed(path: Path, say: Say) -> None:
             heard = {(row.name, row.key_id_hex): row for row in reader.devices()}
         engine = looking(place_of(deployment))
         with engine.connect() as connection:
-            shut_out = upkeep.shut_out(connection)
+            shut_out = message_rows.shut_out(connection)
         engine.dispose()
     for name, device in sorted(devices.by_name.items(), key=lambda one: one[1].place):
         row, (first, count) = heard.get((name, device.key_id.hex())), device.place

@@ -24,7 +24,7 @@ from ..service.ledger import Charge, budget_of, check_budget, check_terms, terms
 from ..service.rounds import Place
 from ..settings import config
 from ..settings.deployment import Deployment
-from ..store.alone import held
+from ..store.opening import held
 from ..store.places import place_of
 from ..store.reader import Reader
 from ..store.store import Store

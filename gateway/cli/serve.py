@@ -31,11 +31,10 @@ from ..service.intake import writer
 from ..service.operate.health import PARTS, Health
 from ..service.operate.metrics import Metrics
 from ..service.operate.quarantine import Quarantine, guard_of
-from ..service.operate.reloading import Reloading, reread
-from ..service.operate.systemd import Supervised
+from ..service.operate.supervision import Reloading, Supervised, reread
 from ..service.serving import Service
 from ..service.telling import Event
-from ..service.workers.roll import unique_name
+from ..service.workers.leases import unique_name
 from ..service.workers.worker import Worker
 from ..settings import config
 from ..settings.deployment import Deployment

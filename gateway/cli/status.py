@@ -20,11 +20,11 @@ from recovery.maps.guarantee import ratio_text
 from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..mechanisms import first_round, serving
-from ..service import asking
+from ..service import steps
 from ..service.ledger import RHO, Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
-from ..store.alone import alone
+from ..store.opening import alone
 from ..store.places import place_of
 from ..store.store import Store
 from ..web.access import read as read_token
@@ -205,7 +205,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
             one._replace(
                 rho=max(one.rho, rho) if terms(one.plan.guarantee) == promised else nothing
             )
-            for one in asking.lost(lack, devices)
+            for one in steps.lost(lack, devices)
         ]
         budget = budget_of(plan.guarantee, deployment.privacy.readings)
         store.charge_lost(lost, promised, budget)

@@ -26,12 +26,10 @@ from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault
 from ..mechanisms import named
 from ..settings import config
-from ..settings.deployment import Deployment
-from ..settings.operating import Rounds
-from ..store.patience import Stopped
+from ..settings.deployment import Deployment, Rounds
+from ..store.places import Stopped
 from ..store.store import Store
 from . import drawing, telling
-from .asking import met, signed, taken_back
 from .intake.outcomes import Asked
 from .intake.writer import Gatherer
 from .ledger import (
@@ -45,7 +43,7 @@ from .ledger import (
 )
 from .operate import schedule
 from .sealing import RoundKey
-from .steps import Outgoing, Steps
+from .steps import Outgoing, Steps, met, signed, taken_back
 
 GLANCE_S = 0.5  # how often what stands in the way is looked at
 

@@ -20,7 +20,7 @@ from typing import Protocol
 import structlog
 
 from ..faults import ReplacedFault
-from ..store.patience import Stopped, patiently
+from ..store.places import Stopped, patiently
 from .intake.outcomes import Letter
 
 BATCH = 100

@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 
 from ..service.intake.outcomes import Alarm, DeadLetter, Heard, Kept, Key, Seen, Who, digest
-from .schema import alarms, heard, newest, refused, releases, reports, tallies
+from .schema import alarms, heard, newest, quarantine, refused, releases, reports, tallies
 
 AT_ONCE = 512  # keys in one question to SQLite, which bounds the values of a statement
 ARRAYS = {Boolean: "bool[]", Float: "float8[]", LargeBinary: "bytea[]", String: "text[]"}
@@ -183,12 +183,6 @@ def answered(connection: Any, pairs: Iterable[tuple[bytes, str]]) -> frozenset[t
     return frozenset((name, device) for name, device in found)
 
 
-def greatest(connection: Any) -> dict[Who, tuple[int, int]]:
-    """Return the greatest (epoch, seq) that each device has used, under each of its keys."""
-    rows = connection.execute(select(newest))
-    return {(row.device, row.key_id): (row.epoch, row.seq) for row in rows}
-
-
 def raise_alarms(connection: Any, raised: Sequence[Alarm], now_s: float) -> None:
     """Note which devices need a new key."""
     times = Counter((device, key_id) for device, key_id, _ in raised)
@@ -203,10 +197,10 @@ def raise_alarms(connection: Any, raised: Sequence[Alarm], now_s: float) -> None
     )
 
 
-def raised_alarms(connection: Any) -> dict[Who, tuple[str, int]]:
-    """Return why devices need a new key, and how often that was found."""
-    rows = connection.execute(select(alarms))
-    return {(row.device, row.key_id): (row.why, row.times) for row in rows}
+def shut_out(connection: Any) -> dict[str, tuple[str, float]]:
+    """Return why devices are shut out, and since when."""
+    rows = connection.execute(select(quarantine))
+    return {row.device: (row.why, row.since_s) for row in rows}
 
 
 REFUSED_KEPT = 100_000  # dead letters in all, and on one topic:
@@ -243,13 +237,6 @@ def refuse(connection: Any, letters: Sequence[DeadLetter], now_s: float) -> None
             connection.execute(delete(refused).where(refused.c.topic == topic, ids <= oldest))
     oldest = (connection.scalar(select(func.max(ids))) or 0) - REFUSED_KEPT
     connection.execute(delete(refused).where(ids <= oldest))
-
-
-def newest_letters(connection: Any, limit: int) -> list[DeadLetter]:
-    """Return the newest dead letters, newest first."""
-    wanted = select(refused.c.topic, refused.c.why, refused.c.frame, refused.c.kind)
-    rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
-    return [DeadLetter(*row) for row in rows]
 
 
 def _plain(text: str) -> str:

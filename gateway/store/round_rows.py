@@ -17,7 +17,7 @@ from ..service.intake.outcomes import Again, Asked, digest
 from ..service.ledger import Charge, check_budget, check_terms, unit_in
 from .message_rows import insert_many
 from .places import Place
-from .schema import about, charges, maps, releases, reports, rounds, vacant
+from .schema import about, charges, releases, reports, rounds
 
 
 def lock(connection: Any) -> None:
@@ -79,13 +79,6 @@ def check(connection: Any, terms: str, most: Fraction) -> None:
 def hold_to(connection: Any, terms: str, budget: Fraction) -> None:
     """Let all charges from now on be under these terms, and within this budget."""
     connection.execute(update(about).values(promise=terms, budget=str(budget)))
-
-
-# In one statement: between two, another leader's may come.
-NEWER = "ON CONFLICT (round) DO UPDATE SET body = excluded.body, at_s = excluded.at_s"
-LATER = "ON CONFLICT (id) DO UPDATE SET at_s = excluded.at_s, state = excluded.state"
-
-Vacant = tuple[float, bytes]  # when the round was asked, and the state
 
 
 def number_of(connection: Any, planned: bytes) -> int:
@@ -155,22 +148,6 @@ def answered(connection: Any, name: bytes) -> int:
     """Return how many devices' reports count in a round."""
     wanted = select(func.count(reports.c.device.distinct())).where(reports.c.round == name)
     return int(connection.scalar(wanted) or 0)
-
-
-def released(connection: Any, name: bytes) -> tuple[list[int | None], int] | None:
-    """Return (values, reports) of a closed round, or None."""
-    wanted = select(releases.c["values"], releases.c.reports).where(releases.c.round == name)
-    row = connection.execute(wanted).first()
-    return None if row is None else (json.loads(row[0]), row[1])
-
-
-def draw(
-    connection: Any, name: bytes, body: str, now_s: float, left: Vacant | None = None
-) -> None:
-    """Write the map of a round, and the empty room that it left; a later one replaces it."""
-    insert_many(connection, maps, ("round", "body", "at_s"), [(name, body, now_s)], NEWER)
-    if left is not None:
-        insert_many(connection, vacant, ("id", "at_s", "state"), [(1, *left)], LATER)
 
 
 FOUND, LOST, ABANDONED = "found", "lost", "abandoned"

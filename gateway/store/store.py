@@ -1,14 +1,23 @@
 """What the gateway remembers: a SQLite file, or PostgreSQL, that survives kill -9 and power cuts.
 
-A method is a transaction. What a method has returned from is on the disk.
+A method is a transaction. What a method has returned from is on the disk. A letter is written in
+the transaction that makes it true, and goes when the broker has it: so whatever a kill comes
+between, what is published is what is in the store.
+
+What is older than the operator keeps is forgotten a little at a time: a report goes once its round
+has been closed for so long, a map when it was drawn so long ago and is not the newest. Never
+forgotten: what was charged, the rounds and their releases, from which every later map is drawn,
+the numbers that devices have used, and alarms.
 """
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, Table, and_, delete, exists, func, insert, select, tuple_
 
 from ..faults import OvertakenFault, ReplacedFault
 from ..service.intake.outcomes import (
@@ -25,20 +34,100 @@ from ..service.intake.outcomes import (
 )
 from ..service.ledger import Charge, Ledger, terms, unit_of
 from ..settings.deployment import Deployment
-from . import message_rows, round_rows
-from . import round_rows as rows
-from . import upkeep as outbox
+from . import message_rows, round_rows, sqlite
+from .message_rows import insert_many
 from .opening import opened
 from .places import Place, place_of
-from .round_rows import Vacant
-from .schema import maps, reports, rounds, vacant
-from .upkeep import Upkeep
+from .schema import (
+    alarms,
+    filters,
+    heard,
+    maps,
+    newest,
+    outbox,
+    quarantine,
+    refused,
+    releases,
+    reports,
+    rounds,
+)
+from .schema import vacant as empty_room
+
+# In one statement: between two, another leader's may come.
+NEWER = "ON CONFLICT (round) DO UPDATE SET body = excluded.body, at_s = excluded.at_s"
+LATER = "ON CONFLICT (id) DO UPDATE SET at_s = excluded.at_s, state = excluded.state"
+_MAP, _EMPTY = ("round", "body", "at_s"), ("id", "at_s", "state")
+
+Vacant = tuple[float, bytes]  # when the round was asked, and the state
+
+SOME = 1000  # rows in one transaction: whoever writes beside it waits no longer than that takes
+DAY_S = 86_400
+
+Step = Callable[[Any], int]
 
 
-class Recall:
-    """The half of a store that only reads; each method sees one moment."""
+def _steps_of_forgetting(
+    now_s: float, keep_days: float | None, refused_days: float
+) -> Iterator[Step]:
+    """Yield what to do in one transaction each, again as long as it returns SOME."""
+    yield _some(refused, refused.c.at_s < now_s - refused_days * DAY_S)
+    if keep_days is not None:
+        before_s = now_s - keep_days * DAY_S
+        answers = exists().where(reports.c.round == rounds.c.name)
+        old = select(rounds.c.name).where(rounds.c.closed_s < before_s, answers).limit(1)
+        yield _some(reports, reports.c.round.in_(old.scalar_subquery()))
+        yield _some(heard, heard.c.at_s < before_s)
+        latest = select(func.max(maps.c.at_s)).scalar_subquery()
+        yield _some(maps, and_(maps.c.at_s < before_s, maps.c.at_s < latest))
 
-    _reads: Engine
+
+def _some(table: Table, where: Any) -> Step:
+    key = tuple_(*table.primary_key.columns)
+    which = select(*table.primary_key.columns).where(where).limit(SOME)
+    statement = delete(table).where(key.in_(which))
+
+    def step(connection: Any) -> int:
+        return int(connection.execute(statement).rowcount)
+
+    return step
+
+
+PAUSE_S = 0.005  # between two transactions that forget: others are waiting for the file
+
+
+class Store:
+    """An open store. Not to be shared between processes that write, but for workers' parts."""
+
+    _charges = 0  # that were there when a round was last charged: they never become fewer
+
+    def __init__(self, place: Place, site: str) -> None:
+        """Open the store of a site, or make it.
+
+        Every method that writes may raise a `ReplacedFault`: see `identity`.
+
+        Raises:
+            OperatorFault: see `opening.opened`.
+        """
+        self.place = place
+        self._engine, self._reads, self.identity = opened(place, site)
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> "Store":
+        """Return the store that a deployment names.
+
+        Raises:
+            OperatorFault: see `opening.opened`.
+        """
+        return cls(place_of(deployment), deployment.site.name)
+
+    @property
+    def engine(self) -> Engine:
+        """What writes; for rows that are no batch, as those of workers are."""
+        return self._engine
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._engine.dispose()
 
     def number_of(self, planned: bytes) -> int:
         """Return the number that a planned round was sent under, or the next that is free.
@@ -46,7 +135,7 @@ class Recall:
         They only go up, whatever plans there have been: a device refuses a number it has passed.
         """
         with self._reads.connect() as connection:
-            return rows.number_of(connection, planned)
+            return round_rows.number_of(connection, planned)
 
     def message_of(self, planned: bytes) -> bytes | None:
         """Return the bytes in which a planned round was asked; None where it never was."""
@@ -82,17 +171,21 @@ class Recall:
     def newest(self) -> dict[Who, tuple[int, int]]:
         """Return the greatest (epoch, seq) that each device has used, under each of its keys."""
         with self._reads.connect() as connection:
-            return message_rows.greatest(connection)
+            rows = connection.execute(select(newest))
+            return {(row.device, row.key_id): (row.epoch, row.seq) for row in rows}
 
     def alarms(self) -> dict[Who, tuple[str, int]]:
         """Return why devices need a new key, and how often that was found."""
         with self._reads.connect() as connection:
-            return message_rows.raised_alarms(connection)
+            rows = connection.execute(select(alarms))
+            return {(row.device, row.key_id): (row.why, row.times) for row in rows}
 
     def release(self, name: bytes) -> tuple[list[int | None], int] | None:
         """Return (values, reports) of a closed round, or None when it is not closed."""
+        wanted = select(releases.c["values"], releases.c.reports).where(releases.c.round == name)
         with self._reads.connect() as connection:
-            return rows.released(connection, name)
+            row = connection.execute(wanted).first()
+            return None if row is None else (json.loads(row[0]), row[1])
 
     def map_of(self, name: bytes) -> str | None:
         """Return the map of a round as it was published, or None."""
@@ -102,7 +195,7 @@ class Recall:
     def vacant(self) -> bytes | None:
         """Return the empty room as the last map left it, None before there is one."""
         with self._reads.connect() as connection:
-            return connection.scalar(select(vacant.c.state))
+            return connection.scalar(select(empty_room.c.state))
 
     def charges(self) -> tuple[Charge, ...]:
         """Return everything that was charged, oldest first."""
@@ -111,43 +204,10 @@ class Recall:
 
     def refused(self, limit: int = 100) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
+        wanted = select(refused.c.topic, refused.c.why, refused.c.frame, refused.c.kind)
         with self._reads.connect() as connection:
-            return message_rows.newest_letters(connection, limit)
-
-
-class Store(Recall, Upkeep):
-    """An open store. Not to be shared between processes that write, but for workers' parts."""
-
-    _charges = 0  # that were there when a round was last charged: they never become fewer
-
-    def __init__(self, place: Place, site: str) -> None:
-        """Open the store of a site, or make it.
-
-        Every method that writes may raise a `ReplacedFault`: see `identity`.
-
-        Raises:
-            OperatorFault: see `opening.opened`.
-        """
-        self.place = place
-        self._engine, self._reads, self.identity = opened(place, site)
-
-    @classmethod
-    def of(cls, deployment: Deployment) -> "Store":
-        """Return the store that a deployment names.
-
-        Raises:
-            OperatorFault: see `opening.opened`.
-        """
-        return cls(place_of(deployment), deployment.site.name)
-
-    @property
-    def engine(self) -> Engine:
-        """What writes; for rows that are no batch, as those of workers are."""
-        return self._engine
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._engine.dispose()
+            rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
+            return [DeadLetter(*row) for row in rows]
 
     def check(self, promised: str, budget: Fraction) -> None:
         """Hold a promise against what was promised here before; a smaller one is kept.
@@ -190,9 +250,9 @@ class Store(Recall, Upkeep):
             round_rows.lock(connection)
             self._check_whole(connection)
             round_rows.check(connection, promised, budget)
-            if rows.known(connection, asked.name):
+            if round_rows.known(connection, asked.name):
                 return ""
-            held, charged = Charge(rows.owed(connection)), round_rows.charged(connection)
+            held, charged = Charge(round_rows.owed(connection)), round_rows.charged(connection)
             if len(charged) < self._charges:
                 raise ReplacedFault(
                     f"the ledger in {self.place} has {len(charged)} charges, and had "
@@ -203,7 +263,7 @@ class Store(Recall, Upkeep):
             unit = unit_of(asked.plan.guarantee)
             if why := ledger.refusal(asked.plan.number, asked.rho, unit):
                 return why
-            rows.write(connection, asked, enrolled, now_s)
+            round_rows.write(connection, asked, enrolled, now_s)
             if paid:
                 round_rows.charge(connection, asked.name, Charge(asked.rho), now_s)
             round_rows.hold_to(connection, promised, budget)
@@ -305,16 +365,19 @@ class Store(Recall, Upkeep):
         now_s = time.time()
         with self._engine.begin() as connection:
             round_rows.lock(connection)
-            if rows.abandoned(connection, name) or (
+            if round_rows.abandoned(connection, name) or (
                 summed is not None
-                and (rows.is_open(connection, name) or rows.answered(connection, name) != summed)
+                and (
+                    round_rows.is_open(connection, name)
+                    or round_rows.answered(connection, name) != summed
+                )
             ):
                 raise OvertakenFault
-            if not rows.close(connection, name, values, count, outcome, now_s):
+            if not round_rows.close(connection, name, values, count, outcome, now_s):
                 return False
             if charge is not None:
                 round_rows.charge(connection, name, charge, now_s)
-            outbox.post(connection, post, now_s)
+            _post(connection, post, now_s)
         return True
 
     def abandon(self, name: bytes, charge: Charge) -> None:
@@ -325,7 +388,7 @@ class Store(Recall, Upkeep):
         now_s = time.time()
         with self._engine.begin() as connection:
             round_rows.lock(connection)
-            if rows.abandon(connection, name, now_s):
+            if round_rows.abandon(connection, name, now_s):
                 round_rows.charge(connection, name, charge, now_s)
 
     def keep_map(
@@ -334,5 +397,103 @@ class Store(Recall, Upkeep):
         """Keep a round's map, what is to be published of it, and the empty room that it left."""
         now_s = time.time()
         with self._engine.begin() as connection:
-            rows.draw(connection, name, body, now_s, vacant)
-            outbox.post(connection, post, now_s)
+            insert_many(connection, maps, _MAP, [(name, body, now_s)], NEWER)
+            if vacant is not None:
+                insert_many(connection, empty_room, _EMPTY, [(1, *vacant)], LATER)
+            _post(connection, post, now_s)
+
+    def letters(self, limit: int = 100) -> list[Letter]:
+        """Return the letters that the broker has not acknowledged, oldest first."""
+        wanted = select(outbox.c.id, outbox.c.topic, outbox.c.payload, outbox.c.retain)
+        with self._reads.connect() as connection:
+            rows = connection.execute(wanted.order_by(outbox.c.id).limit(limit))
+            return [Letter(*row) for row in rows]
+
+    def post(self, letters: Sequence[Letter]) -> None:
+        """Put letters in the outbox: what is published without anything new being kept."""
+        with self._engine.begin() as connection:
+            _post(connection, letters, time.time())
+
+    def posted(self, ids: Iterable[int]) -> None:
+        """Strike out letters that the broker has acknowledged."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(outbox).where(outbox.c.id.in_(list(ids))))
+
+    def filters(self, client: str) -> set[str]:
+        """Return what a session that lasts at the broker is subscribed to, as far as we know."""
+        with self._reads.connect() as connection:
+            wanted = select(filters.c.topic).where(filters.c.client == client)
+            return set(connection.scalars(wanted))
+
+    def keep_filters(self, client: str, topics: Iterable[str]) -> None:
+        """Keep what a session is subscribed to, in the place of what stood there."""
+        rows = [(client, topic) for topic in sorted(set(topics))]
+        columns = ("client", "topic")
+        with self._engine.begin() as connection:
+            connection.execute(delete(filters).where(filters.c.client == client))
+            insert_many(connection, filters, columns, rows, "ON CONFLICT DO NOTHING")
+
+    def quarantine(self, name: str, why: str) -> None:
+        """Keep that a device is shut out; one that is already stays so for its first reason."""
+        columns, row = ("device", "why", "since_s"), (name, why, time.time())
+        with self._engine.begin() as connection:
+            insert_many(connection, quarantine, columns, [row], "ON CONFLICT DO NOTHING")
+
+    def free(self, name: str) -> None:
+        """Keep that a device is no longer shut out."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(quarantine).where(quarantine.c.device == name))
+
+    def quarantined(self) -> dict[str, tuple[str, float]]:
+        """Return the devices that are shut out: why, and since when, in seconds of the epoch."""
+        with self._reads.connect() as connection:
+            return message_rows.shut_out(connection)
+
+    def retain(self, now_s: float, keep_days: float | None, refused_days: float) -> int:
+        """Forget what is older than that, in small transactions; return how many rows went."""
+        gone = 0
+        for step in _steps_of_forgetting(now_s, keep_days, refused_days):
+            some = 1
+            while some:
+                with self._engine.begin() as connection:
+                    some = step(connection)
+                gone += some
+                time.sleep(PAUSE_S)
+        return gone
+
+    def free_bytes(self) -> int | None:
+        """Return how much room there is beside the file; None at PostgreSQL."""
+        return sqlite.free_bytes(self.place) if isinstance(self.place, Path) else None
+
+    def checkpoint(self) -> bool:
+        """Write what is in SQLite's log into the file, and empty the log.
+
+        Returns False, after a second at the most, while a reader needs the log.
+        """
+        return not isinstance(self.place, Path) or sqlite.checkpoint(self._engine)
+
+    def write_back(self) -> bool:
+        """Mark the file anew as this gateway's, and empty its log; as `checkpoint`."""
+        self.identity.mark()
+        done = self.checkpoint()
+        self.identity.check()  # from now on the mark of before is none
+        return done
+
+    def backup(self, path: Path) -> None:
+        """Write a copy of the file as it stands now, while others write on.
+
+        Raises:
+            OperatorFault: there is something already, or it cannot be written; or this is
+                PostgreSQL, which has a tool of its own.
+        """
+        sqlite.backup(self.place, path)
+
+
+def _post(connection: Any, more: Sequence[Letter], now_s: float) -> None:
+    """Put letters in the outbox; a retained one takes the place of those before it."""
+    for letter in more:
+        row = {"topic": letter.topic, "retain": letter.retain}
+        if letter.retain:
+            connection.execute(delete(outbox).filter_by(**row))
+        row |= {"payload": letter.payload, "at_s": now_s}
+        connection.execute(insert(outbox).values(row))

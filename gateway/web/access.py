@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..faults import OperatorFault, text_of
 from ..loopback import is_loopback
-from .requests import OURS, Refusal
+from .records import OURS, Refusal
 
 LEAST = 16
 _PRINTED = re.compile(r"[\x21-\x7e]+")

@@ -1,21 +1,29 @@
 """The page, its API and what machines ask: everything is public, this side of the veil.
 
     /                          the page
-    /livez, /readyz, /metrics  see `probes`; on a port of their own too
-    /api/v1/...                see `operations`; described at /api/v1/openapi.json
+    /livez, /readyz, /metrics  see `parts`; on a port of their own too
+    /api/v1/...                see `operations`; described at /api/v1/openapi.json (OpenAPI 3.1)
     /api/v1/session            a cookie for the token
     /api/v1/events             server-sent events, one for each thing the service tells
     /api/state, /api/map, /api/events    the same as they were before there were versions
 
-Server-sent events and not a web socket: they go one way, and a browser reconnects by itself.
+Server-sent events and not a web socket: they go one way, and a browser reconnects by itself. An
+answer is good for a second, or until something is told: two hundred pages that ask for the devices
+when a round has closed are one look at the store, and not two hundred.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+import msgspec
+import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -23,10 +31,204 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from . import access, api, feed, probes
+from . import access, feed
 from .access import Door, Guarded
-from .parts import Parts, Reading
-from .requests import Refusal, missing
+from .feed import Feed
+from .operations import OPERATIONS, Operation
+from .parts import Parts, Reading, probe_routes
+from .records import KIND, OURS, Nothing, Problem, Refusal, asked, check_accepts, missing
+
+log = structlog.get_logger()
+
+BASE = "/api/v1"
+REF = "#/components/schemas/{name}"
+STREAM = (
+    "Server-sent events: one for each thing that the gateway tells, its kind as the event's name. "
+    "Every one has an id; who comes back with it, in Last-Event-ID or as last_event_id, is told "
+    "what was missed, and with the event `reset` that some of it is gone: it holds all that is."
+)
+COMMON = {
+    "400": "A parameter or the request itself is wrong.",
+    "401": "The token is missing or wrong.",
+    "406": "Only JSON is answered.",
+    "413": "The request has a body that is too long.",
+    "429": "Too many wrong tokens.",
+    "500": "A fault of the gateway's own.",
+    "503": "The store cannot be read just now.",
+}
+
+
+def document(needs_token: bool) -> dict[str, Any]:
+    """Return the description of the whole API."""
+    records = [one.answers for one in OPERATIONS] + [Problem]
+    schemas, components = msgspec.json.schema_components(records, ref_template=REF)
+    written = dict(zip((record.__name__ for record in records), schemas, strict=True))
+    paths = {BASE + one.path: {"get": _operation(one, written)} for one in OPERATIONS}
+    paths[f"{BASE}/events"] = {"get": _stream()}
+    made: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "heatveil",
+            "version": version("heatveil"),
+            "description": "What a gateway may say: all of it has passed the veil.",
+        },
+        "paths": paths,
+        "components": {"schemas": components},
+    }
+    if needs_token:
+        made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        made["security"] = [{"token": []}]
+    return made
+
+
+def _operation(one: Operation, written: dict[str, Any]) -> dict[str, Any]:
+    headers = {"ETag": {"schema": {"type": "string"}}} if one.tagged else {}
+    answers: dict[str, Any] = {"200": _json(one.says, written[one.answers.__name__], headers)}
+    if one.tagged:
+        answers["304"] = {"description": "It is still what If-None-Match says."}
+    codes = COMMON | ({"404": "There is none."} if one.missing else {})
+    for code, says in sorted(codes.items()):
+        answers[code] = _json(says, written["Problem"], {}, KIND)
+    return {
+        "operationId": one.name,
+        "summary": one.says,
+        "parameters": _parameters(one),
+        "responses": answers,
+    }
+
+
+def _parameters(one: Operation) -> list[dict[str, Any]]:
+    """Return what may be asked: what the path names is in it, and all else in the query."""
+    (_,), components = msgspec.json.schema_components([one.asks], ref_template=REF)
+    found = []
+    for name, schema in components[one.asks.__name__]["properties"].items():
+        within = f"{{{name}}}" in one.path
+        says = {"description": schema.pop("description")} if "description" in schema else {}
+        found.append(
+            {"name": name, "in": "path" if within else "query", "required": within}
+            | {"schema": schema}
+            | says
+        )
+    return found
+
+
+def _json(
+    says: str, schema: dict[str, Any], headers: dict[str, Any], kind: str = "application/json"
+) -> dict[str, Any]:
+    made = {"description": says, "content": {kind: {"schema": schema}}}
+    return made | ({"headers": headers} if headers else {})
+
+
+def _stream() -> dict[str, Any]:
+    return {
+        "operationId": "events",
+        "summary": "What happens, as it happens.",
+        "description": STREAM,
+        "parameters": [
+            {"name": "last_event_id", "in": "query", "schema": {"type": "string", "maxLength": 64}}
+        ],
+        "responses": {
+            "200": {
+                "description": "It goes on until one of both hangs up.",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            }
+        },
+    }
+
+
+FRESH_S = 1.0
+HELD = 32  # answers; of maps, the largest, that is a few megabytes
+
+
+class _Answer(NamedTuple):
+    body: "asyncio.Task[bytes]"
+    told: int
+    until_s: float
+
+
+class Shared:
+    """The answers of the last moment; lives on the event loop."""
+
+    def __init__(self, reading: Reading, feed: Feed) -> None:
+        self._reading, self._feed = reading, feed
+        self._held: OrderedDict[Hashable, _Answer] = OrderedDict()
+
+    async def answer(self, asked: Hashable, make: Callable[[], bytes]) -> bytes:
+        """Return what `make` returns, or did for somebody else just now.
+
+        Raises:
+            Refusal: there is no answer; the next to ask has another try.
+        """
+        now_s, told = asyncio.get_running_loop().time(), self._feed.number
+        held = self._held.pop(asked, None)
+        if held is None or held.told != told or held.until_s < now_s or _failed(held.body):
+            reading = asyncio.ensure_future(self._reading.run(make))
+            reading.add_done_callback(_failed)  # looked at, even if whoever asked has gone
+            held = _Answer(reading, told, now_s + FRESH_S)
+        self._held[asked] = held
+        if len(self._held) > HELD:
+            self._held.popitem(last=False)
+        return await asyncio.shield(held.body)
+
+
+def _failed(body: "asyncio.Task[bytes]") -> bool:
+    return body.done() and (body.cancelled() or body.exception() is not None)
+
+
+JSON = "application/json"
+
+
+def api_routes(parts: Parts, reading: Reading, needs_token: bool) -> list[Route]:
+    """Return a route for each operation, and for what describes them."""
+    described = msgspec.json.encode(document(needs_token))
+    shared = Shared(reading, parts.feed)
+
+    async def openapi(request: Request) -> Response:
+        asked(Nothing, {}, request.scope["query_string"])
+        check_accepts(request, JSON)
+        return Response(described, media_type=JSON)
+
+    return [
+        *(Route(BASE + one.path, _endpoint(one, parts, shared)) for one in OPERATIONS),
+        Route(f"{BASE}/openapi.json", openapi),
+    ]
+
+
+def _endpoint(
+    one: Operation, parts: Parts, shared: Shared
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers one operation."""
+
+    async def endpoint(request: Request) -> Response:
+        check_accepts(request, JSON)
+        wanted = asked(one.asks, request.path_params, request.scope["query_string"])
+        key = request.url.path, request.scope["query_string"]
+
+        def make() -> bytes:
+            return msgspec.json.encode(one.answer(parts, wanted))
+
+        try:
+            body = await shared.answer(key, make) if one.stored else make()
+        except Refusal:
+            raise
+        except Exception:
+            log.exception("the page could not answer", operation=one.name)
+            raise OURS from None
+        if not one.tagged:
+            return Response(body, media_type=JSON)
+        tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        if _known(request, tag):
+            return Response(None, 304, {"etag": tag})
+        return Response(body, headers={"etag": tag}, media_type=JSON)
+
+    return endpoint
+
+
+def _known(request: Request, tag: str) -> bool:
+    """Return whether whoever asks has this already."""
+    held = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
+    return "*" in held or tag in [one.removeprefix("W/") for one in held]
+
 
 HERE = Path(__file__).parent
 FILES = {"/": "index.html"} | {
@@ -68,8 +270,8 @@ def application(
         Route("/api/map", last_map),
         *access.session_routes(door),
         *feed.event_routes(parts.feed),
-        *api.routes(parts, reading, door.locked),
-        *probes.routes(parts, reading),
+        *api_routes(parts, reading, door.locked),
+        *probe_routes(parts, reading),
         *(Route(path, file) for path in FILES),
     ]
     return _guarded(routes, door, hosts, {*FILES, "/livez", access.PATH}, lifespan)
@@ -84,7 +286,7 @@ def probing(parts: Parts, door: Door, hosts: Collection[str] | None = None) -> S
         yield
         reading.close()
 
-    return _guarded(probes.routes(parts, reading), door, hosts, {"/livez"}, lifespan)
+    return _guarded(probe_routes(parts, reading), door, hosts, {"/livez"}, lifespan)
 
 
 def _guarded(

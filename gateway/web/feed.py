@@ -23,7 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from .requests import Refusal, Resumed, asked, check_accepts
+from .records import Refusal, Resumed, asked, check_accepts
 
 Event = dict[str, Any]
 KEPT = 8  # of each kind

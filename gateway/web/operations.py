@@ -12,10 +12,9 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ..service.ledger import Unit, unit_in
-from . import answers, requests
-from .parts import Parts
-from .probes import standing
-from .requests import STARTING, missing
+from . import records
+from .parts import Parts, standing
+from .records import STARTING, missing
 
 
 class MapHead(Struct):
@@ -79,15 +78,15 @@ class Map(MapHead):
     guarantee: dict[str, Any] = {}
 
 
-def rounds(parts: Parts, asked: requests.Paged) -> answers.Rounds:
+def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
     """Return a page of rounds, newest first."""
     reader = reader_of(parts)
     rows, unit = reader.rounds(asked.limit + 1, asked.older), _unit(reader)
     found = [_round(row, unit) for row in rows[: asked.limit]]
-    return answers.Rounds(found, found[-1].number if len(rows) > asked.limit else None)
+    return records.Rounds(found, found[-1].number if len(rows) > asked.limit else None)
 
 
-def one_round(parts: Parts, asked: requests.One) -> answers.Round:
+def one_round(parts: Parts, asked: records.One) -> records.Round:
     """Return the round of a number."""
     reader = reader_of(parts)
     row = reader.round(asked.number)
@@ -96,32 +95,32 @@ def one_round(parts: Parts, asked: requests.One) -> answers.Round:
     return _round(row, _unit(reader))
 
 
-def release(parts: Parts, asked: requests.One) -> answers.Release:
+def release(parts: Parts, asked: records.One) -> records.Release:
     """Return what a round released."""
     values = reader_of(parts).release(asked.number)
     if values is None:
         raise missing(f"release of a round {asked.number}")
-    return answers.Release(asked.number, list(values))
+    return records.Release(asked.number, list(values))
 
 
-def maps(parts: Parts, asked: requests.Paged) -> Maps:
+def maps(parts: Parts, asked: records.Paged) -> Maps:
     """Return a page of maps without their pictures, newest first."""
     bodies = reader_of(parts).maps(asked.limit + 1, asked.older)
     found = [msgspec.json.decode(body, type=MapHead) for body in bodies[: asked.limit]]
     return Maps(found, found[-1].number if len(bodies) > asked.limit else None)
 
 
-def one_map(parts: Parts, asked: requests.One) -> Map:
+def one_map(parts: Parts, asked: records.One) -> Map:
     """Return the map of a round."""
     return _map(reader_of(parts).map(asked.number), f"map of a round {asked.number}")
 
 
-def latest_map(parts: Parts, asked: requests.Nothing) -> Map:
+def latest_map(parts: Parts, asked: records.Nothing) -> Map:
     """Return the newest map."""
     return _map(reader_of(parts).map(None), "map yet")
 
 
-def ledger(parts: Parts, asked: requests.Paged) -> answers.Ledger:
+def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
     """Return the promise in words, its budget, and a page of what was charged, newest first."""
     reader, told = reader_of(parts), parts.feed.latest()
     promised, budget = reader.promise()
@@ -129,12 +128,12 @@ def ledger(parts: Parts, asked: requests.Paged) -> answers.Ledger:
     book = None if budget is None else reader.ledger(budget)
     rows = reader.charges(asked.limit + 1, asked.older)
     charges = [
-        answers.Charge(
-            row.id, row.number, row.device or "", answers.Rho.of(row.rho, unit), row.at_s
+        records.Charge(
+            row.id, row.number, row.device or "", records.Rho.of(row.rho, unit), row.at_s
         )
         for row in rows[: asked.limit]
     ]
-    return answers.Ledger(
+    return records.Ledger(
         told.get("promise", {}).get("sentences", []),
         (told.get("map") or reader.map(None) or {}).get("guarantee"),
         _rho(book and book.budget, unit),
@@ -145,20 +144,20 @@ def ledger(parts: Parts, asked: requests.Paged) -> answers.Ledger:
     )
 
 
-def refused(parts: Parts, asked: requests.Paged) -> answers.Refusals:
+def refused(parts: Parts, asked: records.Paged) -> records.Refusals:
     """Return how many messages did not count, and a page of them, newest first."""
     reader = reader_of(parts)
     rows = reader.refused(asked.limit + 1, asked.older)
     found = [
-        answers.Refused(row.id, row.at_s, row.topic, row.kind, row.why, row.size)
+        records.Refused(row.id, row.at_s, row.topic, row.kind, row.why, row.size)
         for row in rows[: asked.limit]
     ]
     following = found[-1].id if len(rows) > asked.limit else None
-    return answers.Refusals(reader.refused_kinds(), found, following)
+    return records.Refusals(reader.refused_kinds(), found, following)
 
 
-def _round(row: Any, unit: Unit) -> answers.Round:
-    return answers.Round(
+def _round(row: Any, unit: Unit) -> records.Round:
+    return records.Round(
         number=row.number,
         name=row.name_hex,
         mechanism=row.mechanism,
@@ -166,7 +165,7 @@ def _round(row: Any, unit: Unit) -> answers.Round:
         closed_s=row.closed_s,
         reports=row.reports,
         enrolled=row.enrolled,
-        rho=answers.Rho.of(row.rho, unit),
+        rho=records.Rho.of(row.rho, unit),
         outcome=row.outcome,
     )
 
@@ -177,8 +176,8 @@ def _map(body: Any, what: str) -> Map:
     return msgspec.convert(body, Map)
 
 
-def _rho(rho: Fraction | None, unit: Unit) -> answers.Rho | None:
-    return None if rho is None else answers.Rho.of(rho, unit)
+def _rho(rho: Fraction | None, unit: Unit) -> records.Rho | None:
+    return None if rho is None else records.Rho.of(rho, unit)
 
 
 def _unit(reader: Any) -> Unit:
@@ -197,7 +196,7 @@ def reader_of(parts: Parts) -> Any:
     return parts.reader
 
 
-def devices(parts: Parts, asked: requests.Named) -> answers.Devices:
+def devices(parts: Parts, asked: records.Named) -> records.Devices:
     """Return a page of devices, by name."""
     reader = reader_of(parts)
     rows = sorted(reader.devices(), key=lambda row: (row.name, row.key_id_hex))
@@ -214,27 +213,27 @@ def devices(parts: Parts, asked: requests.Named) -> answers.Devices:
         for row in rows
         if row.name in shown
     ]
-    return answers.Devices(
+    return records.Devices(
         found,
-        budget and answers.Rho.of(budget, unit),
+        budget and records.Rho.of(budget, unit),
         names[asked.limit - 1] if len(names) > asked.limit else None,
     )
 
 
-def gaps(parts: Parts, asked: requests.OneNamed) -> answers.Gaps:
+def gaps(parts: Parts, asked: records.OneNamed) -> records.Gaps:
     """Return which numbers of a device never came."""
     found = reader_of(parts).gaps(asked.name)
-    return answers.Gaps(asked.name, [answers.Gap(*gap) for gap in found])
+    return records.Gaps(asked.name, [records.Gap(*gap) for gap in found])
 
 
-def quarantine(parts: Parts, asked: requests.Nothing) -> answers.Quarantine:
+def quarantine(parts: Parts, asked: records.Nothing) -> records.Quarantine:
     """Return the devices that are shut out: those in the store, and those just told."""
     told = parts.feed.latest().get("quarantine", {}).get("devices", [])
     rows = {row.name: row.quarantine for row in reader_of(parts).devices() if row.quarantine}
     why = rows | {one["device"]: one["why"] for one in told}
     since = {one["device"]: one.get("since_s") for one in told}
-    return answers.Quarantine(
-        [answers.Quarantined(name, why[name], since.get(name)) for name in sorted(why)]
+    return records.Quarantine(
+        [records.Quarantined(name, why[name], since.get(name)) for name in sorted(why)]
     )
 
 
@@ -248,18 +247,18 @@ def _refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
     return found
 
 
-def _left(reader: Any, budget: Fraction | None, unit: Unit) -> Callable[[str], answers.Rho | None]:
+def _left(reader: Any, budget: Fraction | None, unit: Unit) -> Callable[[str], records.Rho | None]:
     """Return what tells what is left of each device's budget, after rounds and second answers."""
     if budget is None:
         return lambda name: None
     paid: dict[str, Fraction] = defaultdict(Fraction)
     for charge in reader.ledger(budget).charges:
         paid[charge.device] += charge.rho
-    return lambda name: answers.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)), unit)
+    return lambda name: records.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)), unit)
 
 
-def _device(row: Any, refused: Counter[str], left: answers.Rho | None) -> answers.Device:
-    return answers.Device(
+def _device(row: Any, refused: Counter[str], left: records.Rho | None) -> records.Device:
+    return records.Device(
         name=row.name,
         key_id=row.key_id_hex,
         boot=row.epoch,
@@ -292,53 +291,53 @@ class Operation(NamedTuple):
         return self.answer.__name__.removeprefix("_")
 
 
-def _health(parts: Parts, asked: requests.Nothing) -> answers.Standing:
+def _health(parts: Parts, asked: records.Nothing) -> records.Standing:
     return standing(parts)
 
 
-def _state(parts: Parts, asked: requests.Nothing) -> answers.State:
-    return answers.State(parts.feed.latest())
+def _state(parts: Parts, asked: records.Nothing) -> records.State:
+    return records.State(parts.feed.latest())
 
 
 OPERATIONS = [
     Operation(
         "/health",
         "Which parts work, and why one does not.",
-        requests.Nothing,
-        answers.Standing,
+        records.Nothing,
+        records.Standing,
         _health,
         stored=False,
     ),
     Operation(
         "/state",
         "The last event of each kind.",
-        requests.Nothing,
-        answers.State,
+        records.Nothing,
+        records.State,
         _state,
         stored=False,
     ),
-    Operation("/rounds", "The rounds.", requests.Paged, answers.Rounds, rounds),
+    Operation("/rounds", "The rounds.", records.Paged, records.Rounds, rounds),
     Operation(
         "/rounds/{number}",
         "One round.",
-        requests.One,
-        answers.Round,
+        records.One,
+        records.Round,
         one_round,
         missing=True,
     ),
     Operation(
         "/rounds/{number}/release",
         "What a round released: noised whole numbers.",
-        requests.One,
-        answers.Release,
+        records.One,
+        records.Release,
         release,
         missing=True,
     ),
-    Operation("/maps", "The maps, without their pictures.", requests.Paged, Maps, maps),
+    Operation("/maps", "The maps, without their pictures.", records.Paged, Maps, maps),
     Operation(
         "/maps/latest",
         "The newest map.",
-        requests.Nothing,
+        records.Nothing,
         Map,
         latest_map,
         missing=True,
@@ -347,7 +346,7 @@ OPERATIONS = [
     Operation(
         "/maps/{number}",
         "The map of one round.",
-        requests.One,
+        records.One,
         Map,
         one_map,
         missing=True,
@@ -356,32 +355,32 @@ OPERATIONS = [
     Operation(
         "/ledger",
         "What is promised, what was charged and what is left.",
-        requests.Paged,
-        answers.Ledger,
+        records.Paged,
+        records.Ledger,
         ledger,
     ),
     Operation(
-        "/devices", "The devices, without readings.", requests.Named, answers.Devices, devices
+        "/devices", "The devices, without readings.", records.Named, records.Devices, devices
     ),
     Operation(
         "/devices/{name}/gaps",
         "Which messages of a device never came.",
-        requests.OneNamed,
-        answers.Gaps,
+        records.OneNamed,
+        records.Gaps,
         gaps,
     ),
     Operation(
         "/refused",
         "Messages that do not count, without their bytes.",
-        requests.Paged,
-        answers.Refusals,
+        records.Paged,
+        records.Refusals,
         refused,
     ),
     Operation(
         "/quarantine",
         "The devices that are shut out.",
-        requests.Nothing,
-        answers.Quarantine,
+        records.Nothing,
+        records.Quarantine,
         quarantine,
     ),
 ]

@@ -65,9 +65,8 @@ def run(payloads: int, seed: int) -> Found:
     from edge import wire
     from edge.records import Grid, Guarantee, Report, Round
     from gateway.devices.enrol import enrol
-    from gateway.service.intake import doubts
     from gateway.service.intake.door import Door
-    from gateway.service.intake.judge import judge
+    from gateway.service.intake.judge import judge, read_known
     from gateway.service.intake.outcomes import KINDS
     from gateway.service.mqtt.connection import Message
     from gateway.service.rounds import OpenRound
@@ -101,7 +100,7 @@ def run(payloads: int, seed: int) -> Found:
         began_s = time.thread_time()
         try:
             sifted = door.sift(batch, 1.0)
-            asked = doubts.known(memory, sifted.arrivals, round, newest, 1.0)
+            asked = read_known(memory, sifted.arrivals, round, newest, 1.0)
             verdict = judge(sifted.arrivals, round, newest, asked, 1.0)
             memory.keep(verdict)
             verdict.settle(newest)

@@ -22,7 +22,7 @@ from gateway.devices.enrol.check import WIDEST, check_widths
 from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump, Rider
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]

@@ -14,10 +14,10 @@ from harness.sizes import FULL, takes_long
 from harness.truth import ask, sound
 from sqlalchemy import create_engine, insert
 
-from gateway.store.migrations.versions import schema_4
 from gateway.store.schema import SCHEMA
 from gateway.store.store import Store
 from tests import processes
+from tests.gateway.store.old import schema_4
 
 # Opens a store, and dies at the n-th statement of the migration.
 DIES = """

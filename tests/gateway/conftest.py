@@ -18,7 +18,7 @@ from edge.records import Grid, Guarantee, Round
 from gateway import cli
 from gateway.devices.broker import dynamic, embedded
 from gateway.devices.enrol import budgets, enrol
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests import processes
 
 SITE = "testsite"

@@ -25,7 +25,7 @@ from gateway.lab.thermal_days.rooms import room_of
 from gateway.mechanisms.thermal.granting import granted
 from gateway.service.serving import Service
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
 from physics.instruments.chain import complete
 from physics.rooms.vacant import DAY_S

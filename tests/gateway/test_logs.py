@@ -15,7 +15,7 @@ from edge import wire
 from gateway.devices.broker.embedded import find_free_port
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from gateway.store.reader import Reader
 from tests import processes, sites
 

@@ -16,7 +16,7 @@ from edge import wire
 
 from ...faults import OperatorFault
 from ...mechanisms import serving
-from ...service.intake.genuine import Arrival, authenticate
+from ...service.intake.door import Arrival, authenticate
 from ...service.intake.judge import judge
 from ...service.intake.outcomes import Asked, DeadLetter
 from ...service.ledger import Ledger, price

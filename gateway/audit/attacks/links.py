@@ -25,7 +25,7 @@ from ...devices.broker import certificates
 from ...service.mqtt import access
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from ..claim import Claim, Effort, at_most, true
 
 HOST = "broker.example"

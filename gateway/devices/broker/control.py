@@ -17,7 +17,7 @@ from ...faults import LinkFault, OperatorFault
 from ...service.mqtt.connection import Message
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from .dynamic import Command
 from .mosquitto import CONTROL
 

@@ -20,7 +20,7 @@ from ...faults import LinkFault, OperatorFault
 from ...service.mqtt import access
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from . import control, dynamic, mosquitto
 from .control import Control, Silence
 from .dynamic import describe_stranger, is_device

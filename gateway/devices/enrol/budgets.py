@@ -18,7 +18,7 @@ from edge import budget, slots
 from edge.host import enrol, rootkeys
 
 from ...faults import OperatorFault
-from ...store.alone import held
+from ...store.opening import held
 from .enrol import Enrolment, Secret, Secrets
 
 # A disk does not wear out like a board's flash, so a fleet leases one answer at a time: it can

@@ -17,7 +17,7 @@ from edge.host import rootkeys
 from ...faults import OperatorFault, text_of
 from ...service.ledger import paid_at_release
 from ...service.rounds import Place
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from . import keyfile
 from .keyfile import Row, parse_key
 

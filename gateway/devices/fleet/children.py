@@ -22,7 +22,7 @@ import structlog
 from ...faults import LinkFault, OperatorFault
 from ...mechanisms import USUAL, named
 from ...service.mqtt import access
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from .crowd import await_arrivals
 from .spool import FLASH_BYTES, Counts, add_counts, move_to_spill, name_spill
 

@@ -26,7 +26,7 @@ from edge.secure_sum import ROUND_BYTES
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt import access
 from ...service.mqtt.connection import TWICE, Session
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from ..enrol.budgets import WRITERS
 from .member import Hall, Line, Member
 from .spool import Counts, Shelf, Spool, add_counts, keep_in_memory

@@ -25,8 +25,7 @@ from ...faults import LinkFault, OperatorFault
 from ...service.mqtt.connection import Message
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
-from ...settings.deployment import Deployment
-from ...settings.operating import Mqtt
+from ...settings.deployment import Deployment, Mqtt
 from ...store.message_rows import EVIDENCE_BYTES
 from ...store.places import place_of
 from ...store.reader import looking

@@ -12,7 +12,7 @@ from ...faults import LinkFault
 from ...service.mqtt.connection import Message
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from ..enrol.enrol import Devices
 
 SENT_S = 5.0  # for the broker to have taken what was published

@@ -1,25 +1,48 @@
 """What becomes of genuine messages: they count, are absorbed, or are refused for a reason.
 
-No I/O: what the store knows of these messages comes in, a verdict goes out. In order: has it
-come before, do its numbers go up, does it answer the open round (`rounds`). A device counts its
-boots (epoch) and its messages since (seq), and both only go up; they are used up by whatever is
-genuine, whether or not it counts. Who goes back, uses a number twice, or leaps as far as no device
-can in its life has not been the one device with this key, and is an alarm. A leap uses no numbers
-up: else a single one, from whoever has the key, would make all that the device says from then on a
-step back. A refused answer is charged when its device has answered that round before: it told
-more, open or not.
+`judge` has no I/O: what the store knows of these messages comes in, a verdict goes out. In order:
+has it come before, do its numbers go up, does it answer the open round (`rounds`). A device counts
+its boots (epoch) and its messages since (seq), and both only go up; they are used up by whatever
+is genuine, whether or not it counts. Who goes back, uses a number twice, or leaps as far as no
+device can in its life has not been the one device with this key, and is an alarm. A leap uses no
+numbers up: else a single one, from whoever has the key, would make all that the device says from
+then on a step back. A refused answer is charged when its device has answered that round before: it
+told more, open or not.
+
+The store is asked only of what may have come before (`read_known`). A device's numbers go up, so
+what is above the newest of them is new. So of honest reports there is nothing to ask, and of the
+others everything. Some of those prove that it is the store that has forgotten (`hold_against`).
 """
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
+import structlog
+
+from ...store.places import Stopped, patiently
 from ..ledger import Charge, price
 from ..rounds import OpenRound
-from .genuine import Arrival
-from .genuine import authenticate as authenticate
-from .outcomes import Again, Alarm, DeadLetter, Heard, Kept, Key, Known, Receipt, Seen, Who, digest
+from .door import Arrival
+from .door import authenticate as authenticate
+from .outcomes import (
+    Again,
+    Alarm,
+    Asked,
+    DeadLetter,
+    Heard,
+    Kept,
+    Key,
+    Known,
+    Receipt,
+    Seen,
+    Who,
+    digest,
+)
+
+log = structlog.get_logger()
 
 NEVER = (0, 0)  # before the first (epoch, seq) of a device
 BOOTS = 1 << 20  # between two messages: one every 30 s for a year, and more than a flash survives
@@ -178,3 +201,78 @@ def _refusal(
     if kind == "other-round" and report.round in charged:
         return "late", f"{why}, and that one is over"
     return kind, why
+
+
+class Store(Protocol):
+    """Whoever remembers."""
+
+    def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known: ...
+
+    def newest(self) -> dict[Who, tuple[int, int]]: ...
+
+    def number_of(self, planned: bytes) -> int: ...
+
+    def witness(self, asked: Asked, found: str) -> None: ...
+
+
+# Returns the round of this name that a deployment asks, if its number is near to this one.
+Foresight = Callable[[bytes, int], Asked | None]
+
+
+def read_known(
+    store: Store,
+    arrivals: Sequence[Arrival],
+    round: OpenRound | None,
+    newest: Mapping[Who, tuple[int, int]],
+    now_s: float,
+) -> Known:
+    """Return what the judge must know of these arrivals; its arguments are `judge`'s."""
+    doubtful = [
+        one
+        for one in arrivals
+        if round is None
+        or (one.report.epoch, one.report.seq) <= newest.get(one.who, (0, 0))
+        or round.refusal(one.report, now_s) is not None
+    ]
+    if not doubtful:
+        return Known({}, {}, frozenset())
+    answers = [(one.report.round, one.report.sender) for one in doubtful]
+    return store.known([one.key for one in doubtful], answers)
+
+
+def hold_against(
+    store: Store,
+    arrivals: Sequence[Arrival],
+    round: OpenRound | None,
+    known: Known,
+    foreseen: Foresight,
+) -> None:
+    """Hold the ledger against answers to rounds that it has not asked.
+
+    A device answers what is signed with the site's key alone: one that answers a round which this
+    ledger is still to ask proves that it was asked before, and that the ledger has forgotten it.
+
+    Raises:
+        ForgottenFault: it has.
+    """
+    strange = {one.report.round: one.report.sender for one in arrivals}
+    strange = {name: strange[name] for name in strange.keys() - known.prices.keys()}
+    if round is not None:
+        strange.pop(round.name, None)
+    next = store.number_of(b"") if strange else 0
+    found = [(asked, strange[name]) for name in strange if (asked := foreseen(name, next))]
+    for asked, sender in sorted(found, key=lambda one: -one[0].plan.number):  # all, by the last
+        store.witness(asked, f"{sender} has answered round {asked.plan.number}")
+
+
+def recall(stopping: threading.Event, store: Store, newest: dict[Who, tuple[int, int]]) -> None:
+    """Bring the newest numbers up to the store's: a commit may have held whose answer was lost.
+
+    Without that its messages, handed over again, would pass for new, and the store refuse them.
+    """
+    try:
+        newest.update(patiently(stopping, store.newest))
+    except Stopped:
+        pass
+    except Exception:  # the writer must go on: the next batch that fails asks again
+        log.exception("it is not known which numbers were used")

@@ -30,15 +30,14 @@ from edge import wire
 
 from ...devices.enrol.enrol import Devices
 from ...faults import ReplacedFault
-from ...store.patience import Stopped, patiently
+from ...store.places import Stopped, patiently
 from ...store.store import Store
 from ..mqtt.connection import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from . import doubts, genuine
-from .door import Door, Guard, Sifted
-from .judge import Verdict, judge
+from .door import Door, Guard, Sifted, make_receipt, prefix
+from .judge import Foresight, Verdict, hold_against, judge, read_known, recall
 from .outcomes import Alarm, DeadLetter, Receipt
 
 
@@ -227,7 +226,7 @@ class Packer:
         self._ways: dict[str, tuple[str, bytes, bytes]] = {}
         for name, device in devices.by_name.items():
             topic = wire.topic(devices.site, name, "receipt")
-            self._ways[name] = topic, device.config_key, genuine.prefix(topic)
+            self._ways[name] = topic, device.config_key, prefix(topic)
 
     def packed(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
         """Return the topics of receipts and their bytes, of devices that are still enrolled."""
@@ -235,7 +234,7 @@ class Packer:
         for name, epoch, seq, taken in receipts:
             if way := self._ways.get(name):
                 topic, key, before = way
-                said.append((topic, genuine.make_receipt(epoch, seq, taken, key, before)))
+                said.append((topic, make_receipt(epoch, seq, taken, key, before)))
         return said
 
     def sides(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:
@@ -306,7 +305,7 @@ class Intake:
         metrics: Metrics | None = None,
         guard: Guard | None = None,
         health: Health | None = None,
-        foreseen: doubts.Foresight = lambda name, first: None,
+        foreseen: Foresight = lambda name, first: None,
     ) -> None:
         """Start the thread.
 
@@ -392,7 +391,7 @@ class Intake:
                 return
             except Exception:  # not the disk's fault: find the one that cannot be stored
                 log.exception("a batch could not be stored", messages=len(batch))
-                doubts.recall(self._stopping, self._store, self._newest)
+                recall(self._stopping, self._store, self._newest)
                 for arrived in batch:
                     self._handle_alone(arrived)
 
@@ -417,8 +416,8 @@ class Intake:
         arrivals = sifted.arrivals
         with self._changed:
             now_s = time.monotonic()
-            known = doubts.known(self._store, arrivals, self._round, self._newest, now_s)
-            doubts.hold_against(self._store, arrivals, self._round, known, self._foreseen)
+            known = read_known(self._store, arrivals, self._round, self._newest, now_s)
+            hold_against(self._store, arrivals, self._round, known, self._foreseen)
             verdict = judge(arrivals, self._round, self._newest, known, now_s)
             verdict.letters[:0] = sifted.letters
             self._store.keep(

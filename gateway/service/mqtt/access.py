@@ -10,7 +10,7 @@ import ssl
 from pathlib import Path
 
 from ...faults import OperatorFault
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 
 # OpenSSL's X509_V_ERR numbers, of those that an operator meets.
 UNTIMELY = {9: "is not valid yet", 10: "has expired"}

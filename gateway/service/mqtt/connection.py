@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from ...faults import LinkFault, RefusedFault
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from . import access
 from .pump import Rider
 

@@ -13,7 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersi
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from ...settings.operating import Mqtt
+from ...settings.deployment import Mqtt
 from . import access, framing
 from .connection import TWICE as TWICE
 from .connection import WINDOW, Message, Standing

@@ -31,7 +31,7 @@ from ...devices.broker import dynamic
 from ...devices.broker.control import Control, Silence, expect
 from ...faults import OperatorFault
 from ...settings.deployment import Deployment
-from ...settings.operating import Guard as Settings
+from ...settings.deployment import Guard as Settings
 from ..mqtt.pump import Pump
 from ..telling import shut_out
 

@@ -17,20 +17,19 @@ from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
 from ...mechanisms import of
 from ...settings.deployment import Deployment
-from ...store.patience import patiently
-from ...store.places import Database
+from ...store.places import Database, patiently
 from ...store.store import Store
-from ..asking import Foreseen
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm, Who
 from ..intake.writer import Bearer, Gatherer, Intake
 from ..mqtt.connection import Message
-from ..operate.health import Health
-from ..operate.keeping import Chore, Chores
+from ..operate.health import Chore, Chores, Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from . import folds, parts, roll, rounds
-from .roll import Roll, unique_name
+from ..steps import Foreseen
+from . import leases, rounds
+from .leases import Roll, unique_name
+from .part import retire_quietly
 from .worker import Worker
 
 LOOK_S = 1.0
@@ -70,7 +69,7 @@ class Overseer:
         """
         shape = self._workers.lease_s, self._workers.partitions
         try:
-            found = roll.called(self._store.engine, *shape)
+            found = leases.called(self._store.engine, *shape)
             self._suspect()
         except DatabaseError as fault:
             self._tell("store", Said(False, f"the database does not answer: {fault.orig}"))
@@ -144,7 +143,7 @@ class Gathering:
             OperatorFault: the mechanism of the deployment cannot be gathered in parts.
         """
         self._store, self._progress = store, progress
-        self._fold = folds.named(deployment.rounds.mechanism)
+        self._fold = rounds.named(deployment.rounds.mechanism)
         self._round: OpenRound | None = None
         self._stopping = threading.Event()
         self._began = self._opened = rounds.last_refused(store.engine)
@@ -218,7 +217,7 @@ class Gathering:
             self._worker.__exit__()
 
     def _oversee(self) -> None:
-        self._overseer.look(roll.mark_of(self._worker.devices))
+        self._overseer.look(leases.mark_of(self._worker.devices))
 
     def _tell(self, round: OpenRound, came: int) -> None:
         """Tell how a round stands, when that is news."""
@@ -274,7 +273,7 @@ def taker(
     if deployment.workers.partitions > 1:
         return Gathering(deployment, store, devices, progress, alarm, **told)
     if isinstance(store.place, Database):  # there may have been workers
-        parts.begin(deployment, store)
+        retire_quietly(deployment, store)
     foreseen = Foreseen(deployment, devices).find
     return Intake(store, devices, progress, alarm, foreseen=foreseen, **told)
 

@@ -1,5 +1,8 @@
 """A round over all parts, as rows: opened, counted, closed, summed; each in one transaction.
 
+A mechanism whose release is made of sums over reports says so in its record (`Fold`); the sums are
+taken by the workers as the reports come, and by the database when the round closes.
+
 The leader closes a round by writing its row; a worker that commits reports holds the row against
 that until its commit is done. So a report is either in before the close, and in its sum, or the
 worker hears that the round is over and judges again. A part of a worker sees the store fenced:
@@ -14,13 +17,46 @@ from sqlalchemy import Engine, exists, func, select, update
 
 from edge import cbor, wire
 
-from ...store import leases, message_rows, round_rows
-from ...store.leases import NOW_S, Lease
+from ... import mechanisms
+from ...faults import OperatorFault
+from ...mechanisms.record import Fold as Fold
+from ...store import message_rows, round_rows
+from ...store.message_rows import Sum
 from ...store.schema import refused, releases, reports, rounds
 from ...store.store import Store
 from ..intake.outcomes import Kept
 from ..rounds import OpenRound
-from .folds import Fold, combined
+from . import leases
+from .leases import NOW_S, Lease
+
+
+def combined(fold: Fold, payloads: Iterable[Sequence[int]]) -> dict[int, Sum]:
+    """Return the sums of some reports, on the way to the database.
+
+    >>> combined(named("thermal"), [[0, 5, -3], [2, 7]])
+    {0: Sum(amount=5, reports=1), 1: Sum(amount=-3, reports=1), 2: Sum(amount=7, reports=1)}
+    """
+    sums: dict[int, tuple[int, int]] = {}
+    for payload in payloads:
+        for slot, amount in fold.slots(payload):
+            so_far, count = sums.get(slot, (0, 0))
+            sums[slot] = so_far + amount, count + 1
+    return {slot: Sum(*row) for slot, row in sums.items()}
+
+
+def named(mechanism: str) -> Fold:
+    """Return the fold of a mechanism.
+
+    Raises:
+        OperatorFault: it has none.
+    """
+    fold = mechanisms.serving(mechanism).fold
+    if fold is None:
+        raise OperatorFault(
+            f"{mechanism} cannot be gathered in parts: several workers need a release that is a "
+            "sum over reports, and it says of none. Set partitions = 1 under [workers]"
+        )
+    return fold
 
 
 class RoundOver(Exception):

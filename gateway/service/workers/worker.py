@@ -15,16 +15,15 @@ from sqlalchemy.exc import DatabaseError
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
 from ...settings.deployment import Deployment
-from ...store.leases import Lease, Leases
 from ...store.store import Store
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm
 from ..mqtt.pump import Pump
 from ..mqtt.service import Link
 from ..operate.metrics import Metrics
-from . import folds, parts, roll
-from .part import GOODBYE_S, Part, Surroundings
-from .parts import devices_of
+from . import leases, rounds
+from .leases import Lease, Leases
+from .part import GOODBYE_S, Part, Surroundings, devices_of, retire_quietly
 
 log = structlog.get_logger()
 
@@ -203,7 +202,7 @@ class Worker:
         Raises:
             OperatorFault: the mechanism of the deployment cannot be gathered in parts.
         """
-        fold = folds.named(deployment.rounds.mechanism)
+        fold = rounds.named(deployment.rounds.mechanism)
         self.holder, self._workers = holder, deployment.workers
         self._store, self._say = store, say
         self._leases = Leases(store.engine, holder, self._workers.lease_s)
@@ -212,7 +211,7 @@ class Worker:
         self._sight = Sight(deployment, holder, self._pump, say, away)
         shared = store, self._pump, fold, alarm, metrics, guard, self._sight.heard
         self._around = Surroundings(deployment, devices, *shared)
-        self._known, self._mark, self._joined = devices, roll.mark_of(devices), False
+        self._known, self._mark, self._joined = devices, leases.mark_of(devices), False
         self._stopping, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
@@ -266,7 +265,7 @@ class Worker:
             self._woken.clear()
         self._hands.end(LAST_COMMITS_S)
         with suppress(DatabaseError):  # the leases run out by themselves
-            roll.leave(self._store.engine, self.holder)
+            leases.leave(self._store.engine, self.holder)
 
     def _turn(self) -> None:
         """Renew what we have, give back what is too much, take what is free."""
@@ -275,20 +274,20 @@ class Worker:
         began_s = time.monotonic()
         hands.keep(self._leases.renew(hands.held), began_s + lease_s)
         if (devices := self._around.devices) is not self._known:
-            self._known, self._mark = devices, roll.mark_of(devices)
+            self._known, self._mark = devices, leases.mark_of(devices)
             hands.know(devices)
         us = self.holder, lease_s, self._mark
         blind = self._sight.blind_for(lease_s if self._joined else 0)
         if not self._joined and not blind:
-            roll.join(engine, *us, partitions)
+            leases.join(engine, *us, partitions)
             self._joined = True
-            parts.begin(self._around.deployment, self._store)
-        living = roll.sign(engine, *us) if self._joined else []
+            retire_quietly(self._around.deployment, self._store)
+        living = leases.sign(engine, *us) if self._joined else []
         self._joined = self.holder in living  # not if we were away until we were forgotten
         more = hands.at_most(0 if blind else share_of(self.holder, living, partitions))
         self._leases.give(hands.gone())
         if blind and not hands.held and self._joined:  # let others have our share
-            roll.leave(engine, self.holder)
+            leases.leave(engine, self.holder)
             self._joined = False
         if more > 0:
             began_s = time.monotonic()

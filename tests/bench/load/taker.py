@@ -54,8 +54,8 @@ def main() -> None:
     from gateway.service.operate.metrics import Metrics
     from gateway.service.operate.quarantine import Guard
     from gateway.service.rounds import OpenRound
-    from gateway.settings.operating import Guard as Limits
-    from gateway.settings.operating import Mqtt
+    from gateway.settings.deployment import Guard as Limits
+    from gateway.settings.deployment import Mqtt
     from gateway.store.store import Store
 
     class EveryRound(OpenRound):

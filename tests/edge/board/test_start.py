@@ -19,7 +19,7 @@ from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
 from edge.wire import round_topic, topic
-from gateway.service.uplink import level_s
+from gateway.service.serving import level_s
 from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))

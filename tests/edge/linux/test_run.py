@@ -25,7 +25,7 @@ from edge.linux import run
 from edge.linux.enrol import enrol
 from edge.linux.notify import Notify
 from edge.records import Grid, Guarantee, Round
-from gateway.service.uplink import level_s
+from gateway.service.serving import level_s
 from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))

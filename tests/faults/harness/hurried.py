@@ -36,7 +36,7 @@ from gateway.devices.enrol import enrol
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from harness import truth
 
 

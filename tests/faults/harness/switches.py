@@ -122,9 +122,9 @@ def waits_for_broker() -> None:
 
 def quick_chores() -> None:
     """No defence: what is done every few minutes is done every second."""
-    from gateway.service.operate import keeping
+    from gateway.service.operate import health
 
-    keeping.WRITE_BACK_S = 1.0
+    health.WRITE_BACK_S = 1.0
 
 
 def no_checkpoint() -> None:
@@ -136,10 +136,10 @@ def no_checkpoint() -> None:
 
 def forgetful() -> None:
     """What came before is not known again."""
-    from gateway.service.intake import doubts
+    from gateway.service.intake import judge
     from gateway.service.intake.outcomes import Known
 
-    doubts.known = lambda *_: Known({}, {}, frozenset())
+    judge.known = lambda *_: Known({}, {}, frozenset())
 
 
 def endless() -> None:
@@ -173,9 +173,9 @@ def fragile() -> None:
 
 def unverified() -> None:
     """Whatever MAC a message has, it is right."""
-    from gateway.service.intake import genuine
+    from gateway.service.intake import door
 
-    genuine.genuine = lambda *_: True
+    door.genuine = lambda *_: True
 
 
 def wall_clock() -> None:

@@ -17,11 +17,11 @@ from edge.records import Release
 from edge.thermal import Params
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol.enrol import load_devices
-from gateway.service import asking, drawing
+from gateway.service import drawing, steps
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
 from recovery import thermal
 from tests import processes, sites
@@ -81,7 +81,7 @@ def kept(site: Path) -> Kept:
     store = Store.of(deployment)
     plan = thermal.plan(query, [])
     rho = price(plan.guarantee)
-    asked = [asking.signed(plan._replace(number=n), n, devices) for n in (1, 2)]
+    asked = [steps.signed(plan._replace(number=n), n, devices) for n in (1, 2)]
     for one in asked:
         one = one._replace(planned=one.name)
         assert store.open_round(one, 3 * rho, enrolled=6) == ""

@@ -16,7 +16,7 @@ import pytest
 from gateway.cli import check_files
 from gateway.devices.broker import certificates
 from gateway.settings import config, roomfile
-from gateway.store.alone import alone
+from gateway.store.opening import alone
 from gateway.store.places import place_of
 from tests import processes
 

@@ -22,12 +22,12 @@ from gateway.devices.enrol import enrol, limitsfile
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
 from gateway.mechanisms.thermal.granting import granted
-from gateway.service.asking import signed
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
 from gateway.service.mqtt import access
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
+from gateway.service.steps import signed
 from gateway.settings import config
 from gateway.store.store import Store
 from tests import processes

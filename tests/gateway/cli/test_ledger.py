@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault
 from gateway.mechanisms import named
-from gateway.service import asking
+from gateway.service import steps
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
 from gateway.settings import config
@@ -115,7 +115,7 @@ def square(tmp_path: Path, heatveil: Heatveil) -> Path:
     store, plan = Store.of(deployment), named("disk").plan(query, [])
     each = price(plan.guarantee)
     for n in (1, 2, 3):
-        asked = asking.signed(plan._replace(number=n), n, devices)
+        asked = steps.signed(plan._replace(number=n), n, devices)
         assert store.open_round(asked._replace(planned=asked.name), 10 * each) == ""
     store.close()
     return path
@@ -161,7 +161,7 @@ def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: 
     cheap = plan._replace(guarantee=plan.guarantee._replace(rho=(num, 2 * den)))
     store = Store.of(deployment)
     with capture_logs(), pytest.raises(ForgottenFault):
-        store.witness(asking.signed(cheap, 5, devices), "somebody has round 5")
+        store.witness(steps.signed(cheap, 5, devices), "somebody has round 5")
     store.close()
     before = heatveil("ledger", "--config", kept.path, "--json")
     for number, words in ((4, "ends with round 5"), (6, "ends with round 5")):
@@ -190,7 +190,7 @@ def test_rounds_of_another_promise_use_up_their_numbers_alone(
     other = plan._replace(guarantee=plan.guarantee._replace(neighbours="another promise"))
     store = Store.of(deployment)
     with capture_logs(), pytest.raises(ForgottenFault):
-        store.witness(asking.signed(other, 9, devices), "somebody has round 9")
+        store.witness(steps.signed(other, 9, devices), "somebody has round 9")
     store.close()
     before = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)["spent"]
     accepted = heatveil("ledger", "--config", kept.path, "--accept", 9, "--json")

@@ -26,7 +26,7 @@ from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.thermal.query import first_round
 from gateway.service.serving import Service
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from gateway.web.feed import Feed
 from recovery.maps.guarantee import to_json
 from tests import processes, sites

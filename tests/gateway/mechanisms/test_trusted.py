@@ -16,7 +16,7 @@ from gateway.devices.broker.embedded import find_free_port
 from gateway.mechanisms import first_round, named
 from gateway.service import sealing
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from gateway.store.reader import Reader
 from tests import processes
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from edge import wire
-from gateway.service import asking
+from gateway.service import steps
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import Charge, price
@@ -40,7 +40,7 @@ def test_who_answered_under_an_older_key_has_answered(home: Any, tmp_path: Path)
     assert store.open_round(asked, 9 * cost) == ""
     store.keep([Kept("node-0", 7, 7, name, b"signed with an older key", b"old!")], [])
 
-    round = asking.opened(asked, home.devices, store.answers(name), time.monotonic() + 60)
+    round = steps.opened(asked, home.devices, store.answers(name), time.monotonic() + 60)
     intake = Intake(store, home.devices, lambda *_: None, lambda _: None)
     intake.open(round)
     for one in home.devices.by_name:

@@ -30,7 +30,7 @@ from gateway.service.mqtt.connection import Message
 from gateway.service.outbox import Outbox
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
-from gateway.store import patience
+from gateway.store import places
 from gateway.store.store import Store
 from tests.waiting import eventually
 
@@ -191,15 +191,6 @@ def test_a_round_is_retained_while_it_is_open_and_taken_back_after(
     assert all(entry.retain for entry in on.of("publish", "/map/"))
 
 
-def test_rounds_keep_their_distance(stage: Callable[..., Stage]) -> None:
-    """A promise that is spent in a second instead of a day is a day without a map."""
-    on = stage(every_s=0.6)
-    on.campaign.run(2)
-    opened = [entry.at_s for entry in on.of("round")]
-
-    assert 0.5 < opened[1] - opened[0] < 5
-
-
 def test_a_round_is_open_before_anybody_is_asked(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,7 +229,7 @@ def test_a_disk_that_will_not_is_asked_again(
     fault: Callable[[], Exception] | None,
 ) -> None:
     """A backup holds the file, or it is full: wait, and go on as if nothing had been."""
-    monkeypatch.setattr(patience, "AGAIN_S", 0.005)
+    monkeypatch.setattr(places, "AGAIN_S", 0.005)
     on, left = stage(), [3]
     real = getattr(on.store, method)
     broken = DatabaseError("SELECT", {}, sqlite3.DatabaseError("disk image is malformed"))
@@ -255,25 +246,6 @@ def test_a_disk_that_will_not_is_asked_again(
     assert left == [0]
     assert len(real.__self__.charges()) == 2
     assert len(on.of("map")) == 2
-
-
-@pytest.mark.long
-def test_a_backup_that_really_holds_the_file_is_waited_for(
-    stage: Callable[..., Stage], tmp_path: Path
-) -> None:
-    """SQLite's own lock, longer than its own patience of two seconds, in the middle of a run."""
-    on = stage()
-    holder = sqlite3.connect(
-        tmp_path / "heatveil.sqlite", isolation_level=None, check_same_thread=False
-    )
-    holder.execute("BEGIN IMMEDIATE")
-    threading.Timer(3, lambda: holder.execute("COMMIT")).start()
-    began_s = time.monotonic()
-
-    assert "as many rounds" in on.campaign.run(1)
-    assert time.monotonic() - began_s > 2.9
-    assert on.of("release")[0].what["reports"] == SENSORS
-    holder.close()
 
 
 @pytest.mark.parametrize("method", WRITES)
@@ -297,20 +269,6 @@ def test_who_waits_for_the_disk_can_be_stopped(
     assert ended == [campaign.STOPPED]
     told = {"close_round": "release", "keep_map": "map"}.get(method, "round")
     assert on.of(told) == []
-
-
-def test_a_fault_of_our_own_is_not_waited_out(
-    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To try again for ever would hide it."""
-    on = stage()
-
-    def failing(*_: Any, **__: Any) -> Any:
-        raise TypeError("a mistake")
-
-    monkeypatch.setattr(on.store, "close_round", failing)
-    with pytest.raises(TypeError, match="a mistake"):
-        on.campaign.run(None)
 
 
 def test_a_round_that_nobody_answers_is_no_news(stage: Callable[..., Stage]) -> None:
@@ -382,20 +340,6 @@ def test_a_round_that_no_device_answers_any_more_is_given_up(
 
     assert len(on.of("round")) == campaign.AGAIN + 2
     assert [entry.what["reports"] for entry in on.of("release")] == [0, SENSORS]
-
-
-def test_after_a_silent_round_the_map_of_the_last_answers_stands(
-    stage: Callable[..., Stage],
-) -> None:
-    """Over a start too: what is published again is what those who answered gave."""
-    on = stage(gather_s=0.2)
-    on.campaign.run(1)
-    on.answering = False
-    on.campaign.run(1)
-    on.campaign.run(None)
-
-    assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, 0]
-    assert {entry.what["number"] for entry in on.of("map")} == {1}
 
 
 def test_another_promise_on_the_same_database_does_not_start(

@@ -42,9 +42,9 @@ from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault, OvertakenFault
 from gateway.mechanisms import Verbs
 from gateway.mechanisms.record import Exported
-from gateway.service import asking, campaign, sealing, steps
+from gateway.service import campaign, sealing, steps
 from gateway.service.campaign import Campaign
-from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.outcomes import Kept
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import Charge
@@ -252,7 +252,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "named", lambda _: PLANTED)
     places = mechanisms.named("disk")
     mine = replace(places.serving, payload_fault=lambda plan: lambda payload: "", fold=None)
-    monkeypatch.setattr(asking, "serving", lambda _: mine)
+    monkeypatch.setattr(steps, "serving", lambda _: mine)
     monkeypatch.setattr("gateway.service.telling.serving", lambda _: mine)
     monkeypatch.setattr(campaign, "LINGER_S", 0.3)
     monkeypatch.setattr("gateway.service.outbox.END_S", 0.02)
@@ -463,9 +463,9 @@ def test_a_report_that_cannot_be_its_devices_is_in_no_number(
     else:
         wrong = {1: "it has no such cell"}
         mine = replace(
-            asking.serving("tally"), payload_fault=lambda plan: lambda one: wrong.get(one[0], "")
+            steps.serving("tally"), payload_fault=lambda plan: lambda one: wrong.get(one[0], "")
         )
-        monkeypatch.setattr(asking, "serving", lambda _: mine)
+        monkeypatch.setattr(steps, "serving", lambda _: mine)
     Process(tmp_path, fleet, never).live(1)
 
     assert rows(tmp_path, "SELECT reports FROM releases") == [(DEVICES - 1,)]
@@ -480,8 +480,8 @@ def opened(tmp_path: Path) -> tuple[Fleet, sealing.RoundKey, Callable[[int], Ope
     key = sealing.RoundKey(Process(tmp_path, fleet, never).deployment)
 
     def a_round(number: int) -> OpenRound:
-        asked = asking.signed(tally.a_round(number, SHAPE), number, fleet.devices, key.make())
-        return asking.opened(asked, fleet.devices, [], inf)
+        asked = steps.signed(tally.a_round(number, SHAPE), number, fleet.devices, key.make())
+        return steps.opened(asked, fleet.devices, [], inf)
 
     return fleet, key, a_round
 

@@ -11,10 +11,9 @@ import pytest
 from edge.records import Grid, Guarantee
 from gateway.cli.serve import drawn as on_terminal
 from gateway.cli.show import drawn as shown
-from gateway.devices.broker import embedded
 from gateway.mechanisms.thermal.words import sure_facts
 from gateway.service import telling
-from gateway.service.telling import heard, told
+from gateway.service.telling import heard
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "one", "local", "a day", "presence")
@@ -70,24 +69,6 @@ def test_rounding_never_makes_a_band_narrower() -> None:
     assert certified.high.max() == 1
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        replace(MAP, credible=None, certified=None),
-        replace(MAP, credible=replace(SURE, band=None, expected_error=float("nan"))),
-    ],
-)
-def test_what_is_not_known_is_null(found: Heatmap) -> None:
-    """An estimator without an opinion, and one in a plane that computed no error."""
-    credible, certified, _ = heard(carried(found))
-
-    assert (credible is None, certified is None) == (
-        found.credible is None,
-        found.certified is None,
-    )
-    assert credible is None or (credible.band is None and np.isnan(credible.expected_error))
-
-
 def test_a_contradiction_is_told_and_no_error_with_it() -> None:
     """What the broker keeps, and what `show` makes of it; a map from before had no verdict."""
     event = carried(DOUBTED)
@@ -102,21 +83,6 @@ def test_a_contradiction_is_told_and_no_error_with_it() -> None:
     ]
     with pytest.raises(ValueError, match="says how sure it is"):
         replace(DOUBTED, credible=SURE)
-
-
-def test_the_largest_map_is_far_below_what_a_broker_takes() -> None:
-    """64 by 64 cells are the most whose chances are weighed; each number at its longest."""
-    world = np.random.default_rng(1)
-    mass = world.random((64, 64))
-    sure = replace(SURE, present=world.random((64, 64)), band=None)
-    found = replace(MAP, grid=Grid((64, 64), 0), mass=mass / mass.sum(), credible=sure)
-    said = len(json.dumps(telling.drawn(1, replace(found, certified=None), 0.1)))
-    alone = len(json.dumps(telling.drawn(1, replace(found, credible=None, certified=None), 0.1)))
-    limit = int(embedded.CONFIGURATION.split("message_size_limit ")[1].split()[0])
-
-    assert told(found)["estimator"] == "posterior"
-    assert said < limit / 20
-    assert said < 1.5 * alone
 
 
 def test_nobody_is_an_answer_of_its_own_wherever_a_map_is_told() -> None:

@@ -17,7 +17,7 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
 from tests import processes
 from tests.waiting import eventually

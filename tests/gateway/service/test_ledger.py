@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from edge.records import Guarantee
-from gateway.service.ledger import RHO, Charge, Ledger, price, pure, unit_in, unit_of
+from gateway.service.ledger import Charge, Ledger, price, pure, unit_of
 
 PROMISE = Guarantee((1, 1), (1, 1000), (3, 175), "one source moves", "local", "a day", "presence")
 
@@ -66,13 +66,6 @@ def test_epsilons_of_answers_are_added_exactly(epsilon: Fraction, answers: int) 
     assert unit.name == "epsilon"
 
 
-def test_what_is_no_pure_promise_stays_in_rho() -> None:
-    """With a delta; or of a price that no epsilon has; or of which nothing is known."""
-    assert unit_of(PROMISE) == RHO
-    assert unit_of(PROMISE._replace(delta=None, rho=(1, 3))) == RHO
-    assert unit_in(None) == unit_in('{"delta": [1, 100000]}') == RHO
-
-
 def test_a_price_comes_from_rho_or_from_a_pure_epsilon() -> None:
     """Both add up; an epsilon with a delta does not, so it is no price."""
     assert price(PROMISE) == Fraction(3, 175)
@@ -89,12 +82,3 @@ def test_epsilon_so_far_is_never_more_than_promised_within_the_budget() -> None:
     assert ledger.epsilon(1e-5, promised=1.0) == 1.0
     assert over.epsilon(1e-5, promised=1.0) > 1.0
     assert Ledger(Fraction(1)).epsilon(1e-5, promised=1.0) == 0.0
-
-
-def test_a_smaller_budget_makes_no_round_dearer() -> None:
-    """Four rounds of a pure 1/2 gave away 2, whatever the budget was lowered to afterwards."""
-    each = Fraction(1, 8)
-    ledger = Ledger(2 * each, (Charge(4 * each),))
-
-    assert ledger.epsilon(None, promised=2.0, whole=4 * each) == 2.0
-    assert ledger.epsilon(None, promised=1.0) == 2.0

@@ -59,33 +59,6 @@ def test_a_broker_that_is_back_is_told_what_stands_and_nothing_else(store: Store
     assert out[3:] == [(ROUND, b"one"), (MAP, b"drawn")]
 
 
-def test_what_was_replaced_meanwhile_is_not_told_again(store: Store) -> None:
-    """A round that is over must not be asked once more, not even for a moment."""
-    store.post([letter(ROUND, b"one")])
-    with outbox(store) as (box, out):
-        box.switch(True)
-        assert eventually(lambda: out and not store.letters())
-        box.switch(False)
-        store.post([letter(ROUND, b"")])
-        box.switch(True)
-        assert eventually(lambda: not store.letters())
-        time.sleep(0.1)
-
-    assert out == [(ROUND, b"one"), (ROUND, b"")]
-
-
-def test_two_starts_of_one_broker_are_one(store: Store) -> None:
-    """Told twice that it is there, it is not told everything twice."""
-    store.post([letter(ROUND, b"one")])
-    with outbox(store) as (box, out):
-        box.switch(True)
-        assert eventually(lambda: out and not store.letters())
-        box.switch(True)
-        time.sleep(0.2)
-
-    assert out == [(ROUND, b"one")]
-
-
 def test_what_the_broker_did_not_acknowledge_waits_for_the_next_start(store: Store) -> None:
     """Handed over is not there: a broker that dies with it has forgotten it."""
     store.post([letter(MAP, b"drawn"), letter(WORD, b"hello", False)])

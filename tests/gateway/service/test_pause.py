@@ -7,7 +7,7 @@ import pytest
 
 from gateway.service import campaign
 from gateway.service.campaign import GLANCE_S, Pause
-from gateway.settings.operating import Rounds
+from gateway.settings.deployment import Rounds
 
 NOON, NIGHT = (datetime(2026, 11, 22, hour, tzinfo=UTC) for hour in (12, 23))
 
@@ -18,12 +18,6 @@ def wall(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     shown = [NOON]
     monkeypatch.setattr(campaign, "_wall", lambda: shown[0])
     return shown
-
-
-@pytest.mark.usefixtures("wall")
-def test_the_first_round_of_all_waits_for_nothing() -> None:
-    """There is none before it."""
-    assert Pause(None).wait_s(Rounds(every_s=3600)) == 0
 
 
 @pytest.mark.usefixtures("wall")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from edge import cbor, wire
 from edge.host import post
@@ -22,8 +21,7 @@ from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.serving import Service
 from gateway.settings import config
-from gateway.settings.deployment import Deployment
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Deployment, Mqtt
 from tests.waiting import eventually
 
 DEVICES, COLUMNS, ROWS = 40, 5, 4
@@ -213,43 +211,3 @@ def test_an_answer_from_where_nobody_can_be_counts_as_none(square: Square) -> No
         link.close()
 
     assert (refused["came"], refused["refused"]) == (DEVICES - 1, 1)
-
-
-def test_a_round_of_something_else_is_refused_and_said(square: Square) -> None:
-    """Weights that its epsilon does not allow, and a mechanism that is another's."""
-    people = square.people(1)
-    (name,) = people.names
-    plan = named("disk").plan(square.query, [])
-    topic = wire.round_topic(square.site, "disk")
-    louder = plan._replace(params=(*plan.params[:2], plan.params[2] + 9, *plan.params[3:]))
-    for wrong, why in (
-        (louder, "its weights are wrong"),
-        (plan._replace(mechanism="thermal"), "it asks for thermal, which this device does not"),
-    ):
-        message = post.pack_round(wrong, square.devices.site_key, topic)
-        assert people.node(name).answer(message, lambda params: (0, 0)) is None
-        assert why in people.node(name).refusal
-    assert people.node(name).meta()["mechanism"] == "disk"
-
-
-def _refusals(log: Any) -> list[Any]:
-    return [line for line in log if line["event"] == "a round is refused"]
-
-
-def test_a_refused_round_is_in_the_fleets_log(square: Square) -> None:
-    """Else nobody would know why nobody answers."""
-    plan = named("disk").plan(square.query, [])
-    params = (*plan.params[:2], plan.params[2] + 9, *plan.params[3:])
-    topic = wire.round_topic(square.site, "disk")
-    with Pump("asks") as pump, capture_logs() as log:
-        link = Link(square.mqtt, f"asks-{square.site}", pump).wait()
-        with Crowd(square.mqtt, square.people(2)) as fleet:
-            assert fleet.wait() == {}
-            louder = plan._replace(params=params)
-            link.publish(topic, post.pack_round(louder, square.devices.site_key, topic))
-            assert eventually(lambda: len(_refusals(log)) == 2)
-        link.close()
-
-    assert fleet.counts.made == 0
-    assert {line["device"] for line in _refusals(log)} == set(square.people(2).names)
-    assert all("its weights are wrong" in line["why"] for line in _refusals(log))

@@ -22,13 +22,13 @@ from edge import wire
 from gateway.devices.broker import dynamic
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.mechanisms import named
-from gateway.service import asking
+from gateway.service import steps
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import terms
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.uplink import UNREAD, Uplink
+from gateway.service.serving import UNREAD, Uplink
 from gateway.settings import config
 from gateway.store import sqlite
 from gateway.store.store import Store
@@ -42,7 +42,7 @@ RHO = Fraction(1, 50)
 def asked(home: Any, store: Store, plan: int) -> Any:
     """Open the next round as a campaign does, and return what goes out."""
     planned = home.round(plan)
-    one = asking.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
+    one = steps.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
     assert store.open_round(one, 8 * RHO, enrolled=4) == ""
     return one
 
@@ -163,7 +163,7 @@ def opened(home: Any, store: Store, plan: int) -> int:
     """Open the round of a plan; return its number."""
     planned = home.round(plan)
     number = store.number_of(wire.name_of(planned))
-    assert store.open_round(asking.signed(planned, number, home.devices), 8 * RHO) == ""
+    assert store.open_round(steps.signed(planned, number, home.devices), 8 * RHO) == ""
     return number
 
 
@@ -183,7 +183,7 @@ def test_a_ledger_that_lacks_a_round_of_ours_is_not_gone_on_with(home: Any, shor
     assert total(short.store) == RHO
 
     again = Store(short.store.place, "testsite")
-    again.charge_lost(asking.lost(again.lack(), home.devices), promised, 8 * RHO)
+    again.charge_lost(steps.lost(again.lack(), home.devices), promised, 8 * RHO)
     again.check(promised, 8 * RHO)
     again.witness(short.rounds[1], "an answer to round 2")  # and to 2, between the two
 
@@ -196,24 +196,24 @@ def test_only_what_this_site_has_signed_is_a_proof(home: Any) -> None:
     """Not a Round of another key or topic, nor one that would be charged for less than nothing."""
     good, own = home.round(9), home.devices
     message = home.message(good)
-    met = asking.met(message, "thermal", own)
+    met = steps.met(message, "thermal", own)
 
     assert met is not None
     assert met.plan == good
-    assert asking.met(message[:-1] + b"x", "thermal", own) is None
-    assert asking.met(message, "disk", own) is None
-    assert asking.met(message, "thermal", own._replace(site_key=bytes(16))) is None
-    assert asking.met(home.message(home.round(9, (-1, 50))), "thermal", own) is None
-    assert asking.met(home.message(home.round(9, (1, 0))), "thermal", own) is None
+    assert steps.met(message[:-1] + b"x", "thermal", own) is None
+    assert steps.met(message, "disk", own) is None
+    assert steps.met(message, "thermal", own._replace(site_key=bytes(16))) is None
+    assert steps.met(home.message(home.round(9, (-1, 50))), "thermal", own) is None
+    assert steps.met(home.message(home.round(9, (1, 0))), "thermal", own) is None
 
 
 def test_rounds_that_nobody_can_have_asked_are_not_charged(home: Any, short: Any) -> None:
     """A number beyond all others is a stolen site key: it must not spend all there is."""
-    far = asking.signed(home.round(1), 2 + asking.NEAR, home.devices)
+    far = steps.signed(home.round(1), 2 + steps.NEAR, home.devices)
     with pytest.raises(ForgottenFault):
         short.store.witness(far, "somebody has it")
     with pytest.raises(OperatorFault, match="site's key"):
-        asking.lost(Store(short.store.place, "testsite").lack(), home.devices)
+        steps.lost(Store(short.store.place, "testsite").lack(), home.devices)
 
 
 @pytest.mark.parametrize("genuine", [True, False])
@@ -251,9 +251,9 @@ def test_rounds_are_known_by_what_devices_call_them(tmp_path: Path, home: Any) -
     """Of this deployment, and near its next number; those of another plan are nobody's."""
     (tmp_path / "gateway.toml").write_text(config.sample())
     deployment = config.load(tmp_path / "gateway.toml")
-    foreseen = asking.Foreseen(deployment, home.devices)
+    foreseen = steps.Foreseen(deployment, home.devices)
     plan = named("thermal").plan(config.query(deployment), [])
-    far, near = (wire.name_of(plan._replace(number=n)) for n in (5 + asking.NEAR, 7))
+    far, near = (wire.name_of(plan._replace(number=n)) for n in (5 + steps.NEAR, 7))
     found = foreseen.find(near, 5)
 
     assert found is not None

@@ -74,16 +74,3 @@ def test_a_second_answer_is_refused_late_or_not() -> None:
         assert isinstance(outcome, Refused)
         assert outcome.kind == kind
         assert round.reports["north"].seq == 1
-
-
-def test_asking_whether_a_report_counts_changes_nothing() -> None:
-    """A batch that the disk refused must find the round as it was."""
-    round = opened()
-
-    assert round.refusal(report(), 1.0) is None
-    assert round.refusal(report(), 1.0) is None
-    again = round.refusal(report(seq=2), 1.0, {"north": report()})
-
-    assert again is not None
-    assert again.kind == "second"
-    assert round.reports == {}

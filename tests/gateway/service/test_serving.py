@@ -18,7 +18,7 @@ from edge.records import Report
 from gateway.devices.broker import embedded
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.faults import LinkFault, OperatorFault
+from gateway.faults import OperatorFault
 from gateway.mechanisms import named
 from gateway.mechanisms.thermal.granting import granted
 from gateway.service import telling
@@ -27,8 +27,7 @@ from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.serving import Service
 from gateway.settings import config
-from gateway.settings.deployment import Deployment
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Deployment, Mqtt
 from physics.fleet import Fleet
 from physics.kernel import forward
 from physics.sensors import PointSensors
@@ -292,64 +291,6 @@ def test_a_round_that_outlived_its_release_is_taken_back_at_the_next_start(room:
         assert retained == []
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("here")
-def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) -> None:
-    """Fewer and dearer readings, the same promise and people: the budget of the room is one."""
-    with room.service() as service, room.nodes():
-        service.run()
-    with room.service(privacy={"readings": 1, "epsilon": "9/1"}) as service:
-        why = service.run()
-
-        assert len(service.ledger().charges) == 2
-    assert "round 3 asks for rho" in why  # numbers go on: devices refuse those they passed
-    assert "a new promise" in why
-    assert room.told("round")[-1]["number"] == 2
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("here")
-def test_a_promise_is_not_made_larger_on_the_ledger_of_the_first(room: Room) -> None:
-    """Asking for more is a new promise; for less it is the same, and is kept from then on."""
-    with room.service() as service, room.nodes():
-        service.run(rounds=1)
-    for privacy in ({"epsilon": "11/1"}, {"readings": 3}):
-        with pytest.raises(OperatorFault, match=r"would spend rho .* was promised"):
-            room.service(privacy=privacy)
-    with room.service(privacy={"epsilon": "9/1"}):
-        pass
-    with pytest.raises(OperatorFault, match="in a new folder"):
-        room.service()
-
-
-@pytest.mark.usefixtures("here")
-def test_another_promise_is_not_begun_on_the_ledger_of_the_first(room: Room) -> None:
-    """Larger cells protect a larger step: their prices do not add up with those of small ones."""
-    with room.service() as service, room.nodes():
-        service.run(rounds=1)
-    threads = set(threading.enumerate())
-    with pytest.raises(OperatorFault, match=r"1/12 of the room, and not .*1/24"):
-        room.service(room={"cells": 12})
-
-    assert set(threading.enumerate()) == threads
-    assert len(room.told("round")) == 1
-
-
-@pytest.mark.usefixtures("here")
-def test_bad_messages_during_a_round_stop_nothing(room: Room) -> None:
-    """Anybody on the broker may send anything; the round gets its twelve answers."""
-    with room.service() as service, Pump("bad") as pump:
-        bad = Link(room.mqtt, f"bad-{room.site}", pump).wait()
-        for number in range(50):
-            bad.publish(wire.topic(room.site, f"node-{number:02}", "data"), b"\xff" * number)
-        with room.nodes():
-            service.run(rounds=1)
-        bad.close()
-        assert eventually(lambda: service.state()["reports"]["refused"] >= 50)
-
-    assert room.told("release")[0]["reports"] == SENSORS
-
-
 @pytest.mark.usefixtures("here")
 def test_a_device_that_comes_back_from_its_past_is_an_alarm_until_it_has_a_new_key(
     room: Room,
@@ -389,20 +330,6 @@ def test_a_device_that_comes_back_from_its_past_is_an_alarm_until_it_has_a_new_k
     assert "3.1 after 7.1" in alarm["alarms"][0]["why"]
     assert again == [alarm]
     assert room.told("alarm") == []
-
-
-@pytest.mark.usefixtures("here")
-def test_every_device_says_who_it_is_and_how_it_is(room: Room) -> None:
-    """Retained, for whoever comes later; and nothing in it that was measured."""
-    with room.service() as service, room.nodes():
-        service.run(rounds=1)
-        with room.listener("+/meta") as metas:
-            assert eventually(lambda: len(metas) == SENSORS)
-    with room.listener("+/state") as states:
-        assert eventually(lambda: len(states) == SENSORS)
-
-    assert {payload for _, payload in states} == {b"disconnected"}
-    assert all(json.loads(payload)["unit"] == "K" for _, payload in metas)
 
 
 def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
@@ -461,24 +388,3 @@ def test_a_second_gateway_on_one_database_does_not_start(room: Room) -> None:
         assert set(threading.enumerate()) == threads
     with room.service():
         pass  # the lock went with the first
-
-
-@pytest.mark.usefixtures("here")
-def test_a_folder_that_cannot_hold_the_lock_is_said_in_one_line(room: Room) -> None:
-    """The first thing that is written of a deployment whose database is misplaced."""
-    with pytest.raises(OperatorFault, match=r"cannot be locked: .* \[site\] database"):
-        room.service(site={"database": room.folder / "nowhere" / "heatveil.sqlite"})
-
-
-@pytest.mark.usefixtures("here")
-def test_who_must_have_a_broker_is_told_that_there_is_none(room: Room) -> None:
-    """A demonstration, or one round alone: one clear line, and afterwards no worker, no thread."""
-    threads = set(threading.enumerate())
-    room.mqtt = Mqtt(host="127.0.0.1", port=1, insecure=True)
-    with (
-        room.service() as service,
-        pytest.raises(LinkFault, match=r"no MQTT broker at 127\.0\.0\.1:1"),
-    ):
-        service.wait_connected(0.3)
-
-    assert set(threading.enumerate()) == threads

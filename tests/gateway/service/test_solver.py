@@ -2,13 +2,11 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +95,6 @@ def test_stopping_does_not_wait_for_a_map() -> None:
         assert time.monotonic() - began_s < 15
 
 
-def test_the_worker_is_gone_when_the_solver_is_closed() -> None:
-    """Nothing may be left running."""
-    with Solver() as solver:
-        process = solver._process
-
-    assert process.poll() is not None
-
-
 OWNER = """
 from gateway.service.solver import Solver
 solver = Solver()
@@ -127,47 +117,6 @@ def test_the_worker_goes_when_its_gateway_is_killed() -> None:
             time.sleep(0.05)
 
         assert not running(pid)  # before what is left of the block is killed
-
-
-HUNG = """
-import socket, sys, time
-from multiprocessing.connection import Connection
-from types import SimpleNamespace
-from gateway import solver; from gateway import mechanisms
-
-class Library:
-    def recover(self, query, releases):
-        if query == "hang":
-            while True:
-                time.sleep(0.05)
-        return "a map"
-
-mechanisms.named = lambda name: Library()
-solver.work(Connection(int(sys.argv[1])), 0.1)
-"""
-
-
-@pytest.mark.long
-def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None:
-    """The gateway was killed while a library never came back: nothing may run on for ever.
-
-    A worker that waits between two maps is not hung, however long that is.
-    """
-    near, far = socket.socketpair()
-    with far:
-        command = [sys.executable, "-c", HUNG, str(far.fileno())]
-        worker = processes.Child(command, pass_fds=[far.fileno()], stderr=subprocess.DEVNULL)
-    pipe = Connection(near.detach())
-    assert pipe.poll(solvers.IMPORT_S)
-    assert pipe.recv() == "ready"
-    pipe.send(("thermal", "draw", []))
-    assert pipe.recv() == "a map"
-    time.sleep(2 * 0.1 + 1 + 0.3)
-    assert worker.poll() is None
-    pipe.send(("thermal", "hang", []))
-
-    assert worker.wait(10) == -signal.SIGALRM
-    pipe.close()
 
 
 KERNEL = """
@@ -225,19 +174,6 @@ def test_a_first_compilation_is_not_the_maps_time(
 
     assert (found == 2) == drawn
     assert drawn or "within 2 s" in found.why
-
-
-@pytest.mark.long
-def test_the_worker_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads of a matrix product would take them from who receives the reports."""
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    with Solver() as solver:
-        solver.recover("thermal", QUERY, releases())
-        there = Path(f"/proc/{solver._process.pid}/environ").read_bytes().split(b"\0")
-
-    assert b"OPENBLAS_NUM_THREADS=1" in there
-    assert b"OMP_NUM_THREADS=3" in there  # somebody said so
 
 
 def running(pid: int) -> bool:

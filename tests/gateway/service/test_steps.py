@@ -8,7 +8,7 @@ from typing import Any
 
 from edge.records import Release
 from gateway.mechanisms import named
-from gateway.service import asking
+from gateway.service import steps
 from gateway.service.ledger import Charge
 from gateway.service.rounds import OpenRound
 from gateway.service.steps import Steps
@@ -27,7 +27,7 @@ class Quiet:
 def test_a_round_is_released_once_whatever_is_drawn_later(tmp_path: Path, home: Any) -> None:
     """Drawn twice, the first is what was kept, charged and told; the second nobody ever sees."""
     store, told = Store(tmp_path / "heatveil.sqlite", "testsite"), list[Any]()
-    asked = asking.signed(home.round(), 1, home.devices)
+    asked = steps.signed(home.round(), 1, home.devices)
     assert store.open_round(asked, 2 * asked.rho, paid=False) == ""
     draws = itertools.count(100)
     mechanism = replace(
@@ -35,8 +35,8 @@ def test_a_round_is_released_once_whatever_is_drawn_later(tmp_path: Path, home: 
     )
     closed, nobody = OpenRound(asked.plan, asked.name, inf, {}, {}), Any
     for _ in range(3):
-        steps = Steps(store, nobody, nobody, Quiet(), told.append)
-        found = steps.release(mechanism, closed, home.devices, Charge(asked.rho))
+        with_steps = Steps(store, nobody, nobody, Quiet(), told.append)
+        found = with_steps.release(mechanism, closed, home.devices, Charge(asked.rho))
         assert found.values == [100]
 
     assert next(draws) == 103  # it was drawn each time, or this shows nothing

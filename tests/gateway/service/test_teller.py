@@ -31,19 +31,6 @@ def test_a_listener_that_fails_stops_neither_the_others_nor_the_teller() -> None
     assert teller.last["done"]["why"] == "over"
 
 
-def test_only_the_last_of_each_kind_is_remembered() -> None:
-    """A page that is opened now is shown how things are, not how they were."""
-    teller = Teller()
-    for number in (1, 2):
-        teller.tell({"kind": "round", "number": number})
-    teller.tell({"kind": "done", "why": "over"})
-
-    assert {kind: event.get("number") for kind, event in teller.last.items()} == {
-        "round": 2,
-        "done": None,
-    }
-
-
 def test_a_log_line_has_counts_and_no_values() -> None:
     """Values, maps, and lists of devices are shown elsewhere; a log travels."""
     teller = Teller()

@@ -10,7 +10,7 @@ import pytest
 from gateway.faults import OperatorFault
 from gateway.service.mqtt import access
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from recovery.thermal.query import cell_m
 
 
@@ -60,26 +60,6 @@ def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
     assert query.grid.shape == (tuple(cells) if isinstance(cells, list) else (cells, 1))
     assert 50 <= prod(query.sensors) <= 54
     assert query.protect_distance_m >= max(0.5, cell_m(query.grid))  # never less than was asked
-
-
-def test_thermometers_in_columns_are_refused_along_a_line(tmp_path: Path) -> None:
-    """The other way round; where they stand is a fact that nobody may guess."""
-    text = config.sample().replace("count = 50 ", "count = [10, 5] ")
-
-    with pytest.raises(OperatorFault, match=r"Write count = 50$"):
-        config.query(config.load(written(tmp_path, text)))
-
-
-def test_noise_from_tables_is_asked_for_by_name_alone(tmp_path: Path) -> None:
-    """It is another promise, so nobody has it who has not said so; what has none is refused."""
-    text = config.sample()
-
-    assert config.query(config.load(written(tmp_path, text))).sampler == "exact"
-    asked = text.replace("# sampler", "sampler")
-    assert config.query(config.load(written(tmp_path, asked))).sampler == "table"
-    printed = asked.replace("gather_s = 30", 'calibration = "paper"')
-    with pytest.raises(OperatorFault, match="exact where the noise is stated or printed"):
-        config.query(config.load(written(tmp_path, printed)))
 
 
 @pytest.mark.parametrize(
@@ -147,15 +127,6 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     assert "[rounds] each_s" in str(caught.value)
 
 
-def test_a_missing_or_garbled_file_is_one_line_too(tmp_path: Path) -> None:
-    """A path mistyped, a picture given for a text."""
-    with pytest.raises(OperatorFault, match="No such file.*config --sample > nowhere.toml"):
-        config.load(tmp_path / "nowhere.toml")
-    (tmp_path / "picture.toml").write_bytes(b"\x89PNG\xff\xfe")
-    with pytest.raises(OperatorFault, match="cannot be read"):
-        config.load(tmp_path / "picture.toml")
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -208,16 +179,6 @@ def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
 
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_variables_that_are_no_tables_are_let_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """HEATVEIL_LOG, and what others call theirs."""
-    for name in ("HEATVEIL_LOG", "HEATVEIL_DATA", "HEATVEILS_MQTT__HOST", "MQTT__HOST"):
-        monkeypatch.setenv(name, "info")
-
-    assert config.load(written(tmp_path, config.sample())).mqtt.host == "127.0.0.1"
 
 
 @pytest.mark.parametrize(("text", "means"), [("true", True), ("false", False)])

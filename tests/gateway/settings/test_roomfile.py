@@ -142,20 +142,6 @@ def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) ->
     assert words in str(caught.value)
 
 
-def test_an_array_is_not_left_out_of_the_noise(tmp_path: Path) -> None:
-    """Its pixels would be sent too, and the noise made for the thermometers alone."""
-    array = '[[array]]\nkind = "grideye"\nat_m = [1.5, 1]\nheight_m = 2.4\n'
-    with pytest.raises(OperatorFault, match="and 1 arrays, but must have thermometers"):
-        config.load(deployed(tmp_path, room=ROOM.replace("[privacy]", array + "\n[privacy]")))
-
-
-def test_what_agrees_may_be_said_twice(tmp_path: Path) -> None:
-    """A watt is a watt, with a point or without."""
-    query = config.query(config.load(deployed(tmp_path, "[heat]\nintensity_max = 80.0\n")))
-
-    assert query.intensity_max == 80
-
-
 def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path: Path) -> None:
     """Nearer than that paths are compared cell by cell, and the noise is for two cells here."""
     query = config.query(config.load(deployed(tmp_path)))

@@ -10,16 +10,16 @@ import psycopg
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.store import alone as locks
+from gateway.store import opening as locks
 from gateway.store import postgres
-from gateway.store.alone import alone
+from gateway.store.opening import alone
 from gateway.store.places import Database, Place
 from tests import processes
 
 HOLDS = """
 import sys
 from pathlib import Path
-from gateway.store.alone import alone
+from gateway.store.opening import alone
 from gateway.store.places import Database
 
 place = Path(sys.argv[1]) if len(sys.argv) == 2 else Database(sys.argv[1], Path(sys.argv[2]))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.service.intake.genuine import authenticate
+from gateway.service.intake.door import authenticate
 from gateway.service.intake.outcomes import DeadLetter
 from gateway.service.mqtt.connection import Message
 from gateway.store import message_rows

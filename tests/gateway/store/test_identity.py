@@ -98,18 +98,6 @@ def test_a_commit_to_a_store_that_is_not_there_is_none(
     assert not path.exists()
 
 
-def test_what_was_rescued_before_is_not_written_over(tmp_path: Path) -> None:
-    """Nobody has looked at it yet, and it may hold the only receipts of its time."""
-    path = tmp_path / "heatveil.sqlite"
-    with closing(Store(path, "lab")) as store:
-        (earlier := tmp_path / "heatveil.sqlite.rescued").write_text("of another time")
-        path.unlink()
-        with pytest.raises(ReplacedFault, match=r"saved as .*rescued-2"):
-            store.keep([kept(1)])
-
-    assert earlier.read_text() == "of another time"
-
-
 def test_a_copy_over_the_file_is_seen_by_its_length(tmp_path: Path) -> None:
     """Its number is the same; but a store never becomes shorter."""
     store = Store(tmp_path / "heatveil.sqlite", "lab")

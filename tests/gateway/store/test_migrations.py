@@ -1,24 +1,22 @@
 """A store of an older schema is brought up whole, with every row, or is left as it was."""
 
 import sqlite3
-import sys
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, event, insert, inspect, select
 
 from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import DeadLetter
-from gateway.store import opening, postgres, sqlite
+from gateway.store import postgres, sqlite
 from gateway.store.migrations import bring_up
-from gateway.store.migrations.versions import schema_4
 from gateway.store.places import Place
 from gateway.store.schema import METADATA, SCHEMA
 from gateway.store.store import Store
-from tests import processes
+from tests.gateway.store.old import schema_4
 
 KEY, DIGEST = b"key1", b"d" * 32
 OLD: dict[str, list[tuple[Any, ...]]] = {
@@ -165,18 +163,6 @@ def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) ->
     again.close()
 
 
-def test_a_copy_of_the_file_as_it_was_is_left_beside_it(tmp_path: Path) -> None:
-    """The way back, for whoever must run the older version again."""
-    path = tmp_path / "heatveil.sqlite"
-    _old(path)
-    Store(path, "lab").close()
-
-    with closing(sqlite3.connect(tmp_path / "heatveil.sqlite.schema4")) as copy:
-        assert copy.execute("SELECT schema FROM about").fetchone() == (4,)
-        for name, rows in OLD.items():
-            assert copy.execute(f'SELECT * FROM "{name}" ORDER BY 1').fetchall() == sorted(rows)
-
-
 def _broken_at(number: int, engine: Engine, said: list[str]) -> None:
     """Let the n-th statement of an engine fail, or its n-th commit where there are no more."""
 
@@ -243,21 +229,6 @@ def test_a_failure_at_any_statement_leaves_the_old_store(
     assert set(after) == set(METADATA.tables)
 
 
-def test_without_our_own_begin_half_a_schema_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control: Python's sqlite3 leaves what CREATE TABLE made, so the test can fail."""
-    path = tmp_path / "heatveil.sqlite"
-    _old(path)
-    before = _dump(path)
-    monkeypatch.setattr(sqlite, "engine", lambda where: create_engine(f"sqlite:///{where}"))
-
-    _tried(path, 15, monkeypatch)
-
-    monkeypatch.undo()
-    assert _dump(path) != before
-
-
 @pytest.mark.parametrize("schema", [3, 99])
 def test_a_store_that_nobody_here_knows_is_refused(tmp_path: Path, schema: int) -> None:
     """Misread charges would be spent twice; and nothing is done to it."""
@@ -277,22 +248,3 @@ def test_a_store_of_another_site_is_not_brought_up(tmp_path: Path) -> None:
     with pytest.raises(OperatorFault, match="belongs to site lab, not to attic"):
         Store(path, "attic")
     assert sqlite3.connect(path).execute("SELECT schema FROM about").fetchone() == (4,)
-
-
-@pytest.mark.long
-def test_alembic_is_loaded_only_when_there_is_something_to_do(tmp_path: Path) -> None:
-    """A start costs a third of a second less without it."""
-    path = tmp_path / "heatveil.sqlite"
-    program = (
-        "import sys; from pathlib import Path; from gateway.store.store import Store; "
-        f"Store(Path({str(path)!r}), 'lab').close(); print('alembic' in sys.modules)"
-    )
-    for there, loaded in ((False, "False"), (True, "False")):
-        assert path.exists() == there
-        ran = processes.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert ran.stdout == f"{loaded}\n", ran.stderr
-    path.unlink()
-    _old(path)
-    ran = processes.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert ran.stdout.endswith("True\n"), ran.stderr
-    assert opening.SCHEMA == SCHEMA

@@ -17,8 +17,8 @@ import pytest
 
 from edge import wire
 from gateway.faults import OperatorFault
-from gateway.service import asking
-from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service import steps
+from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.judge import judge
 from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
@@ -42,15 +42,6 @@ def _frames(path: Path) -> list[tuple[Any, ...]]:
     wanted = "SELECT device, hex(key_id), epoch, seq, hex(round), frame FROM reports ORDER BY 1, 4"
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(wanted).fetchall()
-
-
-def test_it_is_of_schema_4_and_holds_what_its_maker_said(path: Path) -> None:
-    """Else what follows would be of a store that was never old."""
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT schema, site FROM about").fetchone() == (4, SITE)
-        tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        assert "outbox" not in {name for (name,) in connection.execute(tables)}
-    assert len(_frames(path)) == 4 + 3 + 2
 
 
 def test_every_row_of_it_is_there_and_says_more_now(path: Path) -> None:
@@ -94,13 +85,13 @@ def test_the_next_gateway_goes_on_with_it(path: Path, home: Any) -> None:
     assert (verdict.letters, verdict.alarms, verdict.extra) == ([], [], [])
 
     planned = home.round(3)
-    asked = asking.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
+    asked = steps.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
     assert asked.name == _open(path)  # by the same name, so it is not charged again
     assert store.open_round(asked, Fraction(1, 5)) == ""
     assert len(store.charges()) == 4
     assert store.close_round(asked.name, [1, 2, None, None], 2)
     planned = home.round(4)
-    more = asking.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
+    more = steps.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
     assert more.plan.number == 4
     assert store.open_round(more, Fraction(1, 5)) == ""
     with pytest.raises(OperatorFault, match="was promised"):  # what it promised binds us too

@@ -14,9 +14,8 @@ from sqlalchemy.exc import DBAPIError
 
 from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import Asked, Kept
-from gateway.store import patience
+from gateway.store import places
 from gateway.store.places import Database
-from gateway.store.reader import MADE, looking
 from gateway.store.store import Store
 from tests import processes
 
@@ -83,7 +82,7 @@ def test_a_server_that_is_gone_is_waited_for(own_cluster: Any) -> None:
     stopping, done = threading.Event(), threading.Event()
 
     def keep() -> None:
-        patience.patiently(stopping, store.keep, [kept(2)])
+        places.patiently(stopping, store.keep, [kept(2)])
         done.set()
 
     thread = threading.Thread(target=keep)
@@ -97,10 +96,10 @@ def test_a_server_that_is_gone_is_waited_for(own_cluster: Any) -> None:
 
     own_cluster.stop("immediate")
     stopping.set()
-    with pytest.raises(patience.Stopped):
-        patience.patiently(stopping, store.keep, [kept(3)])
+    with pytest.raises(places.Stopped):
+        places.patiently(stopping, store.keep, [kept(3)])
     own_cluster.start()
-    assert patience.patiently(threading.Event(), store.newest) == {("north", KEY): (1, 2)}
+    assert places.patiently(threading.Event(), store.newest) == {("north", KEY): (1, 2)}
     store.close()
 
 
@@ -162,12 +161,6 @@ def test_a_lock_that_another_holds_is_waited_for_only_so_long(
         began_s = time.monotonic()
         with pytest.raises(DBAPIError) as caught:
             store.open_round(Asked(b"name", b"name", plan, b"", Fraction(1)), Fraction(1))
-        assert patience.of_the_disk(caught.value)
+        assert places.of_the_disk(caught.value)
         assert 1 < time.monotonic() - began_s < 10
     store.close()
-
-
-def test_an_empty_database_is_one_where_serve_has_not_been_yet(database: Database) -> None:
-    """Whoever looks before the first start is told what makes the tables, and has no fault."""
-    with pytest.raises(OperatorFault, match=MADE):
-        looking(database)

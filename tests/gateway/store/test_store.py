@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from fractions import Fraction
@@ -71,15 +70,6 @@ def test_a_ledger_that_knows_less_than_it_did_is_not_charged(store: Store, home:
     assert store.charges() == ()
 
 
-@pytest.mark.long
-def test_a_round_is_charged_once_however_often_it_is_opened(store: Store, home: Any) -> None:
-    """A gateway that died in the middle opens the same round again and owes nothing more."""
-    for _ in range(3):
-        assert store.open_round(asked(home.round()), RHO) == ""
-
-    assert store.charges() == (Charge(RHO),)
-
-
 def test_a_round_over_the_budget_leaves_no_trace(store: Store, home: Any) -> None:
     """It was not asked, so it must not be charged, and not be taken for asked later."""
     store.open_round(asked(home.round()), RHO)
@@ -110,25 +100,6 @@ def test_a_batch_is_kept_whole_or_not_at_all(store: Store) -> None:
     assert store.newest() == {("north", KEY): (1, 1)}
     assert store.refused() == []
     assert store.charges() == ()
-
-
-def test_the_messages_of_a_large_batch_are_found(store: Store) -> None:
-    """Five hundred keys in one question."""
-    store.keep([kept(seq) for seq in range(1000)])
-
-    found = store.known([("north", KEY, 1, seq) for seq in range(500, 1500)], []).seen
-
-    assert found == {
-        ("north", KEY, 1, seq): {digest(b"frame %d" % seq): True} for seq in range(500, 1000)
-    }
-    assert store.known([], []).seen == {}
-
-
-def test_the_newest_numbers_are_those_of_the_latest_boot(store: Store) -> None:
-    """A device that was restarted counts from one again."""
-    store.keep([kept(9), kept(4)._replace(epoch=2, round=b"abcd"), kept(7, "south", b"efgh")])
-
-    assert store.newest() == {("north", KEY): (2, 4), ("south", KEY): (1, 7)}
 
 
 def test_numbers_are_used_up_by_what_does_not_count_too(store: Store, place: Place) -> None:
@@ -256,17 +227,6 @@ def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.Mon
     assert [len(letter.frame) for letter in found] == [message_rows.EVIDENCE_BYTES] * 10 + [1]
 
 
-def test_many_topics_do_not_fill_the_disk_either(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever may write anywhere could take a new topic for each message."""
-    monkeypatch.setattr(message_rows, "REFUSED_KEPT", 10)
-    for n in range(24):
-        store.keep([], [DeadLetter(f"topic {n}", str(n), b"x")])
-
-    assert [letter.why for letter in store.refused()] == [str(n) for n in range(23, 13, -1)]
-
-
 @pytest.mark.parametrize("content", [b"not a database at all, whatever its name says", None])
 def test_a_file_that_is_no_store_is_the_operators_fault(
     tmp_path: Path, content: bytes | None
@@ -279,25 +239,6 @@ def test_a_file_that_is_no_store_is_the_operators_fault(
         Store(path, "lab")
 
     assert content is None or path.read_bytes() == content
-
-
-@pytest.mark.parametrize("schema", [3, 99])
-def test_a_store_of_another_heatveil_is_refused(tmp_path: Path, schema: int) -> None:
-    """Misread charges would be spent twice."""
-    path = tmp_path / "heatveil.sqlite"
-    Store(path, "lab").close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE about SET schema = ?", [schema])
-    connection.close()
-    with pytest.raises(OperatorFault, match=f"schema {schema}, and"):
-        Store(path, "lab")
-
-
-def test_a_store_of_another_site_is_refused(place: Place) -> None:
-    """What one room's people have spent is not another's."""
-    Store(place, "lab").close()
-    with pytest.raises(OperatorFault, match="belongs to site lab, not to attic"):
-        Store(place, "attic")
 
 
 WRITER = """

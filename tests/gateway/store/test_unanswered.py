@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from gateway.service.intake.outcomes import Again, Asked, Kept, Letter
 from gateway.service.ledger import Charge
-from gateway.store import patience
+from gateway.store import places
 from gateway.store.places import Database
 from gateway.store.store import Store
 
@@ -109,7 +109,7 @@ def test_a_commit_that_was_not_answered_is_done_once_in_the_end(
         ):
             more: dict[str, Any] = {"post": [LETTER]} if do == store.close_round else {}
             wire.cut = cut
-            found = patience.patiently(stopping, do, *words, **more)
+            found = places.patiently(stopping, do, *words, **more)
             assert wire.cut == ""  # or it was never cut, and this shows nothing
             # A round that is there already is as good as opened; a release that is there is kept.
             assert found in ("", cut == "before")
@@ -128,7 +128,7 @@ def test_a_batch_whose_commit_was_not_answered_is_all_there_or_not_at_all(
         with pytest.raises(DBAPIError) as caught:
             store.keep(batch, [], again)
         assert wire.cut == ""
-        assert patience.of_the_disk(caught.value)
+        assert places.of_the_disk(caught.value)
 
         there = cut == "after"
         assert _counts(store) == (50 * there, there, 0, 0)

@@ -6,11 +6,9 @@ Of SQLite's files: what PostgreSQL finds broken it says by itself.
 import os
 import shutil
 import signal
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -71,19 +69,6 @@ def test_a_file_that_is_broken_is_said_and_not_touched(
         opening(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
-
-
-def test_another_programs_database_is_no_store(tmp_path: Path) -> None:
-    """Somebody else's tables are neither read as ours nor added to."""
-    path = tmp_path / "heatveil.sqlite"
-    with closing(sqlite3.connect(path)) as other, other:
-        other.execute("CREATE TABLE recipes (name TEXT)")
-    with pytest.raises(OperatorFault, match="another program's tables \\(recipes\\)"):
-        Store(path, "lab")
-    with pytest.raises(OperatorFault, match="cannot be opened"):
-        Reader(path)
-    with closing(sqlite3.connect(path)) as other:
-        assert "".join(other.iterdump()).count("CREATE TABLE") == 1
 
 
 KILLED = """

@@ -1,14 +1,11 @@
 """Letters, filters, quarantine, forgetting: what stands in the store beside its rounds."""
 
-import os
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.service.intake.outcomes import Asked, DeadLetter, Heard, Kept, Letter
-from gateway.store import upkeep
 from gateway.store.places import Place
 from gateway.store.reader import Reader
 from gateway.store.store import Store
@@ -46,17 +43,6 @@ def test_who_posted_an_old_letter_does_not_strike_out_the_new(store: Store) -> N
     store.posted([old.id])
 
     assert [one.payload for one in store.letters()] == [b"new"]
-
-
-def test_filters_of_a_session_are_what_was_kept_last(store: Store) -> None:
-    """What is no longer asked for must be taken back from a session that lasts."""
-    assert store.filters("us") == set()
-    store.keep_filters("us", ["a/+", "b"])
-    store.keep_filters("them", ["c"])
-    store.keep_filters("us", ["b", "d", "d"])
-
-    assert store.filters("us") == {"b", "d"}
-    assert store.filters("them") == {"c"}
 
 
 def test_who_is_shut_out_stays_so_over_a_start(store: Store, place: Place) -> None:
@@ -97,7 +83,7 @@ def test_what_is_forgotten_and_what_never_is(
     store: Store, place: Place, home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Readings of closed rounds and old maps go; charges, numbers and what is open stay."""
-    monkeypatch.setattr(upkeep, "SOME", 10)
+    monkeypatch.setattr("gateway.store.store.SOME", 10)
     _lived(store, home)
     reader = Reader(place)
     now_s = reader.rounds()[0].opened_s + 10 * DAY_S
@@ -118,15 +104,3 @@ def test_what_is_forgotten_and_what_never_is(
     assert [row.reports for row in reader.devices()][:2] == [3, 3]
     assert store.retain(now_s, 1, 1) == 0
     reader.close()
-
-
-def test_how_much_room_there_is(store: Store, place: Place, tmp_path: Path) -> None:
-    """Of the file's own disk; of a server's nobody here can know."""
-    found = store.free_bytes()
-    if not isinstance(place, Path):
-        assert found is None
-        assert store.checkpoint()
-        return
-    room = os.statvfs(tmp_path)
-    assert found is not None
-    assert abs(found - room.f_bavail * room.f_frsize) < 1 << 30

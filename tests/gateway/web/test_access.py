@@ -7,7 +7,7 @@ import pytest
 from gateway.faults import OperatorFault
 from gateway.web import access
 from gateway.web.access import Door
-from gateway.web.requests import Refusal
+from gateway.web.records import Refusal
 
 TOKEN = "correct horse battery".replace(" ", "-")
 
@@ -46,11 +46,6 @@ def _refused(held: Door, authorization: str = "", cookie: str = "", at: str = "1
 def test_only_the_token_opens(authorization: str, status: int) -> None:
     """All of it and nothing else."""
     assert _refused(Door(TOKEN), authorization) == status
-
-
-def test_without_a_token_all_may_read() -> None:
-    """A page that only this machine reaches needs none."""
-    assert _refused(Door(None)) == 0
 
 
 def test_a_cookie_is_good_for_a_week_and_for_one_token() -> None:
@@ -93,19 +88,6 @@ def test_who_guesses_is_not_listened_to_for_a_while() -> None:
     assert meanwhile == (429, 0)
     assert elsewhere == 0
     assert later == 0
-
-
-def test_a_clock_that_is_set_back_locks_nobody_out() -> None:
-    """Time that went backwards counts as none."""
-    clock = Clock()
-    held = Door(TOKEN, clock)
-    for _ in range(10):
-        _refused(held, "Bearer wrong")
-    clock.now_s -= 86_400
-    with pytest.raises(Refusal) as told:
-        held.try_token("192.0.2.1", TOKEN)
-
-    assert int((told.value.headers or {})["retry-after"]) <= access.EVERY_S + 1
 
 
 def test_guessers_fill_no_memory() -> None:

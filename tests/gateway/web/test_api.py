@@ -56,14 +56,6 @@ def test_the_ledger_adds_up_exactly(live: Page, ask: Ask) -> None:
     assert {row["rho"]["exact"] for row in found["charges"]} == {"1/8"}
 
 
-def test_a_refused_message_is_described_and_not_shown(live: Page, ask: Ask) -> None:
-    """A dead letter's bytes may be somebody's private reading, sent by a broken device."""
-    found = ask(live, f"{V1}/refused").json
-
-    assert found["kinds"] == {"late": 5}
-    assert set(found["newest"][0]) == {"id", "at_s", "topic", "kind", "why", "size"}
-
-
 def test_a_map_that_is_known_is_not_sent_again(live: Page, ask: Ask) -> None:
     """Its ETag is of its bytes; a weak one, one of several and a star will do."""
     first = ask(live, f"{V1}/maps/latest")
@@ -215,18 +207,3 @@ def test_who_asks_the_same_at_once_gets_one_answer(live: Page, known: Any, ask: 
     assert {answer.status for answer in found} == {200}
     assert len({answer.body for answer in found}) == 1
     assert len(looks) <= 3  # more than one only where it took longer than a second
-
-
-def test_what_was_told_is_in_the_next_answer(live: Page, known: Any, ask: Ask) -> None:
-    """No page is shown the store as it was before the event that made it ask."""
-    first = ask(live, f"{V1}/refused").json["kinds"]
-    known.refused_kinds = lambda: {"late": 6}
-    live.feed.put({"kind": "quarantine", "devices": []})
-    then = ask(live, f"{V1}/refused").json["kinds"]
-    known.refused_kinds = lambda: 1 // 0
-    live.feed.put({"kind": "quarantine", "devices": []})
-    broken = [ask(live, f"{V1}/refused").status for _ in range(2)]
-    known.refused_kinds = lambda: {"late": 7}
-    mended = ask(live, f"{V1}/refused").json["kinds"]  # a fault is not kept
-
-    assert (first, then, broken, mended) == ({"late": 5}, {"late": 6}, [500, 500], {"late": 7})

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from gateway.faults import OperatorFault
 from gateway.web import feed
 from gateway.web.feed import EVERY_S, KEPT, Feed
 from gateway.web.server import Page
@@ -51,15 +50,6 @@ def test_a_viewer_that_slept_gets_the_latest_of_each_kind() -> None:
     got = _taken(told, [{"kind": "map"}, *flood])
 
     assert got == [{"kind": "ready"}, {"kind": "map"}, {"kind": "reports", "came": 999}, None]
-
-
-def test_who_comes_late_gets_the_state_first() -> None:
-    """A page opened between two rounds is not empty until the next."""
-    told = Feed()
-    for kind in ("ready", "map", "ready"):
-        told.put({"kind": kind})
-
-    assert _taken(told, []) == [{"kind": "map"}, {"kind": "ready"}, None]
 
 
 def _ids(told: Feed) -> list[str]:
@@ -114,15 +104,6 @@ def test_what_was_overwritten_is_said() -> None:
     }
 
 
-def test_what_cannot_be_counted_is_seen_all_the_same() -> None:
-    """A series that fails is a fault of ours, and no reason to show an old map."""
-    told = Feed()
-    told.hear = lambda event: event["seconds"] / 0
-    told.put({"kind": "map", "number": 3, "seconds": 1})
-
-    assert told.latest()["map"]["number"] == 3
-
-
 def _get(url: str) -> tuple[int, Any]:
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
@@ -158,15 +139,6 @@ def test_it_closes_at_once_with_a_viewer_connected() -> None:
     assert time.monotonic() - began_s < 5  # of the ten seconds between two signs of life
     answer.close()
     viewer.close()
-
-
-def test_two_pages_on_one_port_are_refused() -> None:
-    """The second says so, instead of showing the first one's map."""
-    with (
-        Page("127.0.0.1", 0) as page,
-        pytest.raises(OperatorFault, match="Address already in use"),
-    ):
-        Page("127.0.0.1", int(page.url[:-1].rsplit(":")[-1]))
 
 
 def test_no_more_viewers_come_in_than_there_are_places(monkeypatch: pytest.MonkeyPatch) -> None:

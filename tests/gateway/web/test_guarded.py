@@ -13,7 +13,6 @@ from gateway.faults import OperatorFault
 from gateway.service.operate.health import Health
 from gateway.service.operate.metrics import Metrics
 from gateway.web import server
-from gateway.web.app import FILES
 from gateway.web.server import Page
 
 Ask = Callable[..., Any]
@@ -41,13 +40,6 @@ def test_without_the_token_nothing_is_told(locked: Page, ask: Ask, path: str) ->
     assert (answer.status, answer.json["code"]) == (401, "token")
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert ask(locked, path, Authorization="Bearer wrong").status == 401
-
-
-def test_the_page_itself_can_be_opened_to_show_the_token(locked: Page, ask: Ask) -> None:
-    """Its files hold nothing of the building; whether it lives a watchdog may ask."""
-    statuses = {path: ask(locked, path).status for path in [*FILES, "/livez"]}
-
-    assert set(statuses.values()) == {200}
 
 
 def test_a_browser_gets_a_cookie_for_the_token(locked: Page, ask: Ask) -> None:
@@ -137,15 +129,6 @@ def test_a_strangers_name_that_points_here_is_refused(
     port = str(urlsplit(live.url).port)
 
     assert ask(live, "/api/v1/rounds", Host=host.format(port=port)).status == status
-
-
-def test_a_proxys_name_can_be_given(known: Any, ask: Ask) -> None:
-    """Who puts the page behind a proxy says under which name; others stay refused."""
-    with Page("127.0.0.1", 0, reader=known, hosts=("Heat.example",)) as page:
-        named = ask(page, "/api/v1/rounds", Host="heat.EXAMPLE:443")
-        other = ask(page, "/api/v1/rounds", Host="heat.example.org")
-
-    assert (named.status, other.status) == (200, 421)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.0.2.1"])

@@ -1,12 +1,9 @@
 """The API over a real store, beside the one that writes it."""
 
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gateway.service.ledger import unit_in
-from gateway.web.answers import Rho
 from gateway.web.server import Page
 
 Ask = Callable[..., Any]
@@ -62,12 +59,3 @@ def test_no_frame_leaves_by_any_address(stored: Page, ask: Ask) -> None:
         assert answer.status == 200, (path, answer.body)
         assert b"SECRET" not in answer.body
         assert b"U0VDUkVU" not in answer.body  # nor in base 64
-
-
-def test_of_a_pure_promise_epsilon_stands_beside_rho() -> None:
-    """A program adds up either; two rounds of 7/2 are the seven that people were told."""
-    each = Fraction(49, 8)
-    told = Rho.of(2 * each, unit_in('{"each": "rho 49/8 a round and no delta", "delta": []}'))
-
-    assert (told.exact, told.epsilon) == ("49/4", "7/1")
-    assert Rho.of(each).epsilon is None

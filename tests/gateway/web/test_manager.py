@@ -2,13 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page as Tab
 
-import gateway.web
 from gateway.mechanisms import named
 from gateway.service.operate.health import Health, health_event
 from gateway.service.telling import vocabulary
@@ -43,20 +41,6 @@ def live(known: Any, health: Health) -> Iterator[Page]:
     with Page("127.0.0.1", 0, reader=known, health=health) as page:
         page.feed.put(READY)
         yield page
-
-
-@pytest.mark.long
-def test_the_page_is_in_the_order_of_what_matters(live: Page, opened: Opened) -> None:
-    """What the map is not, map, sources, round, budget, silence, history."""
-    titles = opened(live.url).locator("section[aria-labelledby]:visible h2, p.not")
-    words = [one.splitlines()[0] for one in titles.all_inner_texts()]
-
-    assert words[0].startswith("This map is not a picture of people")
-    assert words[0].count(".") == 1
-    assert words[1:7] == [
-        "Where the warmth is", "Likely sources", "Round", "Privacy budget", "Sensors",
-        "Earlier maps",
-    ]  # fmt: skip
 
 
 def test_a_source_has_a_radius_that_holds_nine_tenths(
@@ -101,30 +85,6 @@ def test_what_does_not_work_is_on_top_and_goes_when_it_does(
 
     assert words == "Broker: it does not answer"
     assert role == "alert"
-
-
-@pytest.mark.long
-def test_what_was_told_while_the_page_asked_is_newer(
-    live: Page, health: Health, opened: Opened, until: Until
-) -> None:
-    """An answer that was long on its way does not take back what has happened since."""
-    tab = opened(live.url)
-    until(tab, "document.getElementById('past').dataset.number == '6'")
-    late = []
-    tab.route("**/api/v1/health", lambda route: late.append(route))
-    live.feed.put({"kind": "quarantine", "devices": []})  # makes the page ask how all is
-    end_s = time.monotonic() + 60
-    while not late and time.monotonic() < end_s:
-        tab.wait_for_timeout(20)
-    answer = late[0].fetch()
-    health.say("disk", False, "it is full")
-    live.feed.put(health_event(health))
-    until(tab, "!document.getElementById('health').hidden")
-    late[0].fulfill(response=answer)
-    tab.wait_for_timeout(300)
-
-    assert answer.json()["ready"]
-    assert tab.inner_text("#faults") == "Disk: it is full"
 
 
 @pytest.mark.long
@@ -234,49 +194,6 @@ def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Unti
     assert tab.is_visible("#map")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("secret", [TOKEN, "abc+/def=ghi%jkl&mno", "100%-sure-horse-battery"])
-def test_a_link_with_the_token_opens_it(
-    known: Any, opened: Opened, until: Until, secret: str
-) -> None:
-    """From a QR code: what stands after # is never sent, and is gone from the address."""
-    with Page("127.0.0.1", 0, token=secret, reader=known) as page:
-        page.feed.put(READY)
-        tab = opened(f"{page.url}#token={secret}")
-        until(tab, "document.getElementById('link').dataset.state == 'live'")
-
-        assert tab.url == page.url
-        assert tab.said == []
-        assert not [url for url in tab.asked if secret in url]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everything_at_once_fits(
-    live: Page, opened: Opened, until: Until, width: int, scheme: str
-) -> None:
-    """All banners, long words, every panel: no sideways scroll, and nobody else is asked."""
-    tab = opened(live.url, width, color_scheme=scheme)
-    long = "w" * 300
-    live.feed.put({**READY, "site": long, "insecure": True})
-    live.feed.put(
-        {"kind": "health", "ready": False, "parts": {"disk": {"ok": False, "why": long}}}
-    )
-    live.feed.put({"kind": "alarm", "alarms": [{"device": "a", "why": long, "times": 2}]})
-    live.feed.put({"kind": "quarantine", "devices": [{"device": long, "why": long, "since_s": 1}]})
-    live.feed.put({"kind": "promise", "sentences": [long]})
-    live.feed.put(
-        {"kind": "reports", "number": 1, "came": 1, "enrolled": 4, "refused": 9, "late": 1}
-    )
-    until(tab, "document.getElementById('promise').textContent.includes('www')")
-    until(tab, "document.getElementById('past').dataset.number == '6'")
-
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
-    assert tab.said == []
-    assert [url for url in tab.asked if not url.startswith(live.url)] == []
-
-
 NAMELESS = """() => [...document.querySelectorAll(
     "canvas,progress,input,button,section,[tabindex='0']")]
   .filter((one) => !one.ariaLabel && !one.textContent.trim() && !one.labels?.length
@@ -306,12 +223,3 @@ def test_it_can_be_used_by_ear_and_by_keyboard(live: Page, opened: Opened, until
     assert walked[:4] == ["skip", "sources-title", "sensors-title", "when"]
     assert tab.evaluate("document.documentElement.lang") == "en"
     assert tab.locator("th:not([scope])").count() == 0
-
-
-@pytest.mark.long
-def test_the_page_is_small() -> None:
-    """A hundred kilobytes in all: it opens in a cellar, too."""
-    folder = Path(gateway.web.__file__).parent
-    files = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".py"]
-
-    assert 10_000 < sum(path.stat().st_size for path in files) < 100_000

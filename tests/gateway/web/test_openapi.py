@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.web.openapi import document
+from gateway.web.app import document
 from gateway.web.operations import OPERATIONS
 from gateway.web.server import Page
 from tests import processes

@@ -141,19 +141,6 @@ def test_how_sure_is_another_layer_of_the_map(
     assert brightest(tab, "map") == where
 
 
-def test_a_map_that_knows_no_sd_has_no_such_layer(
-    live: server.Page, opened: Callable[..., Page], until: Until
-) -> None:
-    """Nothing is shown that is not known."""
-    tab = opened(live.url)
-    live.feed.put(drawn(sd=None))
-    until(tab, DRAWN)
-
-    assert tab.is_hidden("#layers")
-    assert tab.is_hidden("#within")
-    assert "±" not in tab.inner_text("#places")
-
-
 @pytest.mark.long
 def test_the_answers_are_shown_with_those_from_outside(
     live: server.Page, opened: Callable[..., Page], until: Until
@@ -168,17 +155,3 @@ def test_the_answers_are_shown_with_those_from_outside(
     across, down = brightest(tab, "wire")
     assert 6 / 8 - 0.01 < across < 7 / 8 + 0.01
     assert 1 / 6 - 0.01 < down < 2 / 6 + 0.01
-
-
-@pytest.mark.long
-def test_a_street_of_cells_is_a_line(
-    live: server.Page, opened: Callable[..., Page], until: Until
-) -> None:
-    """One row of cells has bars, as a line of warmth has."""
-    tab = opened(live.url)
-    live.feed.put({**READY, "shape": [20, 1]})
-    live.feed.put(drawn(20, 1))
-    until(tab, DRAWN)
-
-    assert tab.inner_text("#places tr:first-child").split("\t")[0] == "39.0 m"
-    assert tab.get_attribute("#map", "data-plane") is None

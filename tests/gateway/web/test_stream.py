@@ -68,26 +68,6 @@ def test_another_gateway_says_that_it_is_another(live: Page) -> None:
     assert then == {"kind": "map", "number": 2}
 
 
-def test_no_more_viewers_than_there_is_room_for(
-    live: Page, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One too many is told to come later; when one leaves there is room again."""
-    monkeypatch.setattr("gateway.web.feed.MOST", 3)
-    with ExitStack() as stack:
-        for _ in range(3):
-            event(stack.enter_context(listening(live)))
-        refused = ask(live, "/api/v1/events")
-    end_s = time.monotonic() + 60
-    while live.feed.viewers and time.monotonic() < end_s:
-        time.sleep(0.01)
-    with listening(live) as answer:
-        back = event(answer)[1]
-
-    assert (refused.status, refused.json["code"]) == (503, "viewers")
-    assert refused.headers["retry-after"] == "30"
-    assert back["kind"] == "promise"
-
-
 @pytest.mark.long
 def test_a_viewer_that_never_reads_holds_nobody_up(live: Page) -> None:
     """Its socket fills and then it is overtaken; others hear every map at once."""

@@ -16,7 +16,7 @@ from gateway.devices.broker import embedded
 from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests import processes
 
 

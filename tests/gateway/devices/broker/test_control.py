@@ -12,7 +12,7 @@ from gateway.devices.broker.control import Control, Silence
 from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import KEEPALIVE_S, Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests.links import may_come
 from tests.waiting import eventually
 

@@ -24,7 +24,7 @@ from gateway.devices.broker.mosquitto import list_device_rights
 from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests.links import may_come
 
 

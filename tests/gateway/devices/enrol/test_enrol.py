@@ -18,7 +18,7 @@ from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.service.rounds import Place
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 
 Save = Callable[[enrol.Enrolment, Path], None]
 

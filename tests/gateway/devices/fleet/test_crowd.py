@@ -30,7 +30,7 @@ from gateway.faults import LinkFault, OperatorFault
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes
@@ -73,7 +73,7 @@ from pathlib import Path
 import numpy as np
 from edge.slots import Files
 from gateway.devices.enrol import budgets, enrol
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from gateway.devices.fleet import spool
 from gateway.devices.fleet.crowd import Crowd
 from physics.fleet import Fleet

@@ -22,7 +22,7 @@ from gateway.faults import LinkFault
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually

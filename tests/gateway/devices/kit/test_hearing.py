@@ -17,7 +17,7 @@ from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import link, start
 from gateway.devices.kit.start import LATE_S, listen
 from gateway.faults import LinkFault
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 
 ROOT, KEY = bytes(range(32)), bytes(32)
 WHO = rootkeys.identity("heard", "attic", ROOT, KEY, 0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.devices.broker.embedded import find_free_port
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

@@ -15,7 +15,7 @@ import pytest
 
 from gateway.devices.fleet.crowd import Crowd
 from gateway.service.serving import Service
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes

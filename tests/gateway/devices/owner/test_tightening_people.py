@@ -18,7 +18,7 @@ from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits, first_round
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 
 SITE = """
 [site]

@@ -21,7 +21,7 @@ from gateway.mechanisms.thermal.granting import granted
 from gateway.mechanisms.worlds import Seen
 from gateway.service.serving import Service
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from recovery.maps.heatmap import Unresolved
 from tests import processes
 

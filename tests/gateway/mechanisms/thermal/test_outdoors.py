@@ -12,7 +12,7 @@ from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.outdoors import outdoors
 from gateway.service.drawing import vacancy_of
-from gateway.service.uplink import level_s
+from gateway.service.serving import level_s
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.settings.roomfile import Vacancy

@@ -15,7 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.devices.broker import mosquitto
 from gateway.devices.broker.embedded import find_free_port
-from gateway.service.homeassistant.announcer import Announcer
+from gateway.service.homeassistant import Announcer
 from gateway.settings.deployment import Deployment
 from tests import processes
 
@@ -30,8 +30,6 @@ MAP = {
     "verdict": {"level": "fits", "why": ""},
     "sensors_used": 5,
 }
-ASKED = {"kind": "round", "number": 7, "enrolled": 5}
-BUDGET = {"kind": "budget", "rounds_left": 17}
 RELEASE = {"kind": "release", "number": 7, "reports": 4, "values": [31337], "seconds": 0.1}
 
 
@@ -83,33 +81,6 @@ def make(tmp_path: Path, broker: Broker) -> Callable[..., Announcer]:
         return Announcer(found, broker.publish)
 
     return announcer
-
-
-def test_a_map_is_told_in_metres_and_per_cent(
-    make: Callable[..., Announcer], broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The third of four cells of a metre is warmest: 2.5 m, with 60 % of it all."""
-    announcer = make()
-    announcer.online()
-    now_s = time.monotonic()
-    for event, passed_s in (ASKED, 0), (RELEASE, 30), (MAP, 30.72), (BUDGET, 31):
-        monkeypatch.setattr("time.monotonic", lambda s=now_s + passed_s: s)
-        announcer.event(event)
-    found = broker.value(STATE)
-
-    assert found.pop("drawn").endswith("+00:00")  # a moment without a zone is refused there
-    assert found == {
-        "x": 2.5,
-        "y": None,
-        "share": 60,
-        "sources": 1,
-        "error": 0.41,
-        "contradicted": "OFF",
-        "round": 7,
-        "sensors": 5,
-        "rounds_left": 17,
-        "lag": 30.7,
-    }
 
 
 def test_a_round_without_a_map_shows_nothing_old(
@@ -204,29 +175,6 @@ def test_what_is_disabled_is_taken_back_and_nothing_more_is_said(
     broker.sent.clear()
     make(enabled=False).online()
     assert broker.sent == []
-
-
-def test_another_prefix_takes_the_old_announcement_back(
-    make: Callable[..., Announcer], broker: Broker
-) -> None:
-    """One site must not be two devices."""
-    make().online()
-    make(prefix="ha").online()
-
-    assert [one for one in broker.retained if one.endswith("config")] == [
-        "ha/device/heatveil_lab/config"
-    ]
-
-
-def test_a_site_is_removed_whole(make: Callable[..., Announcer], broker: Broker) -> None:
-    """An empty retained message is how Home Assistant is told that a device is gone."""
-    announcer = make()
-    announcer.online()
-    announcer.event(MAP)
-    announcer.event(sick())
-    announcer.remove()
-
-    assert broker.retained == {}
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 from jinja2.sandbox import SandboxedEnvironment
 
 from edge.records import Grid
-from gateway.service.homeassistant import discovery, state
+from gateway.service import homeassistant
 from gateway.settings import config
 
 GRID = Grid((2, 2), 1000)
@@ -21,7 +21,7 @@ def said(tmp_path: Path) -> dict[str, Any]:
     """Return the components that are announced of the sample of people."""
     path = tmp_path / "site.toml"
     path.write_text(config.sample("disk"))
-    found: dict[str, Any] = discovery.message(config.load(path))["components"]
+    found: dict[str, Any] = homeassistant.message(config.load(path))["components"]
     return found
 
 
@@ -37,13 +37,13 @@ def test_it_speaks_of_people(said: dict[str, Any]) -> None:
 def test_the_share_comes_with_what_it_is_off_by(said: dict[str, Any]) -> None:
     """To two digits, of the cell that is named and of no other."""
     sd = [[0.01, 0.0234], [0.3, 0.3]]
-    results = state.Results(GRID)
+    results = homeassistant.Results(GRID)
     template = SandboxedEnvironment().from_string(said["sd"]["value_template"])
 
     assert template.render(value_json=results.values) == "None"
     assert results.take({**MAP, "sd": sd}, NOW, 5.0)
     assert results.values["share"] == 60
     assert template.render(value_json=results.values) == "2.3"
-    results = state.Results(GRID)
+    results = homeassistant.Results(GRID)
     results.take({**MAP, "sd": None}, NOW, 5.0)
     assert template.render(value_json=results.values) == "None"

@@ -16,7 +16,7 @@ from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.devices.broker.embedded import find_free_port
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests import processes, sites
 
 SCHEMA = json.loads(Path(__file__).with_name("device_discovery.schema.json").read_text())

@@ -10,8 +10,7 @@ import pytest
 
 from edge.records import Grid, Release
 from edge.thermal import Params
-from gateway.service import telling
-from gateway.service.homeassistant import state
+from gateway.service import homeassistant, telling
 from recovery import thermal
 from recovery.thermal import Query
 
@@ -29,7 +28,7 @@ QUERY = Query(
 
 def shown(event: telling.Event) -> dict[str, Any]:
     """Return what is shown of a map, without the time at which it was."""
-    results = state.Results(QUERY.grid)
+    results = homeassistant.Results(QUERY.grid)
     results.take(event, NOW, 0.0)
     names = ("x", "y", "share", "sources", "error", "contradicted")
     return {name: results.values[name] for name in names}
@@ -120,8 +119,8 @@ def test_health_is_of_parts_and_of_no_device() -> None:
     """A problem, and which parts; ON is a problem to Home Assistant."""
     parts = {"broker": {"ok": False, "why": "gone"}, "store": {"ok": True, "why": ""}}
 
-    assert state.health({"ready": False, "parts": parts}) == {
+    assert homeassistant.health({"ready": False, "parts": parts}) == {
         "problem": "ON",
         "parts": {"broker": "gone"},
     }
-    assert state.health({"ready": True, "parts": {}})["problem"] == "OFF"
+    assert homeassistant.health({"ready": True, "parts": {}})["problem"] == "OFF"

@@ -38,15 +38,6 @@ def test_batches_are_bounded_and_in_order() -> None:
     assert inbox.waiting == 0
 
 
-def test_a_lone_message_does_not_wait_for_others() -> None:
-    """A quiet site has one device: its reading is committed at once, not with the 500th."""
-    inbox, began_s = filled(1), time.monotonic()
-    batch, _ = inbox.batch()
-
-    assert numbers(batch) == [0]
-    assert time.monotonic() - began_s < 10
-
-
 def test_whoever_sleeps_is_woken_however_the_two_threads_meet() -> None:
     """A wake-up that is lost would leave a reading until the next one comes."""
     inbox, count, got = Inbox(), 3000, list[int]()
@@ -90,15 +81,6 @@ def test_the_end_gives_out_what_came_before_it_and_nothing_behind() -> None:
 
     assert (len(first[0]), first[1]) == (BATCH, False)
     assert (numbers(second[0]), second[1]) == ([BATCH, BATCH + 1], True)
-
-
-def test_the_end_of_who_is_held_gives_out_nothing() -> None:
-    """It has lost the store; the broker hands over again to whoever has it."""
-    inbox = filled(3)
-    inbox.hold(True)
-    inbox.end()
-
-    assert inbox.batch() == ([], True)
 
 
 def test_a_mountain_is_left_to_the_broker_at_the_end(monkeypatch: Any) -> None:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -66,12 +65,3 @@ def test_a_store_that_balks_is_told_and_one_that_takes_again_too() -> None:
 
     assert health.parts()["store"].ok
     assert value(metrics, "heatveil_store_retries_total") == 2
-
-
-def test_neither_is_needed() -> None:
-    """A demonstration has no metrics; nothing is counted and nothing fails."""
-    counting: Any = Counting(None, None)
-    counting.came(1, 2)
-    counting.stored(Verdict(None), Counter(), 0.1)
-
-    assert counting.watched(lambda: 5)() == 5

@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 from edge import wire
-from gateway.service.intake import doubts
-from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service.intake import judge
+from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.outcomes import Known
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
@@ -45,7 +45,7 @@ def test_of_a_round_of_honest_devices_nothing_is_asked(home: Any) -> None:
     plan, store = home.round(), Asked()
     arrivals = [arrival(home, name, plan) for name in home.nodes]
 
-    doubts.known(store, arrivals, opened(home, plan), {}, 1.0)
+    judge.read_known(store, arrivals, opened(home, plan), {}, 1.0)
 
     assert store.keys == []
 
@@ -65,7 +65,7 @@ def test_whoever_may_have_come_before_is_asked_about(home: Any) -> None:
     ]
     for round, newest, now_s in cases:
         store = Asked()
-        doubts.known(store, [one], round, newest, now_s)
+        judge.read_known(store, [one], round, newest, now_s)
 
         assert store.keys == [one.key]
         assert store.answers == [(wire.name_of(plan), "node-0")]
@@ -75,6 +75,6 @@ def test_a_commit_whose_answer_was_lost_is_remembered() -> None:
     """Its messages are handed over again, and must not pass for new."""
     newest = {("node-0", b"key!"): (1, 1), ("node-1", b"key!"): (4, 4)}
 
-    doubts.recall(threading.Event(), Asked(), newest)
+    judge.recall(threading.Event(), Asked(), newest)
 
     assert newest == {("node-0", b"key!"): (2, 9), ("node-1", b"key!"): (4, 4)}

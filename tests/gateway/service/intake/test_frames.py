@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from edge import cbor, receipts, wire
+from edge import receipts, wire
 from edge.host import post
 from edge.records import Report
-from gateway.service.intake import genuine
-from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service.intake import door
+from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.mqtt.connection import Message
 
 TOPIC = wire.topic("testsite", "node-0", "data")
@@ -34,8 +34,8 @@ def slow(frame: bytes) -> Any:
 def agree(body: bytes) -> bool:
     """Hold both readers to one answer; return whether the quick one had one."""
     frame = signed(body)
-    quick, said = genuine.read_report(frame, "node-0"), slow(frame)
-    assert genuine.genuine(frame, KEY, genuine.prefix(TOPIC))
+    quick, said = door.read_report(frame, "node-0"), slow(frame)
+    assert door.genuine(frame, KEY, door.prefix(TOPIC))
     if quick is not None:
         assert quick == said, frame.hex()
         assert [type(part) for part in quick] == [type(part) for part in said]
@@ -55,7 +55,7 @@ def test_every_report_that_a_device_can_write_is_read_quickly_and_alike() -> Non
         report = Report(world.randbytes(4), "node-0", epoch, seq, payload)
         frame = bytes(wire.pack_report(report, KEY, TOPIC, bits))
 
-        assert genuine.read_report(frame, "node-0") == slow(frame) == report
+        assert door.read_report(frame, "node-0") == slow(frame) == report
 
 
 @pytest.mark.long
@@ -86,48 +86,13 @@ def test_mutated_frames_are_taken_and_refused_alike() -> None:
     assert taken > 1000  # else nothing was compared
 
 
-ADVERSE = {
-    "long heads": b"\xa6\x00\x01\x01\x1b" + bytes(7) + b"\x05\x02\x19\x00\x01\x03\x44nameX",
-    "counter of 2**48": b"\xa6\x00\x01\x01\x1b\x00\x01" + bytes(6) + b"\x02\x01\x03\x44name",
-    "array of no readings": b"\xa6\x00\x01\x01\x01\x02\x01\x03\x44name\x04\xd8\x4d\x40\x05\x00",
-    "half a reading": b"\xa6\x00\x01\x01\x01\x02\x01\x03\x44name\x04\xd8\x4d\x43abc\x05\x00",
-    "size beyond the end": b"\xa6\x00\x01\x01\x01\x02\x01\x03\x44name\x04\xd8\x4d\x5b"
-    + b"\xff" * 9,
-    "size into the MAC": b"\xa6\x00\x01\x01\x01\x02\x01\x03\x44name\x04\xd8\x4d\x4cab",
-    "sensor in the MAC": b"\xa6\x00\x01\x01\x01\x02\x01\x03\x44name\x04\xd8\x4d\x42ab\x05\x1a\x01",
-    "indefinite lengths": b"\xbf\x00\x01\xff",
-    "tags in tags": b"\xd8\x4d" * 200,
-    "a float": b"\xa1\x00\xf9\x3c\x00",
-    "a bignum": b"\xa1\x00\xc2\x49" + b"\xff" * 9,
-    "deep nesting": b"\x81" * 400,
-    "bad UTF-8": b"\xa1\x00\x62\xff\xfe",
-    "a list": b"\x83\x01\x02\x03",
-    "nothing": b"\xa0",
-    "a key twice": b"\xa6\x00\x01\x01\x01\x01\x01\x03\x44name\x04\xd8\x4d\x42ab\x05\x00",
-}
-
-
-@pytest.mark.parametrize("name", ADVERSE)
-def test_what_is_built_to_mislead_is_read_alike(name: str) -> None:
-    """Long forms, lengths that lie, and everything that CBOR has and we do not."""
-    agree(ADVERSE[name])
-
-
-def test_readings_as_a_plain_array_are_left_to_the_slow_reader() -> None:
-    """No device of ours writes so; the quick reader need not know, and the report counts."""
-    body = cbor.encode({0: 1, 1: 1, 2: 1, 3: b"name", 4: [1, 2], 5: 0})
-
-    assert genuine.read_report(signed(body), "node-0") is None
-    assert slow(signed(body)).payload == [0, 1, 2]
-
-
 def test_receipts_are_those_of_the_wire() -> None:
     """A device reads them with edge's own code."""
     topic = wire.topic("testsite", "node-0", "receipt")
     for epoch in HEADS[:-1]:
         for seq in HEADS[:-1]:
             for taken in (True, False):
-                packed = genuine.make_receipt(epoch, seq, taken, KEY, genuine.prefix(topic))
+                packed = door.make_receipt(epoch, seq, taken, KEY, door.prefix(topic))
 
                 assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
                 assert receipts.unpack(packed, KEY, topic) == (epoch, seq, taken)
@@ -135,13 +100,13 @@ def test_receipts_are_those_of_the_wire() -> None:
 
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
     """Of the frame, the MAC, the topic or the key."""
-    frame, before = signed(b"\xa0"), genuine.prefix(TOPIC)
+    frame, before = signed(b"\xa0"), door.prefix(TOPIC)
     for at in range(8 * len(frame)):
         other = bytearray(frame)
         other[at // 8] ^= 1 << at % 8
-        assert not genuine.genuine(bytes(other), KEY, before)
-    assert not genuine.genuine(frame, KEY[::-1], before)
-    assert not genuine.genuine(frame, KEY, genuine.prefix(TOPIC + "x"))
+        assert not door.genuine(bytes(other), KEY, before)
+    assert not door.genuine(frame, KEY[::-1], before)
+    assert not door.genuine(frame, KEY, door.prefix(TOPIC + "x"))
     assert frame[-16:] == hmac.digest(KEY, before + b"\xa0", "sha256")[:16]
 
 
@@ -163,20 +128,3 @@ def test_a_frame_that_is_none_has_a_kind_and_a_sentence(home: Any, change: Any, 
     assert not isinstance(found, Arrival)
     assert found.kind == kind
     assert found.why.startswith("it is not a frame of node-0: ")
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [({0: 2, 1: 1}, "version"), ({1: 1}, "version"), ({0: 1}, "garbled"), ([1], "garbled")],
-)
-def test_a_signed_frame_of_another_version_is_told_from_garbage(
-    home: Any, body: Any, kind: str
-) -> None:
-    """The one asks for an update, the other for a look at the device."""
-    key = home.devices.by_name["node-0"].mac_key
-    frame = bytes(wire.signed(cbor.encode(body), key, TOPIC))
-
-    found = authenticate(Message(TOPIC, frame, (1, 1)), home.devices)
-
-    assert not isinstance(found, Arrival)
-    assert found.kind == kind

@@ -10,9 +10,9 @@ import structlog.testing
 from edge import receipts as edge_receipts
 from edge import wire
 from gateway.devices.fleet.spool import Counts, Shelf, Spool
-from gateway.service.intake import doubts, writer
-from gateway.service.intake.genuine import Arrival, authenticate
-from gateway.service.intake.judge import judge
+from gateway.service.intake import writer
+from gateway.service.intake.door import Arrival, authenticate
+from gateway.service.intake.judge import judge, read_known
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
 from gateway.store.reader import Gap, Reader
@@ -39,7 +39,7 @@ class Gateway:
         round = OpenRound(plan, wire.name_of(plan), 100.0, places)
         arrivals = [authenticate(Message(topic, one, (1, 1)), self.home.devices) for one in frames]
         assert all(isinstance(one, Arrival) for one in arrivals)
-        known: Any = doubts.known(self.store, arrivals, round, self.newest, 1.0)  # type: ignore[arg-type]
+        known: Any = read_known(self.store, arrivals, round, self.newest, 1.0)  # type: ignore[arg-type]
         verdict = judge(arrivals, round, self.newest, known, 1.0)  # type: ignore[arg-type]
         self.store.keep(
             verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
@@ -67,44 +67,6 @@ def gateway(home: Any, tmp_path: Path) -> Iterator[Gateway]:
 
 def answers(home: Any, numbers: range) -> dict[int, bytes]:
     return {number: home.answer(NAME, home.round(number)) for number in numbers}
-
-
-def test_what_comes_again_in_any_order_leaves_no_gap_and_is_not_counted_twice(
-    home: Any, gateway: Gateway
-) -> None:
-    """Devices and brokers send again until they know; a gateway restarts in between."""
-    frames = answers(home, range(1, 5))
-    for number, frame in frames.items():
-        gateway.take([frame], number)
-        gateway.take([frame, frame], number)
-        gateway.restart()
-        gateway.take([frames[1], frame], number)
-
-    assert gateway.gaps() == []
-    assert gateway.missing == 0
-
-
-def test_numbers_that_never_came_are_named_and_counted_once(home: Any, gateway: Gateway) -> None:
-    """In one batch or in two, and over a restart."""
-    frames = answers(home, range(1, 10))
-    gateway.take([frames[1], frames[4]], 4)
-    gateway.take([frames[4]], 4)
-    gateway.restart()
-    gateway.take([frames[8], frames[4]], 8)
-
-    assert gateway.gaps() == [Gap(1, 5, 7), Gap(1, 2, 3)]
-    assert gateway.missing == 5
-
-
-def test_one_that_overtook_another_leaves_the_gap_that_is_really_there(
-    home: Any, gateway: Gateway
-) -> None:
-    """What was held back is refused when it comes; it came, so only the other is missing."""
-    frames = answers(home, range(1, 5))
-    gateway.take([frames[1], frames[4], frames[2]], 4)
-
-    assert gateway.gaps() == [Gap(1, 3, 3)]
-    assert gateway.missing == 2  # as it looked when they were overtaken: a counter goes only up
 
 
 def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.service.intake import genuine
+from gateway.service.intake import door
 
 BENCH = Path(__file__).parents[3] / "bench" / "bench_hostile.py"
 
@@ -30,7 +30,7 @@ def test_a_decoder_that_raises_anything_is_noticed(monkeypatch: pytest.MonkeyPat
     def bad(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(genuine, "genuine", bad)
+    monkeypatch.setattr(door, "genuine", bad)
     found = runpy.run_path(str(BENCH))["run"](500, 1)
 
     assert found.raised > 0

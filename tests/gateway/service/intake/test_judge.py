@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.judge import Verdict, judge
 from gateway.service.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
 from gateway.service.mqtt.connection import Message
@@ -58,27 +58,6 @@ def test_nothing_that_is_not_genuine_gets_past_the_door(home: Any) -> None:
         assert "not a frame of node-0" in found.why
     copied = authenticate(message("node-1", frame), home.devices)
     assert isinstance(copied, DeadLetter)
-
-
-@pytest.mark.parametrize(
-    ("topic", "word"),
-    [
-        ("heatveil/1/testsite/stranger/data", "not enrolled"),
-        ("heatveil/1/elsewhere/node-0/data", "speaks there"),
-        ("heatveil/1/testsite/node-0/json", "speaks there"),
-        ("heatveil/2/testsite/node-0/data", "speaks there"),
-        ("data", "speaks there"),
-        ("", "speaks there"),
-    ],
-)
-def test_a_message_from_nowhere_is_a_dead_letter(home: Any, topic: str, word: str) -> None:
-    """Whoever may publish on the broker may publish anything anywhere."""
-    frame = home.answer("node-0", home.round())
-
-    found = authenticate(Message(topic, frame, (1, 1)), home.devices)
-
-    assert isinstance(found, DeadLetter)
-    assert word in found.why
 
 
 def judged(home: Any, plan: Any, arrivals: list[Arrival], **known: Any) -> Verdict:
@@ -189,18 +168,6 @@ def test_a_late_answer_and_one_to_another_round_are_refused(home: Any) -> None:
         assert [heard.frame for heard in verdict.heard] == [answer[0].message.payload]
 
 
-def test_what_was_refused_and_comes_again_is_absorbed_too(home: Any) -> None:
-    """After a kill the broker hands it over again, behind newer ones: that is no alarm."""
-    plan = home.round()
-    first = arrival(home, "node-0", home.answer("node-0", plan))
-    refused = NOTHING._replace(seen={first.key: {digest(first.message.payload): False}})
-
-    verdict = judged(home, plan, [first], known=refused, newest={first.who: (1, 2)})
-
-    assert verdict.again == [Receipt("node-0", 1, 1, False)]
-    assert (verdict.letters, verdict.alarms, verdict.heard, verdict.kept) == ([], [], [], [])
-
-
 def test_other_bytes_than_a_refused_message_had_are_an_alarm(home: Any) -> None:
     """Whether the first one counted makes no difference to the noise they share."""
     plan = home.round()
@@ -245,48 +212,6 @@ def test_two_late_answers_to_one_round_are_charged_once_more(home: Any) -> None:
 
     assert verdict.kept == []
     assert [again.frame for again in verdict.extra] == [frame]
-
-
-def test_a_device_with_a_new_key_is_a_new_one(home: Any) -> None:
-    """Its boots count from one again; what its old key has used up is another noise."""
-    plan = home.round()
-    first = arrival(home, "node-0", home.answer("node-0", plan))
-    old = {("node-0", b"old!"): (9, 9)}
-
-    verdict = judged(home, plan, [first], newest=old)
-
-    assert len(verdict.kept) == 1
-    assert verdict.newest == {first.who: (1, 1)}  # and its old key stays where it was
-
-
-def test_numbers_that_were_used_and_forgotten_are_refused(home: Any) -> None:
-    """Digests are kept for a while; without one nobody can say whether the bytes are the same."""
-    plan = home.round()
-    first = arrival(home, "node-0", home.answer("node-0", plan))
-
-    verdict = judged(home, plan, [first], newest={first.who: (1, 1)})
-
-    assert verdict.kept == []
-    assert len(verdict.alarms) == 1
-
-
-@pytest.mark.parametrize(
-    ("last", "missing"),
-    [((1, 1), 0), ((1, 0), 0), ((0, 7), 0), (None, 0)],
-)
-def test_numbers_that_follow_leave_no_gap(
-    home: Any, last: tuple[int, int] | None, missing: int
-) -> None:
-    """A new boot begins with one, and a device that we never heard of may be anywhere."""
-    plan = home.round()
-    node = home.nodes["node-0"]
-    if last == (1, 1):
-        node.answer(home.message(home.round(9)), lambda _: [1])
-    first = arrival(home, "node-0", home.answer("node-0", home.round(10)))
-
-    verdict = judged(home, plan, [first], newest={first.who: last} if last else {})
-
-    assert verdict.missing == missing
 
 
 def test_skipped_numbers_are_counted_as_a_gap_and_refuse_nothing(home: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from edge import wire
 from edge.records import Report
-from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.judge import BOOTS, MESSAGES, NEVER, Verdict, judge
 from gateway.service.intake.outcomes import Known
 from gateway.service.mqtt.connection import Message

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+from sqlalchemy.exc import OperationalError
 
 from edge import wire
 from edge.host import post
 from gateway.service.intake.writer import Intake
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
-from gateway.store import patience
+from gateway.store import places
 from gateway.store.store import Store
 
 SITE = "testsite"
@@ -133,7 +133,7 @@ def test_a_locked_store_is_tried_again_until_it_takes_the_batch(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A backup holds the file, the disk is full: nothing is acknowledged meanwhile."""
-    monkeypatch.setattr(patience, "AGAIN_S", 0.02)
+    monkeypatch.setattr(places, "AGAIN_S", 0.02)
     tries = []
     left = [3]
 
@@ -157,7 +157,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile a round must close, and a gateway must stop, without waiting for the disk."""
-    monkeypatch.setattr(patience, "AGAIN_S", 5.0)
+    monkeypatch.setattr(places, "AGAIN_S", 5.0)
     tried = threading.Event()
 
     def locked(kept: Any) -> None:
@@ -181,53 +181,6 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
     assert not in_time[0].reports
     assert time.monotonic() - began_s < 4  # of the five between two tries
     assert desk.diary.entries == []  # not acknowledged: the broker keeps it
-
-
-@pytest.mark.long
-def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its thread would be gone, and the gateway would look alive and take nothing any more."""
-    keep, left = desk.store.keep, [3]
-
-    def broken(*rows: Any) -> None:
-        if left[0]:
-            left[0] -= 1
-            raise IntegrityError("INSERT", {}, sqlite3.IntegrityError("constraint failed"))
-        keep(*rows)
-
-    monkeypatch.setattr(desk.store, "keep", broken)
-    desk.open()
-    desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
-    until_s = time.monotonic() + 60
-    while left[0] and time.monotonic() < until_s:
-        time.sleep(0.005)
-    desk.bring("node-1", desk.home.answer("node-1", desk.plan), 2)
-    desk.diary.wait("ack", 1)
-
-    assert desk.answers() == ["node-1"]
-    assert [what for kind, what in desk.diary.entries if kind == "ack"] == [2]
-
-
-def test_a_disk_that_is_broken_is_waited_for_like_one_that_is_full(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is no message's fault: refusing them one by one would lose them all."""
-    monkeypatch.setattr(patience, "AGAIN_S", 0.02)
-    left = [3]
-
-    def malformed(kept: Any) -> None:
-        if left[0]:
-            left[0] -= 1
-            raise DatabaseError("INSERT", {}, sqlite3.DatabaseError("disk image is malformed"))
-
-    watched(desk, monkeypatch, malformed)
-    desk.open()
-    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
-    desk.diary.wait("ack", 1)
-
-    assert desk.answers() == ["node-1"]
-    assert desk.store.refused() == []
 
 
 def test_what_numbers_were_used_is_known_after_a_restart(desk: Desk) -> None:
@@ -304,15 +257,6 @@ def test_what_comes_before_the_round_is_found_waits_for_it(desk: Desk) -> None:
     assert desk.answers() == ["node-0"]
 
 
-def test_stopping_before_anything_was_begun_leaves_all_to_the_broker(desk: Desk) -> None:
-    """Not acknowledged, so it comes again at the next start."""
-    desk.bring("node-0", desk.home.answer("node-0", desk.plan))
-
-    desk.intake.stop()
-
-    assert desk.diary.entries == []
-
-
 def test_stopping_commits_what_has_come(desk: Desk) -> None:
     """A polite end loses no time at the next start."""
     desk.open()
@@ -338,26 +282,3 @@ def test_a_closed_round_holds_exactly_what_is_in_the_store(desk: Desk) -> None:
     assert closed is not None
     assert sorted(closed.reports) == desk.answers()
     assert len(desk.answers()) + len(desk.store.refused()) == 4
-
-
-@pytest.mark.long
-def test_a_store_that_cannot_even_say_what_it_has_does_not_end_the_writer(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a batch made fail is asked for once more, and that may fail as well."""
-    keep, newest, left = desk.store.keep, desk.store.newest, [1, 1]
-
-    def failing(at: int, do: Any, *rows: Any) -> Any:
-        if left[at]:
-            left[at] -= 1
-            raise IntegrityError("SELECT", {}, sqlite3.IntegrityError("constraint failed"))
-        return do(*rows)
-
-    monkeypatch.setattr(desk.store, "keep", lambda *rows: failing(0, keep, *rows))
-    monkeypatch.setattr(desk.store, "newest", lambda: failing(1, newest))
-    desk.open()
-    desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
-    desk.diary.wait("ack", 1)
-
-    assert left == [0, 0]
-    assert desk.answers() == ["node-0"]

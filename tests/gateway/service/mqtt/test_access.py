@@ -2,7 +2,6 @@
 
 import ssl
 import warnings
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ from edge.host import post
 from gateway.devices.broker import certificates
 from gateway.devices.enrol import budgets, enrol
 from gateway.mechanisms.thermal.granting import granted
-from gateway.mechanisms.thermal.world import Room, Still, fleet_in, scene_of
+from gateway.mechanisms.thermal.world import Room, fleet_in, scene_of
 from gateway.service.mqtt import access
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from recovery.thermal import plan
 
 # A certificate that signs itself; its key was never kept.
@@ -56,12 +55,6 @@ def test_a_broker_is_verified_by_certificate_and_by_name(tmp_path: Path) -> None
     assert context.check_hostname
 
 
-def test_the_page_listens_on_this_machine_alone_unless_told(deployment) -> None:
-    """Who opens it to a building decides so."""
-    assert deployment.page.host == "127.0.0.1"
-    assert deployment.mqtt.host == "127.0.0.1"
-
-
 def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
     """Their limits are the deployment's own noise; a forged Round cannot go below them."""
     query, world = config.query(deployment), np.random.default_rng(0)
@@ -78,31 +71,6 @@ def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) 
     assert fleet.answer(name, forged) is None
     assert "less noise than this device's limit" in fleet.refusal(name)
     assert fleet.answer(name, post.pack_round(planned, site_key, topic)) is not None
-
-
-def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) -> None:
-    """Else who stands there is learnt as the room, and no map has him."""
-    query, world = config.query(deployment), np.random.default_rng(0)
-    query = replace(query, background="gateway", background_k=1.0, empty_readings=2, readings=4)
-    made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
-    budgets.provision(made, granted(query, 3600.0), place)
-    still = Still(Room(query, scene_of(query, None, 2, world), world))
-    fleet = still.fleet(budgets.boot(made.secrets, place).devices)
-    round = plan(query, [])
-    params = thermal.Params(*round.params)
-    seen = [max(max(fleet.read(name, params)) for name in fleet.names) for _ in range(3)]
-
-    assert seen[:2] == [0, 0]
-    assert seen[2] > 0
-    played = [  # and `heatveil play` counts by the Round's number
-        max(max(reading.values) for reading in still.room.readings(round._replace(number=number)))
-        for number in (1, 2, 3)
-    ]
-    assert played == seen
-    with still.living(fleet) as said:
-        assert "nobody is there yet in the first 2 readings" in said
-    with Still(replace(still.room, query=config.query(deployment))).living(fleet) as said:
-        assert said == ""
 
 
 def test_we_speak_no_tls_below_12_whatever_this_machine_allows(

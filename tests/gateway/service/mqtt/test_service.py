@@ -1,20 +1,17 @@
 """Links to a real broker: nothing acknowledged is lost, and trouble is said in one line."""
 
 import queue
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import structlog.testing
 
 from gateway.devices.broker import embedded
 from gateway.faults import LinkFault
-from gateway.service.mqtt.connection import Message, Session
+from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
-from gateway.service.mqtt.service import TWICE, Link
-from gateway.settings.operating import Mqtt
+from gateway.service.mqtt.service import Link
+from gateway.settings.deployment import Mqtt
 
 
 @pytest.fixture
@@ -136,59 +133,6 @@ def test_an_acknowledgement_from_an_older_connection_is_dropped(
     sender.close()
 
 
-@pytest.mark.long
-def test_a_name_that_somebody_else_uses_is_suspected_once(mosquitto: Mqtt, pump: Pump) -> None:
-    """A broker throws off the one when the other comes, and nothing else says why."""
-    with structlog.testing.capture_logs() as logs:
-        both = [Link(mosquitto, "twin", pump, subscribe=["twin"]) for _ in range(2)]
-        until_s = time.monotonic() + 60
-        while time.monotonic() < until_s and not any(one["event"] == TWICE for one in logs):
-            time.sleep(0.05)
-        for link in both:
-            link.close()
-
-    suspected = [one for one in logs if one["event"] == TWICE]
-    assert 1 <= len(suspected) <= len(both)
-
-
-@pytest.mark.parametrize(
-    ("lost_s", "told"),
-    [
-        ([0, 2, 4.9, 5, 6], [False, False, True, False, False]),
-        ([0, 3, 6, 9, 12], [False] * 5),  # a bad network, and no twin
-        ([0, 3, 6, 6.5, 7], [False, False, False, True, False]),
-    ],
-)
-def test_losses_are_counted_by_connections(lost_s: list[float], told: list[bool]) -> None:
-    """An attempt in vain is no loss, however often the broker is asked while it is away."""
-    session, found = Session("here", "twin"), []
-    for at_s in lost_s:
-        session.connection += 1
-        found.append(session.down(at_s))
-        assert not session.down(at_s)
-
-    assert found == told
-
-
-def test_fifty_devices_connect_and_speak_within_a_second_on_one_thread(
-    mosquitto: Mqtt, pump: Pump
-) -> None:
-    """A demonstration has at least that many, and its first map is due in five seconds."""
-    threads = threading.active_count()
-    taker = Taker()
-    gateway = Link(mosquitto, "fifty", pump, subscribe=["fifty/+"], on_message=taker).wait()
-    links = [Link(mosquitto, f"fifty-{n}", pump) for n in range(50)]
-    for number, link in enumerate(links):
-        link.wait()
-        link.publish(f"fifty/{number}", b"%d" % number)
-    came = taker.payloads(50)
-
-    assert sorted(came) == sorted(b"%d" % n for n in range(50))
-    assert threading.active_count() == threads
-    for link in [*links, gateway]:
-        link.close()
-
-
 def test_a_lost_device_leaves_its_last_will_and_a_polite_one_does_not(
     mosquitto: Mqtt, pump: Pump
 ) -> None:
@@ -219,18 +163,6 @@ def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) 
         with embedded.run_broker():
             assert taker.payloads(1) == [b"kept"]
             link.close()
-
-
-def test_no_broker_is_one_clear_line(pump: Pump) -> None:
-    """Where it was looked for, why it matters, and what to do."""
-    at = Mqtt(host="127.0.0.1", port=embedded.find_free_port(), insecure=True)
-    with pytest.raises(LinkFault) as caught:
-        Link(at, "nobody", pump).wait(patience_s=0.5)
-
-    said = str(caught.value)
-    assert f"no MQTT broker at 127.0.0.1:{at.port} (Connection refused)" in said
-    assert "[mqtt]" in said
-    assert "\n" not in said
 
 
 def test_a_broker_that_will_not_have_us_is_another_clear_line(

@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -143,33 +142,6 @@ def test_packets_leave_whole_and_in_order_whoever_wrote_them() -> None:
     assert wire.sent == first + second
 
 
-def test_a_full_socket_keeps_what_is_to_be_said() -> None:
-    """It goes out when there is room, and is asked for until then."""
-    wire = Wire([], takes=0)
-    through = Stream(wire, lambda _: None)
-    through.push(b"later")
-    through.flush()
-    assert through.unsent
-
-    wire.takes = 100
-    through.flush()
-    assert wire.sent == b"later"
-
-
-def test_the_end_of_a_connection_is_the_clients_to_see() -> None:
-    """After the last message, not before it."""
-    came: list[Any] = []
-    wire = Wire([publish(b"a", b"x", 1, five=False)])
-    through = Stream(wire, came.extend)
-    with pytest.raises(BlockingIOError):
-        through.recv(1)
-    wire.recv = lambda _: b""  # type: ignore[method-assign]
-
-    assert through.recv(1) == b""
-    assert through.recv(1) == b""
-    assert len(came) == 1
-
-
 def test_no_more_is_let_in_than_there_is_room_for() -> None:
     """Nothing is read meanwhile; what has come waits, in its order, until there is room again."""
     came: list[Came] = []
@@ -188,19 +160,6 @@ def test_no_more_is_let_in_than_there_is_room_for() -> None:
     assert [int(one.payload) for one in came] == list(range(1, 11))
     assert heard == rest + rest
     assert through.room == 4
-
-
-def test_who_is_paused_still_says_that_it_lives() -> None:
-    """A broker ends the link of who is silent for half as long again as it promised."""
-    through = Stream(Wire([]), lambda _: None)
-    assert not through.held(100.0)
-    through.room = 0
-
-    assert through.held(100.0)
-    assert through.held(105.0)
-    assert through.held(111.0)
-    through.flush()
-    assert through._socket.sent == framing.PING * 2
 
 
 def test_what_nobody_waits_for_takes_room_too() -> None:

@@ -11,11 +11,10 @@ from contextlib import contextmanager
 import pytest
 
 from gateway.devices.broker import embedded
-from gateway.faults import LinkFault
-from gateway.service.mqtt.connection import UNSUPPORTED, Message, Version
+from gateway.service.mqtt.connection import Message, Version
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 
 BOTH = pytest.mark.parametrize("version", ["5", "3.1.1"])
 
@@ -64,22 +63,6 @@ def test_a_session_outlives_its_connection(mosquitto: Mqtt, pump: Pump, version:
 
     assert [one.payload for one in taker.drained()] == [b"while you were away"]
     assert str(link.version) == version
-    link.close()
-    sender.close()
-
-
-@BOTH
-def test_a_session_that_is_not_to_last_does_not(mosquitto: Mqtt, pump: Pump, version: str) -> None:
-    """The control of the one above."""
-    at, name = speaking(mosquitto, version), f"fleeting-{version}"
-    Link(at, name, pump, subscribe=[name], lasting=False).wait().close()
-    sender = Link(at, f"{name}-sender", pump).wait()
-    sender.publish(name, b"lost")
-    assert sender.sent(5)
-    taker = Taker()
-    link = Link(at, name, pump, subscribe=[name], on_message=taker, lasting=False).wait()
-
-    assert taker.drained() == []
     link.close()
     sender.close()
 
@@ -234,29 +217,6 @@ def test_a_broker_may_refuse_mqtt_5_in_three_ways(pump: Pump, answer: str) -> No
 
         assert (versions, str(link.version)) == ([5, 4], "3.1.1")
         link.close(0.1)
-
-
-def test_who_insists_on_mqtt_5_is_told_that_there_is_none(pump: Pump) -> None:
-    """In one sentence, with the broker's own reason."""
-    with scripted(REFUSALS["in MQTT 5"]) as (port, versions):
-        at = Mqtt(host="127.0.0.1", port=port, insecure=True, version="5")
-        with pytest.raises(LinkFault) as caught:
-            Link(at, "insists", pump).wait(30)
-
-    assert "Unsupported protocol version" in str(caught.value)
-    assert set(versions) == {5}
-
-
-def test_once_let_in_the_version_stays() -> None:
-    """A network that fails now and then must not cost the window and the session of MQTT 5."""
-    version = Version("auto")
-    version.opening()
-    version.welcome()
-    version.opening()
-
-    assert not version.closed()
-    assert not version.refused(UNSUPPORTED)
-    assert str(version) == "5"
 
 
 def test_both_versions_are_tried_in_turn_until_one_is_let_in() -> None:

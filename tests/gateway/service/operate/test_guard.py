@@ -1,14 +1,11 @@
 """The guard: nobody honest is shut out, nobody else is listened to for long."""
 
-import timeit
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gateway.service.operate.quarantine import FLOOD, FORGED, Guard, Verdict
-from gateway.settings.operating import Guard as Settings
+from gateway.settings.deployment import Guard as Settings
 
 LIMITS = Settings(messages_per_s=20, burst=50, forged=5)
 
@@ -41,26 +38,6 @@ def test_a_flood_is_found_with_the_first_message_too_many(guard: Guard) -> None:
     assert called == [1]
     assert not guard.passes("a", 100, 1e9), "it comes back by itself"
     assert sent(guard, "b", 50, 10.0) == 50
-
-
-@given(st.lists(st.floats(0, 3), max_size=300))
-def test_no_window_passes_more_than_the_bucket_holds(pauses: list[float]) -> None:
-    """In every window of t seconds at most burst + t * rate pass, however messages are spaced."""
-    guard = Guard(LIMITS.model_copy(update={"quarantine": False}), ["a"])
-    now_s, passed = 5.0, []
-    for pause_s in pauses:
-        now_s += pause_s if pause_s > 1 else pause_s / 1000
-        if guard.passes("a", 10, now_s):
-            passed.append(now_s)
-    for first in range(len(passed)):
-        within = passed[-1] - passed[first]
-        assert len(passed) - first <= 50 + 20 * within + 1e-6
-    assert guard.verdicts() == []
-
-
-def test_long_messages_take_more(guard: Guard) -> None:
-    """Fifty tokens are two messages of 400 kB, not fifty."""
-    assert sent(guard, "a", 50, 1.0, size=400_000) == 2
 
 
 def test_frames_that_are_not_its_own_make_a_device_guilty_within_a_minute(guard: Guard) -> None:
@@ -126,16 +103,3 @@ def test_freed_devices_begin_anew_and_a_new_fleet_keeps_who_is_shut(guard: Guard
     assert guard.blocked("c") == "by hand"
     assert not guard.passes("c", 10, 1.0)
     assert guard.verdicts() == [], "who is shut by hand is no news"
-
-
-@pytest.mark.parametrize("state", ["honest", "shut"])
-def test_a_call_costs_less_than_a_microsecond(guard: Guard, state: str) -> None:
-    """It is asked for every message: the quickest of ten runs is what the code needs."""
-    if state == "shut":
-        guard.shut("a", "it floods")
-    times = iter(range(10**9))
-    best = min(
-        timeit.repeat(lambda: guard.passes("a", 100, next(times)), number=10_000, repeat=10)
-    )
-    empty = min(timeit.repeat(lambda: next(times), number=10_000, repeat=10))
-    assert (best - empty) / 10_000 < 2e-6  # twice the goal: the machine may be busy

@@ -2,23 +2,21 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import structlog
 
-from gateway.service.operate import lines
-from gateway.service.operate.lines import LONGEST_S, Pseudonyms, Repeats
-
-Say = Callable[..., None]
+from gateway import logs
+from gateway.logs import LONGEST_S, Pseudonyms, Repeats
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return a clock that only the test moves."""
     now = [1000.0]
-    monkeypatch.setattr(lines.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -29,7 +27,7 @@ def written(clock: list[float]) -> Iterator[io.StringIO]:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            lines.without_secrets,
+            logs.without_secrets,
             Repeats(),
             Pseudonyms(),
             structlog.processors.JSONRenderer(),
@@ -76,29 +74,6 @@ def test_another_reason_is_another_line(written: io.StringIO) -> None:
     ]
 
 
-def test_after_a_quiet_time_a_line_is_new_again(written: io.StringIO, clock: list[float]) -> None:
-    """Tomorrow's trouble is told at once, not an hour late."""
-    log = structlog.get_logger()
-    for _ in range(3):
-        log.warning("lost")
-    clock[0] += 86_400
-    log.warning("lost")
-    clock[0] += lines.FIRST_S + 0.1
-    log.warning("lost")
-
-    assert [one.get("again") for one in told(written)] == [None, 2, None]
-
-
-def test_what_is_remembered_of_lines_is_bounded(written: io.StringIO) -> None:
-    """A hostile device can make reasons up."""
-    log = structlog.get_logger()
-    repeats = structlog.get_config()["processors"][2]
-    for number in range(3 * lines.LINES):
-        log.warning("refused", why=str(number))
-
-    assert len(repeats._said) == lines.LINES
-
-
 def test_devices_have_names_only_where_somebody_must_act(written: io.StringIO) -> None:
     """An INFO line each answer would show who was where, to whoever keeps the logs."""
     log = structlog.get_logger()
@@ -125,7 +100,7 @@ def test_another_start_gives_devices_other_numbers() -> None:
 
 def test_a_careless_call_still_writes_no_payload_and_no_secret(written: io.StringIO) -> None:
     """The last defence: the names under which such things go about here."""
-    secrets = dict.fromkeys(lines.PRIVATE, "4242")
+    secrets = dict.fromkeys(logs.PRIVATE, "4242")
     structlog.get_logger().error("no", **secrets, size=3)
 
     assert told(written) == [{"event": "no", "level": "error", "size": 3}]

@@ -2,19 +2,15 @@
 
 import re
 import threading
-from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.service.intake.outcomes import KINDS, Letter
+from gateway.service.intake.outcomes import KINDS
 from gateway.service.operate.health import Health
-from gateway.service.operate.keeping import keeping
 from gateway.service.operate.metrics import Counted, Metrics
-from gateway.settings.operating import Storage
-from gateway.store.store import Store
 from gateway.web.server import Page
 
 DEVICE = "room-214-north"
@@ -86,14 +82,6 @@ def test_events_are_counted() -> None:
     assert found["quarantined_devices"] == 1
 
 
-def test_a_silent_round_is_another_outcome() -> None:
-    """It was paid for, and nobody answered: somebody should hear of it."""
-    metrics = Metrics()
-    Counted(metrics).hear({"kind": "release", "number": 5, "reports": 0})
-
-    assert _read(metrics.text().decode())["rounds_totalsilent"] == 1
-
-
 def test_the_text_holds_all_series_and_no_device() -> None:
     """Over the wire, after everything that names a device was told."""
     health, metrics = Health("broker"), Metrics()
@@ -157,31 +145,6 @@ def test_a_store_that_hangs_does_not_hide_the_rest() -> None:
         free.set()
 
     assert found["store_retries_total"] == 7
-
-
-def test_a_gauge_is_looked_up_when_somebody_reads() -> None:
-    """What takes a look at the disk is not done for nobody."""
-    metrics, looks = Metrics(), []
-    metrics.before_reading(lambda: looks.append(metrics.disk_free.set(7e9)))
-
-    assert not looks
-    assert _read(metrics.text().decode())["disk_free_bytes"] == 7e9
-    assert len(looks) == 1
-
-
-def test_the_store_is_looked_at_when_somebody_reads(tmp_path: Path) -> None:
-    """How much room there is, and how many results the broker has not taken."""
-    metrics, store = Metrics(), Store(tmp_path / "lab.sqlite", "lab")
-    try:
-        keeping(Storage(), store, metrics)
-        before = _read(metrics.text().decode())
-        store.keep_map(b"0001", "{}", [Letter(0, "a/map", b"{}", True)])
-        after = _read(metrics.text().decode())
-    finally:
-        store.close()
-
-    assert before["disk_free_bytes"] > 0
-    assert (before["outbox_messages"], after["outbox_messages"]) == (0, 1)
 
 
 def test_health_tells_what_is_news() -> None:

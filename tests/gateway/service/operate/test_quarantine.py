@@ -12,8 +12,8 @@ from gateway.devices.broker.control import Control
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import KEEPALIVE_S, Link
 from gateway.service.operate.quarantine import FLOOD, Guard, Quarantine
-from gateway.settings.operating import Guard as Settings
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Guard as Settings
+from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
 from tests.links import may_come
 from tests.waiting import eventually
@@ -168,27 +168,6 @@ def test_time_sets_free_where_it_is_to(wards: Callable[..., Ward]) -> None:
     assert eventually(lambda: not ward.guard.blocked("node-1"), 10)
     assert time.monotonic() - began > 0.4
     assert ward.store.quarantined() == {}
-
-
-def test_a_device_is_shut_by_hand(wards: Callable[..., Ward]) -> None:
-    """With the operator's reason."""
-    ward = wards(None)
-    ward.quarantine.shut("node-3", "stolen")
-    assert not ward.guard.passes("node-3", 1, 1.0)
-    assert eventually(lambda: ward.store.quarantined().get("node-3", ("",))[0] == "stolen")
-
-
-@pytest.mark.long
-def test_a_broker_without_dynamic_security_is_no_trouble(
-    mosquitto: Mqtt, wards: Callable[..., Ward], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The guard refuses, the store knows, and it is said once."""
-    monkeypatch.setattr(control, "PATIENCE_S", 0.2)
-    ward = wards(mosquitto.model_copy(update={"username": "gateway"}))
-    assert eventually(lambda: ward.control and ward.control.up)
-    ward.flood("node-1")
-    assert eventually(lambda: "node-1" in ward.store.quarantined())
-    assert not ward.guard.passes("node-1", 1, 1.0)
 
 
 def test_a_disk_that_will_not_is_asked_again(

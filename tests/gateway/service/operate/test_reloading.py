@@ -19,9 +19,9 @@ import pytest
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
-from gateway.service.operate.reloading import Reloading, reread
+from gateway.service.operate.supervision import Reloading, reread
 from gateway.settings import config
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Mqtt
 from tests import processes, sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

@@ -31,15 +31,6 @@ def test_hours_have_their_first_minute_and_not_their_last(
     assert [at for at in outside if parsed(hours).has(_at(at))] == []
 
 
-def test_a_span_and_its_reverse_are_the_whole_day_and_never_both() -> None:
-    """Whatever the hours, each minute of the day is in one of the two, and in one alone."""
-    for first, last in (("08:00", "18:00"), ("22:00", "06:00"), ("00:00", "12:30")):
-        one, other = parsed(f"{first}-{last}"), parsed(f"{last}-{first}")
-        for minute in range(24 * 60):
-            now = DAY + timedelta(minutes=minute)
-            assert one.has(now) is not other.has(now), now
-
-
 def test_the_pause_comes_first_and_then_the_hours() -> None:
     """What is left of the pause is waited for as it is; hours are looked at when it is over."""
     night = _at("03:00")

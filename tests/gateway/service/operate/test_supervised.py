@@ -8,26 +8,26 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.devices.broker.embedded import find_free_port
-from gateway.service.operate.systemd import Notifier, Supervised
+from gateway.service.operate.supervision import PATIENCE_S, Supervised, notify, watchdog_of
 from tests import processes
 
 
-class Told(Notifier):
+class Told(Supervised):
     """Remembers what is told instead of telling it."""
 
     def __init__(self, watchdog_s: float | None = None) -> None:
         super().__init__({})
-        self.watchdog_s = watchdog_s
-        self.said: list[str] = []
+        self._watchdog_s, self.said = watchdog_s, list[str]()
+        self._say = self._remember  # type: ignore[assignment]
 
-    def _say(self, *fields: str) -> bool:
+    def _remember(self, *fields: str) -> bool:
         self.said.append(fields[0])
         return True
 
@@ -59,10 +59,9 @@ def vital() -> Iterator[Any]:
 
 def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
     """A thread that hangs is as bad as one that died: the manager starts us anew."""
-    notify = Told(watchdog_s=0.01)
-    manager, moves = Supervised(notify), [True]
-    manager.moving = lambda: moves[0]
-    with manager:
+    notify, moves = Told(watchdog_s=0.01), [True]
+    notify.moving = lambda: moves[0]
+    with notify:
         until_s = time.monotonic() + 60
         while "WATCHDOG=1" not in notify.said and time.monotonic() < until_s:
             time.sleep(0.01)
@@ -76,8 +75,7 @@ def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
 
 def test_ready_is_told_once_and_not_before_the_broker_has_us() -> None:
     """Zigbee2MQTT shows as active while it is connected to nothing; its users asked why."""
-    told = Told()
-    supervised = Supervised(told)
+    supervised = told = Told()
     for event in (health(False), {"kind": "round"}, health(True), health(False), health(True)):
         supervised.hear(event)
 
@@ -88,8 +86,7 @@ def test_ready_is_told_once_and_not_before_the_broker_has_us() -> None:
 
 def test_a_reload_ends_with_ready_and_only_where_it_was() -> None:
     """`systemctl reload` waits for the second."""
-    told = Told()
-    supervised = Supervised(told)
+    supervised = told = Told()
     supervised.reloading()
     supervised.reloaded()
     assert told.said == ["RELOADING=1"]
@@ -103,8 +100,8 @@ def test_a_reload_ends_with_ready_and_only_where_it_was() -> None:
 def test_signs_of_life_come_until_a_vital_thread_dies(vital: Any) -> None:
     """A gateway whose writer has died looks well from outside, and takes nothing more."""
     told, end = Told(0.02), vital()
-    with Supervised(told) as supervised:
-        supervised.hear(health(True))
+    with told:
+        told.hear(health(True))
         time.sleep(0.2)
         alive = told.said.count("WATCHDOG=1")
         end.set()
@@ -120,20 +117,86 @@ def test_signs_of_life_come_until_a_vital_thread_dies(vital: Any) -> None:
 def test_the_end_is_told_once_and_ends_the_thread() -> None:
     """Then the manager gives us the time that we were promised."""
     told = Told(10)
-    with Supervised(told):
+    with told:
         pass
 
     assert told.said == ["STOPPING=1"]
     assert "watchdog" not in [one.name for one in threading.enumerate()]
 
 
-def test_without_a_manager_nothing_is_started() -> None:
-    """On a terminal there is nobody to tell."""
-    with Supervised(Notifier({})) as supervised:
-        supervised.hear(health(True))
-        names = [one.name for one in threading.enumerate()]
+@contextmanager
+def manager(address: str) -> Iterator[socket.socket]:
+    """Listen as systemd does, on a path or on an abstract name."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(address.replace("@", "\0", 1))
+        listener.settimeout(2)
+        yield listener
 
-    assert "watchdog" not in names
+
+@pytest.fixture(params=["path", "abstract"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return NOTIFY_SOCKET of both kinds."""
+    return str(tmp_path / "notify") if request.param == "path" else f"@heatveil-{os.getpid()}"
+
+
+def test_the_manager_hears_every_state(address: str) -> None:
+    """The words are the protocol's: a typing error leaves a service "activating" for ever."""
+    with manager(address) as listener:
+        with Supervised({"NOTIFY_SOCKET": address}) as supervised:
+            supervised.hear(health(False, "one\nREADY=0"))
+            supervised.hear(health(True))
+        heard = [listener.recv(1000) for _ in range(4)]
+
+    status = b"STATUS=broker: one READY=0", b"STATUS=all parts work"
+    assert heard == [status[0], status[1], b"READY=1", b"STOPPING=1"]
+
+
+def test_a_reload_carries_the_time_of_the_clock_that_only_goes_forward(address: str) -> None:
+    """Without MONOTONIC_USEC a Type=notify-reload service fails to reload (systemd.service(5))."""
+    with manager(address) as listener:
+        before_us = time.monotonic_ns() // 1000
+        Supervised({"NOTIFY_SOCKET": address}).reloading()
+        said = dict(line.split("=") for line in listener.recv(1000).decode().splitlines())
+
+    assert list(said) == ["RELOADING", "MONOTONIC_USEC"]
+    assert said["RELOADING"] == "1"
+    assert before_us <= int(said["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"WATCHDOG_USEC": "30000000"}, 15.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 15.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, None),  # of another process
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_sign_of_life_is_given_twice_in_the_time_allowed(
+    words: dict[str, str], expected: float | None
+) -> None:
+    """sd_watchdog_enabled(3) recommends half of the time, and to heed whose it is."""
+    assert watchdog_of({"NOTIFY_SOCKET": "/run/x", **words}) == expected
+    assert watchdog_of(words) is None  # nobody would hear it
+
+
+@pytest.mark.parametrize("given", ["", "@", "/", "vsock:2:1234", "relative", "/nobody/here"])
+def test_without_a_manager_nothing_is_said_and_nothing_fails(given: str) -> None:
+    """On a terminal, in Docker, under another supervisor."""
+    assert notify(given, "READY=1") is False
+
+
+def test_a_manager_that_does_not_read_holds_nobody_up(address: str) -> None:
+    """A full queue would otherwise stop the thread that says we are alive, and so kill us."""
+    with manager(address):
+        told = True
+        begun_s = time.monotonic()
+        while told:  # the kernel holds some ten or some hundreds
+            begun_s, told = time.monotonic(), notify(address, "WATCHDOG=1")
+
+    assert time.monotonic() - begun_s < 2 * PATIENCE_S + 1
 
 
 SITE = """

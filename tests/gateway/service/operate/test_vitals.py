@@ -47,25 +47,6 @@ def test_a_thread_that_has_ended_is_a_part_that_does_not_work(
     assert told[-1]["ready"] is False
 
 
-def test_threads_of_others_are_none_of_ours(told: list[dict[str, Any]]) -> None:
-    """Another service of this process may end; and so may ours that may."""
-    over = threading.Event()
-    other = threading.Thread(target=over.wait, name="intake", daemon=True)
-    other.start()
-    vitals = Vitals(Health(*PARTS), told.append)
-    mine = threading.Thread(target=over.wait, name="reload", daemon=True)
-    mine.start()
-    for part in PARTS:
-        vitals.say(part, True)
-    vitals.watch()
-    over.set()
-    other.join()
-    mine.join()
-    vitals.look()
-
-    assert vitals.health.ready
-
-
 def test_less_room_than_is_kept_free_hinders_rounds_until_there_is_more(vitals: Vitals) -> None:
     """A round that opens then is paid for, and its answers are not taken."""
     assert vitals.room(64_000_000, 64)

@@ -19,8 +19,7 @@ from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.serving import Service
 from gateway.settings import config
-from gateway.settings.deployment import Deployment
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Deployment, Mqtt
 from tests.waiting import eventually
 
 DEVICES = 20

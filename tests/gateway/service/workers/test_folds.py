@@ -10,7 +10,7 @@ from edge import disk
 from edge.records import Grid
 from gateway import mechanisms
 from gateway.service.rounds import OpenRound, Place
-from gateway.service.workers.folds import combined, named
+from gateway.service.workers.rounds import combined, named
 from gateway.store.message_rows import Sum
 from recovery.disk import plan
 from recovery.disk.query import Query
@@ -52,13 +52,6 @@ def test_what_nobody_can_answer_is_refused_before_it_is_counted(place: int) -> N
         named("disk").release(ROUND, shared([payload], 1), 1)
 
     assert refusal(payload) == ("place", True)
-
-
-def test_every_place_of_the_domain_counts() -> None:
-    """And a device's answer for another's place does not."""
-    assert {refusal([0, place]) for place in INSIDE} == {("", False)}
-    assert refusal([1, INSIDE[0]]) == ("place", True)
-    assert refusal([0, INSIDE[0], INSIDE[0]]) == ("place", True)
 
 
 def test_a_count_that_was_lost_is_found_out() -> None:

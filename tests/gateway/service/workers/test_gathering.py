@@ -15,14 +15,13 @@ from edge import thermal, wire
 from edge.host import post
 from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
 from gateway.service.rounds import OpenRound
-from gateway.service.workers import folds, rounds
+from gateway.service.workers import leases, rounds
+from gateway.service.workers.leases import Lease, LeaseLost, Leases
 from gateway.service.workers.rounds import PartStore, RoundOver
-from gateway.store import leases
-from gateway.store.leases import Lease, LeaseLost, Leases
 from gateway.store.schema import leases as table
 from gateway.store.store import Store
 
-FOLD, TRIES = folds.named("thermal"), 60
+FOLD, TRIES = rounds.named("thermal"), 60
 
 
 def opened(store: Store, home: Any, number: int = 1) -> OpenRound:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +16,8 @@ from gateway.faults import TakenFault
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.workers.leading import STANDBY, leading
-from gateway.settings.operating import Mqtt
-from gateway.store.places import Database
+from gateway.service.workers.leases import leading
+from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
 from tests.waiting import eventually
 
@@ -55,21 +53,6 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     assert store.refused() == []
     release = thermal.release(home.plan, home.payloads(frames), None)
     assert store.release(round) == (release.values, len(frames))
-
-
-@pytest.mark.long
-def test_a_standby_that_is_told_to_stop_ends_at_once(site: Callable[[int], Any]) -> None:
-    """It waits where it looks at nothing, for as long as the leader lives."""
-    home = site(24)
-    leader = home.start("serve")
-    assert eventually(lambda: len(home.listening(leader)) == 6)
-    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{find_free_port()}'"
-    heir = home.start("serve", before=elsewhere)
-    assert eventually(lambda: "standby" in home.log(heir))
-    heir.send_signal(signal.SIGTERM)
-
-    assert heir.wait(timeout=60) == 0, home.log(heir)
-    assert leader.poll() is None
 
 
 # Kills its own process right before a step of the store, or right after it.
@@ -130,24 +113,3 @@ def test_a_file_has_no_standby_and_says_so(tmp_path: Path) -> None:
     place = tmp_path / "heatveil.sqlite"
     with leading(place, print), pytest.raises(TakenFault), leading(place, print):
         pass
-
-
-def test_who_waits_says_so_and_leads_as_soon_as_nobody_does(database: Database) -> None:
-    """Whoever looks at the health of a standby sees what it waits for."""
-    said: list[tuple[str, bool, str]] = []
-    led, over = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        with leading(database, lambda *words: said.append(words)):
-            led.set()
-            over.wait(30)
-
-    with leading(database, print):
-        thread = threading.Thread(target=wait)
-        thread.start()
-        assert eventually(lambda: said)
-        assert not led.is_set()
-    assert led.wait(10)
-    over.set()
-    thread.join()
-    assert set(said) == {("rounds", False, STANDBY)}

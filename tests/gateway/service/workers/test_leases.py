@@ -9,8 +9,8 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
-from gateway.store import leases
-from gateway.store.leases import Lease, LeaseLost, Leases
+from gateway.service.workers import leases
+from gateway.service.workers.leases import Lease, LeaseLost, Leases
 from gateway.store.schema import leases as table
 from gateway.store.store import Store
 
@@ -67,16 +67,6 @@ def test_a_part_is_taken_when_its_lease_has_run_out_and_not_before(store: Store)
     assert ada.take(PARTS, PARTS) == []
 
 
-def test_what_is_given_back_is_free_at_once(store: Store) -> None:
-    """Nobody waits for the lease of a worker that said goodbye."""
-    ada, bob = worker(store, "ada", 60.0), worker(store, "bob", 60.0)
-    held = ada.take(PARTS, PARTS)
-    ada.give(held[:2])
-    assert [lease.part for lease in bob.take(PARTS, PARTS)] == [0, 1]
-    ada.give(held)  # two of which are another's by now
-    assert len(bob.take(PARTS, PARTS)) == PARTS - 2
-
-
 @pytest.mark.parametrize(("forward_s", "free"), [(-86400.0, PARTS), (86400.0, PARTS), (0.0, 0)])
 def test_a_clock_that_is_set_keeps_no_part_from_the_living(
     store: Store, forward_s: float, free: int
@@ -86,15 +76,6 @@ def test_a_clock_that_is_set_keeps_no_part_from_the_living(
     dead.take(PARTS, PARTS)
     set_clock(store, forward_s)
     assert len(heir.take(PARTS, PARTS)) == free
-
-
-def test_who_lives_keeps_its_parts_over_a_step_of_the_clock(store: Store) -> None:
-    """Its next sign of life comes before anybody took them, or it hears that they are gone."""
-    ada, bob = worker(store, "ada", 60.0), worker(store, "bob", 60.0)
-    held = ada.take(PARTS, PARTS)
-    set_clock(store, -86400.0)
-    assert ada.renew(held) == set(held)
-    assert bob.take(PARTS, PARTS) == []
 
 
 @pytest.mark.long

@@ -10,11 +10,10 @@ import pytest
 from edge import wire
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.workers.parts import devices_of, part_of, retire, session_of, topics_of
-from gateway.service.workers.roll import unique_name
+from gateway.service.workers.leases import unique_name
+from gateway.service.workers.part import part_of, retire, session_of
 from gateway.service.workers.worker import Worker, share_of
-from gateway.settings.deployment import Deployment
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
 from tests.waiting import eventually
 
@@ -163,13 +162,6 @@ def test_parts_are_split_for_ever_and_evenly() -> None:
     counts = [found.count(part) for part in range(16)]
     assert min(counts) > 550, counts
     assert max(counts) < 700, counts
-
-
-def test_topics_of_parts_are_all_topics_once(home: Any) -> None:
-    """A union without overlap, each under a session of its own."""
-    split = [topics_of(devices_of(home.devices, part, PARTITIONS)) for part in range(PARTITIONS)]
-    assert sorted(topic for topics in split for topic in topics) == topics_of(home.devices)
-    assert len({session_of("lab", part) for part in range(PARTITIONS)}) == PARTITIONS
 
 
 @pytest.mark.parametrize("workers", range(1, 9))

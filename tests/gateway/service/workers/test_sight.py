@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from gateway.devices.broker.embedded import find_free_port
-from gateway.service.workers.roll import unique_name
+from gateway.service.workers.leases import unique_name
 from gateway.service.workers.worker import Sight, Worker
-from gateway.settings.deployment import Deployment
-from gateway.settings.operating import Mqtt
+from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
 from tests.waiting import eventually
 

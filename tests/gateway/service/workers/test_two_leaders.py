@@ -104,15 +104,6 @@ def test_both_release_a_round_and_what_stands_is_one_of_the_two(
         assert len(rows(store, "charges")) == number
 
 
-def test_both_keep_a_map_of_a_round(store: Store, heir: Store, home: Any) -> None:
-    """They drew it of one release, so it is the same; neither campaign may end of it."""
-    for number in range(1, TRIES + 1):
-        name = opened(store, home, number).name
-        said = at_once(*(partial(s.keep_map, name, "{}", [LETTER]) for s in (store, heir)))
-        assert said == [None, None]
-    assert len(rows(store, "maps")) == TRIES
-
-
 def test_what_the_heir_lets_count_after_the_sum_is_in_the_release(
     store: Store, heir: Store, home: Any
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edge import thermal
-from gateway.service.workers.parts import part_of
+from gateway.service.workers.part import part_of
 from gateway.store.schema import leases
 from gateway.store.store import Store
 from tests.waiting import eventually

@@ -23,7 +23,7 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway import budgets, enrol
-from gateway.service import asking
+from gateway.service import steps
 from gateway.service.intake import Intake
 from gateway.session import Message
 from gateway.store import Store
@@ -76,10 +76,10 @@ def main(out: Path) -> None:
         for number in (1, 2, 3):
             params = (SENSORS, 8, 0, 4096, 10_000, 1, 0)
             planned = Round(number, "thermal", Grid((10, 1), 0), params, PROMISE)
-            asked = asking.signed(planned, store.number_of(wire.name_of(planned)), devices)
+            asked = steps.signed(planned, store.number_of(wire.name_of(planned)), devices)
             if said := store.open_round(asked, BUDGET):
                 raise SystemExit(said)
-            intake.open(asking.opened(asked, devices, (), time.monotonic() + 60))
+            intake.open(steps.opened(asked, devices, (), time.monotonic() + 60))
             frames = {one: nodes[one].answer(asked.message, lambda _: [1000]) for one in names}
             come = names if number == 1 else names[: 5 - number]
             for one in come:

@@ -1,4 +1,4 @@
-"""The tables of schema 4, as they were; what a store is brought up from."""
+"""The tables of schema 4, as they were."""
 
 from sqlalchemy import (
     Column,

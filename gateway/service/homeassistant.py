@@ -1,0 +1,376 @@
+"""Home Assistant: results and the gateway's own health, and nothing of any single device.
+
+One retained message describes the gateway and everything that can be seen of it. Its values come
+over two topics of the site's own, so that a change of health does not make an old result look
+new. There is nothing in it of any one thermometer: when one speaks shows when somebody is there.
+
+Only what has passed the veil is shown: maps, counts, times, the budget, and the gateway's
+own parts; and what comes of all readings is rounded: a cell, a whole per cent, two digits. Full
+digits of a map, over rounds, would be as many equations for what each device sent.
+
+Which retained messages went out is noted in a small file beside the database, so that a gateway
+whose site was renamed, or that is to be announced no longer, takes them back by itself.
+
+Source: home-assistant.io, MQTT discovery, "device discovery payload" (since 2024.11).
+"""
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import structlog
+
+from physics.places import cell_places, is_plane
+
+from ..mechanisms import of
+from ..settings.deployment import Deployment
+
+log = structlog.get_logger()
+
+Message = dict[str, Any]
+
+_PERCENT: Message = {"unit_of_measurement": "%", "suggested_display_precision": 0}
+_RULER = "mdi:ruler"
+
+ONLINE, OFFLINE = b"online", b"offline"
+BIRTH_PREFIX = "homeassistant"  # where it says that it is back, unless it was told otherwise
+
+
+def config_topic(deployment: Deployment) -> str:
+    """Return where the announcement goes."""
+    return f"{deployment.homeassistant.prefix}/device/{_id(deployment)}/config"
+
+
+def result_topic(site: str) -> str:
+    """Return where results go."""
+    return f"heatveil/1/{site}/ha/state"
+
+
+def health_topic(site: str) -> str:
+    """Return where the gateway's health goes."""
+    return f"heatveil/1/{site}/ha/health"
+
+
+def availability_topic(site: str) -> str:
+    """Return where it stands whether there is a gateway at all."""
+    return f"heatveil/1/{site}/ha/availability"
+
+
+def births(prefix: str) -> tuple[str, ...]:
+    """Return the topics on which Home Assistant says that it is back.
+
+    Another prefix for announcements does not move its greeting, unless somebody moved that too.
+    """
+    return tuple(dict.fromkeys([f"{prefix}/status", f"{BIRTH_PREFIX}/status"]))
+
+
+def message(deployment: Deployment) -> Message:
+    """Return the announcement of a deployment."""
+    own, site = _id(deployment), deployment.site.name
+    components = _results(deployment) | _workings(of(deployment).words.who_answers)
+    for key, component in components.items():
+        component["unique_id"] = f"{own}_{key}"
+    return {
+        "device": {
+            "identifiers": [own],
+            "name": f"heatveil {site}",
+            "manufacturer": "heatveil",
+            "model": "gateway",
+            "sw_version": version("heatveil"),
+        },
+        "origin": {"name": "heatveil", "sw_version": version("heatveil")},
+        "state_topic": result_topic(site),
+        "availability_topic": availability_topic(site),
+        "qos": 1,
+        "components": components | {"problem": _problem(own, site)},
+    }
+
+
+def _results(deployment: Deployment) -> dict[str, Message]:
+    """Return what a map says; unavailable once it is older than the operator wants to see."""
+    expiry: Message = {}
+    if deployment.homeassistant.expire_s is not None:
+        expiry["expire_after"] = math.ceil(deployment.homeassistant.expire_s)
+    length: Message = {"suggested_display_precision": 2}
+    if deployment.room.cell_mm:
+        length |= {"unit_of_measurement": "m", "device_class": "distance"}
+    mechanism = of(deployment)
+    place, share, icon = mechanism.words.announced
+    found = {"x": _sensor(f"{place}, x", "x", icon="mdi:arrow-left-right", **length)}
+    if is_plane(deployment.room.grid):
+        found["y"] = _sensor(f"{place}, y", "y", icon="mdi:arrow-up-down", **length)
+    found["share"] = _sensor(share, "share", icon=icon, **_PERCENT)
+    found |= _sure(mechanism.words.has_sd, length)
+    return {key: component | expiry for key, component in found.items()}
+
+
+def _sure(counted: bool, length: Message) -> dict[str, Message]:
+    """Return what a map says of how sure it is; counted: as `has_sd` of a mechanism."""
+    if counted:
+        more = {**_PERCENT, "suggested_display_precision": 1}
+        more["value_template"] = "{{ value_json.sd | default(none) }}"  # till there is a map
+        return {"sd": _sensor("Standard deviation of that share", "sd", icon=_RULER, **more)}
+    return {
+        "sources": _sensor("Likely warm sources", "sources", icon="mdi:account-multiple"),
+        "error": _sensor("Expected error of the map", "error", icon=_RULER, **length),
+        "contradicted": _sensor(
+            "Map contradicts its settings",
+            "contradicted",
+            platform="binary_sensor",
+            device_class="problem",
+            state_class=None,
+        ),
+    }
+
+
+def _workings(answered: str) -> dict[str, Message]:
+    """Return what rounds say of themselves."""
+    seconds = {"unit_of_measurement": "s", "device_class": "duration"}
+    found = {
+        "round": _sensor("Round", "round", state_class=None, icon="mdi:counter"),
+        "sensors": _sensor(f"{answered} that answered", "sensors", icon="mdi:thermometer-check"),
+        "rounds_left": _sensor("Rounds left in the budget", "rounds_left", icon="mdi:wallet"),
+        "lag": _sensor("From the question to the map", "lag", **seconds),
+        "drawn": _sensor("Map drawn", "drawn", state_class=None, device_class="timestamp"),
+    }
+    return {key: component | {"entity_category": "diagnostic"} for key, component in found.items()}
+
+
+def _sensor(name: str, key: str, **more: Any) -> Message:
+    """Return a number to show; what is null in the state is "unknown" there."""
+    component = {
+        "platform": "sensor",
+        "name": name,
+        "value_template": f"{{{{ value_json.{key} }}}}",
+        "state_class": "measurement",
+    }
+    return {key: value for key, value in (component | more).items() if value is not None}
+
+
+def _problem(own: str, site: str) -> Message:
+    """Return whether the gateway works, and as attributes which of its parts do not."""
+    return {
+        "platform": "binary_sensor",
+        "name": "Gateway",
+        "state_topic": health_topic(site),
+        "value_template": "{{ value_json.problem }}",
+        "json_attributes_topic": health_topic(site),
+        "json_attributes_template": "{{ value_json.parts | tojson }}",
+        "device_class": "problem",
+        "entity_category": "diagnostic",
+        "unique_id": f"{own}_problem",
+    }
+
+
+def _id(deployment: Deployment) -> str:
+    return f"heatveil_{deployment.site.name}"
+
+
+Event = Mapping[str, Any]
+NAMES = (
+    *("x", "y", "share", "sources", "error", "contradicted"),
+    *("round", "sensors", "rounds_left", "lag", "drawn"),
+)
+
+
+class Results:
+    """The values of the latest events; what is not known is None."""
+
+    def __init__(self, grid: Any) -> None:
+        self.values: dict[str, Any] = dict.fromkeys(NAMES)
+        self._grid = grid
+        self._opened: tuple[int, float] | None = None  # number and time of the latest round
+
+    def take(self, event: Event, now: datetime, clock_s: float) -> bool:
+        """Take an event; return whether there is something new to show.
+
+        Args:
+            now: when it came, with its zone; and by a clock that only goes forward.
+        """
+        kind = event["kind"]
+        if kind == "round":
+            self._opened = event["number"], clock_s
+        elif kind == "release":
+            self.values["sensors"] = event["reports"]
+        elif kind == "map":
+            self.values |= self._drawn(event, now, clock_s)
+        elif kind == "budget":
+            if self.values["rounds_left"] == event["rounds_left"]:
+                return False
+            self.values["rounds_left"] = event["rounds_left"]
+        return kind in ("map", "budget")  # a release has its map yet to come
+
+    def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
+        credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
+        lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
+        return (
+            _warmest(event.get("mass"), self._grid)
+            | _sd(event)
+            | {
+                "sources": None if credible is None else int(np.argmax(credible["numbers"])),
+                "error": _error(credible),
+                "contradicted": _contradicted(event.get("verdict")),
+                "round": event["number"],
+                "sensors": event.get("sensors_used", self.values["sensors"]),
+                "lag": lag_s,
+                "drawn": now.isoformat(timespec="seconds"),
+            }
+        )
+
+
+def health(event: Event) -> dict[str, Any]:
+    """Return how the gateway is: whether there is a problem, and the parts that have one."""
+    parts = {name: part["why"] for name, part in event["parts"].items() if not part["ok"]}
+    return {"problem": "OFF" if event["ready"] else "ON", "parts": parts}
+
+
+def _warmest(mass: Any, grid: Any) -> dict[str, Any]:
+    """Return where most of the warmth is, and which share of all of it is there, in percent."""
+    shares = np.zeros(1) if mass is None else np.asarray(mass, dtype=np.float64).ravel()
+    cell, total = int(shares.argmax()), float(shares.sum())
+    if not total > 0:
+        return {"x": None, "y": None, "share": None}
+    place = np.atleast_1d(cell_places(grid)[cell])
+    return {
+        "x": round(float(place[0]), 3),
+        "y": round(float(place[1]), 3) if is_plane(grid) else None,
+        "share": round(100 * float(shares[cell]) / total),
+    }
+
+
+def _sd(event: Event) -> dict[str, Any]:
+    """Return how sure the share at that place is, in percent; nothing where a map has none."""
+    if event.get("sd") is None or event.get("mass") is None:
+        return {}
+    cell = int(np.argmax(np.ravel(event["mass"])))
+    return {"sd": float(f"{100 * float(np.ravel(event['sd'])[cell]):.2g}")}
+
+
+def _contradicted(verdict: Event | None) -> str | None:
+    """Return whether a map contradicts its own query; why would be of too many digits."""
+    return None if verdict is None else "OFF" if verdict["level"] == "fits" else "ON"
+
+
+def _error(credible: Event | None) -> float | None:
+    error = None if credible is None else credible["expected_error"]
+    return None if error is None or not math.isfinite(error) else float(f"{error:.2g}")
+
+
+Publish = Callable[[str, bytes, bool], Any]  # topic, payload, whether it is retained
+
+
+class Announcer:
+    """What of a gateway goes to Home Assistant; any thread may call it. Nothing here raises.
+
+    Where it is not enabled it takes back what was announced before, and says nothing more.
+    """
+
+    def __init__(self, deployment: Deployment, publish: Publish) -> None:
+        """Begin; `online` is to be called when the broker has us.
+
+        Args:
+            publish: sends now or when the broker is back, in order; it must not wait.
+        """
+        self._deployment, self._publish = deployment, publish
+        self._lock = threading.Lock()
+        self._results = Results(deployment.room.grid)
+        self._drawn_s: float | None = None
+        self._health: dict[str, Any] | None = None
+        site, database = deployment.site.name, deployment.site.database
+        self._note = database.with_name(f"{database.name}.announced")
+        self._config = config_topic(deployment)
+        self._result, self._healthy = result_topic(site), health_topic(site)
+        self._available = availability_topic(site)
+        self.enabled = deployment.homeassistant.enabled
+        self.births = births(deployment.homeassistant.prefix) if self.enabled else ()
+        self.will = (self._available, OFFLINE) if self.enabled else None
+
+    def online(self) -> None:
+        """Announce everything: when the broker has us, and when Home Assistant says it is back.
+
+        The latter, a message on one of `births` that reads `online`, `heard` sees to.
+        """
+        with self._lock:
+            self._tidy()
+            if not self.enabled:
+                return
+            self._send(self._config, message(self._deployment))
+            self._publish(self._available, ONLINE, True)
+            if self._health is not None:
+                self._send(self._healthy, self._health)
+            if self._drawn_s is not None and not self._expired():
+                self._send(self._result, self._results.values)
+
+    def heard(self, topic: str, payload: bytes) -> None:
+        """Take a message that came; it matters when Home Assistant has just started."""
+        if topic in self.births and payload.strip() == ONLINE:
+            self.online()
+
+    def event(self, event: Event) -> None:
+        """Take one of the service's events, and pass on what is to be seen of it."""
+        if not self.enabled:
+            return
+        with self._lock:
+            if event["kind"] == "health":
+                found = health(event)
+                if found != self._health:
+                    self._health = found
+                    self._send(self._healthy, found)
+            elif self._results.take(event, datetime.now(UTC), time.monotonic()):
+                if event["kind"] == "map":
+                    self._drawn_s = time.monotonic()
+                if self._drawn_s is not None and not self._expired():
+                    self._send(self._result, self._results.values)
+
+    def offline(self) -> None:
+        """Say goodbye, before the link is closed; what was shown turns unavailable."""
+        if self.enabled:
+            self._publish(self._available, OFFLINE, True)
+
+    def _topics(self) -> list[str]:
+        return [self._config, self._available, self._healthy, self._result]
+
+    def _expired(self) -> bool:
+        """Whether the last result would be taken for a new one if it were sent again."""
+        after_s = self._deployment.homeassistant.expire_s
+        passed_s = time.monotonic() - (self._drawn_s or 0.0)
+        return after_s is not None and passed_s > after_s
+
+    def _tidy(self) -> None:
+        """Take back what is announced no longer, and note what is."""
+        wanted = self._topics() if self.enabled else []
+        noted = _noted(self._note)
+        if gone := [topic for topic in noted if topic not in wanted]:
+            log.info("Home Assistant is told to forget", topics=len(gone))
+        for topic in gone:
+            self._publish(topic, b"", True)
+        if noted != wanted:
+            self._write(wanted)
+
+    def _write(self, topics: list[str]) -> None:
+        try:
+            if topics:
+                self._note.write_text(json.dumps(topics), "utf-8")
+            else:
+                self._note.unlink(missing_ok=True)
+        except OSError as fault:
+            log.warning("what was announced cannot be noted", why=fault.strerror)
+
+    def _send(self, topic: str, value: Any) -> None:
+        self._publish(topic, json.dumps(value, allow_nan=False).encode(), True)
+
+
+def _noted(path: Path) -> list[str]:
+    """Return the retained topics that a gateway on this database has sent before."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else []

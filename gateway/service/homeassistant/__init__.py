@@ -1,1 +1,0 @@
-"""Home Assistant: results and the gateway's own health, and nothing of any single device."""
