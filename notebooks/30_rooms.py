@@ -239,8 +239,7 @@ if folder is None:
     print("The recordings are not here; set HEATVEIL_DATA to the folder that holds thermal/.")
 else:
     from physics.recorded.experiments import room_climate
-    from physics.recorded.fitting import fit, forecast
-    from physics.recorded.held_out import against, alternate_days, forecast_errors
+    from physics.recorded.fitting import against, alternate_days, fit, forecast, forecast_errors
     from physics.recorded.warming import effective_capacity
 
     halves = {room: alternate_days(found) for room, found in room_climate(folder).items()}

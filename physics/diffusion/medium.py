@@ -64,11 +64,6 @@ class Medium:
                 f"{axes} axes but all must be of one grid of 1 to 3 axes, or a cell has no "
                 "material. Make them with one shape, x last."
             )
-        if len(self.films) != axes or any(len(pair) != 2 for pair in self.films):
-            raise ValueError(
-                f"films has {len(self.films)} pairs but {axes} are needed, (near, far) for each "
-                "axis from x on: every side must pass heat or not. Give 0 where it is insulated."
-            )
         for name, least in (("conductivity", 0.0), ("capacity", 5e-324), ("loss", 0.0)):
             part = getattr(self, name)
             wrong = np.argwhere(~((part >= least) & np.isfinite(part)))
@@ -79,33 +74,6 @@ class Medium:
                     f"{'positive' if least else 'nought or more'}, or heat would run uphill. "
                     "Correct that material."
                 )
-        for axis, size in enumerate(map(np.asarray, (*self.cell_m, self.beyond))):
-            fits = size.shape in ((), (shape[-1 - axis],) if axis < axes else ())
-            if not (fits and ((size > 0) & np.isfinite(size)).all()):
-                raise ValueError(
-                    f"cell_m is {self.cell_m} and beyond {self.beyond:g} but all must be positive "
-                    "and finite, one number or one for each cell along the axis, for a cell has "
-                    "a volume. Give metres."
-                )
-        for axis, more in enumerate(map(np.asarray, self.resistance)):
-            if more.shape not in ((), self.between(axis)) or not (more >= 0).all():
-                raise ValueError(
-                    f"resistance of axis {axis} has shape {more.shape} and least value "
-                    f"{more.min(initial=math.inf):g} but must be one number, or "
-                    f"{self.between(axis)}, of nought or more: so many faces are between cells. "
-                    "Give 0 where nothing is."
-                )
-        for axis, pair in enumerate(self.films):
-            for film in pair:
-                values = np.asarray(film, dtype=float)
-                fits = values.shape in ((), self.side(axis))
-                if not fits or not (values >= 0).all():
-                    raise ValueError(
-                        f"a film of axis {axis} has shape {values.shape} and least value "
-                        f"{values.min(initial=math.inf):g} but must be one number, or "
-                        f"{self.side(axis)}, of nought or more: that side has so many cells. "
-                        "Give 0 for insulated."
-                    )
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -156,8 +156,7 @@ class Run:
             medium: another object than before is another medium, from this step on.
 
         Raises:
-            ValueError: a step that is not positive, a medium on another grid, a drive that
-                does not fit or is not finite.
+            ValueError: a step that is not positive, or a medium on another grid.
         """
         if not 0 < step_s < math.inf:
             raise ValueError(
@@ -166,7 +165,6 @@ class Run:
             )
         medium = self.medium if medium is None else medium
         _same_grid(self.medium, medium)
-        _fits(drive, medium, self._field.shape)
         again = step_s == self.step_s
         if not again or medium is not self.medium:
             self.medium, self.step_s = medium, step_s
@@ -210,28 +208,6 @@ def _same_grid(old: Medium, new: Medium) -> None:
             f"the new medium has {new.shape} cells of {new.cell_m} m, beyond {new.beyond:g} but "
             f"the run has {old.shape} of {old.cell_m}, beyond {old.beyond:g}: the temperatures "
             "belong to cells. Change what the cells are made of only, or start another run."
-        )
-
-
-def _fits(drive: Drive, medium: Medium, shape: tuple[int, ...]) -> None:
-    power = np.asarray(drive.power_w)
-    if power.shape not in (medium.shape, shape) or not np.isfinite(power).all():
-        raise ValueError(
-            f"power_w has shape {power.shape} and {np.isfinite(power).sum()} finite values but "
-            f"must be finite and of shape {shape}: watts in every cell, for what is not told is "
-            "not nought. Give zeros where there is no heat."
-        )
-    sides = [np.asarray(value) for pair in drive.outside_k for value in pair]
-    wanted = [medium.side(axis) for axis in range(len(medium.shape)) for _ in (0, 1)]
-    fit = len(sides) == len(wanted) and all(
-        side.shape in ((), want) for side, want in zip(sides, wanted, strict=True)
-    )
-    if not (fit and all(np.isfinite(part).all() for part in (*sides, np.asarray(drive.supply_k)))):
-        raise ValueError(
-            f"outside_k has shapes {[side.shape for side in sides]} and supply_k is "
-            f"{drive.supply_k:g} but all must be finite, and outside_k one number or {wanted}, "
-            "near and far for each axis from x on: heat flows to a temperature. Give kelvin "
-            "above the baseline."
         )
 
 

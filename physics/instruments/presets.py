@@ -40,10 +40,6 @@ class Preset:
         view_deg: the field of view (across, down) of the whole array; nought for a thermometer.
         drop_out: the share of readings, of an array of frames, that do not come.
         sources: where each number is from, by its name.
-
-    Raises:
-        ValueError: a number that is negative or not finite, a step or shape that is not
-            positive, or a share above one.
     """
 
     name: str
@@ -58,26 +54,6 @@ class Preset:
     view_deg: tuple[float, float] = (0.0, 0.0)
     drop_out: float = 0.0
     sources: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        spans = ("noise_sd_k", "accuracy_k", "uniformity_k", "drift_k", "lag_s", "conversion_s")
-        for name in spans:
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(
-                    f"{name} of {self.name} is {getattr(self, name):g} but must be nought or "
-                    "more and finite, for it is a spread or a time. Give 0 for a perfect one."
-                )
-        if (self.step is not None and self.step <= 0) or min(self.shape) < 1:
-            raise ValueError(
-                f"{self.name} has the step {self.step} and {self.shape} pixels but both must be "
-                "positive, or there is nothing to count. Give None for an endless fineness."
-            )
-        if not 0 <= self.drop_out <= 1 or not all(0 <= view < 180 for view in self.view_deg):
-            raise ValueError(
-                f"{self.name} drops {self.drop_out:g} of its readings and sees {self.view_deg} "
-                "degrees but a share is within 0 and 1, and a view from a ceiling below 180. "
-                "Give the share, not per cent."
-            )
 
     @property
     def pixels(self) -> int:

@@ -4,19 +4,23 @@ Everybody of it keeps to the room's plan: nobody is ever in a wall, or in a door
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from ..places import cell_places
 from .plan import Lattice, Mask, free, grid, lattice
-from .records import Arrivals, Course, Floats, Point, Room, Walker, Waypoint
-from .traces import link
+from .records import Arrivals, Course, Floats, Frames, Point, Room, Walker, Waypoint
+
+# Dearer than any true pair: whoever would have to jump is somebody else.
+_NEVER = 1e9
 
 # Ways through a room: straight where one can, round walls and furniture where one cannot.
 
@@ -253,6 +257,54 @@ def followed(room: Room, at_s: Floats, places_m: Floats) -> Mask:
         doors = room.opened(until - 1e-6 if since == -math.inf else since)
         held[here] &= lattice(room, doors).holds(*ends)
     return held
+
+
+def link(frames: Frames, jump_m: float, gap_frames: int) -> tuple[dict[int, Point], ...]:
+    """Return where each person was in each frame: places without names, put together.
+
+    From frame to frame, everybody goes to the place that makes all ways together shortest, if it
+    is near enough; who is lost for a few frames is known again, and is in no frame between.
+    Nobody is added and nobody left out: in each frame there are as many as were recorded.
+
+    Args:
+        frames: frame numbers, rising, and the places in metres.
+        jump_m: the furthest way from one frame to the next.
+        gap_frames: for how many frames somebody may be lost and still be the same.
+
+    Source: Jaqaman et al. 2008, Nature Methods 5, 695, first step: linear assignment, with the
+    best pairing by `scipy.optimize.linear_sum_assignment`.
+    """
+    people: list[dict[int, Point]] = []
+    for frame, places in frames:
+        open_ = [one for one in people if frame - _last(one) <= gap_frames + 1]
+        pairs = _pairs(open_, frame, places, jump_m)
+        for index, place in enumerate(places):
+            if index in pairs:
+                open_[pairs[index]][frame] = place
+            else:
+                people.append({frame: place})
+    return tuple(people)
+
+
+def _pairs(
+    people: list[dict[int, Point]], frame: int, places: Sequence[Point], jump_m: float
+) -> dict[int, int]:
+    """Return who is at each place, by index; no entry for a place where somebody new is."""
+    if not people or not places:
+        return {}
+    last = [(_last(one), one[_last(one)]) for one in people]
+    ways = np.array([[math.dist(place, then) for place in places] for _, then in last])
+    reach = jump_m * np.array([frame - seen for seen, _ in last])[:, None]
+    rows, columns = linear_sum_assignment(np.where(ways <= reach, ways, _NEVER))
+    return {
+        int(column): int(row)
+        for row, column in zip(rows, columns, strict=True)
+        if ways[row, column] <= reach[row, 0]
+    }
+
+
+def _last(person: dict[int, Point]) -> int:
+    return next(reversed(person))  # frames rise
 
 
 def walked(room: Room, walker: Walker) -> tuple[Track, ...]:

@@ -51,6 +51,8 @@ Rect: TypeAlias = tuple[float, float, float, float]  # left, top, right, bottom 
 Span: TypeAlias = tuple[float, float]  # from, until in seconds since midnight
 # What changes over the day: (second, value), linear in between, constant before and after.
 Course: TypeAlias = tuple[tuple[float, float], ...]
+# Recorded positions: frame numbers, and the places of people in each.
+Frames: TypeAlias = tuple[tuple[int, tuple[Point, ...]], ...]
 SIDES = ("north", "east", "south", "west")
 
 
@@ -154,7 +156,7 @@ class Walker(NamedTuple):
 
     name: str
     power_w: float
-    frames: tuple[tuple[int, tuple[Point, ...]], ...]  # frame, places in metres
+    frames: Frames  # places in metres
     frames_per_s: float
     jump_m: float  # how far one person gets between two frames, at most
     gap_frames: int  # how long one may be lost and still be known again

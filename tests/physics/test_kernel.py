@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from edge.records import Grid
 from physics import kernel
-from physics.kernel import forward, heat_kernel, moves, sensitivity
+from physics.kernel import forward, heat_kernel, sensitivity
 from physics.places import cell_places, sensor_places
 from recovery.thermal.query import Query
 
@@ -135,30 +135,6 @@ def test_cold_walls_agree_with_heat_that_flows_from_cell_to_cell() -> None:
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.05)
 
 
-@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
-def test_a_room_of_three_axes_is_the_product_of_its_lines(walls: kernel.AnyWalls) -> None:
-    """And what one wait leaves, waited on, is what one longer wait leaves: summed over a box."""
-    world, lengths = np.random.default_rng(3), (3.0, 2.0, 2.5)
-    sources, sensors = world.random((2, 6, 3)) * lengths
-    expected = np.ones((6, 6))
-    for axis, length in enumerate(lengths):
-        expected *= forward(sources[:, axis], sensors[:, axis], 0.7, walls, length)
-
-    assert forward(sources, sensors, 0.7, walls, lengths) == pytest.approx(expected, rel=1e-13)
-    if walls == "none":
-        return
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    places = np.stack(np.meshgrid(*[(nodes + 1) / 2 * length for length in lengths]), -1)
-    volume = np.ravel(np.multiply.outer(np.multiply.outer(weights, weights), weights))
-    first = forward(sources, places.reshape(-1, 3), 0.3, walls, lengths)
-    second = forward(places.reshape(-1, 3), sensors, 0.4, walls, lengths)
-
-    assert second @ (volume[:, None] * first * math.prod(lengths) / 8) == pytest.approx(
-        expected, rel=1e-9
-    )
-    assert forward(sensors, sources, 0.7, walls, lengths).T == pytest.approx(expected, rel=1e-13)
-
-
 def test_only_what_a_promise_covers_may_be_asked_for() -> None:
     """Cold walls can be simulated, but how much a move is felt is not bounded along spreads."""
     given = {"sensors": (8,), "spread_m2": 0.05, "epsilon": (1, 1)}
@@ -222,17 +198,6 @@ def test_a_plane_has_the_sensitivity_of_a_move_to_a_neighbour(
     assert sensitivity(operator, 1, (cells, cells)) == pytest.approx(expected, rel=5e-4)
 
 
-@pytest.mark.parametrize(
-    ("cells", "ratio"),
-    [(1, 1.0), (2, 2.00), (5, 4.99), (10, 9.9), (20, 19.4), (50, 40.9), (99, 45.3)],
-)
-def test_a_longer_move_costs_more_until_the_room_ends(cells: int, ratio: float) -> None:
-    """Nearly in proportion at first: a whole room is 45 cells' worth, not 99."""
-    operator = line(100, 50, 0.05)
-
-    assert sensitivity(operator, cells) / sensitivity(operator) == pytest.approx(ratio, rel=6e-3)
-
-
 def test_wrapping_round_the_end_is_not_our_sensitivity() -> None:
     """The negative control: a maximum that runs to n compares the last cell with the first."""
     operator = line(100, 50, 0.05)
@@ -265,14 +230,6 @@ def test_in_a_plane_the_rings_hold_every_move_within_a_distance(cells: int) -> N
     assert max(sensitivity(operator, d, shape) for d in range(1, cells + 1)) == pytest.approx(
         within
     )
-
-
-def test_the_neighbours_in_a_plane_are_the_four_next_cells() -> None:
-    """Each edge of the grid once: its reverse differs by a sign alone."""
-    blocks = list(moves(np.eye(12), 1, (4, 3)))
-
-    assert sum(block.shape[1] for block in blocks) == 3 * 3 + 4 * 2
-    assert all((np.abs(block).sum(axis=0) == 2).all() for block in blocks)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,12 @@
 """Scenes: random ones, and what becomes of a source between the cells."""
 
-import math
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from edge.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
-from physics.scenes import Scene, from_sources_file, random_sources
+from physics.scenes import Scene, random_sources
 
 LINE, PLANE = Grid((100, 1), 0), Grid((5, 4), 250)
 
@@ -48,30 +45,6 @@ def test_a_number_of_sources_that_cannot_be_is_refused(k) -> None:
     """One in each cell is the most."""
     with pytest.raises(ValueError, match="sources were asked for but 100 cells hold 1 to 100"):
         random_sources(k, LINE, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("places", "intensities", "fault"),
-    [
-        ([0.5], [-1.0], "source 0 has the intensity -1 but it must be finite"),
-        ([0.5, 0.6], [1.0, math.nan], "source 1 has the intensity nan"),
-        ([0.5], [math.inf], "source 0 has the intensity inf"),
-        ([math.nan], [1.0], "a position that is not finite"),
-        ([0.5, 0.6], [1.0], "there are 2 places but intensities of shape"),
-    ],
-)
-def test_sources_that_cannot_be_are_refused(places, intensities, fault: str) -> None:
-    """A source only warms, and stands somewhere."""
-    with pytest.raises(ValueError, match=fault):
-        Scene(np.array(places), np.array(intensities))
-
-
-def test_a_file_of_sources_is_a_scene(tmp_path: Path) -> None:
-    """The door of `heatveil play --sources`."""
-    path = tmp_path / "sources.csv"
-    path.write_text("position,intensity\n0.5,1\n0.25,0.5\n")
-
-    assert from_sources_file(path).heat(Grid((4, 1), 0)).tolist() == [0.5, 1.0, 0.0, 0.0]
 
 
 def test_random_sources_keep_out_of_the_furniture() -> None:

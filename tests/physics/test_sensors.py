@@ -79,23 +79,3 @@ def test_what_no_sensor_can_see_is_refused(truth, fault: str) -> None:
     """The sensor is named, for somebody has to go and look at it."""
     with pytest.raises(ValueError, match=fault):
         PointSensors(PLACES).see(truth, np.random.default_rng(0))
-
-
-def test_a_reading_that_is_no_number_makes_no_grain() -> None:
-    """Noise cannot hide it."""
-    with pytest.raises(ValueError, match="sensor 1 reads -inf"):
-        grains([0.1, -math.inf], 8)
-
-
-@pytest.mark.parametrize(
-    ("options", "fault"),
-    [
-        ({"noise_sd": -0.1}, "noise_sd is -0.1 but must be nought or more"),
-        ({"noise_sd": math.nan}, "noise_sd is nan"),
-        ({"step": Fraction(0)}, "step is 0 but must be positive"),
-    ],
-)
-def test_a_sensor_that_cannot_be_built_is_refused(options, fault: str) -> None:
-    """A negative noise or step has no meaning."""
-    with pytest.raises(ValueError, match=fault):
-        PointSensors(PLACES, **options)

@@ -147,23 +147,3 @@ def test_counts_are_those_of_reports(users: int) -> None:
     # Binomials of one place add up to less spread than Poisson counts would have.
     assert np.abs(drawn.var(axis=0)[some] / spread[some] - 1).max() < 0.35
     assert drawn.var(axis=0)[some].sum() / spread[some].sum() == pytest.approx(1, abs=0.05)
-
-
-def test_what_is_no_cell_is_refused() -> None:
-    """Flat cells of another grid would be counted somewhere else without a word."""
-    round, world = a_round(4, 3, SMALL), np.random.default_rng(7)
-
-    for cells in ([12], [-1], [0.5], [[1]]):
-        with pytest.raises(ValueError, match="whole numbers"):
-            report_many(round, cells, world)
-    for histogram in (np.zeros((4, 3), int), -np.ones((3, 4), int), np.ones((3, 4))):
-        with pytest.raises(ValueError, match="from 0 on"):
-            count_many(round, histogram, world)
-    with pytest.raises(ValueError, match="of the mechanism 'thermal'"):
-        report_many(round._replace(mechanism="thermal"), [0], world)
-    with pytest.raises(ValueError, match="do not reach"):
-        report_many(a_round(4, 3, (2, 8, 20, 1, 1, 2, 0)), [0], world)
-    with pytest.raises(ValueError, match="a device refuses"):
-        report_many(a_round(4, 3, (1, 2, 5, 1, 1, 1, 1, 6)), [0], world)
-    with pytest.raises(ValueError, match="2\\*\\*63"):
-        report_many(a_round(4, 3, (0, 2**60, 2**61, 1, 1, 1, 0)), [0], world)

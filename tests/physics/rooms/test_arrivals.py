@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from physics.rooms.day import Day, arrive_s, day, is_straight, may_stand, route, walked
-from physics.rooms.read import read
-from physics.rooms.records import Air, Arrivals, Clock, Room, Side, Walker
-from physics.rooms.traces import Frames, link, read_trace
+from physics.rooms.day import Day, arrive_s, day, is_straight, link, may_stand, route, walked
+from physics.rooms.read import read, read_trace
+from physics.rooms.records import Air, Arrivals, Clock, Frames, Room, Side, Walker
 
 # None before eight, then six an hour, one and a half from noon, none after six.
 PER_H = ((8 * 3600.0, 6.0), (12 * 3600.0, 1.5), (18 * 3600.0, 0.0))

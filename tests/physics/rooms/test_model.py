@@ -68,17 +68,6 @@ def test_all_that_people_give_off_is_in_the_drive(
     assert sum(given) > 1e6
 
 
-@pytest.mark.long
-def test_the_rest_of_the_drive_is_heaters(office: Room, world: np.random.Generator) -> None:
-    """With nobody there, power is the radiator's, for the hours that it is on."""
-    nobody = model.empty(office, 5.5 * 3600, 6.5 * 3600)
-    full = model.drive(office, day(office, world), 9 * 3600, 9 * 3600 + 60)
-
-    assert nobody.power_w.sum() == pytest.approx(125.0)
-    assert plan.added(office, nobody.power_w)[10:30, 58:].sum() == pytest.approx(125.0)
-    assert full.power_w.sum() == pytest.approx(250 + 28 * 2 + 75 * 0.42)
-
-
 def centroid(heat: Floats, room: Room) -> Floats:
     """Return where heat is on average, x and y."""
     places = cell_places(model.grid(room))

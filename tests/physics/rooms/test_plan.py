@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics.diffusion.run import Run
 from physics.rooms import model
 from physics.rooms.day import day, is_straight, may_stand
-from physics.rooms.plan import Lattice, Plan, lattice, mean, plan, redrawn
+from physics.rooms.plan import Lattice, Plan, lattice, plan, redrawn
 from physics.rooms.read import read, sample
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Wall
 from physics.rooms.tables import Document
@@ -170,31 +169,3 @@ def test_every_table_is_in_the_sample_and_can_be_taken_from_it(tmp_path: Path) -
     assert all(re.search(rf"^\[+{name}\]", text, re.MULTILINE) for name in tables)
     assert room.arrivals is not None
     assert len(room.arrivals.seats_m) == len(room.walkers) == len(room.arrays) == 1
-
-
-@pytest.mark.long
-def test_people_warm_the_office_where_they_sit() -> None:
-    """A morning of the sample: warmer with people than without, most of all at their desks."""
-    room = read(ROOMS / "office.toml")
-    today = day(room, np.random.default_rng(1))
-    fields = []
-    for people in (True, False):
-        run = Run(model.medium(room, 0.0), at_s=7 * 3600.0)
-        for _ in range(60):
-            since = run.at_s
-            until = since + 300.0
-            told = (
-                model.drive(room, today, since, until)
-                if people
-                else model.empty(room, since, until)
-            )
-            run.step(told, 300.0, model.media(room, since, until))
-        fields.append(run.field_k)
-    warmer = mean(room, fields[0] - fields[1])
-    row, column = np.unravel_index(np.argmax(warmer), warmer.shape)
-
-    assert warmer.min() > -1e-3
-    assert 0.2 < warmer.mean() < 1.0
-    desks = np.array([[5.45, 1.0], [5.45, 3.0], [3.3, 1.1]])
-    place = np.array([column + 0.5, row + 0.5]) * room.cell_mm / 1000
-    assert np.hypot(*(desks - place).T).min() < 0.15
