@@ -1,4 +1,4 @@
-"""What others on the broker try: other people's names, topics, passwords, and everybody's time."""
+"""What others on the broker try: other people's names, and everybody's time."""
 
 import os
 import threading
@@ -9,10 +9,10 @@ from statistics import median, quantiles
 
 import pytest
 from harness.frames import Forge
-from harness.locked import GATEWAY, locked, secrets
-from harness.radio import NOT_AUTHORIZED, Radio
+from harness.locked import locked, secrets
+from harness.radio import Radio
 from harness.sizes import sized, takes_long
-from harness.stage import SITE, Stage
+from harness.stage import Stage
 from harness.truth import ask
 
 from edge import receipts
@@ -34,37 +34,6 @@ def refused(site: Stage) -> list[tuple[str, str]]:
     return ask(site.database, "SELECT topic, kind FROM refused")
 
 
-def any_name(access: str) -> str:
-    """Let every device write under every name: what a careless list does."""
-    return access + "\npattern write heatveil/1/stage/+/data\n"
-
-
-def all_ears(access: str) -> str:
-    """Let everybody hear everything."""
-    return access + "\npattern read #\n"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("careful", [True, False], ids=["", "control"])
-def test_forged_device_under_another_name(stage: Staged, stack: ExitStack, careful: bool) -> None:
-    """The broker delivers nothing of it; a careless list does, and then the MAC is wrong."""
-    site = stage(gather_s=3)
-    locked(site, stack, change=str if careful else any_name)
-    site.gateway()
-    assert site.asked()
-    forge, passwords = Forge(site.folder, site.database), secrets(site)
-    mine, other = forge.names[:2]
-    own_key = forge.known.by_name[mine].mac_key
-    with Radio(site.broker.port, mine, mine, passwords[mine]) as radio:
-        radio.publish(forge.topic(other), forge.frame(other, forge.plan(), 1, 1, key=own_key))
-        radio.publish(forge.topic(mine), forge.frame(mine, forge.plan(), 1, 1))
-    assert eventually(lambda: site.stored() == 1)
-    time.sleep(0.3)
-
-    assert [topic for topic, _ in refused(site)] == ([] if careful else [forge.topic(other)])
-    assert ask(site.database, "SELECT device FROM reports") == [(mine,)]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("checked", [True, False], ids=["", "control"])
 def test_forged_device_with_another_key(stage: Staged, checked: bool) -> None:
@@ -80,50 +49,6 @@ def test_forged_device_with_another_key(stage: Staged, checked: bool) -> None:
     assert eventually(lambda: refused(site) or site.stored())
 
     assert site.stored() == (0 if checked else 1)
-
-
-@pytest.mark.parametrize("careful", [True, False], ids=["", "control"])
-def test_foreign_subscription(stage: Staged, stack: ExitStack, careful: bool) -> None:
-    """A broker may grant what it then does not deliver: what counts is what arrives."""
-    site = stage()
-    locked(site, stack, change=str if careful else all_ears)
-    forge, passwords = Forge(site.folder, site.database), secrets(site)
-    mine, other = forge.names[:2]
-    with (
-        Radio(site.broker.port, mine, mine, passwords[mine]) as ear,
-        Radio(site.broker.port, other, other, passwords[other]) as mouth,
-        Radio(site.broker.port, GATEWAY, GATEWAY, passwords[GATEWAY]) as gateway,
-        Radio(site.broker.port, "its mouth", GATEWAY, passwords[GATEWAY]) as speaks,
-    ):
-        granted = [ear.subscribe(one) for one in ("#", f"heatveil/1/{SITE}/+/data", "+/+/+/+/+")]
-        gateway.subscribe(f"heatveil/1/{SITE}/+/data")
-        for leaf in ("data", "meta", "state"):
-            mouth.publish(forge.topic(other, leaf), b"what is not for everybody")
-        speaks.publish(forge.topic(other, "receipt"), b"for the other alone")
-        heard, arrived = ear.heard(0.7), gateway.heard(0.5)
-    print(f"granted {granted}, heard {len(heard)}")
-
-    assert [topic for topic, _ in arrived] == [forge.topic(other)]
-    assert (len(heard) == 0) is careful
-
-
-@pytest.mark.parametrize(
-    "who", [(), ("gateway", "a guess"), ("nobody", "of the gateway")], ids=str
-)
-def test_anonymous_wrong_password(stage: Staged, stack: ExitStack, who: tuple[str, ...]) -> None:
-    """Without a name and its password there is no connection."""
-    broker = locked(stage(), stack)
-    with Radio(broker.port, "stranger", *who) as radio:
-        assert radio.answer == NOT_AUTHORIZED
-    with Radio(broker.port, "known", GATEWAY, "of the gateway") as radio:
-        assert radio.answer == 0
-
-
-def test_anonymous_control(stage: Staged, stack: ExitStack) -> None:
-    """A broker that is open lets the stranger in."""
-    broker = locked(stage(), stack, anonymous=True)
-    with Radio(broker.port, "stranger") as radio:
-        assert radio.answer == 0
 
 
 class Honest(threading.Thread):
@@ -188,7 +113,7 @@ def flooding(stage: Staged, stack: ExitStack, quarantine: bool) -> tuple[Stage, 
     if not quarantine:
         site.more = "[guard]\nquarantine = false\nmessages_per_s = 1e6\nburst = 1000000\n"
         site.more += "forged = 1000000\n"
-    locked(site, stack, plugin=plugin)
+    locked(site, stack, plugin)
     site.gateway()
     assert site.asked()
     took_s, sent, cut = flooded(site, sized(3, 10))

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 CONNECT, CONNACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, DISCONNECT = 1, 2, 3, 4, 8, 9, 14
-NOT_AUTHORIZED = 5
 
 
 class Packet(NamedTuple):
