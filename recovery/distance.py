@@ -6,18 +6,236 @@ have closed forms; in a plane they are linear programs, solved to the end: on a 
 simplex of our own, among few cells or freely placed ones by that of POT.
 """
 
-from dataclasses import replace
-from typing import Literal
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 
 from . import kernels
 from .kernels import network_simplex
-from .score import maps as line
 from .score.grid import Ground, grid_flow, grid_plan
-from .score.maps import HEAPS_MAX, PAIRS_MAX, Pair, pair, transport
-from .score.maps import sliced as sliced
+
+# Two maps made ready to be compared, and the distances that no grid is needed for.
+
+Floats = NDArray[np.float64]
+
+
+def work(p: Floats, q: Floats, places: Floats) -> float:
+    """Return the least mass times distance: the area between the two cumulative masses.
+
+    Args:
+        p, q: (cells,), masses of equal total.
+        places: (cells,), in any order.
+
+    >>> work(np.array([1.0, 0, 0]), np.array([0, 0, 1.0]), np.array([0.0, 1, 2]))
+    2.0
+    """
+    gaps = np.diff(places)
+    surplus = p - q
+    if (gaps < 0).any():
+        order = np.argsort(places)
+        gaps, surplus = np.diff(places[order]), surplus[order]
+    return float(np.abs(np.cumsum(surplus)[:-1]) @ gaps)
+
+
+def squared_work(p: Floats, q: Floats, places: Floats) -> float:
+    """Return the least mass times squared distance: that between equal quantiles.
+
+    Args: as for `work`.
+    """
+    order = np.argsort(places)
+    upto_p, upto_q = np.cumsum(p[order]), np.cumsum(q[order])
+    levels = np.sort(np.concatenate([[0.0], upto_p, upto_q]))
+    middles = (levels[1:] + levels[:-1]) / 2
+    last = len(order) - 1
+    from_place = places[order[np.minimum(np.searchsorted(upto_p, middles), last)]]
+    to_place = places[order[np.minimum(np.searchsorted(upto_q, middles), last)]]
+    return float(np.diff(levels) @ (from_place - to_place) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two maps of equal total."""
+
+    p: Floats  # (cells,)
+    q: Floats  # (cells,)
+    grid: tuple[int, int] | None  # rows and columns, of square cells; None where placed freely
+    unit: float  # the side of a cell of the grid
+    given: Floats  # (cells, axes), the places; nothing where there is a grid
+
+    @property
+    def total(self) -> float:
+        """The mass of either map."""
+        return float(self.p.sum())
+
+    @property
+    def places(self) -> Floats:
+        """Where the cells are, (cells, axes): one axis where the grid is one row or column."""
+        if self.grid is None:
+            return self.given
+        y, x = np.array(np.divmod(np.arange(len(self.p)), self.grid[1])) * self.unit
+        return (x + y)[:, None] if min(self.grid) == 1 else np.stack([x, y], axis=1)
+
+    @property
+    def along(self) -> Floats | None:
+        """The places, (cells,), where all are in a line."""
+        if self.grid is None:
+            return self.given[:, 0] if self.given.shape[1] == 1 else None
+        if min(self.grid) > 1:
+            return None
+        return np.arange(len(self.p), dtype=np.float64) * self.unit
+
+
+def pair(
+    p: ArrayLike, q: ArrayLike, positions: ArrayLike | None = None, normalise: bool = False
+) -> Pair:
+    """Return two maps side by side, or refuse them.
+
+    Unequal totals are refused, because some mass would have nowhere to go. With `normalise`
+    each map is divided by its own total, and shapes are compared whatever they weigh.
+
+    Args:
+        p, q: (cells,) or (rows, columns), masses; of one shape, not negative.
+        positions: (cells,) or (cells, 2), where the cells are; in any unit. Otherwise cells are
+            squares and the longer side of the map is 1.
+        normalise: divide each map by its total.
+
+    Raises:
+        ValueError: the maps do not fit each other or their positions, or weigh differently.
+    """
+    mass_p, mass_q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    if mass_p.shape != mass_q.shape or mass_p.ndim not in (1, 2) or not mass_p.size:
+        raise ValueError(
+            f"the maps have shapes {mass_p.shape} and {mass_q.shape} but must share one, "
+            "(cells,) or (rows, columns): cells are compared one by one. Bring both to one grid."
+        )
+    totals = float(mass_p.sum()), float(mass_q.sum())
+    # What is not a number is not at least 0, and an infinite mass makes the total infinite.
+    if not (mass_p.min() >= 0 and mass_q.min() >= 0 and max(totals) < np.inf):
+        raise ValueError(
+            "a map holds a negative, NaN or infinite mass but masses must be at least 0: "
+            "no one can move less than nothing. Clip or correct the map first."
+        )
+    if not (min(totals) > 0 and (normalise or abs(totals[0] - totals[1]) <= 1e-9 * max(totals))):
+        raise ValueError(
+            f"the maps weigh {totals[0]:g} and {totals[1]:g} but must weigh the same and more "
+            "than 0, or some mass has nowhere to go. Pass normalise=True to compare shapes."
+        )
+    unit = totals if normalise else (1.0, totals[1] / totals[0])
+    rows, columns = (1, *mass_p.shape)[-2:]
+    return Pair(
+        p=mass_p.ravel() / unit[0],
+        q=mass_q.ravel() / unit[1],
+        grid=(rows, columns) if positions is None else None,
+        unit=1 / max(rows, columns),
+        given=np.empty((0, 0)) if positions is None else _places(rows * columns, positions),
+    )
+
+
+def _places(cells: int, positions: ArrayLike) -> Floats:
+    places = np.asarray(positions, dtype=np.float64)
+    if (
+        places.ndim not in (1, 2)
+        or len(places) != cells
+        or (places.ndim == 2 and not places.shape[1])
+        or not np.isfinite(places).all()
+    ):
+        raise ValueError(
+            f"positions have shape {places.shape} but must be {cells} finite places, "
+            "(cells,) or (cells, 2): every cell stands somewhere. Give one place a cell."
+        )
+    return places.reshape(cells, -1)
+
+
+# The cheapest way to move one heap of masses onto another, wherever they lie.
+
+AnyGround: TypeAlias = Literal["cityblock", "euclidean", "sqeuclidean"]
+
+# Beyond these it takes more than a few seconds.
+PAIRS_MAX = 4_000_000
+HEAPS_MAX = 20_000
+
+
+def transport(supply: Floats, demand: Floats, places: Floats, ground: AnyGround) -> float:
+    """Return the least total cost of moving the supply to the demand, exactly.
+
+    Args:
+        supply, demand: (cells,), not negative, of equal total.
+        places: (cells, axes), where the cells are.
+        ground: what moving one unit of mass costs, by the name scipy gives the distance.
+
+    Raises:
+        ValueError: there are more pairs of cells than can be computed in reasonable time.
+
+    Source: the transportation problem of Hitchcock 1941, by the network simplex of POT
+        (Bonneel, van de Panne, Paris and Heidrich 2011).
+    """
+    here, there = np.flatnonzero(supply), np.flatnonzero(demand)
+    if not len(here) or not len(there):
+        return 0.0
+    if len(here) * len(there) > PAIRS_MAX or len(here) + len(there) > HEAPS_MAX:
+        raise ValueError(
+            f"the maps have {len(here)} and {len(there)} cells to move between but at most "
+            f"{PAIRS_MAX} pairs of {HEAPS_MAX} cells are computed exactly: more take too long. "
+            "Sum the cells into larger ones first."
+        )
+    import ot  # loads slowly, and most maps are lines
+
+    # In units of the mass that moves, because some of the solver's tolerances are absolute.
+    moved = float(supply.sum())
+    cost, log = ot.emd2(
+        supply[here] / moved,
+        demand[there] / float(demand.sum()),
+        cdist(places[here], places[there], ground),
+        numItermax=10**9,
+        log=True,
+    )
+    if log["warning"] is not None:
+        raise ArithmeticError(
+            f"the network simplex gave up ({log['warning']}) but must end: a plan that is not "
+            "the best is no distance. Sum the cells into larger ones first."
+        )
+    return max(0.0, float(cost)) * moved
+
+
+# How far one map is from another on average over directions, each of them a line.
+
+
+_ANGLES = 64
+
+
+def sliced(p: ArrayLike, q: ArrayLike) -> float:
+    """Return the sliced Wasserstein distance, a lower bound that any number of cells can afford.
+
+        sqrt(mean over angles of wasserstein2(p, q seen at the angle) ** 2)
+
+    The angles divide a half turn evenly, so the same maps have the same distance. Along a line
+    there is only one angle, and the distance is that of the line.
+
+    Args:
+        p, q: masses of the cells; of one shape, not negative, of equal total.
+
+    Raises:
+        ValueError: the maps do not fit each other.
+
+    Source: Bonneel, Rabin, Peyré and Pfister 2015, "Sliced and Radon Wasserstein barycenters".
+
+    Differs from the source:
+        1. Angles are even and not drawn, and none lies along the grid.
+
+    >>> round(sliced([[1, 0], [0, 0]], [[0, 1], [0, 0]]), 3)
+    0.354
+    """
+    maps = pair(p, q)
+    if maps.along is not None:
+        return math.sqrt(squared_work(maps.p, maps.q, maps.along))
+    turns = math.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    seen = maps.places @ np.stack([np.cos(turns), np.sin(turns)])
+    return math.sqrt(float(np.mean([squared_work(maps.p, maps.q, one) for one in seen.T])))
+
 
 # A plan on a grid with more pairs of cells than two full maps of 128 x 128 takes minutes.
 _PAIRS_MAX = 2**28
@@ -64,7 +282,7 @@ def earth_movers(
         )
     maps = pair(p, q, positions, normalise)
     if maps.along is not None:
-        return line.work(maps.p, maps.q, maps.along)
+        return work(maps.p, maps.q, maps.along)
     # What both have in one cell stays there: no detour is shorter, by the triangle inequality.
     shared = np.minimum(maps.p, maps.q)
     left = replace(maps, p=maps.p - shared, q=maps.q - shared)
@@ -88,7 +306,7 @@ def wasserstein2(
     """
     maps = pair(p, q, positions, normalise)
     if maps.along is not None:
-        return line.squared_work(maps.p, maps.q, maps.along) ** 0.5
+        return squared_work(maps.p, maps.q, maps.along) ** 0.5
     return _planned(maps, "sqeuclidean") ** 0.5
 
 

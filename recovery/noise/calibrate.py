@@ -30,7 +30,7 @@ from .gaussian import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from .whole import coarsest_exponent, counted_norm, reach, shifts, whole_square, widest
+from .worst import coarsest_exponent, counted_norm, reach, shifts, whole_square, widest
 
 # Noise of a known width, laid out in whole numbers, and what it really gives.
 #

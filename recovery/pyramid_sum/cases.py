@@ -12,7 +12,7 @@ from math import ceil
 from edge.mechanisms.pyramid_sum import Account
 from edge.records import Grid, Reading, Round
 
-from .query import Query
+from . import Query
 
 NAME = "pyramid_sum"
 KIND = "distributed"

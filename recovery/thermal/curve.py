@@ -13,8 +13,7 @@ from typing import NamedTuple
 from ..noise import Ratio, check_ratio, lowest
 from ..noise.calibrate import Calibration, delivered, epsilon_of, exact_epsilon, moved
 from ..noise.gaussian import ndtr
-from ..noise.whole import bounded, whole_square
-from ..noise.worst import PRESENCE, Grains, felt, worst_squares
+from ..noise.worst import PRESENCE, Grains, bounded, felt, whole_square, worst_squares
 from .guarantee import exact_delta, held
 from .noise import (
     as_printed,

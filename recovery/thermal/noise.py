@@ -14,9 +14,8 @@ from physics.places import length_m
 from physics.response import Response
 
 from ..noise.calibrate import Calibration, Moved, check_scales, granted, moved, stated
-from ..noise.whole import Change
-from ..noise.whole import most_sent as most_sent
-from ..noise.worst import Grains, Room, felt, warmest, worst_squares
+from ..noise.worst import Change, Grains, Room, felt, warmest, worst_squares
+from ..noise.worst import most_sent as most_sent
 from .guarantee import check_variance, exact_delta
 from .query import Query, protected_cells
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from physics.kernel import forward, moves, sensitivity
+from physics.kernel import forward, sensitivity
 from physics.places import cell_places, sensor_places
 from recovery.noise.gaussian import (
     gaussian_epsilon,
@@ -20,7 +20,7 @@ from recovery.noise.gaussian import (
     paper_sigma,
     zcdp_rho,
 )
-from recovery.noise.whole import shifts, whole_square
+from recovery.noise.worst import shifts, whole_square
 
 DELTA = 1e-5
 
@@ -99,20 +99,6 @@ def test_noise_for_one_cell_hides_little_of_many(cells: int, ratio: str, epsilon
 
 
 @pytest.mark.parametrize(
-    ("sensors", "spread", "epsilon"), [(50, 0.05, "7.1"), (100, 0.1, "10.1"), (500, 0.05, "30.9")]
-)
-def test_noise_for_each_sensor_alone_falls_to_whoever_sees_all(
-    sensors: int, spread: float, epsilon: str
-) -> None:
-    """Each sensor's own sensitivity, and a broker that every sensor speaks to."""
-    (block,) = moves(room(sensors, spread))
-    alone = float(np.abs(block).max())
-
-    joint = sensitivity(room(sensors, spread))
-    assert prints(gives(joint, gaussian_sigma(1.0, DELTA, alone)), epsilon)
-
-
-@pytest.mark.parametrize(
     ("readings", "epsilon"), [(24, "6.0"), (144, "18.3"), (1440, "94"), (525_600, "19710")]
 )
 def test_many_readings_of_a_still_scene_add_up(readings: int, epsilon: str) -> None:
@@ -121,12 +107,6 @@ def test_many_readings_of_a_still_scene_add_up(readings: int, epsilon: str) -> N
 
     # A year's last digit hangs on how many digits of sigma one writes down.
     assert prints(found, epsilon) or (readings > 10**5 and abs(found - 19710) < 1)
-
-
-def test_many_readings_need_the_root_of_their_number() -> None:
-    """144 readings: 44.8, where adding up epsilons and deltas would ask for 521."""
-    assert prints(gaussian_sigma(1.0, DELTA) * math.sqrt(144), "44.8")
-    assert prints(gaussian_sigma(1 / 144, DELTA / 144), "521")
 
 
 @pytest.mark.parametrize(

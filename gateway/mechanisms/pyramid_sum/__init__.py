@@ -2,8 +2,7 @@
 
 from edge.mechanisms import pyramid_sum as device
 from recovery import pyramid_sum as analyst
-from recovery.pyramid_sum import cases
-from recovery.pyramid_sum.query import Query
+from recovery.pyramid_sum import Query, cases
 
 from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving
 from ..words import PLACES

@@ -210,25 +210,3 @@ def test_draws_that_are_deep_are_within_and_the_band_is_no_wider(level: float, t
     ranked = np.sort(curves, axis=0)
     assert made.low == pytest.approx(ranked[max(nearest - 1, 1) - 1])
     assert made.high == pytest.approx(ranked[len(ranked) - max(nearest - 1, 1)])
-
-
-@pytest.mark.long
-def test_a_fresh_curve_is_within_as_often_as_draws_are_few() -> None:
-    """Fifty draws of a law that anybody can draw from, and one more: nine in ten, not eight."""
-    world = np.random.default_rng(6)
-    within, bare = [], []
-    for _ in range(1500):
-        steps = world.dirichlet(np.full(6, 0.5), 101)
-        curves = np.minimum(np.cumsum(steps, axis=1), 1)
-        curves[:, -1] = 1
-        made = band_of_draws(curves[1:], 0.9)
-        within.append(((made.low <= curves[0]) & (curves[0] <= made.high)).all())
-        most = np.sort(depths(curves[1:], curves[1:]))[10] if len(bare) < 300 else None
-        if most is not None:
-            ranked = np.sort(curves[1:], axis=0)
-            low, high = ranked[most - 1], ranked[len(ranked) - most]
-            bare.append(((low <= curves[0]) & (curves[0] <= high)).all())
-
-    assert np.mean(within) == pytest.approx(0.9, abs=0.03)
-    # Negative control: who counts the draws alone is out more often.
-    assert np.mean(bare) < 0.87

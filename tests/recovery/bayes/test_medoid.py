@@ -1,7 +1,5 @@
 """Plans between small sets, and the set nearest to many, against other solvers and all sets."""
 
-import itertools
-
 import numpy as np
 import ot
 import pytest
@@ -86,19 +84,6 @@ def test_no_possible_set_is_nearer(fewest: int, most: int, sigma: float) -> None
         for one in sets
     ]
     assert stated <= min(others) + 1e-9
-
-
-def test_a_line_works_and_the_best_pair_of_all_is_found() -> None:
-    """Places of one axis, against every pair there is."""
-    world = np.random.default_rng(5)
-    sets = np.sort(np.array([world.choice(8, 2, replace=False) for _ in range(40)]), axis=1)
-    places = np.arange(8.0)[:, None]
-
-    nearest = medoid(sets, np.full(40, 1 / 40), places)
-
-    every = itertools.combinations_with_replacement(range(8), 2)
-    means = [np.abs(np.array(pair) - sets).mean() for pair in every]
-    assert nearest.expected_error == pytest.approx(min(means))
 
 
 def test_too_many_sets_are_not_written_out() -> None:

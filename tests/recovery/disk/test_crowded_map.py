@@ -11,7 +11,7 @@ from edge.records import Grid
 from recovery.disk import Query, plan
 from recovery.disk.average_map import averaged
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.crowded_map import Search, crowded, fitted
+from recovery.disk.crowded_map import crowded, fitted
 from recovery.disk.em import em, even, gain_of, log_likelihood
 
 
@@ -62,42 +62,6 @@ def test_the_evidence_of_one_cell_is_its_integral() -> None:
     whole, _ = scipy.integrate.quad(lambda share: math.exp(worth(share) - top), 0, 1, points=[0.4])
     assert found.cells == (7,)
     assert found.evidence == pytest.approx(top + math.log(whole / 20 / 4), abs=0.05)
-
-
-def test_where_a_cell_is_and_how_full_is_as_sure_as_it_says() -> None:
-    """Over sixty runs; and with a thousandth of the users it may be elsewhere, too."""
-    channel, truth = disk((7, 6)), crowd(disk((7, 6)), {24: 0.5})
-    scores = []
-    for seed in range(60):
-        found = crowded(channel, answered(channel, truth, 3_000, seed), even(channel))
-        sd = math.sqrt(found.variances.flat[24])
-        scores.append((found.mass.flat[24] - truth.flat[24]) / sd)
-    few = crowded(channel, answered(channel, truth, 200, 1), even(channel))
-
-    assert 0.7 < np.sqrt(np.square(scores).mean()) < 1.3
-    assert np.sqrt(np.square(np.multiply(scores, 3)).mean()) > 1.5  # a third as wide
-    assert few.places.shape == (len(few.cells), 42)
-    assert few.places.sum(axis=1) == pytest.approx(1)
-    assert few.places.max() < 0.95
-
-
-@pytest.mark.parametrize("radius", [0, 1, 4])
-@pytest.mark.parametrize("cell", [0, 27, 79])
-def test_where_else_a_cell_may_be_is_weighed_by_all_answers(cell: int, radius: int) -> None:
-    """Though only what either place reaches is looked at: against whole laws, cell by cell."""
-    channel = disk((10, 8), radius)
-    counts = answered(channel, crowd(channel, {cell: 0.4, 33: 0.2}), 900, 5)
-    search, weights = Search(channel, counts, even(channel)), np.array([0.5, 0.3, 0.2])
-    law = channel.forward(crowd(channel, {cell: 0.3, 33: 0.2}))
-    found = search._elsewhere(search._over([cell, 33], weights), cell, 0.3, 3)
-
-    assert {near for _, near in found} >= {cell}
-    assert len(found) == (16 if cell in (0, 79) else 36)
-    for gained, near in found:
-        moved = channel.forward(crowd(channel, {near: 0.3}) + crowd(channel, {33: 0.2}))
-        moved -= channel.forward(even(channel))
-        wanted = log_likelihood(counts, np.maximum(moved, 0)) - log_likelihood(counts, law)
-        assert gained == pytest.approx(wanted, abs=1e-6)
 
 
 # Crowded cells against every cell and every weight that there may be, one by one.

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from physics.crowds.disk import count_many
 from recovery.disk import Query, promise
-from recovery.disk.channel import channel_of
-from recovery.disk.em import em, gain_of
 from recovery.disk.footprint import SCHEMES, inside, meets, shares
 from recovery.disk.round import disk_round, domain_of, total_of, weights_of
 
@@ -209,32 +206,3 @@ def test_no_answer_is_more_than_e_to_the_epsilon_likelier(
 
     bound = math.exp(epsilon[0] / epsilon[1])
     assert 0.999999 * bound < worst <= bound * (1 - 1e-15)
-
-
-def heap_wrong(scheme: str, world: np.random.Generator) -> np.ndarray:
-    """Return how far maps of a heap are from it in cumulated shares, (runs,)."""
-    y, x = np.indices((8, 8))
-    truth = np.exp(-((x - 2.5) ** 2 + (y - 3.5) ** 2) / 4) + 0.01
-    people = np.round(20_000 * truth / truth.sum()).astype(int)
-    query = Query(Grid((8, 8), 0), (7, 5), scheme=scheme)  # type: ignore[arg-type]
-    made = disk_round(query, 1, promise(query))
-    channel, off = channel_of(made), []
-    for _ in range(12):
-        found = em(channel, count_many(made, people, world), gain=gain_of(1.4)).mass
-        gone = (found - people / people.sum()).cumsum(axis=0).cumsum(axis=1)
-        off.append(float(np.abs(gone).sum()))
-    return np.array(off)
-
-
-@pytest.mark.long
-def test_the_wave_is_nearer_than_the_printed_disk() -> None:
-    """From one fixed world; the control, the disk against itself, must not come out so."""
-    world = np.random.default_rng(8)
-    disk, again, wave = (heap_wrong(scheme, world) for scheme in ("dam", "dam", "wave"))
-
-    def apart(one: np.ndarray, other: np.ndarray) -> float:
-        spread = math.sqrt((one.var(ddof=1) + other.var(ddof=1)) / len(one))
-        return float((one.mean() - other.mean()) / spread)
-
-    assert apart(disk, wave) > 2.5
-    assert abs(apart(disk, again)) < 1.5

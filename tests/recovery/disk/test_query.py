@@ -113,17 +113,6 @@ def test_the_radii_at_fifteen_cells_are_the_known_ones() -> None:
     assert radius_cells(0.7, (20, 20)) == 19
 
 
-def test_the_radius_shrinks_to_its_limit_and_to_nought() -> None:
-    """(2 + sqrt(4 + pi)) / pi sides where nothing is told, as the paper says; 0 in the end."""
-    grid = np.linspace(1e-6, 30, 4000)
-    radii = [best_radius(float(epsilon), 1.0, 1.0) for epsilon in grid]
-
-    assert (np.diff(radii) < 0).all()
-    assert best_radius(1e-12, 1.0, 1.0) == pytest.approx((2 + math.sqrt(4 + math.pi)) / math.pi)
-    assert radii[-1] < 1e-5
-    assert best_radius(900.0, 1.0, 1.0) < 1e-100  # where exp overflows
-
-
 @pytest.mark.parametrize("epsilon", ["1e-12", "1e-8", "1e-3", "0.499", "0.5", "2", "40"])
 def test_no_digit_is_lost_to_cancellation(epsilon: str) -> None:
     """m1 and m2 are second order: as printed nothing of them is left at 1e-8."""
@@ -135,16 +124,6 @@ def test_no_digit_is_lost_to_cancellation(epsilon: str) -> None:
     assert footprint_ratio(float(epsilon)) == pytest.approx(exact, rel=1e-12)
     if epsilon == "1e-8":
         assert math.exp(1e-8) - 1 - 1e-8 <= 0  # the printed m1, which is 5e-17
-
-
-def test_a_line_has_the_square_waves_radius() -> None:
-    """floor(((eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps))) d), whichever way it lies."""
-    for epsilon in (0.3, 1.4, 3.5):
-        power = math.exp(epsilon)
-        half = (epsilon * power - power + 1) / (2 * power * (power - 1 - epsilon))
-
-        assert radius_cells(epsilon, (50, 1)) == math.floor(half * 50)
-        assert radius_cells(epsilon, (1, 50)) == math.floor(half * 50)
 
 
 # The choice of scheme and reach, against brute force and the score written out.

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from edge.disk import Table
 from edge.records import Grid, Guarantee, Round
-from edge.wire import ROUND_BYTES, round_topic, unpack_round
-from recovery.disk import plan, promise
+from edge.wire import ROUND_BYTES
+from recovery.disk import promise
 from recovery.disk.channel import channel_of
 from recovery.disk.footprint import shares
 from recovery.disk.query import Query, epsilon_of_one
@@ -178,19 +178,6 @@ def test_weights_are_as_fine_as_a_message_allows() -> None:
     assert many.params[1] == 1 << 32  # played in memory, as fine as any
     assert f"at most {ROUND_BYTES}" in refusal(many)
     assert Table(many).total == total_of(many)
-
-
-def test_a_round_passes_through_a_message_with_every_promise() -> None:
-    """The words count too: a device reads a thousand bytes and no more."""
-    from edge.host.post import pack_round
-
-    query = Query(Grid((20, 20), 500), (7, 2), 4, "huem", 10)
-    made = plan(query, ())
-    assert made is not None
-    topic = round_topic("site", "disk")
-
-    assert refusal(made) == ""
-    assert unpack_round(pack_round(made, bytes(32), topic), bytes(32), topic) == made
 
 
 @pytest.mark.parametrize("octant", [(4,), (4, 1), (2, 2, 1 << 32), (-1, 1, 1 << 32), (1, -1)])

@@ -126,19 +126,6 @@ def test_an_estimator_that_counts_spreads_as_counts_do() -> None:
     assert said / np.sqrt(law / reports) == pytest.approx(1, abs=0.15)
 
 
-def test_of_few_repetitions_a_cell_tells_its_neighbours_and_keeps_its_own() -> None:
-    """Six are pooled over three by three cells, and a lone error is not thinned to a third."""
-    channel, truth = disk((6, 5), 1), np.full((5, 6), 1 / 30)
-    wrong = truth.copy()
-    wrong[2, 3] += 0.3
-    said = cell_sd(channel, truth, 50, lambda ch, c: Fit(wrong, 0.0, 1, OPTIMAL), repetitions=6)
-    wanted = np.zeros((5, 6))
-    wanted[1:4, 2:5] = 0.1
-    wanted[2, 3] = 0.3
-
-    assert said == pytest.approx(wanted)
-
-
 # How badly a map fits: the chi-square of every outcome that there may be, by its chance.
 
 

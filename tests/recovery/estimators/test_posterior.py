@@ -117,27 +117,3 @@ def test_the_heat_is_of_whole_sources_in_open_cells() -> None:
     assert not found.credible.present[0, ~allowed].any()
     assert found.credible.numbers == pytest.approx([0, 0, 1])
     assert found.residual == pytest.approx(np.linalg.norm(PAPER @ found.heat - seen.readings))
-
-
-def test_no_heat_is_no_estimate() -> None:
-    """Where none is likelier than any, that is what is said; on a line and in a plane."""
-    one = Seen(PAPER, np.zeros(50), 0.1, LINE, (1, 100), Prior(0, 2))
-    other = replace(plane(1.0, 0, Prior(0, 2))[0], readings=np.zeros(100))
-    for seen in (one, other):
-        found = estimate(seen)
-
-        assert found.status.startswith("no estimate: with chance 1.00 there is no source")
-        assert not found.heat.any()
-        assert found.credible is not None
-        assert found.credible.numbers[0] == pytest.approx(1)
-
-
-def test_what_cannot_be_counted_out_is_sampled() -> None:
-    """Powers that differ: the sampler's answer has the same form, and finds the two."""
-    seen, heat = line(2, 0.1, 3, Prior(1, 4, coolest=0.5))
-
-    found = estimate(seen)
-
-    assert found.credible is not None
-    assert found.credible.present.shape == (1, 100)
-    assert earth_movers(found.heat, heat, normalise=True) < 0.1

@@ -95,15 +95,6 @@ def test_a_band_that_no_share_can_lie_in_is_refused(bounds: list[list[float]]) -
         Band(0.9, *map(np.array, bounds))
 
 
-def test_the_file_is_what_numpy_alone_can_read(tmp_path: Path) -> None:
-    """Scripts open it without this project."""
-    to_npz(Heatmap(Grid((4, 1), 0), np.eye(1, 4), PROMISE, 1.0, "optimal"), tmp_path / "a.npz")
-
-    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
-        assert archive["mass"].shape == (1, 4)
-        assert '"epsilon": [1, 2]' in str(archive["guarantee"])
-
-
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 broken"])
 def test_a_file_that_is_no_map_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     """One clear line, whatever is wrong with it."""

@@ -164,10 +164,6 @@ def test_a_price_is_taken_as_the_exact_fraction_that_it_is() -> None:
 # The price that adds up, against an accountant and against the exact Gaussian curve.
 
 
-powers = st.floats(-3, 3).map(lambda power: 10**power)
-deltas = st.floats(-60, -0.1).map(lambda power: 10**power)
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta", "sigma"),
     [(1, 1e-5, 4.045), (1, 1e-9, 5.779), (1, 0.1, 1.365), (10, 1e-5, 0.530), (10, 0.5, 0.253)],
@@ -177,15 +173,6 @@ def test_the_noise_for_one_reading_is_the_published_one(
 ) -> None:
     """Numbers computed outside this project pin the exchange rate down."""
     assert math.sqrt(0.5 / zcdp_rho(epsilon, delta)) == pytest.approx(sigma, rel=2e-3)
-
-
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(powers, deltas)
-def test_the_exchange_never_promises_more_than_the_exact_curve(rho: float, delta: float) -> None:
-    """For one Gaussian the truth is known, and zCDP is an upper bound on it."""
-    exact = gaussian_epsilon(1 / math.sqrt(2 * rho), delta)
-
-    assert zcdp_epsilon(rho, delta) >= exact * (1 - 2e-9)
 
 
 # The one step of the calibration that is not a theorem: continuous curve, discrete noise.

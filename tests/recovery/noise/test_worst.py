@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 
 from edge.records import Grid
 from recovery.noise.calibrate import calibrate
-from recovery.noise.whole import bounded, reach, sent, shifts, whole_square
-from recovery.noise.worst import PRESENCE, Grains, Room, felt, worst_squares
+from recovery.noise.worst import (
+    PRESENCE,
+    Grains,
+    Room,
+    bounded,
+    felt,
+    reach,
+    sent,
+    shifts,
+    whole_square,
+    worst_squares,
+)
 from recovery.thermal import Query, plan
 from recovery.thermal.noise import calibration, operator, room
 from recovery.thermal.query import protected_cells

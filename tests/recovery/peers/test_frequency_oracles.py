@@ -6,9 +6,6 @@ from itertools import product
 import cvxpy
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from physics.crowds.peers import count_oue
 from recovery.peers import frequency_oracles
@@ -126,29 +123,3 @@ def test_it_is_the_nearest_one(seed: int) -> None:
     assert project(values) == pytest.approx(share.value, abs=1e-5)
     assert project(values) == pytest.approx(norm_sub(values), abs=1e-12)
     assert np.abs(clipped / clipped.sum() - project(values)).max() > 1e-3
-
-
-@given(arrays(float, st.integers(1, 30), elements=st.floats(-1e6, 1e6, allow_subnormal=False)))
-def test_it_is_a_map_and_stands_still(values: np.ndarray) -> None:
-    """Whatever comes in: not negative, of total one, and the order of cells is kept."""
-    shares = project(values)
-
-    assert shares.min() >= 0
-    assert shares.sum() == pytest.approx(1)
-    assert project(shares) == pytest.approx(shares, abs=1e-9)
-    assert (np.diff(shares[np.argsort(values)]) >= -1e-12).all()
-
-
-def test_shapes_and_totals_are_kept() -> None:
-    """A map of users needs the number of users, and rows and columns."""
-    values = np.array([[3.0, -1.0], [4.0, 0.5]])
-
-    assert project(values, 6.0).shape == (2, 2)
-    assert project(values, 6.0).sum() == pytest.approx(6)
-
-
-def test_what_has_no_nearest_map_is_refused() -> None:
-    """A division of nothing would come back as a map of NaN."""
-    for values, total in (([], 1.0), ([np.nan, 1], 1.0), ([1, 2], 0.0), ([1, 2], np.inf)):
-        with pytest.raises(ValueError, match="must be"):
-            project(values, total)

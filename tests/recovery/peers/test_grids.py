@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edge.entropy import Tape
-from edge.noise import dlaplace
 from recovery.peers import grids, hierarchies
 from recovery.peers.grids import Crowd
 
@@ -123,25 +121,3 @@ def test_consistency_is_least_squares() -> None:
     expected = np.linalg.lstsq(np.array(rows), np.array(targets))[0].reshape(9, 9)
 
     np.testing.assert_allclose(hierarchies.consistent(noisy, variances, 3), expected, atol=1e-9)
-
-
-def test_a_wavelet_is_for_lines_too() -> None:
-    """On a line it is Privelet as printed, and two scales more where a user may move."""
-    line, seen = Crowd(np.arange(8), 28), Scales()
-    moved = Scales()
-
-    np.testing.assert_allclose(hierarchies.wavelet(line, Fraction(1), seen), np.arange(8) / 28)
-    hierarchies.wavelet(line, Fraction(1), moved, changes=2)
-    assert set(seen.seen) == {Fraction(4)}
-    assert set(moved.seen) == {Fraction(8)}
-
-
-def test_few_users_and_much_noise_still_give_a_map() -> None:
-    """An even map where nothing is left, and never a negative cell."""
-    nobody = Crowd(np.zeros((6, 6), dtype=np.int64), 1)
-
-    for peer in PEERS.values():
-        found = peer(nobody, Fraction(1, 10), partial(dlaplace, rng=Tape(b"nobody")))
-        assert found.min() >= 0
-        assert found.sum() == pytest.approx(1)
-    np.testing.assert_allclose(grids.laplace(nobody, Fraction(1), Scales()), 1 / 36)

@@ -8,18 +8,16 @@ import pytest
 from edge.records import Grid, Guarantee, Round
 from physics.crowds.disk import count_many
 from recovery.disk.channel import channel_of
-from recovery.disk.query import Query, radius_of
+from recovery.disk.query import Query
 from recovery.disk.round import disk_round
-from recovery.peers import frequency_oracles
 from recovery.peers.local_privacy import (
-    blind,
     both,
     distances,
     either,
     local_privacy,
     worst_log_ratio,
 )
-from recovery.peers.mdsw import Split, estimate, matrix, queries, share
+from recovery.peers.mdsw import Split, estimate, matrix, queries
 
 
 def some_channel(answers: int, cells: int, seed: int = 0) -> np.ndarray:
@@ -54,23 +52,6 @@ def test_it_is_the_mean_error_of_a_guess() -> None:
     drawn = np.array(errors)
     exact = local_privacy(matrix, away)
     assert drawn.mean() == pytest.approx(exact, abs=4 * drawn.std() / math.sqrt(len(drawn)))
-
-
-def test_saying_nothing_is_the_most_and_saying_all_is_nought() -> None:
-    """Between those two lies every mechanism."""
-    away = distances(4, 4)
-
-    assert local_privacy(np.full((5, 16), 0.2), away) == pytest.approx(blind(away))
-    assert local_privacy(np.eye(16), away) == pytest.approx(0)
-    assert 0 < local_privacy(frequency_oracles.matrix(16, 2.0), away) < blind(away)
-
-
-def test_randomised_response_has_a_closed_form() -> None:
-    """By hand: (2 p q + (n - 2) q^2) times the mean distance times n."""
-    away, (p, q) = distances(4, 4), frequency_oracles.krr_chances(16, 2.0)
-    by_hand = (2 * p * q + 14 * q * q) * away.sum() / 16
-
-    assert local_privacy(frequency_oracles.matrix(16, 2.0), away) == pytest.approx(by_hand)
 
 
 def test_the_worst_ratio_sees_what_the_mean_does_not() -> None:
@@ -118,16 +99,6 @@ def rounds(grid: Grid, epsilon: tuple[int, int], split: Split = "users") -> list
     return [disk_round(query, 1, PROMISE) for query in queries(grid, epsilon, split)]
 
 
-@pytest.mark.parametrize("epsilon", [(7, 5), (7, 2), (5, 1)])
-def test_the_radius_is_the_printed_one(epsilon: tuple[int, int]) -> None:
-    """Li et al.'s formula, written out again."""
-    e = epsilon[0] / epsilon[1]
-    rise = math.exp(e)
-    printed = math.floor((e * rise - rise + 1) / (2 * rise * (rise - 1 - e)) * 15)
-
-    assert [radius_of(query) for query in queries(Grid((15, 15), 0), epsilon)] == [printed] * 2
-
-
 def test_the_chances_are_the_printed_ones() -> None:
     """p = e^epsilon / ((2b + 1) e^epsilon + d - 1) inside, p / e^epsilon outside."""
     across, _ = rounds(Grid((15, 15), 0), (7, 2))
@@ -151,13 +122,6 @@ def test_a_user_is_promised_epsilon_whatever_is_split(split: Split) -> None:
     assert local_privacy(whole, distances(6, 5)) < local_privacy(
         np.full((1, 30), 1.0), distances(6, 5)
     )
-
-
-def test_shares_of_a_budget() -> None:
-    """An odd numerator needs a larger denominator, not a float."""
-    assert share((1, 1), "budget") == (1, 2)
-    with pytest.raises(ValueError, match="users or budget"):
-        share((1, 1), "both")  # type: ignore[arg-type]
 
 
 @pytest.mark.long

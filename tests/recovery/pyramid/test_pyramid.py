@@ -94,24 +94,6 @@ def test_nobody_is_no_map() -> None:
     assert "no device answered" in found.why
 
 
-def test_reports_share_epsilon_and_their_maps_add_up() -> None:
-    """Four reports of a device are promised together; each has a quarter of it."""
-    query = Query(Grid((16, 16), 0), (8, 1), 4, 300, "tree")
-    releases: list[Release] = []
-    while round := pyramid.plan(query, releases):
-        assert edge.epsilon(round) == (2, 1)
-        payloads = [edge.report(round, Reading(i, (3, 12)), None) for i in range(300)]
-        releases.append(edge.release(round, payloads, Tape(bytes([round.number]))))
-
-    found = pyramid.recover(query, releases)
-
-    assert isinstance(found, Heatmap)
-    assert [release.round.number for release in releases] == [1, 2, 3, 4]
-    assert found.guarantee.epsilon == (8, 1)
-    assert found.total == pytest.approx(1200, rel=0.02)
-    assert found.mass[12, 3] > 0.8
-
-
 def test_a_release_of_another_query_is_refused() -> None:
     """Other levels are other squares."""
     query = Query(Grid((8, 8), 0), (1, 1), 1, 5, "sparse")

@@ -16,7 +16,7 @@ from edge.records import Grid, Reading, Release
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
-from recovery.quadtree.estimate import counted, interval, proportions
+from recovery.quadtree.estimate import counted, interval
 from recovery.quadtree.schedule import by_map, deviation, epsilon_of, grown
 from recovery.quadtree.tree import active, painted, parents, square_of
 
@@ -240,29 +240,6 @@ def test_an_interval_holds_the_density_of_its_square_as_often_as_it_says() -> No
 
     assert 0.84 < np.mean(held) < 0.97
     assert np.mean(narrow) < 0.75
-
-
-def test_proportions_are_between_their_bounds_and_drive_the_squares() -> None:
-    """Where too few say yes, or no, no square is split; where few are known of, none."""
-    cells = crowd(20_000)
-    yes = cells // 4
-    yes[:, :8] = 0  # on the left nobody says yes
-    asked = query(20_000, kind="proportions")
-    releases = played(asked, np.stack([yes, cells - yes]))
-    found = proportions(asked, releases)
-    crowded = ~np.isnan(found.share)
-
-    assert crowded.any()
-    assert found.low[crowded].min() >= 0
-    assert found.high[crowded].max() <= 1
-    assert found.share[12:, 8:][crowded[12:, 8:]] == pytest.approx(0.25, abs=0.12)
-    halves = [
-        (painted(params_of(made[-1].round).squares, GRID.shape).owner[:, :8]).max()
-        for made in (releases, played(query(20_000), cells))
-    ]
-    assert halves[0] < halves[1] / 2
-    with pytest.raises(ValueError, match="proportions"):
-        proportions(query(), releases)
 
 
 def test_nobody_is_no_map() -> None:

@@ -12,8 +12,8 @@ from edge.records import Grid, Reading, Release
 from physics.crowds.ranks import release_many
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
-from recovery.ranks import Query, plan, promise, recover, told_grid
-from recovery.ranks.order import cells_of, order_behind, places_of, voronoi_density
+from recovery.ranks import Query, plan, promise, recover
+from recovery.ranks.order import cells_of, order_behind, places_of
 from recovery.ranks.query import ORDERS, order_of
 
 ORDER = ORDERS[2]
@@ -150,29 +150,3 @@ def test_a_query_without_meaning_is_refused(bad: dict[str, Any]) -> None:
     """Before anything is planned, with a sentence that says what would do."""
     with pytest.raises(ValueError, match="must be"):
         Query(**{"grid": Grid((4, 4), 0), "epsilon": (1, 1), **bad})
-
-
-def test_devices_are_asked_for_cells_of_whole_millimetres() -> None:
-    """The finer the better, as long as each cell of the map is a whole number of theirs."""
-
-    def told(shape: tuple[int, int], cell_mm: int) -> Grid:
-        return told_grid(Query(Grid(shape, cell_mm), (1, 1)))
-
-    assert told((20, 10), 500) == Grid((80, 40), 125)
-    assert told((7, 1), 4) == Grid((28, 1), 1)
-    assert told((40_000, 1), 8) == Grid((40_000, 1), 8)
-    assert told((64, 32), 0) == Grid((1 << 15, 1 << 15), 0)
-
-
-def test_density_is_even_in_what_is_nearest() -> None:
-    """Four points of a square, by hand; a line by its midpoints; all of it adds up."""
-    square = np.array([[0.25, 0.5], [0.75, 0.25], [0.75, 0.75], [0.75, 0.75]])
-    found = voronoi_density(square, np.full(4, 0.25), (200, 200))
-    line = voronoi_density(np.array([[0.1], [0.3], [0.3]]), np.array([0.5, 0.25, 0.25]), (10, 1))
-
-    assert found.mean() == pytest.approx(1, abs=0.02)
-    # The point on the left owns what is nearer to it: x < 1/2 at the middle, 0.4375 at y = 1/4.
-    assert found[100, 0] == pytest.approx(0.25 / 0.4375, abs=0.02)
-    assert found[199, 199] == pytest.approx(2 * found[0, 199])
-    assert line[0, :2] == pytest.approx(0.5 / 0.2)
-    assert line[0, 2:] == pytest.approx(0.5 / 0.8)

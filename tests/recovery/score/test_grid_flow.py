@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from recovery import kernels
 from recovery.kernels import compiled, network_simplex
-from recovery.score.grid import Flow, Ground, finer_flow, grid_flow, grid_plan, quarter
+from recovery.score.grid import Flow, Ground, grid_flow, grid_plan
 
 
 def smooth(world: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
@@ -105,18 +105,6 @@ def test_plain_and_compiled_make_the_same_pivots(
     assert plain.pivots == fast.pivots > 0
     assert np.array_equal(plain.prices, fast.prices)
     assert np.array_equal(plain.right, fast.right)
-
-
-def test_spreading_a_flow_over_a_finer_grid_keeps_what_crosses_between_blocks() -> None:
-    """On an odd grid too, where the last block is half a block."""
-    coarse = np.random.default_rng(0).normal(size=(3, 4))
-    for columns in (9, 10):
-        fine = finer_flow(coarse, 6, columns)
-
-        assert fine.shape == (6, columns - 1)
-        crossing = fine[:, 1::2][:, :4]
-        assert np.allclose(crossing.reshape(3, 2, 4).sum(axis=1), coarse)
-    assert quarter(np.ones((5, 7))).sum() == 35
 
 
 # Plans on a grid for the straight grounds, against another library and their own prices.

@@ -121,19 +121,6 @@ def test_the_map_finds_who_stands_before_a_wall_that_is_not_even() -> None:
     assert not isinstance(unaware, Heatmap) or int(np.argmax(unaware.mass)) != 11
 
 
-def test_a_sensor_that_was_silent_in_the_empty_room_is_left_out() -> None:
-    """Nobody knows what it shows of the room alone."""
-    releases = released(np.tile(LEVELS_K, (40, 1)), "silent")
-    deaf = [
-        one._replace(values=[None, *one.values[1:]]) if nth < 20 else one
-        for nth, one in enumerate(releases)
-    ]
-    found = seen(ROOM, deaf)
-    assert found is not None
-
-    assert len(found.readings) == SENSORS - 1
-
-
 def test_a_silent_first_reading_does_not_make_a_later_one_empty() -> None:
     """It counts among those that are known to be of nobody; without it somebody is the room."""
     rooms = np.vstack([np.tile(LEVELS_K, (20, 1)), np.tile(LEVELS_K + 3.0, (20, 1))])

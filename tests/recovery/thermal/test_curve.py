@@ -11,8 +11,7 @@ import pytest
 from edge.records import Grid
 from physics.places import length_m
 from recovery.noise.calibrate import exact_epsilon
-from recovery.noise.whole import whole_square
-from recovery.noise.worst import felt
+from recovery.noise.worst import felt, whole_square
 from recovery.thermal.curve import (
     BLIND,
     converter,
@@ -32,21 +31,9 @@ CORRIDOR = Query(
     Grid((80, 1), 250), (50,), 4.0, (8, 1), walls="insulated", readings=24, protect_distance_m=0.5
 )
 FULL = replace(CORRIDOR, step=Fraction(1))
+
+
 # One person after one minute and after twenty, in a corridor of ten metres: peaks of .09, 2 K.
-PERSON = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
-
-
-@pytest.mark.parametrize("peak_kelvin", [0.09, 2.0])
-@pytest.mark.parametrize("step", [Fraction(1, 128), Fraction(1, 16), Fraction(1, 4)])
-def test_the_step_widens_the_noise_by_what_is_said(peak_kelvin: float, step: Fraction) -> None:
-    """What it says of a converter is the noise with it over the noise without."""
-    fine = replace(PERSON, intensity_max=peak_kelvin / operator(PERSON).max())
-    coarse = replace(fine, step=step)
-    times = calibration(coarse).sigma / calibration(fine).sigma
-
-    assert converter(coarse).inflation == pytest.approx(times, rel=0.01)
-
-
 def test_a_step_of_a_kelvin_leaves_nothing_to_be_seen() -> None:
     """Fifty sensors that may all flip by a kelvin, and a source that warms none by a third."""
     found, made = converter(FULL), calibration(FULL)
@@ -160,15 +147,3 @@ def test_at_the_protected_distance_it_is_what_was_promised(query: Query) -> None
 
     assert given(query, calibration(query)) == pytest.approx(calibration(query).epsilon, rel=1e-9)
     assert row.epsilon <= calibration(query).epsilon * (1 + 1e-9)
-
-
-def test_more_than_was_stated_costs_more() -> None:
-    """The same noise in a world of warmer sources, fresher heat or more readings."""
-    room = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
-    made = calibration(room)
-
-    assert given(replace(room, intensity_max=2.0), made) == pytest.approx(2.15, rel=0.02)
-    assert given(replace(room, spread_m2=0.01), made) == pytest.approx(4.3, rel=0.02)
-    assert given(replace(room, sensors=(100,)), made) == pytest.approx(1.47, rel=0.02)
-    # Several readings are paid in zCDP, which costs a little more than the curve's 6.02.
-    assert 6.0 <= given(replace(room, readings=24), made) <= 6.6

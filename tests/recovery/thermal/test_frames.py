@@ -152,24 +152,3 @@ def test_hardly_anybody_is_seen_in_an_empty_room(epsilon: int) -> None:
     ]
 
     assert np.mean(np.array(seen) > 0) <= 0.1
-
-
-def test_an_array_that_was_not_heard_gives_no_map() -> None:
-    """A lost report is a result, not an error, and a frame that did come still counts."""
-    query = replace(QUERY, epsilon=(1000, 1), readings=2)
-    heard = released(recorded([(2.0, 2.0)], np.random.default_rng(8)), query, Tape(b"lost"))
-    lost = heard._replace(values=[None] * SIDE**2, reports=0)
-
-    assert isinstance(recover(query, [lost]), Unresolved)
-    assert people(query, [lost], HEAT).sum() == 0
-    assert people(query, [lost, heard], HEAT).sum() == 1
-
-
-@pytest.mark.parametrize("values", [None, [0] * 63])
-def test_releases_of_another_array_are_refused(values: list[int] | None) -> None:
-    """Pixels held against another array's would make a map of nothing."""
-    release = released(recorded([], np.random.default_rng(9)), QUERY, Tape(b"other"))
-    given = [] if values is None else [release._replace(values=values)]
-
-    with pytest.raises(ValueError, match="Recover each plan's releases by themselves"):
-        people(QUERY, given, HEAT)

@@ -8,7 +8,6 @@ import pytest
 
 from edge.records import Grid
 from recovery.thermal import plan
-from recovery.thermal.noise import calibration, operator
 from recovery.thermal.query import Query, protected_cells
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
@@ -34,14 +33,6 @@ def test_a_part_of_a_cell_is_protected_as_a_whole_one(
 ) -> None:
     """Rounding down would protect less than was asked; floats must not round up a cell."""
     assert protected_cells(replace(query, protect_distance_m=distance)) == cells
-
-
-def test_the_operator_and_its_noise_are_made_once() -> None:
-    """Every round asks again, and nobody may change what all share."""
-    assert operator(LINE) is operator(replace(LINE))
-    assert calibration(LINE) is calibration(replace(LINE))
-    with pytest.raises(ValueError, match="read-only"):
-        operator(LINE)[0, 0] = 1
 
 
 @pytest.mark.parametrize(

@@ -169,18 +169,6 @@ def test_where_the_noise_is_next_to_nothing_the_truth_is_found(
     assert found.total == pytest.approx(len(cells), rel=0.02)
 
 
-@pytest.mark.parametrize("query", [LINE, CORRIDOR, PLANE])
-def test_with_the_promised_noise_a_map_still_is_a_map(query: Query) -> None:
-    """Not negative, adding to one, of the grid's shape, with the promise it was had under."""
-    found = play(named("thermal"), query, readings_of(query, scene(query, 9)), Tape(b"noise"))
-
-    assert isinstance(found, Heatmap)
-    assert found.mass.shape == query.grid.shape[::-1]
-    assert found.mass.min() >= 0
-    assert found.mass.sum() == pytest.approx(1)
-    assert found.guarantee == plan(query, ()).guarantee
-
-
 def test_the_radius_holds_the_truth_as_often_as_it_says() -> None:
     """Ninety-five times in a hundred; the printed one about half the time."""
     kept = {}
@@ -273,25 +261,6 @@ def test_the_printed_estimator_takes_the_nearest_heat_and_says_so() -> None:
 
     assert isinstance(found, Heatmap)
     assert found.status.startswith("infeasible: no heat lies within")
-
-
-@pytest.mark.parametrize(
-    ("change", "square"),
-    [
-        ({}, 37.65248),  # of chi-square with 25 degrees of freedom
-        ({"failure": 0.5}, 24.33659),
-        ({"sensor_noise": 3.0}, 37.65248),
-    ],
-)
-def test_the_radius_is_the_quantile_of_all_that_blurs(change: dict, square: float) -> None:
-    """At the chance of failure that was asked for, the sensor's own noise included."""
-    query = replace(LINE, **change)
-    found = recover(query, [told(query, [(-1) ** sensor * 90.0 for sensor in range(25)])])
-    params = Params(*plan(query, ()).params)
-    variance = (params.variance + 1 / 12) * 4.0**-params.exponent + query.sensor_noise**2
-
-    assert isinstance(found, Unresolved)
-    assert found.radius == pytest.approx(math.sqrt(square * variance), rel=1e-5)
 
 
 @pytest.mark.parametrize(
