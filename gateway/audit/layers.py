@@ -35,6 +35,7 @@ from .attacks import (
     sealed,
     sequences,
     side_channels,
+    sums,
     wire,
 )
 from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
@@ -120,6 +121,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("rounds", "questions that ask for less privacy", wire.rounds_claims),
     Layer("gateway", "answers that count twice, evidence lost", gateway.claims),
     Layer("sealed", "private reports that others open", sealed.sealed_claims, False),
+    Layer("sums", "sums that are seen through, or are wrong", sums.sums_claims, False),
     Layer("links", "brokers that are not who they say", links.claims, False),
     Layer("after", "a map made of more than was published", promise.after_claims, kinds=ALL),
     Layer("promise", "a promise with rounded numbers", promise.promise_claims, kinds=ALL),

@@ -1,0 +1,406 @@
+"""Layer `sums`: secure sums as they are served, with the devices' half and the gateway's attacked.
+
+Real members of a shard and a real gateway's half talk to each other, and what is attacked is the
+one side or the other: a gateway that signs what it may not ask, a broker that repeats and mixes
+up, devices that vanish or lie about their shares.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from edge import secure_sum as agreed
+from edge import wire
+from edge.cbor import decode
+from edge.host import post, rootkeys
+from edge.secure_sum import CONFIRM, MASKED, REVEAL, SET, SHARE, Terms
+from edge.sum_member import Member, Refused, shard_topic
+from edge.sum_node import SumNode
+
+from ...devices.enrol import budgets, enrol, roster
+from ...devices.enrol.capped import capped
+from ...mechanisms import MECHANISMS
+from ...service.secure_sum import ciphers
+from ...service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Link
+from ..bench import SITE, SITE_KEY
+from ..claim import Claim, Effort, at_most, true
+
+SIZE, LENGTH, BITS = 16, 6, 16
+MISSING = Fraction(1, 5)  # three of sixteen
+Frames = dict[int, list[bytes]]
+Sent = Sequence[tuple[int | None, bytes]]
+
+
+class Shard:
+    """Sixteen devices all beside each other, and their gateway's half; device i brings i + at."""
+
+    def __init__(self, effort: Effort, *labels: object) -> None:
+        self._tape = effort.tape("sums", *labels)
+        self._roots = {f"n{i:02}": effort.root("sums", i) for i in range(SIZE)}
+        (self.drawn,) = roster.draw_rosters(
+            SITE, self._roots, 1, 1, BITS, self._tape, missing=MISSING
+        )
+        self.shard = self.drawn.shard
+        self.members = {i: self._member(i, name) for i, name in enumerate(self.shard.members)}
+        self.keys = {i: self._identity(name) for i, name in enumerate(self.shard.members)}
+
+    def _identity(self, name: str) -> Any:
+        return rootkeys.identity(SITE, name, self._roots[name], SITE_KEY, 0)
+
+    def _member(self, place: int, name: str) -> Member:
+        root = self._roots[name]
+        key, where = rootkeys.roster_key(root), wire.topic(SITE, name, "roster")
+        own = agreed.read_roster(self.drawn.rosters[place], key, where)
+        return Member(self._identity(name), own, rootkeys.static_key(root), ciphers)
+
+    def terms(self, number: int) -> Terms:
+        """Return what an honest Round says of the sum."""
+        s = self.shard
+        who = s.version, s.number, len(s.members), s.k, s.t, s.threshold, s.divisor
+        return Terms(number, *who, BITS, LENGTH, "replace-one")
+
+    def gateway(self, number: int) -> Collecting:
+        """Return the gateway's half of a round."""
+        links = {i: Link(one.mac_key, one.config_key) for i, one in self.keys.items()}
+        return Collecting(self.shard, _body(number), BITS, LENGTH, SITE, SITE_KEY, links)
+
+    def begin(self, number: int) -> Frames:
+        """Return every device's join of a round."""
+        terms, said = self.terms(number), {}
+        for place, member in self.members.items():
+            numbers = [place + at for at in range(LENGTH)]
+            said[place] = member.begin(
+                _body(number), terms, lambda _, numbers=numbers: numbers, self._tape
+            )
+        return said
+
+    def hear(self, sent: Sent) -> tuple[Frames, dict[int, str]]:
+        """Return what the devices answer to messages, and who keeps out from now on, and why."""
+        said, refused = Frames(), dict[int, str]()
+        for to, message in sent:
+            for place in self.members if to is None else (to,):
+                try:
+                    said[place] = self.members[place].heard(message, to is None)
+                except Refused as why:
+                    refused[place] = str(why)
+        return said, refused
+
+    def until(self, gateway: Collecting, number: int, step: int, gone: int = 0) -> Frames:
+        """Return the frames of a step of all but the first so many, which vanish before it."""
+        said = self.begin(number)
+        for _ in range(step - 1):
+            _give(gateway, said)
+            said, _ = self.hear(gateway.due())
+        return {place: frames for place, frames in said.items() if place >= gone}
+
+    def set_message(self, number: int, places: Sequence[int]) -> bytes:
+        """Return a set that these are said to be in, as the site signs it."""
+        sid = agreed.sid_of(_body(number), self.shard.digest)
+        where = shard_topic(SITE, self.shard.number)
+        return bytes(agreed.pack(SET, sid, {3: agreed.chosen(places, SIZE)}, SITE_KEY, where))
+
+    def sum_of(self, places: Sequence[int]) -> list[int]:
+        """Return the sum of what these brought."""
+        return [sum(place + at for place in places) % (1 << BITS) for at in range(LENGTH)]
+
+
+def _body(number: int) -> bytes:
+    return b"the map of Round %d" % number
+
+
+def _give(gateway: Collecting, said: Mapping[int, Sequence[bytes]]) -> list[str]:
+    return [gateway.take(place, frame) for place, frames in said.items() for frame in frames]
+
+
+def sums_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what a gateway, a broker or devices that do as they like get out of a secure sum.
+
+    What it cannot see: whether more collude than the owner allowed for, and, of a gateway that
+    lies, more than each attack tried here; PRIVACY says which of both is promised.
+    """
+    yield from _vanishing(effort)
+    yield from _lying_gateway(effort)
+    yield from _broker(effort)
+    yield from _lying_devices(effort)
+    yield from _paid(effort)
+
+
+def _vanishing(effort: Effort) -> Iterator[Claim]:
+    """Yield that a sum is that of who stayed, or is not opened."""
+    exact, opened = True, 0
+    for step in range(1, 6):
+        for gone in (3, 4):
+            town = Shard(effort, "vanish", step, gone)
+            gateway = town.gateway(1)
+            said = town.until(gateway, 1, step, gone)
+            while gateway.state not in (RELEASED, ABANDONED):
+                _give(gateway, said)
+                said, _ = town.hear(
+                    [(to, message) for to, message in gateway.due() if to is None or to >= gone]
+                )
+                said = {place: frames for place, frames in said.items() if place >= gone}
+            stay = range(gone if step <= MASKED else 0, SIZE)
+            if gone == 3:
+                exact &= gateway.total is not None and gateway.total.tolist() == town.sum_of(stay)
+            elif step <= MASKED:
+                opened += gateway.total is not None
+    yield true("a secure sum is that of the devices that stayed", exact, samples=5)
+    yield at_most(
+        "no secure sum of fewer devices than the threshold is opened",
+        0,
+        opened,
+        unit="sums opened",
+        samples=3,
+    )
+
+
+def _lying_gateway(effort: Effort) -> Iterator[Claim]:
+    """Yield what devices do where a gateway asks for what it may not have."""
+    town = Shard(effort, "two sets")
+    gateway = town.gateway(1)
+    _give(gateway, town.until(gateway, 1, MASKED))
+    gateway.due()
+    everybody, others = range(SIZE), range(1, SIZE)
+    town.hear([(None, town.set_message(1, everybody))])
+    answered, refused = town.hear([(None, town.set_message(1, others))])
+    yield at_most(
+        "no device that was told a set answers to another one of the same round",
+        0,
+        len(answered) + SIZE - len(refused),
+        unit="devices",
+        samples=SIZE,
+    )
+    yield _split(effort)
+    town = Shard(effort, "few")
+    gateway = town.gateway(1)
+    _give(gateway, town.until(gateway, 1, MASKED))
+    few = range(town.shard.threshold - 1)
+    answered, _ = town.hear([(None, town.set_message(1, few))])
+    yield at_most("no device answers to a set below its threshold", 0, len(answered), samples=SIZE)
+    yield _without_tags(effort)
+    yield from _terms(effort)
+
+
+def _split(effort: Effort) -> Claim:
+    """Claim that half of the devices, told another set than the others, reveal nothing."""
+    town = Shard(effort, "split")
+    gateway = town.gateway(1)
+    _give(gateway, town.until(gateway, 1, MASKED))
+    gateway.due()
+    whole, without = (town.set_message(1, range(first, SIZE)) for first in (0, 1))
+    said: Frames = {}
+    for place, member in town.members.items():
+        if place:
+            said[place] = member.heard(whole if place % 2 else without, True)
+    given = [_revealed(town, gateway, place, said) for place in said]
+    return at_most(
+        "no device gives shares where its neighbours were told different sets",
+        0,
+        sum(one is not None for one in given),
+        unit="devices",
+        samples=len(given),
+    )
+
+
+def _revealed(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes | None:
+    """Return the shares that a device gives, told all tags there are; None where it refuses."""
+    near, sid = town.shard.neighbours[place], gateway.sid
+    at = {j: i for i, j in enumerate(near)}
+    bear, know, who = [], [], []
+    for j in near:
+        if j not in said:
+            continue
+        confirmed = decode(said[j][0][: -wire.MAC_BYTES])[3]
+        order = [i for i in town.shard.neighbours[j] if i in said or j % 2]
+        tag = order.index(place) * agreed.TAG
+        borne = gateway._devices[j].bearing
+        own = town.shard.neighbours[j].index(place) * agreed.TAG
+        who.append(at[j])
+        bear.append(borne[own : own + agreed.TAG])
+        know.append(confirmed[tag : tag + agreed.TAG])
+    bits = agreed.chosen(who, len(near))
+    fields = {3: bits, 4: b"".join(bear), 5: bits, 6: b"".join(know)}
+    where = wire.topic(SITE, town.shard.members[place], "told")
+    message = agreed.pack(agreed.TAGS, sid, fields, town.keys[place].config_key, where)
+    try:
+        frames = town.members[place].heard(message)
+    except Refused:
+        return None
+    return bytes(decode(frames[0][: -wire.MAC_BYTES])[3])
+
+
+def _without_tags(effort: Effort) -> Claim:
+    """Claim that the mask of who proves nothing to a device is not given by it."""
+    town = Shard(effort, "tags")
+    gateway = town.gateway(1)
+    said = town.until(gateway, 1, CONFIRM)
+    victim = gateway._devices[0]
+    victim.bearing = bytes(len(victim.bearing))  # as if it bore nobody's mask
+    _give(gateway, said)
+    said, _ = town.hear(gateway.due())
+    given = 0
+    for place, frames in said.items():
+        if place:
+            at = town.shard.neighbours[place].index(0)
+            joined = decode(frames[0][: -wire.MAC_BYTES])[3]
+            given += any(joined[at * SHARE : (at + 1) * SHARE])
+    return at_most(
+        "no device gives the mask of one that did not prove that it bears theirs",
+        0,
+        given,
+        samples=SIZE - 1,
+    )
+
+
+def _terms(effort: Effort) -> Iterator[Claim]:
+    """Yield that the roster's numbers hold, whatever a Round says, and whose roster it is."""
+    town = Shard(effort, "terms")
+    honest, begun = town.terms(1), list[str]()
+    for name, changed in (
+        ("a divisor that the gateway chose", {"divisor": honest.divisor + 1}),
+        ("a lower threshold", {"threshold": honest.threshold - 1}),
+        ("fewer shares that open a secret", {"t": honest.t - 1}),
+        ("fewer neighbours", {"k": honest.k - 1}),
+        ("another shard", {"shard": honest.shard + 1}),
+        ("sums that wrap around", {"bits": 8}),
+        ("no neighbours named", {"adjacency": ""}),
+    ):
+        try:
+            town.members[0].begin(b"bent", honest._replace(**changed), list, effort.tape("bent"))
+            begun.append(name)
+        except Refused:
+            pass
+    yield true(
+        "a device joins no sum whose numbers are not those of its roster",
+        not begun,
+        samples=7,
+        detail=", ".join(begun),
+    )
+    roots = {f"n{i:02}": effort.root("sums", i) for i in range(3 * SIZE)}
+    drawn = roster.draw_rosters(SITE, roots, 1, 3, BITS, effort.tape("three"), missing=MISSING)
+    everybody = [name for one in drawn for name in one.shard.members]
+    try:
+        twice = {**roots, "again": roots["n00"]}
+        roster.draw_rosters(SITE, twice, 1, 3, BITS, effort.tape("again"), missing=MISSING)
+        named = True
+    except ValueError:
+        named = False
+    yield true(
+        "no device is in two shards, under whatever names",
+        sorted(everybody) == sorted(roots) and not named,
+        samples=2,
+    )
+
+
+def _broker(effort: Effort) -> Iterator[Claim]:
+    """Yield that what is repeated, mixed up or forged on the way changes no sum."""
+    town = Shard(effort, "broker")
+    first, gateway, kept = town.gateway(1), town.gateway(2), list[tuple[int, bytes]]()
+    said = town.begin(1)
+    while first.state != RELEASED:
+        kept += [(place, frame) for place, frames in said.items() for frame in frames]
+        _give(first, said)
+        said, _ = town.hear(first.due())
+    said, why, tried = town.begin(2), list[str](), 0
+    while gateway.state not in (RELEASED, ABANDONED):
+        for place, frame in kept:
+            why.append(gateway.take(place, frame))
+        for place, frames in said.items():
+            for frame in frames:
+                why.append(gateway.take((place + 1) % SIZE, frame))
+                why.append(gateway.take(place, frame[:-1] + bytes([frame[-1] ^ 1])))
+        tried += len(kept) + 2 * len(said)
+        _give(gateway, said)
+        said, _ = town.hear(gateway.due())
+    yield at_most(
+        "no frame of another round, of another device or with a changed bit is taken",
+        0,
+        why.count(""),
+        unit="frames",
+        samples=tried,
+    )
+    exact = gateway.total is not None and gateway.total.tolist() == town.sum_of(range(SIZE))
+    yield true("a sum is exact beside frames that are none of it", exact, samples=1)
+
+
+def _lying_devices(effort: Effort) -> Iterator[Claim]:
+    """Yield that who gives false shares is named, or the sum not opened; a false one never is."""
+    for liars in (1, SIZE - 3):
+        town = Shard(effort, "liars", liars)
+        gateway = town.gateway(1)
+        for place, frames in town.until(gateway, 1, REVEAL).items():
+            for frame in frames:
+                gateway.take(
+                    place, _false(town, gateway, place, frame) if place < liars else frame
+                )
+        gateway.due()
+        if liars == 1:
+            total = [] if gateway.total is None else gateway.total.tolist()
+            good = gateway.liars == {0} and total == town.sum_of(range(SIZE))
+            yield true("who gives false shares is named, and the sum exact", good, samples=1)
+        else:
+            yield true(
+                "where too many give false shares the sum is given up",
+                gateway.state == ABANDONED and gateway.total is None,
+                samples=1,
+            )
+
+
+def _false(town: Shard, gateway: Collecting, place: int, frame: bytes) -> bytes:
+    """Return a device's last frame with other shares in it, signed as it would."""
+    joined = decode(frame[: -wire.MAC_BYTES])[3]
+    where = wire.topic(SITE, town.shard.members[place], "sum")
+    other = bytes(b ^ 0x15 for b in joined)
+    return bytes(agreed.pack(REVEAL, gateway.sid, {3: other}, town.keys[place].mac_key, where))
+
+
+def _paid(effort: Effort) -> Iterator[Claim]:
+    """Yield that a device pays before it says a word, once, and starts anew with nothing."""
+    unpaid, believed, tried = list[str](), list[str](), 0
+    for mechanism in MECHANISMS:
+        subject: Any = mechanism.subject
+        if subject is None or subject.KIND != "distributed":
+            continue
+        query = next(query for _, query in subject.rooms() if subject.replaced(query))
+        made, drawn = roster.enrolled(enrol.enrol_fleet(SITE, query.users), query)
+        place, where = budgets.keep_in_memory(), wire.round_topic(SITE, mechanism.name)
+        budgets.provision(made, capped(Fraction(*query.epsilon), 1, 0.0), place)
+
+        def answered(
+            round: Any,
+            made: Any = made,
+            place: Any = place,
+            where: str = where,
+            name: str = drawn[0].shard.members[0],
+        ) -> tuple[list[bytes], int]:
+            """Return what a device that was just started says to a Round, and what it has left."""
+            devices = budgets.boot(made.secrets, place).devices
+            who, held = next((who, held) for who, held in devices if who.name == name)
+            message = bytes(post.pack_round(round, made.secrets.site_key, where))
+            node = SumNode(who, held, round.mechanism, ciphers)
+            return node.heard(where, message, lambda grid: (0, 0)), held.left
+
+        round: Any = mechanism.plan(query, ())
+        params = list(round.params)
+        params[5], params[6] = 10**6, 0
+        wrong, before = answered(round._replace(params=tuple(params)))
+        if wrong:
+            believed.append(mechanism.name)
+        said, left = answered(round)
+        other = round._replace(grid=round.grid._replace(cell_mm=round.grid.cell_mm + 1))
+        again = [frames for same in (round, other) for frames in answered(same)[0]]
+        if not said or again or left >= before:
+            unpaid.append(mechanism.name)
+        tried += 3
+    yield true(
+        "a device has paid for a sum before it joins, and joins none of that number again",
+        not unpaid,
+        samples=tried,
+        detail=", ".join(unpaid),
+    )
+    yield true(
+        "a device brings noise for its roster's divisor, whatever a Round says",
+        not believed,
+        samples=tried,
+        detail=", ".join(believed),
+    )
