@@ -9,7 +9,7 @@ from edge.limits import Limits
 
 from ..devices.enrol import enrol
 from ..devices.enrol.enrol import Device, Devices
-from ..devices.kit import boards, interpreter, link, modules, selftest, state
+from ..devices.kit import boards, link, modules, selftest, state
 from ..devices.kit.boards import Board, BoardFault
 from ..devices.kit.needs import (
     FIGURES,
@@ -228,7 +228,7 @@ def examine(
         OperatorFault: there is no board, or not one that edge runs on.
     """
     devices = _devices(path)
-    found = interpreter.examine(board)
+    found = modules.examine(board)
     main = boards.stop(board)
     try:
         told = _looked(board, found, devices, reach)
@@ -245,7 +245,7 @@ def examine(
 
 
 def _looked(
-    board: Board, found: interpreter.Interpreter, devices: Devices | None, reach: bool
+    board: Board, found: modules.Interpreter, devices: Devices | None, reach: bool
 ) -> dict[str, Any]:
     files, faults = modules.check_modules(board)
     told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}

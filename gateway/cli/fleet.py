@@ -12,10 +12,9 @@ import numpy as np
 
 from .. import logs
 from ..devices.enrol import budgets, enrol, keycount, limitsfile, roster
-from ..devices.fleet import children, crowd, micropython, spool
+from ..devices.fleet import children, crowd, spool
 from ..devices.fleet.children import Machines
-from ..devices.fleet.churn import Churn
-from ..devices.fleet.crowd import Crowd
+from ..devices.fleet.crowd import Churn, Crowd
 from ..devices.fleet.spool import summarize
 from ..faults import OperatorFault
 from ..mechanisms import first_limits, first_round, of, serving
@@ -50,14 +49,14 @@ def coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]:
         yield lambda up: progress.update(bar, completed=up)
 
 
-def counts_of(crowd: Any, churn: Churn, deployment: Deployment) -> str:
+def counts_of(crowd: Any, dying: Churn, deployment: Deployment) -> str:
     """Return what became of the devices' frames, in a sentence.
 
     What they send in a secure sum is counted by the gateway alone.
     """
     if of(deployment).trust == "distributed":
         return "how many were in each sum, heatveil show says"
-    return summarize(crowd.counts, churn.deaths, churn.returns)
+    return summarize(crowd.counts, dying.deaths, dying.returns)
 
 
 def run_until(over: threading.Event, crowd: Any, counts: Callable[[], str]) -> None:
@@ -119,7 +118,7 @@ def gathered(
                 f"--vm runs no devices of {deployment.rounds.mechanism}: in MicroPython a secure "
                 "sum takes each of them seconds of CPU a round. Leave --vm out"
             )
-        running = micropython.prepare(*vm, deployment.rounds.mechanism)
+        running = children.prepare(*vm, deployment.rounds.mechanism)
         virtual = there.fleet([(who, None) for who, _ in secrets.devices])
         query = config.query(deployment)
         following = getattr(query, "background", None) == "following"
@@ -211,9 +210,9 @@ def fleet(
         )
         for sentence in [lives] * bool(lives) + off + absent(missing):
             say(sentence)
-        with Churn(crowd, how.churn) as churn:
-            run_until(over, crowd, lambda: counts_of(crowd, churn, deployment))
-    say(counts_of(crowd, churn, deployment) + (said and f"; {said}"))
+        with Churn(crowd, how.churn) as dying:
+            run_until(over, crowd, lambda: counts_of(crowd, dying, deployment))
+    say(counts_of(crowd, dying, deployment) + (said and f"; {said}"))
 
 
 def enrol_fleet(

@@ -14,9 +14,16 @@ from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.enrol.limitsfile import Given
 from ..devices.owner import keyring
 from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
-from ..devices.owner.readings import Row, check_new, write_readings
 from ..devices.owner.tighten import Answers, exchange
-from ..devices.owner.unveiling import Numbers, Opening, Stored, open_source
+from ..devices.owner.unveiling import (
+    Numbers,
+    Opening,
+    Row,
+    Stored,
+    check_new,
+    open_source,
+    write_readings,
+)
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import first_limits, serving
 from ..output import Stage, stages

@@ -11,16 +11,7 @@ from edge.limits import NANO
 from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import enrol, keyfile, limitsfile
 from ..devices.enrol.enrol import HOLDS
-from ..devices.kit import (
-    boardfile,
-    boards,
-    fit,
-    interpreter,
-    provisioning,
-    settings,
-    siting,
-    state,
-)
+from ..devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
 from ..devices.kit.boardfile import Held
 from ..devices.kit.boards import Board
 from ..devices.kit.provisioning import Kit
@@ -71,7 +62,7 @@ def provision(
     file = out or path.parent / f"{name}.device.json"
     held = kept(path, name, file)
     deployment = config.load(path)
-    otherwise = None if replace else fit.OTHERWISE
+    otherwise = None if replace else provisioning.OTHERWISE
     if held is None or unfinished(file).exists():
         would = would_be(path, deployment, name, *which)
         if told is not None:  # before the board is asked, for that would stop what it does
@@ -81,7 +72,7 @@ def provision(
             own_there = told if told is not None else settings.read_own(board)
             if told is None:
                 suited(deployment, would, own_there)
-            fit.check_board(board, would, own_there, files, otherwise)
+            provisioning.check_board(board, would, own_there, files, otherwise)
             with Change(path, name, folder, None, out, say) as change:
                 change.add(which[0], False, *which[1:])
         held = kept(path, name, file)
@@ -135,11 +126,11 @@ def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
         OperatorFault: it would not, or it would refuse the settings.
     """
     settings.make_config(held, own)
-    fit.check_count(own, held)
+    provisioning.check_count(own, held)
     if held.reads == "place":
         siting.check_place(own, deployment.room.grid)
-    asked, step = first_round(deployment, config.query(deployment)), fit.find_step(own)
-    fit.check_device(deployment, asked, held, step)
+    asked, step = first_round(deployment, config.query(deployment)), provisioning.find_step(own)
+    provisioning.check_device(deployment, asked, held, step)
 
 
 def moved(deployment: Deployment, held: Held) -> Held:
@@ -195,8 +186,7 @@ def rotate(
     file = path.parent / f"{name}.device.json"
     with boards.resume_on_fault(board):
         told = settings.read_settings(own) if own is not None else settings.read_own(board)
-        found = interpreter.examine(board)  # whole, before a password is worth nothing
-        fit.check_line(found, told)
+        found = modules.examine(board)  # whole, before a password is worth nothing
         if keys:
             _new_keys(path, name, board, folder, told, files, found.chip, budget, say)
             held = _held(path, name, file)
@@ -231,7 +221,7 @@ def _new_keys(
     deployment = config.load(path)
     would = would_be(path, deployment, name, None, 1)
     suited(deployment, would, told)  # before the keys of the right board are no more
-    fit.check_board(board, would, told, files, OTHERWISE)
+    provisioning.check_board(board, would, told, files, OTHERWISE)
     provisioning.rehearse(board, would, told, files, say)
     with Change(path, name, folder, None, file, say) as change:
         change.rotate(True, budget)

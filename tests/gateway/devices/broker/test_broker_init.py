@@ -137,20 +137,6 @@ def test_the_authority_signs_brokers_and_no_authorities(init: Any, site: Path) -
     assert "\npersistence true\n" in (folder / "mosquitto.conf").read_text()
 
 
-def test_another_folder_is_said_to_be_written_down(init: Any, site: Path) -> None:
-    """And a deployment that spoke in the clear is told to stop."""
-    text = config.sample().replace("# insecure", "insecure").replace("ca_file", "# ca_file")
-    text = text.replace("port = 8883", "port = 1883")
-    site.write_text(text)
-    said = init("--folder", site.parent / "other")
-
-    assert "leave insecure out" in said.out
-    assert f'ca_file = "{site.parent / "other" / "ca.pem"}"' in said.out
-    assert 'username = "gateway"' in said.out
-    assert "port = 8883" in said.out
-    assert "listener 8883 " in (site.parent / "other" / "mosquitto.conf").read_text()
-
-
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -188,14 +174,6 @@ def test_files_that_do_not_fit_are_told_and_left(
     assert "Nothing was written" in said.err
 
 
-def test_an_authority_whose_key_is_kept_elsewhere_is_no_fault(init: Any, site: Path) -> None:
-    """It is needed for a new certificate alone, so a careful owner locks it away."""
-    init()
-    (site.parent / "broker" / "ca.key").unlink()
-
-    assert init().status == 0
-
-
 def test_new_devices_are_not_forgotten_in_silence(init: Any, site: Path) -> None:
     """A fleet that was enrolled again has other passwords: the old file shuts it out."""
     init()
@@ -209,19 +187,6 @@ def test_new_devices_are_not_forgotten_in_silence(init: Any, site: Path) -> None
     (site.parent / "broker" / "acl").unlink()
     assert init().status == 0
     assert "user node-3\n" in (site.parent / "broker" / "acl").read_text()
-
-
-def test_somebody_whom_the_operator_added_stays_and_is_named(init: Any, site: Path) -> None:
-    """A dashboard that reads the maps must not be in the way of a new certificate."""
-    init()
-    with (site.parent / "broker" / "passwords").open("a") as file:
-        file.write(mosquitto.render_passwords({"dashboard": "sesame"}, [bytes(12)]))
-    before = contents(site.parent / "broker")
-    said = init()
-
-    assert said.status == 0
-    assert said.out.endswith("whom you have added: dashboard\n")
-    assert contents(site.parent / "broker") == before
 
 
 def test_an_expired_certificate_is_said_to_be(init: Any, site: Path) -> None:

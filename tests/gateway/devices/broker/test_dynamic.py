@@ -316,17 +316,6 @@ def test_a_file_that_does_not_fit_is_told_and_left(
     assert path.read_text() == dynamic.dump(held)
 
 
-@pytest.mark.parametrize("rubbish", ["", "[]", "{}", '{"clients": {}, "roles": []}'])
-def test_rubbish_is_told_to_be_rubbish(init: Any, site: Path, rubbish: str) -> None:
-    """In one line, and it stays."""
-    init()
-    (site.parent / "broker" / dynamic.FILE).write_text(rubbish)
-    said = init()
-
-    assert said.status == 1
-    assert "is none of the plugin's" in said.err
-
-
 def test_others_whom_the_operator_let_in_are_named(init: Any, site: Path) -> None:
     """A dashboard must not be in the way of a new certificate."""
     init()

@@ -9,8 +9,7 @@ import pytest
 
 from edge.entropy import Tape
 from edge.records import Grid
-from gateway.devices.enrol.degrees import degree_of, gap
-from gateway.devices.enrol.roster import draw_rosters, graph, second
+from gateway.devices.enrol.roster import degree_of, draw_rosters, gap, graph, second
 from recovery.noise.sums import shard_of
 from recovery.quadtree.query import Query
 from tests.sums import drawn

@@ -29,7 +29,7 @@ from gateway.devices import bundle
 from gateway.devices.broker import certificates
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.fleet import children, micropython
+from gateway.devices.fleet import children
 from gateway.devices.fleet.children import Machine, Machines, Order
 from gateway.faults import LinkFault, OperatorFault
 from gateway.service.mqtt.connection import Message
@@ -101,7 +101,7 @@ def test_a_device_says_the_same_bytes_in_every_form(
     who = [(secret.identity, None) for secret in made.secrets.devices]
     fleet = Fleet(who, PointSensors(np.arange(3) / 3, 0.0), np.random.default_rng(1))
     asking = children.Common(mosquitto, tmp_path, dict.fromkeys(fleet.names, ""), None)
-    running = micropython.prepare(need(program), tmp_path / "made")
+    running = children.prepare(need(program), tmp_path / "made")
     came: list[tuple[str, bytes]] = []
     where = wire.round_topic(made.secrets.site, "thermal")
     messages = [bytes(post.pack_round(round(i), made.secrets.site_key, where)) for i in (1, 2)]
@@ -136,7 +136,7 @@ def test_a_small_board_s_heap_is_enough_and_words_are_as_small_where_they_can_be
     need("mpy-cross")
     need("micropython-i386")
     for mechanism in ("thermal", "disk"):
-        running = micropython.prepare("micropython", tmp_path / mechanism, mechanism)
+        running = children.prepare("micropython", tmp_path / mechanism, mechanism)
 
         assert running.command[0].endswith("micropython-i386")
         assert running.command[1:3] == ["-X", "heapsize=72k"]
@@ -150,7 +150,7 @@ def test_without_a_compiler_it_is_said_what_to_install(
 ) -> None:
     """The same devices run; that they take more is no secret, nor is what would help."""
     only("source", monkeypatch)
-    running = micropython.prepare(need("micropython-i386"), tmp_path)
+    running = children.prepare(need("micropython-i386"), tmp_path)
 
     assert running.command[2] == "heapsize=96k"
     assert "pip install 'heatveil[edge]'" in running.said
@@ -160,8 +160,8 @@ def test_an_interpreter_of_other_bytecode_runs_from_source(
     need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It would stop at its first module."""
-    monkeypatch.setattr(micropython, "MPY", 99)
-    running = micropython.prepare(need("micropython-i386"), tmp_path)
+    monkeypatch.setattr(children, "MPY", 99)
+    running = children.prepare(need("micropython-i386"), tmp_path)
 
     assert "no .mpy of version 99" in running.said
     assert not list(tmp_path.iterdir())
@@ -207,7 +207,7 @@ class Site:
         passwords = dict.fromkeys(fleet.names, "secret")
         asking = children.Common(self.mqtt, self.folder, passwords, None)
         asked, made = children.describe_devices(fleet, asking), self.folder / "made"
-        self.running = micropython.prepare(program, made)
+        self.running = children.prepare(program, made)
         return Machines(self.running.command, asked, self.running.path)
 
 
@@ -335,7 +335,7 @@ def test_one_that_is_shut_out_is_named_with_the_reason(
         asking = children.Common(doors.comes("node-0"), tmp_path, passwords, None)
         asked, running = (
             children.describe_devices(fleet, asking),
-            micropython.prepare(vm, tmp_path / "made"),
+            children.prepare(vm, tmp_path / "made"),
         )
         with Machines(running.command, asked, running.path) as four:
             missing = four.wait(patience_s=2.0)
@@ -368,8 +368,8 @@ def test_an_interpreter_that_ends_is_named_with_what_it_said(
 ) -> None:
     """A heap that is too small is a fault of ours, which nobody should have to guess at."""
     need("micropython")
-    small = {form: {32: 24, 64: 24} for form in micropython.HEAP_KB}
-    monkeypatch.setattr(micropython, "HEAP_KB", small)
+    small = {form: {32: 24, 64: 24} for form in children.HEAP_KB}
+    monkeypatch.setattr(children, "HEAP_KB", small)
     monkeypatch.setattr(children, "PATIENCE_S", 5.0)
     with (
         site.machines("micropython") as fleet,
@@ -385,7 +385,7 @@ def test_an_interpreter_that_ends_is_named_with_what_it_said(
 def test_what_is_no_micropython_is_refused(program: str, says: str, tmp_path: Path) -> None:
     """Before anything is started."""
     with pytest.raises(OperatorFault, match=says):
-        micropython.prepare(program, tmp_path)
+        children.prepare(program, tmp_path)
 
 
 def test_a_sensor_that_fails_gives_an_empty_line_and_no_number() -> None:
@@ -427,12 +427,3 @@ def test_one_that_cannot_be_started_leaves_none_of_the_others_behind(
         pass
     assert started[0].poll() is not None
     assert "machines" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_half_a_line_stops_nobody() -> None:
-    """An interpreter that was killed while it spoke leaves one; the others are still heard."""
-    one = Machine("attic", Order(b"", lambda exponent: []))
-    one.hear(b"lost \nfound x\nread\nup\nlost 2\n")
-
-    assert one.up
-    assert one.counts.lost == 2

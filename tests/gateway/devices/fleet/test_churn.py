@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.devices.fleet import churn
-from gateway.devices.fleet.churn import Churn
+from gateway.devices.fleet import crowd
+from gateway.devices.fleet.crowd import Churn
 from gateway.faults import OperatorFault
 from tests.waiting import eventually
 
@@ -30,33 +30,33 @@ class Mortals:
 @pytest.fixture
 def fleet(monkeypatch: pytest.MonkeyPatch) -> Mortals:
     """Return a fleet whose devices are gone for a moment only."""
-    monkeypatch.setattr(churn, "AWAY_S", (0.01, 0.05))
+    monkeypatch.setattr(crowd, "AWAY_S", (0.01, 0.05))
     return Mortals()
 
 
 def test_devices_die_and_come_back(fleet: Mortals) -> None:
     """Several may be gone at once, and every one returns."""
-    with Churn(fleet, 6000) as churn:
-        came = eventually(lambda: churn.returns >= 20)
+    with Churn(fleet, 6000) as dying:
+        came = eventually(lambda: dying.returns >= 20)
 
     assert came
-    assert churn.deaths - churn.returns == len(fleet.gone)
+    assert dying.deaths - dying.returns == len(fleet.gone)
     assert fleet.most >= 1
 
 
 def test_nobody_dies_where_no_deaths_are_asked_for(fleet: Mortals) -> None:
     """The control: nothing else kills."""
-    with Churn(fleet, 0) as churn:
+    with Churn(fleet, 0) as dying:
         pass
 
-    assert (churn.deaths, fleet.most) == (0, 0)
+    assert (dying.deaths, fleet.most) == (0, 0)
 
 
 def test_one_that_cannot_come_back_ends_nothing(fleet: Mortals) -> None:
     """The others go on dying, and it is not counted as one that returned."""
     fleet.bars = True
-    with Churn(fleet, 6000) as churn:
-        all_gone = eventually(lambda: churn.deaths >= 5)
+    with Churn(fleet, 6000) as dying:
+        all_gone = eventually(lambda: dying.deaths >= 5)
 
     assert all_gone
-    assert churn.returns == 0
+    assert dying.returns == 0

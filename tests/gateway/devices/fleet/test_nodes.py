@@ -12,9 +12,7 @@ import pytest
 
 from edge import cbor, wire
 from edge.host import post
-from edge.host.post import pack_limits
 from edge.limits import Limits
-from edge.tightening import topic
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd
 from gateway.devices.fleet.crowd import Crowd
@@ -61,12 +59,6 @@ class Gateway:
 
     def ask(self, message: bytes) -> None:
         self._link.publish(wire.round_topic(self.devices.site, "thermal"), message)
-
-    def tighten(self, name: str, new: Limits) -> None:
-        where = topic(self.devices.site, name)
-        self._link.publish(
-            where, pack_limits(new, self.devices.by_name[name].config_key, where), retain=True
-        )
 
     def close(self) -> None:
         self._link.close()
@@ -129,78 +121,6 @@ def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
     }
     assert over
     assert [meta["limits"]["left"] for meta in metas] == [0] * 4
-
-
-def test_a_frame_comes_a_tick_after_its_round(
-    mosquitto: Mqtt, running: Running, site: enrol.Enrolment, home: Any
-) -> None:
-    """Not before: the clock is the tick's and not the noise's."""
-    place = budgets.keep_in_memory()
-    budgets.provision(site, LIMITS, place)
-    with running(mosquitto, site, place) as gateway:
-        asked_s = time.monotonic()
-        gateway.ask(message(home, site, 1))
-        eventually(lambda: len(gateway.said("data")) == 4)
-
-    assert min(at_s - asked_s for _, leaf, _, at_s in gateway.heard if leaf == "data") >= 0.1
-
-
-def test_limits_wait_on_the_broker_for_a_device_and_hold_after_its_next_start(
-    mosquitto: Mqtt, running: Running, site: enrol.Enrolment
-) -> None:
-    """Retained, so that a device that slept has them when it wakes; persisted, so for good."""
-    place = budgets.keep_in_memory()
-    budgets.provision(site, LIMITS, place)
-    with running(mosquitto, site, place) as gateway:
-        gateway.tighten("node-2", LIMITS._replace(version=2, variance=40_000))
-        first = eventually(lambda: gateway.said("ack"))
-        gateway.tighten("node-1", LIMITS._replace(version=2, variance=9_999))
-        refused = eventually(lambda: len(gateway.said("ack")) == 2)
-        acks = {name: json.loads(said[0]) for name, said in gateway.said("ack").items()}
-    with running(mosquitto, site, place) as gateway:
-        again = eventually(lambda: gateway.said("ack").get("node-2"))
-        repeated = json.loads(gateway.said("ack")["node-2"][0])
-        metas = {name: json.loads(said[-1]) for name, said in gateway.said("meta").items()}
-
-    assert first
-    assert refused
-    assert acks["node-2"] == {"verb": "limits", "version": 2, "taken": True, "why": ""}
-    assert not acks["node-1"]["taken"]
-    assert again
-    assert repeated["taken"]
-    assert {name: meta["limits"]["variance"] for name, meta in metas.items()} == {
-        "node-0": 10_000,
-        "node-1": 10_000,
-        "node-2": 40_000,
-        "node-3": 10_000,
-    }
-    assert {meta["boot"] for meta in metas.values()} == {2}
-
-
-def test_a_device_that_breaks_does_not_silence_the_others(
-    mosquitto: Mqtt,
-    running: Running,
-    site: enrol.Enrolment,
-    home: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Fifty devices in one process must be as independent as fifty boards."""
-    read = Fleet.read
-
-    def breaks(fleet: Fleet, name: str, params: Any) -> Any:
-        if name == "node-0":
-            raise RuntimeError("it fell off the wall")
-        return read(fleet, name, params)
-
-    monkeypatch.setattr(Fleet, "read", breaks)
-    place = budgets.keep_in_memory()
-    budgets.provision(site, LIMITS, place)
-    with running(mosquitto, site, place) as gateway:
-        gateway.ask(message(home, site, 1))
-        came = eventually(lambda: len(gateway.said("data")) == 3)
-
-    assert came
-    assert "node-0" not in gateway.said("data")
 
 
 def test_without_a_broker_nothing_is_left_half_started(

@@ -16,7 +16,7 @@ from edge.limits import Limits
 from edge.slots import Files
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.fleet import children, micropython, spool
+from gateway.devices.fleet import children, spool
 from gateway.devices.fleet.children import Machines
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.spool import summarize
@@ -78,7 +78,7 @@ def fleet(vm: str, mqtt: Mqtt, made: Any, folder: Path) -> Iterator[Any]:
             yield crowd
         return
     asking = children.Common(mqtt, folder, dict.fromkeys(virtual.names, ""), None)
-    running = micropython.prepare(vm, folder / "made")
+    running = children.prepare(vm, folder / "made")
     with Machines(
         running.command, children.describe_devices(virtual, asking), running.path
     ) as machines:

@@ -12,7 +12,7 @@ import pytest
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import boards
-from gateway.devices.kit.standin import StandIn
+from gateway.devices.kit.connect import StandIn
 from tests import processes, sites
 
 Ran = Callable[[Path, int], AbstractContextManager[int]]

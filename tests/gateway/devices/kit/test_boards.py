@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from gateway.devices import bundle
-from gateway.devices.kit import connect, interpreter, selftest, standin
+from gateway.devices.kit import connect, modules, selftest
 from gateway.devices.kit.boards import (
     BoardFault,
     copy_files,
@@ -57,7 +57,7 @@ class Otherwise:
 
 def test_a_real_interpreter_passes(desk) -> None:
     """Big integers, hashes, a heap that edge fits into."""
-    found = interpreter.examine(desk.board(heap_kb=160))
+    found = modules.examine(desk.board(heap_kb=160))
     assert found.heap > 100 * 1024
     assert bytes.fromhex(found.chip) == b"board"
     assert found.entropy
@@ -81,7 +81,7 @@ def test_a_real_interpreter_passes(desk) -> None:
 def test_a_board_that_cannot_is_named(desk, change: str, says: str) -> None:
     """One line for whoever holds it: what it is, and what to flash instead."""
     with pytest.raises(OperatorFault, match=says) as refused:
-        interpreter.examine(Otherwise(desk.board(), change=change))
+        modules.examine(Otherwise(desk.board(), change=change))
     assert "lash" in str(refused.value) or "Take a board" in str(refused.value)
 
 
@@ -156,16 +156,6 @@ def test_a_flash_that_forgets_is_noticed(desk) -> None:
         copy_files(Worn(desk.board()), {"a": b"123"})
 
 
-def test_a_stand_in_runs_what_the_checkout_fetched(desk, monkeypatch, tmp_path: Path) -> None:
-    """`make tools` puts it there and on no PATH; where there is none the sentence names both."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(connect, "TOOLS", Path(desk.program).parent)
-    assert open_board(f"folder:{tmp_path / 'flash'}").run("print(1)") == "1\n"
-    monkeypatch.setattr(connect, "TOOLS", tmp_path)
-    with pytest.raises(OperatorFault, match=r"neither on PATH nor in .*make tools"):
-        open_board(f"folder:{tmp_path / 'flash'}")
-
-
 def test_looking_makes_no_board(desk) -> None:
     """A folder that somebody mistyped is no bare board, and is not one afterwards."""
     folder = desk.path.parent / "typo"
@@ -196,7 +186,7 @@ def cable(
     monkeypatch.setattr(connect, "RESET_S", 0.0)
     folder = tmp_path / "flash"
     shutil.copytree(template, folder)
-    for name, text in standin.make_firmware(b"at a socket").items():
+    for name, text in connect.make_firmware(b"at a socket").items():
         (folder / name).write_text(text)
     with RawRepl(desk.program, folder) as repl:
         yield f"socket://127.0.0.1:{repl.port}"
@@ -206,7 +196,7 @@ def cable(
 def test_code_files_and_faults_go_over_the_cable(cable: str, tmp_path: Path) -> None:
     """Each run begins afresh; bytes come back as they went; an exception is its last line."""
     board = Remote(cable)
-    found = interpreter.examine(board)
+    found = modules.examine(board)
     assert bytes.fromhex(found.chip) == b"at a socket"
     board.run("x = 1")
     with pytest.raises(BoardFault, match="NameError"):
@@ -237,14 +227,6 @@ def test_a_broker_on_this_machine_alone_is_refused_for_a_board(cable: str, desk:
     said = desk.run("provision", "attic", "--board", cable, "--settings", desk.own)
     assert said.status == 1
     assert "is the board itself" in said.err
-
-
-def test_no_board_at_an_address_is_said(need: Callable[[str], str]) -> None:
-    """In one line, with what to do."""
-    need("mpremote")
-    with pytest.raises(BoardFault) as refused:
-        Remote("/dev/ttyNONE").run("pass")
-    assert "\n" not in str(refused.value)
 
 
 STANDS_IN = """
@@ -306,7 +288,7 @@ def remote(desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remote]:
 def test_a_board_by_mpremote(desk, remote) -> None:
     """Code runs, files come and go, the frame is the one that it must be."""
     board = remote()
-    assert interpreter.examine(board).version.startswith("1.")
+    assert modules.examine(board).version.startswith("1.")
     assert copy_files(board, {"a/b": bytes(range(256))}) == ["a/b"]
     assert read_file(board, "a/b") == bytes(range(256))
     assert selftest.check_frame(board).heap > 0
@@ -354,28 +336,6 @@ def test_a_full_flash_comes_through(remote) -> None:
         copy_files(Full(), {"a": b"1"})
 
 
-def test_another_port_is_busy(remote, tmp_path: Path) -> None:
-    """The words are mpremote's."""
-    port = tmp_path / "ttyACM0"
-    port.touch()
-    with pytest.raises(BoardFault, match="group dialout"):
-        remote(address=str(port)).run("print(1)")
-
-
-@pytest.mark.parametrize(
-    ("address", "says"),
-    [
-        ("/dev/ttyNONE", "cable that carries data"),
-        ("COM8", "no board was found"),
-        ("socket://127.0.0.1:1", "nobody answers"),
-    ],
-)
-def test_a_port_that_is_not_there_is_not_called_busy(remote, address: str, says: str) -> None:
-    """mpremote has the same words for both."""
-    with pytest.raises(BoardFault, match=says):
-        remote(address=address).run("print(1)")
-
-
 def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the words that install it; and a program that is none is said too."""
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -396,11 +356,3 @@ def test_a_terminal_that_closes_leaves_no_keys(tmp_path: Path, number: signal.Si
     assert there
     assert child.returncode == 128 + number
     assert list(tmp_path.iterdir()) == []
-
-
-def test_faults_of_a_release_are_told_by_their_sentence(remote) -> None:
-    """There they are called after their modules, too."""
-    said = 'Traceback (most recent call last):\n  File "core", in a\nPacketsFault: cut short'
-    with pytest.raises(BoardFault, match="stopped with PacketsFault: cut short") as refused:
-        remote(said).run("print(1)")
-    assert refused.value.raised == "PacketsFault: cut short"

@@ -14,7 +14,7 @@ from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway.devices.broker.embedded import run_broker
-from gateway.devices.kit import link, start
+from gateway.devices.kit import start
 from gateway.devices.kit.start import LATE_S, listen
 from gateway.faults import LinkFault
 from gateway.settings.deployment import Mqtt
@@ -111,25 +111,3 @@ def test_without_a_broker_it_is_said() -> None:
     nobody = Mqtt(host="127.0.0.1", port=find_free_port(), insecure=True)
     with pytest.raises(LinkFault, match="no MQTT broker"), listen(nobody, WHO, 0):
         pass
-
-
-@pytest.mark.parametrize(
-    ("said", "says"),
-    [
-        ({"radio": ""}, "a Pico is no Pico W"),
-        ({"status": "STAT_WRONG_PASSWORD", "network": "True"}, "password is another"),
-        ({"status": "STAT_NO_AP_FOUND", "network": "False"}, "2.4 GHz"),
-        ({"status": "1001", "network": "True"}, "access point"),
-        ({"name": ""}, "knows no .local"),
-        ({"port": "113"}, "error 113"),
-        ({"in": "False", "trouble": "the broker refuses us with code 5 (3.2.2.3)"}, "rotate"),
-        ({"in": "False", "year": "2000", "trouble": "certificate"}, "its clock says 2000"),
-        ({"in": "False", "year": "2026", "trouble": ""}, "no answer"),
-        ({"in": "True", "year": "2026", "trouble": ""}, ""),
-    ],
-)
-def test_each_step_of_the_way_has_its_sentence(said: dict[str, str], says: str) -> None:
-    """With what to do with the thing in one's hand."""
-    found = link.explain(said)
-    assert says in found
-    assert bool(found) is bool(says)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.cli import devices
-from gateway.cli.provision import provision, rotate
+from gateway.cli.provision import rotate
 from gateway.devices.kit import boards
 from gateway.devices.kit.boards import Board, BoardFault
 from gateway.faults import LinkFault, OperatorFault
@@ -64,38 +64,6 @@ def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
     finally:
         board.stop()
     assert before == {file: file.read_bytes() for file in desk.path.parent.glob("*.json")}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("keys", [False, True])
-def test_the_wrong_board_goes_on_too(desk: Any, made: Path, keys: bool) -> None:
-    """It is somebody's, and was plugged in by mistake: one start, and no more than that."""
-    board = desk.board()
-    with pytest.raises(OperatorFault):
-        rotated(desk, board, keys=keys, name="node-3")
-    assert board.starts == 1
-    assert (made / "main.py").exists()
-
-
-@pytest.mark.long
-def test_without_a_broker_a_board_that_is_to_be_another_goes_on(
-    desk: Any, made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its new name never came to be, so it is what it was."""
-    assert desk.run("device", "remove", "node-4").status == 0
-    monkeypatch.setattr(devices, "at_broker", down)
-    board = desk.board()
-    more: dict[str, Any] = {
-        "out": None,
-        "folder": None,
-        "files": None,
-        "which": (None, 1),
-        "replace": True,
-    }
-    with pytest.raises(LinkFault):
-        provision(desk.path, "cellar", board, desk.own, wait_s=0, say=print, **more)
-    assert board.starts == 1
-    assert (made / "main.py").exists()
 
 
 class Gone:

@@ -13,9 +13,9 @@ import pytest
 
 from gateway.cli.doctor import examine
 from gateway.devices import bundle
-from gateway.devices.kit import boards, fit, interpreter, link, modules, settings
+from gateway.devices.kit import boards, modules, settings
 from gateway.devices.kit.boards import list_files, read_file
-from gateway.devices.kit.standin import StandIn
+from gateway.devices.kit.connect import StandIn
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.test_boards import Otherwise
 
@@ -117,22 +117,6 @@ def test_a_firmware_that_cannot_is_named_first(board: StandIn, change: str, says
     with pytest.raises(OperatorFault, match=says):
         examine(Otherwise(board, change=change), None, False, False, lambda _: None)
     assert board.starts == 0
-
-
-@pytest.mark.parametrize(
-    ("trouble", "ends"),
-    [
-        ("x" * 200 + " is no name; " + "renew it " * 20, "is no name); look into"),
-        ("so it is. " + "y" * 290 + " and " + "z" * 200, "(so it is); look into"),
-        ("word " * 90, "word word ...); look into"),
-        ("short; whole", "(short; whole); look into"),
-    ],
-)
-def test_what_a_broker_says_is_cut_where_a_sentence_ends(trouble: str, ends: str) -> None:
-    """In the middle of a word it would be read as something else."""
-    found = link.explain({"in": "False", "trouble": trouble})
-    assert ends in found
-    assert len(found) < link.MOST + 120
 
 
 class Cut(Exception):
@@ -243,19 +227,6 @@ def test_a_release_that_is_not_whole_is_refused(
         bundle.read_compiled(tmp_path / "none")
 
 
-@pytest.mark.long
-def test_a_release_says_how_large_it_is_and_where(
-    compiled: dict[str, bytes], tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
-    """A number alone is of nothing, and who is to copy the folder must know which."""
-    monkeypatch.setattr(bundle, "build", lambda _: compiled)
-    assert bundle.main([str(tmp_path / "made")]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    whole = f"{sum(map(len, compiled.values()))}  bytes"
-    assert whole in last
-    assert f"{len(compiled)} files in {tmp_path / 'made'}" in last
-
-
 @pytest.mark.parametrize("name", ["edge/node.py", "notes.txt", "edge/board/yours.txt"])
 def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, name: str) -> None:
     """The checkout, too, has a folder edge."""
@@ -274,7 +245,7 @@ def test_a_firmware_that_loads_other_mpy_is_named(
 ) -> None:
     """Before anything is written: it would stop at its first module."""
     board = desk.board()
-    found = interpreter.examine(board)
+    found = modules.examine(board)
     modules.check_loads(board, found, compiled)
     modules.check_loads(board, found._replace(mpy=0), bundle.read_sources())
     with pytest.raises(OperatorFault, match=f"loads .mpy of {says}.*without --mpy"):
@@ -317,19 +288,6 @@ def test_a_driver_that_is_none_is_refused(
         (tmp_path / "mine.py").write_text(driver)
     with pytest.raises(OperatorFault, match=says):
         settings.read_settings(tmp_path / "own.toml")
-
-
-@pytest.mark.parametrize(
-    ("text", "step"),
-    [(MINE, (1, 16)), ("step = (1, 8)\n", (1, 8)), ("step = half()\n", None), ("", None)],
-)
-def test_its_step_is_read_from_its_text(tmp_path: Path, text: str, step: Any) -> None:
-    """Nothing of it is run here for that."""
-    (tmp_path / "mine.py").write_text(text)
-    own = {"driver": {"name": "yours", "file": str(tmp_path / "mine.py")}}
-    assert fit.find_step(own) == step
-    assert fit.find_step({"driver": {"name": "ds18b20"}}) == (1, 16)
-    assert fit.find_step({}) is None
 
 
 @pytest.mark.long

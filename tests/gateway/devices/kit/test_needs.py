@@ -18,7 +18,7 @@ from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import needs
-from gateway.devices.kit.needs import FIGURES, SENSORS, Needs, Plan, compute_needs, find_heap_kb
+from gateway.devices.kit.needs import FIGURES, Needs, Plan, compute_needs, find_heap_kb
 from gateway.faults import OperatorFault
 
 PLAN = Plan("ds18b20", 1, 60, 250_000, 2500)
@@ -126,13 +126,6 @@ def test_what_is_of_no_board_is_refused(wrong: dict[str, Any], says: str) -> Non
         compute_needs(PLAN._replace(**wrong))
 
 
-def test_every_figure_has_a_source() -> None:
-    """A number without one is somebody's guess."""
-    assert all(figure.source for figure in FIGURES.values())
-    assert all(sensor.source for sensor in SENSORS.values())
-    assert {figure.measured for figure in FIGURES.values()} == {True, False}
-
-
 def test_the_command_says_it(heatveil) -> None:
     """In lines for people, what is measured apart from what is not; in JSON for programs."""
     lines = heatveil("budget", "--sensor", "amg8833", "--every", 300, "--battery", 3000)
@@ -216,30 +209,6 @@ def test_what_the_table_says_of_memory_is_what_is_measured(
         told = FIGURES[name].value
         assert now == pytest.approx(told, rel=0.2), f"{name}: run bench_kit.py --write"
     assert found["load_kb"] > found["heap_kb"] > found["heap_rom_kb"]
-
-
-def test_a_file_that_the_compiler_refuses_is_no_reason_to_skip(
-    need: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is missing here is one thing; what broke while it was measured is our own fault."""
-    from tests.bench import bench_kit
-
-    def refused(*_: object) -> None:
-        raise OperatorFault("mpy-cross refuses edge/noise.py")
-
-    monkeypatch.setattr(bench_kit, "measured", refused)
-    for program in ("micropython-i386", "mpy-cross", "mosquitto"):
-        need(program)
-    with pytest.raises((OperatorFault, pytest.skip.Exception)) as told:
-        test_what_the_table_says_of_memory_is_what_is_measured(need, tmp_path)
-    assert told.type is OperatorFault
-
-
-def test_the_smallest_heap_is_found() -> None:
-    """Above it everything starts, below nothing does."""
-    from tests.bench.bench_kit import smallest
-
-    assert [smallest(lambda kb, need=need: kb >= need) for need in (20, 60, 61)] == [20, 60, 62]
 
 
 def test_noise_from_tables_takes_what_its_tables_take() -> None:

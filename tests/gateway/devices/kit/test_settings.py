@@ -7,7 +7,7 @@ import pytest
 
 from edge.board.config import load
 from gateway.devices.enrol import enrol
-from gateway.devices.kit import boardfile, fit, settings, siting
+from gateway.devices.kit import boardfile, provisioning, settings, siting
 from gateway.devices.kit.boardfile import Held
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.granting import granted
@@ -53,10 +53,10 @@ def test_the_boards_config_says_what_its_enrolment_says(tmp_path: Path, asks: bo
 def test_a_board_that_would_refuse_tables_is_not_made(tmp_path: Path) -> None:
     """It is found out at the desk, not by rounds that are paid for nothing."""
     deployment, asked, held = enrolled(tmp_path, True)
-    fit.check_device(deployment, asked, held, None)
+    provisioning.check_device(deployment, asked, held, None)
 
     with pytest.raises(OperatorFault, match="from tables, which this device was not set up for"):
-        fit.check_device(deployment, asked, held._replace(more={}), None)
+        provisioning.check_device(deployment, asked, held._replace(more={}), None)
 
 
 def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> None:

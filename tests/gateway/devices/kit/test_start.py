@@ -260,20 +260,6 @@ def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("broker")
-def test_a_new_password_is_seen_to_work(
-    desk: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rotation ends where a provisioning ends: with the board at its broker."""
-    monkeypatch.setattr(start, "LONGEST_S", -start.MARGIN_S)
-    assert provision("--wait", 0).status == 0
-    where = f"folder:{desk.path.parent / 'board'}"
-    said = desk.run("rotate", NAME, "--board", where, "--wait", 30)
-    assert said.status == 0, said.err
-    assert "attic is there, boot 1" in said.out
-
-
-@pytest.mark.long
 def test_a_stand_in_ends_with_who_started_it(desk: Any, tmp_path: Path) -> None:
     """kill -9 of the command takes its power away: no board is left running that nobody sees."""
     folder = tmp_path / "left"
@@ -284,7 +270,7 @@ def test_a_stand_in_ends_with_who_started_it(desk: Any, tmp_path: Path) -> None:
     )
     script = (
         "import sys, time\nfrom pathlib import Path\n"
-        "from gateway.devices.kit.standin import StandIn\n"
+        "from gateway.devices.kit.connect import StandIn\n"
         "StandIn(sys.argv[1], Path(sys.argv[2]), lives=True).restart()\ntime.sleep(60)\n"
     )
     child = processes.Child([sys.executable, "-c", script, desk.program, str(folder)])

@@ -6,7 +6,7 @@ The stand-in has a receiver that is at the Brandenburg Gate, and the grid lies a
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ import pytest
 
 from edge import disk_limits, slots
 from edge.budget import Budget
-from gateway.cli.provision import kept, suited, would_be
+from gateway.cli.provision import kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.kit import selftest, settings, siting, standin, state
+from gateway.devices.kit import connect, selftest, settings, siting, state
 from gateway.devices.kit.boards import BoardFault, list_files, read_file
-from gateway.devices.kit.standin import CONSOLE, StandIn
+from gateway.devices.kit.connect import CONSOLE, StandIn
 from gateway.faults import OperatorFault
 from gateway.settings import config
 from tests import processes
@@ -29,7 +29,6 @@ from tests.gateway.devices.kit.conftest import Ran
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 TEMPLATE = Path(__file__).parents[4] / "edge" / "board" / "sensors" / "yours_place.py"
 NAME = "walker"
-GATE = 52.5163, 13.3777
 GPS = '[driver]\nname = "gps"\nuart = 1\ntx = 4\nrx = 5\n'
 FIXED = '[driver]\nname = "fixed"\ncell = [3, 7]\n'
 SITE = """
@@ -147,19 +146,6 @@ def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None
     assert "rho" not in done.out + looked.out
 
 
-@pytest.mark.long
-def test_a_thermometers_budget_stays_in_its_own_unit(desk: Any) -> None:
-    """Which adds up over answers of any noise, as no epsilon does."""
-    desk.board()
-    where = ("--board", f"folder:{desk.path.parent / 'board'}")
-    done = desk.run("provision", "attic", *where, "--settings", desk.own)
-    looked = desk.run("doctor", *where)
-
-    whole = state.read_state(desk.board()).limits.budget
-    assert f"3 slots with {whole} nano-rho, " in done.out
-    assert f"answers left, {whole} of {whole} nano-rho; boot 0" in looked.out
-
-
 WHERE = """
 import machine
 from edge.board import config, places
@@ -176,22 +162,6 @@ def test_the_board_finds_the_cell_that_it_is_in(park: Park) -> None:
 
     # A second of latitude is 30.9 m there and one of longitude 18.8 m: cells of 10 m.
     assert park.board().run(WHERE) == "4 7\n"
-
-
-@pytest.mark.long
-def test_keys_and_passwords_come_to_it_as_to_any_other(park: Park) -> None:
-    """`rotate`, both ways; it stays what it is, and its budget is what the room has left."""
-    assert park.run("provision", NAME, "--settings", park.own).status == 0
-    before = json.loads(read_file(park.board(), bundle.CONFIG))
-    assert park.run("rotate", NAME).status == 0
-    new = park.run("rotate", NAME, "--keys")
-    assert new.status == 0, new.err
-    after = json.loads(read_file(park.board(), bundle.CONFIG))
-
-    assert after["key_id"] != before["key_id"]
-    assert [after[word] for word in ("mechanism", "driver", "plane")] == [
-        before[word] for word in ("mechanism", "driver", "plane")
-    ]
 
 
 def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
@@ -258,24 +228,6 @@ def test_a_thermometers_deployment_has_no_places(desk: Any) -> None:
     assert re.search(r"fixed tells a place and attic is to\s+measure warmth", said.err), said.err
 
 
-def test_a_place_under_a_thermometers_driver_is_passed_over(desk: Any) -> None:
-    """As any word is that a driver does not read; its room may have one axis alone."""
-    held = would_be(desk.path, config.load(desk.path), "attic", None, 1)
-    own = settings.read_settings(desk.own)
-    own["driver"] |= {"cell": [1, 2], "place_mm": [1]}
-    suited(config.load(desk.path), held, own)
-
-
-def test_a_device_that_stays_needs_no_corner(park: Park) -> None:
-    """Nor anything that is wired to it."""
-    park.change("corner = [52.517, 13.377]", "")
-    park.own.write_text(FIXED)
-    done = park.run("provision", NAME, "--settings", park.own)
-
-    assert done.status == 0, done.err
-    assert "plane" not in json.loads(read_file(park.board(), bundle.CONFIG))
-
-
 LOST = "GPGGA,120000.00,,,,,0,00,99.99,,,,,,"
 
 
@@ -292,9 +244,9 @@ def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
     park: Park, monkeypatch: pytest.MonkeyPatch, said: str, status: int, says: str
 ) -> None:
     """A desk is no place for a fix: that is told, and hinders nothing."""
-    line = next(line for line in standin.MACHINE.splitlines() if "said = b" in line)
-    text = standin.MACHINE.replace(line, f'    said = b"{said}\\r\\n"')
-    monkeypatch.setattr(standin, "MACHINE", text)
+    line = next(line for line in connect.MACHINE.splitlines() if "said = b" in line)
+    text = connect.MACHINE.replace(line, f'    said = b"{said}\\r\\n"')
+    monkeypatch.setattr(connect, "MACHINE", text)
     done = park.run("provision", NAME, "--settings", park.own)
 
     assert done.status == status, done.err
@@ -322,14 +274,6 @@ def test_other_answers_fail_the_self_test(park: Park, file: str, before: str, af
 
     with pytest.raises(BoardFault):
         selftest.check_places(board, bytes(32))
-
-
-def test_its_digest_is_the_same_for_the_same_keys(park: Park) -> None:
-    """Whatever the site's are: so it is of the modules, and can be told over the telephone."""
-    first, second = (selftest.check_places(park.board(), bytes(32)) for _ in range(2))
-
-    assert first.digest == second.digest
-    assert selftest.check_places(park.board(), bytes(range(32))).digest != first.digest
 
 
 def test_settings_are_held_against_what_the_device_answers(park: Park, tmp_path: Path) -> None:
@@ -415,9 +359,9 @@ def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
     park: Park, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the page has it: copied, named in the settings, provisioned; nothing else is written."""
-    before, _, rest = standin.MACHINE.partition("class UART:")
+    before, _, rest = connect.MACHINE.partition("class UART:")
     text = before + TAG + rest[rest.index("class I2C:") :]
-    monkeypatch.setattr(standin, "MACHINE", text)
+    monkeypatch.setattr(connect, "MACHINE", text)
     park.own.with_name("mine.py").write_bytes(TEMPLATE.read_bytes())
     park.own.write_text(OWN_PLACE)
 
@@ -431,16 +375,3 @@ def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
     assert "tells its place by yours" in park.run("doctor").out
 
     assert not re.search(r"47000|78000|\(4, 7\)", done.out + counted(park))
-
-
-@pytest.mark.long
-def test_a_board_of_compiled_modules_finds_its_cell_too(
-    park: Park, need: Callable[[str], str]
-) -> None:
-    """Pressed, names and numbers are others, and the place is not."""
-    need("mpy-cross")
-    done = park.run("provision", NAME, "--settings", park.own, "--mpy")
-
-    assert done.status == 0, done.err
-    assert "it answers with a place of its Round's" in done.out
-    assert park.board().run(WHERE) == "4 7\n"

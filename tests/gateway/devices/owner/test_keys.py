@@ -14,7 +14,7 @@ from edge import keys
 from edge.host import rootkeys
 from gateway.devices.enrol import keyfile
 from gateway.devices.owner import keyring
-from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, format_boots, parse_boots
+from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, parse_boots
 
 Heatveil = Callable[..., Any]
 ROOT = bytes(range(32))
@@ -77,11 +77,6 @@ def test_boots_that_mean_nothing_are_refused(text: str) -> None:
         parse_boots(text)
 
 
-def test_boots_are_written_as_they_are_read() -> None:
-    """What was granted is told in the words in which it was asked."""
-    assert format_boots(parse_boots("9, 3-5,4")) == "3-5,9"
-
-
 def test_the_list_shows_what_opens_what_and_no_key(heatveil: Heatveil, owned: Any) -> None:
     """An owner with three files in hand must see which is which."""
     run(heatveil, owned, "shred", "--before", 2, "--device", "node-2")
@@ -101,16 +96,6 @@ def test_the_list_shows_what_opens_what_and_no_key(heatveil: Heatveil, owned: An
         device = owned.devices.by_name[name]
         for secret in (root, device.mac_key, device.config_key, rootkeys.first_chain(root)):
             assert secret.hex() not in shown
-
-
-def test_the_list_needs_no_owner_s_file(heatveil: Heatveil, site_of: Any) -> None:
-    """Of a sealed fleet there is none, and that is the point of it."""
-    sealed = site_of(keyholder="false")
-    sealed.holder.unlink()
-    said = run(heatveil, sealed, "list")
-
-    assert said.status == 0, said.err
-    assert said.out.count("sealed     nothing") == 3
 
 
 def test_granted_boots_are_opened_and_no_other(heatveil: Heatveil, owned: Any) -> None:
@@ -256,28 +241,6 @@ def test_boots_that_no_device_has_begun_are_not_forgotten_by_a_slip(
     assert json.loads(owned.holder.read_text())["devices"][0]["from_epoch"] == 50
 
 
-def test_without_a_database_no_boot_is_known(heatveil: Heatveil, owned: Any) -> None:
-    """Nobody can say then what is a slip, so it must be said to be none; and nothing is made."""
-    owned.database.unlink()
-    said = run(heatveil, owned, "shred", "--before", 2)
-
-    assert said.status == 1
-    assert "none of it was heard here" in said.err
-    assert run(heatveil, owned, "shred", "--before", 2, "--future").status == 0
-    assert run(heatveil, owned, "list").status == 0
-    assert not owned.database.exists()
-
-
-def test_boots_of_another_key_do_not_count(heatveil: Heatveil, owned: Any) -> None:
-    """A device that was enrolled again counts its boots anew."""
-    with sqlite3.connect(owned.database) as database:
-        database.execute("UPDATE newest SET key_id = x'00000000' WHERE device = 'node-1'")
-    said = run(heatveil, owned, "shred", "--before", 2, "--device", "node-1")
-
-    assert said.status == 1
-    assert "none of it was heard here" in said.err
-
-
 def test_a_grant_into_the_future_says_so(heatveil: Heatveil, owned: Any) -> None:
     """It is allowed: somebody is to open next week's. But nobody should do it unawares."""
     words = ("--device", "node-0", "--device", "node-1", "--epochs")
@@ -287,26 +250,6 @@ def test_a_grant_into_the_future_says_so(heatveil: Heatveil, owned: Any) -> None
     assert (now.status, then.status) == (0, 0)
     assert "have not begun" not in now.out
     assert "have not begun; the newest heard: node-0 at 3, node-1 at 3." in then.out
-
-
-def test_the_list_shows_the_newest_boot(heatveil: Heatveil, owned: Any) -> None:
-    """Where --before and --epochs are to point, one must know where now is."""
-    key = owned.devices.by_name["node-0"].key_id.hex()
-
-    assert f"{key}       3 keyholder" in run(heatveil, owned, "list").out
-    owned.database.unlink()
-    assert f"{key}       - keyholder" in run(heatveil, owned, "list").out
-
-
-def test_boots_before_a_shredding_cannot_be_given(heatveil: Heatveil, owned: Any) -> None:
-    """And the refusal says from where on there are keys."""
-    run(heatveil, owned, "shred", "--before", 3)
-    out = owned.folder / "epochs.json"
-    said = run(heatveil, owned, "grant", "--device", "node-1", "--epochs", "2-4", "--out", out)
-
-    assert said.status == 1
-    assert "boot 2 of node-1 cannot be given" in said.err
-    assert not out.exists()
 
 
 def test_who_was_given_boots_cannot_give_them_on_as_the_owner(

@@ -16,8 +16,7 @@ from edge.records import Grid, Guarantee, Report, Round
 from gateway.devices.enrol.enrol import Device, Devices
 from gateway.devices.owner import unveiling
 from gateway.devices.owner.keyring import Chain, Ring
-from gateway.devices.owner.readings import CUT, Row
-from gateway.devices.owner.unveiling import Opening, Stored
+from gateway.devices.owner.unveiling import CUT, Opening, Row, Stored
 from gateway.service.rounds import Place
 
 SITE, NAME, ROOT, SITE_KEY = "lab", "array-1", bytes(range(32)), bytes(32)

@@ -296,14 +296,6 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
     assert {given.limits.version for given in known.values()} == {2}
 
 
-def test_nothing_tighter_is_said_at_once(heatveil: Heatveil, site: Any) -> None:
-    """Or an operator who forgot to save the file would believe it done."""
-    said = tighten(heatveil, site)
-
-    assert said.status == 1
-    assert "the limits that these devices were enrolled with" in said.err
-
-
 def test_lost_memory_asks_for_the_version_in_force(heatveil: Heatveil, site: Any) -> None:
     """What was last sent is then the devices' to judge."""
     limitsfile.locate(site.deployment.site.devices).unlink()

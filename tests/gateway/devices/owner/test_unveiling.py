@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edge.host import post
-from gateway.devices.owner import keyring, readings, unveiling
+from gateway.devices.owner import keyring, unveiling
 from gateway.devices.owner.keyring import Boots, Chain
 from gateway.faults import OperatorFault
 from gateway.store.opening import opened
@@ -69,16 +69,6 @@ def test_the_readings_come_back_bit_for_bit(heatveil: Heatveil, owned: Any) -> N
     assert [note for _, note in expected.values()].count("at the clamp") == 3
     assert said.out.startswith("NOT PRIVATE")
     assert "15 frames, 15 in all" in said.out
-
-
-def test_a_kelvin_is_as_many_grains_as_the_round_says(heatveil: Heatveil, owned: Any) -> None:
-    """Grains are powers of two of a kelvin, so both columns hold the same number exactly."""
-    unveil(heatveil, owned)
-    with sqlite3.connect(owned.folder / "readings.sqlite") as file:
-        found = file.execute("SELECT grains, exponent, kelvin FROM readings").fetchall()
-
-    assert {exponent for _, exponent, _ in found} == {owned.params.exponent}
-    assert all(kelvin * 2**exponent == grains for grains, exponent, kelvin in found)
 
 
 def test_the_gateway_s_files_stay_as_they_were(heatveil: Heatveil, owned: Any) -> None:
@@ -433,13 +423,13 @@ def test_the_place_is_held_while_the_readings_are_written(tmp_path: Path, kind: 
     """What somebody else puts there meanwhile would be replaced without a word."""
     out = tmp_path / kind
 
-    def found() -> Iterator[readings.Row]:
+    def found() -> Iterator[unveiling.Row]:
         with pytest.raises(FileExistsError):
             out.open("x")
         assert out.stat().st_size == 0  # and nothing in it before all is there
-        yield readings.Row("node-0", 1, 1, 1, 0, 5, 8, 0.5, "")
+        yield unveiling.Row("node-0", 1, 1, 1, 0, 5, 8, 0.5, "")
 
-    readings.write_readings(out, "lab", found(), list)
+    unveiling.write_readings(out, "lab", found(), list)
 
     assert out.stat().st_size > 0
     assert list(tmp_path.iterdir()) == [out]
