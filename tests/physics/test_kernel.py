@@ -102,18 +102,12 @@ def test_a_spread_that_is_not_positive_is_refused(spread: float, walls: kernel.W
     ("sources", "sensors", "options", "fault"),
     [
         ([], [0.5], {}, "sources_m has no place but at least one is needed"),
-        ([0.5], np.zeros((0, 1)), {}, "sensors_m has no place but at least one is needed"),
         ([0.5], [math.nan], {}, "sensors_m holds a value that is not finite"),
-        ([math.inf], [0.5], {}, "sources_m holds a value that is not finite"),
-        (0.5, [0.5], {}, r"sources_m has shape \(\) but must be"),
         ([[0.1, 0.2, 0.3, 0.4]], [0.5], {}, r"sources_m has shape \(1, 4\) but must be"),
         ([[0.1, 0.2]], [0.5], {}, "have 2, 1 and 1 axes"),
-        ([0.5], [0.5], {"length_m": (1.0, 1.0)}, "have 1, 1 and 2 axes"),
         ([0.5], [0.5], {"walls": "brick"}, "walls is 'brick' but must be"),
         ([0.5, 1.2], [0.5], {"walls": "insulated"}, r"sources_m\[1\] is 1.2 but must be between"),
-        ([0.5], [-0.1], {"walls": "insulated"}, r"sensors_m\[0\] is -0.1 but must be between"),
         ([0.5], [0.5], {"walls": "insulated", "length_m": 0.0}, "length_m is 0 but must be"),
-        ([0.5], [0.5], {"walls": "insulated", "length_m": math.nan}, "length_m is nan but must"),
     ],
 )
 def test_places_without_a_meaning_are_refused(sources, sensors, options, fault) -> None:

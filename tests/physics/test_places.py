@@ -74,9 +74,3 @@ def test_places_that_cannot_be_are_refused(shape, grid: Grid, fault: str) -> Non
     """A grid of nothing would make an operator of nothing."""
     with pytest.raises(ValueError, match=fault):
         sensor_places(shape, grid)
-
-
-def test_a_place_with_one_coordinate_has_no_cell_in_a_plane() -> None:
-    """x alone does not say where in a room."""
-    with pytest.raises(ValueError, match="1 coordinate"):
-        nearest_cells(np.array([0.5]), Grid((4, 4), 0))

@@ -92,13 +92,3 @@ def test_an_anchor_gives_the_law_of_all_sets(cell: int, size: int) -> None:
     if size < 6:  # all sets of six are one
         assert likely(answers, law(cell, size, 0.9)) > 1e-3
         assert likely(milder, law(cell, size, 0.9)) < 1e-3 or size == 5
-
-
-def test_users_in_different_cells_keep_their_order() -> None:
-    """The draw goes cell by cell; what comes back must stand at its own user's place."""
-    table = np.eye(6)
-    cells = np.random.default_rng(2).integers(6, size=1000)
-
-    answers = report_sem_geo_i(table, cells, 1, np.random.default_rng(3))
-
-    assert (answers[:, 0] == cells).all()

@@ -61,17 +61,6 @@ def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
     assert np.abs(lagged - (warm - cool)).max() > 0.3  # the lag is really there
 
 
-def test_a_step_of_temperature_is_followed_with_the_preset_s_lag() -> None:
-    """Settled at 1 K, held at 5 K from now on: the closed form, in the converter's steps."""
-    eye = instruments(replace(QUIET, step=Fraction(1, 4096), lag_s=30.0))
-    eye.see([1.0], 0.0)
-    eye.see([1.0], 100.0)
-    seen = [eye.see([5.0], 100.0), *eye.record([110.0, 160.0], np.full((2, 1), 5.0))]
-    expected = [1, 5 - 4 * math.exp(-1 / 3), 5 - 4 * math.exp(-2)]
-
-    assert kelvin(seen, eye.step)[:, 0] == pytest.approx(expected, abs=1 / 4096)
-
-
 def test_noise_comes_before_the_converter() -> None:
     """Counts are whole, and of noise and step together: were noise added after, they were not."""
     one = replace(QUIET, step=Fraction(1, 4), noise_sd_k=0.3)
@@ -179,20 +168,6 @@ def test_the_nearest_step_is_exact_and_a_tie_goes_up(step: Fraction) -> None:
     tried = [*ties, *near, 0.49999999999999994, 2.0**60 + 256, -(2.0**53) + 1, 1e-320]
 
     assert list(quantise(tried, step)) == [exact(t, step) for t in tried]
-
-
-def test_the_error_is_spread_evenly_over_a_step() -> None:
-    """Of variance step**2 / 12, in each tenth of the step alike; and not with a coarse input."""
-    readings = np.random.default_rng(4).normal(20, 1, 40_000)
-    error = readings - 0.25 * np.array(quantise(readings, Fraction(1, 4)))
-    tenths = np.histogram(error, 10, (-0.125, 0.125))[0]
-    uneven = float((((tenths - 4000) ** 2) / 4000).sum())
-    coarse = np.round(readings, 1)
-    left = coarse - 0.25 * np.array(quantise(coarse, Fraction(1, 4)))
-    lumped = np.histogram(left, 10, (-0.125, 0.125))[0]
-
-    assert error.var() == pytest.approx(0.25**2 / 12, rel=0.02)
-    assert uneven < 27.9 < float((((lumped - 4000) ** 2) / 4000).sum())  # chi2, 9, 0.001
 
 
 # 1/f drift: its law in numbers, and that what is drawn has it.

@@ -73,19 +73,6 @@ def test_a_wrong_capacity_is_rejected(fitted: Fitted) -> None:
     assert high < TRUTH.capacity_factor * 2
 
 
-@pytest.mark.long
-def test_intervals_are_as_wide_as_fits_differ() -> None:
-    """Eight rooms recorded anew, with the errors of real ones: no narrower, and not idle.
-
-    Exactly as wide they cannot be: what a prior has settled does not differ, and still counts.
-    """
-    fits = [fit(recorded(10, np.random.default_rng(40 + trial), 3.0)) for trial in range(8)]
-    found = np.log([one.warming.exchange_per_s for one in fits]).std(ddof=1)
-    claimed = [np.diff(np.log(one.intervals["exchange_per_s"])) / (2 * 1.96) for one in fits]
-
-    assert 0.85 < np.mean(claimed) / found < 2
-
-
 def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
     """A room that warms by itself before anybody comes: half an hour of it remains at most."""
     (one,) = recorded(1, np.random.default_rng(36), error=0.0)

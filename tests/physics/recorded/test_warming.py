@@ -11,7 +11,6 @@ from physics.kernel import forward
 from physics.recorded.warming import (
     PERSON_SD_M,
     Warming,
-    effective_capacity,
     step_response,
 )
 
@@ -64,8 +63,3 @@ def test_the_even_part_obeys_its_two_equations(door_open: bool) -> None:
     assert step_response(mixed, SIZE_M, PLACES_M[:1], at_s, door_open)[0] == pytest.approx(
         told, rel=1e-6
     )
-
-
-def test_capacity_starts_with_the_air_and_ends_with_the_walls() -> None:
-    assert effective_capacity(ROOM, 0.1) == pytest.approx(2.0, rel=1e-3)
-    assert effective_capacity(ROOM, 1e8) == pytest.approx(22.0, rel=1e-3)

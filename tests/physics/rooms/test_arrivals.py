@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from physics.rooms.day import Day, arrive_s, day, is_straight, link, may_stand, route, walked
+from physics.rooms.day import Day, arrive_s, day, is_straight, link, may_stand, walked
 from physics.rooms.read import read, read_trace
 from physics.rooms.records import Air, Arrivals, Clock, Frames, Room, Side, Walker
 
@@ -124,19 +124,6 @@ def max_stay(at_s: np.ndarray, places: np.ndarray) -> tuple[float, float]:
 def most_at_once(crowd: Day) -> int:
     """Return how many are there at once at most."""
     return max(len(crowd.present(track.at_s[0])) for track in crowd.tracks)
-
-
-def test_a_way_round_is_hardly_longer_than_the_shortest(office: Room) -> None:
-    """Through the door and round a desk, against the corners that one finds by hand."""
-    way = route(office, (1.5, 1.6), (3.3, 1.1))
-    by_hand = math.dist((1.5, 1.6), (2.0, 2.55)) + math.dist((2.0, 2.55), (2.1, 2.55))
-    by_hand += math.dist((2.1, 2.55), (3.0, 1.8)) + math.dist((3.0, 1.8), (3.3, 1.1))
-
-    assert way is not None
-    length = sum(math.dist(a, b) for a, b in pairwise(way))
-    assert by_hand - 1e-9 <= length < 1.1 * by_hand
-    walled = replace(office, doors=())
-    assert route(walled, (1.5, 1.6), (3.3, 1.1)) is None
 
 
 # Recorded positions, linked into people: nobody is lost and nobody invented.
