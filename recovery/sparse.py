@@ -103,6 +103,25 @@ def _alike(upper: float, cells: int) -> Floats:
     return np.full(cells, upper)
 
 
+def checked_start(
+    start: Solution | None, ceiling: Floats, cells: int
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Return heat to begin with, (cells,), and which cells hold any.
+
+    Raises:
+        ValueError: the start is of other cells.
+    """
+    if start is None:
+        return np.zeros(cells), _NOBODY
+    if start.heat.shape != (cells,):
+        raise ValueError(
+            f"start has {len(start.heat)} cells but the operator {cells}, so it is the solution "
+            "of another room. Leave it out, or solve with the operator it was found with."
+        )
+    heat = np.minimum(start.heat, ceiling)
+    return heat, np.flatnonzero(heat > 0)
+
+
 def undetermined(ready: Prepared, ceiling: Floats, radius: float) -> str:
     """Return in words what readings of this operator cannot tell, nothing where they can."""
     if ready.rank == 1:
@@ -128,6 +147,7 @@ def minimise_l1(
     radius: float,
     upper: ArrayLike = 1.0,
     method: Literal["auto", "cvxpy", "fast"] = "auto",
+    start: Solution | None = None,
 ) -> Solution:
     """Return the least heat within 0..upper that comes within the radius of the readings.
     "fast" is compiled where numba is installed: once, that takes twenty seconds.
@@ -142,6 +162,7 @@ def minimise_l1(
         method: "cvxpy" for the program as printed. "fast" for the active set, compiled if numba
             is there. "auto" for the same, compiled where that is done already or pays at once,
             and Clarabel's answer where the active set has no proof of its own.
+        start: the solution of a moment ago; its warm cells are tried first.
 
     Returns:
         A Solution with one of these statuses. "optimal": within the radius but for a
@@ -172,7 +193,7 @@ def minimise_l1(
             raise spoilt()
         printed = np.asarray(ready.basis.T @ ready.small if operator is ready else operator, float)
         return by_cvxpy(printed, ready, target, radius, ceiling, blind)
-    heat = np.zeros(ready.shape[1])
+    heat, guess = checked_start(start, ceiling, ready.shape[1])
     size = math.sqrt(np.dot(target, target))
     if not math.isfinite(size):
         raise spoilt()
@@ -181,8 +202,7 @@ def minimise_l1(
     kernel = tier(active_set, method == "fast" or ready.small.size > _WORTH)
     kernel.solve(
         ready.small, ready.coarse, ready.step, ready.grain, ceiling, inside,
-        np.dot(beyond, beyond), radius if size > radius else math.inf, _NOBODY, heat, rest,
-        numbers,
+        np.dot(beyond, beyond), radius if size > radius else math.inf, guess, heat, rest, numbers,
     )  # fmt: skip
     objective, residual, gap, kept, price, code, taken = numbers.tolist()
     status = status_of(int(code), objective, residual, gap, kept)

@@ -179,6 +179,7 @@ def test_an_operator_of_full_rank_is_not_sketched_away() -> None:
         ({"upper": np.ones(39)}, "upper has shape"),
         ({"upper": np.full(40, np.nan)}, "upper\\[0\\] is nan"),
         ({"upper": np.zeros(40)}, "upper is 0 in all"),
+        ({"start": minimise_l1([[1.0, 0.0]], [1.0], 0.5)}, "start has 2 cells"),
     ],
 )
 def test_bad_input_is_refused_before_any_solver_sees_it(change: dict, why: str) -> None:

@@ -155,3 +155,24 @@ def test_plain_and_compiled_walk_the_same_way() -> None:
         assert numbers[0] == pytest.approx(numbers[1], rel=1e-6, abs=1e-7, nan_ok=True)
         assert heats[0].sum() == pytest.approx(heats[1].sum(), rel=1e-9)
         assert rests[0] == pytest.approx(rests[1], rel=1e-6, abs=1e-9)
+
+
+def test_a_start_from_a_moment_ago_ends_at_the_same_heat(tier: str) -> None:
+    """From the last frame, from nonsense, and from the answer itself, which takes a step."""
+    matrix = operator(100, 50, 0.05)
+    world = np.random.default_rng(4)
+    heat = np.zeros(100)
+    heat[[20, 50, 81]] = 1.0
+    first = matrix @ heat + 0.1 * world.normal(size=50)
+    radius = 0.1 * math.sqrt(65)
+    then = minimise_l1(matrix, first, radius)
+    now = matrix @ np.roll(heat, 1) + 0.1 * world.normal(size=50)
+    cold = minimise_l1(matrix, now, radius)
+    nonsense = minimise_l1(matrix, matrix @ np.ones(100), 0.1)
+
+    for start in (then, nonsense):
+        warm = minimise_l1(matrix, now, radius, start=start)
+        assert warm.status == "optimal"
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-10)
+    assert minimise_l1(matrix, now, radius, start=cold).iterations <= 2
+    assert minimise_l1(matrix, now, radius, start=then).iterations < cold.iterations
