@@ -16,82 +16,82 @@ import gc
 def load():
     """Load what a device and its link need, and tidy up behind each module."""
     level = _lines(3)
-    from . import compat
+    from .core import compat
 
     _tidy(compat)
-    from . import packets
+    from .net import packets
 
     _tidy(packets)
-    from . import pause
+    from .net import pause
 
     _tidy(pause)
-    from . import flights
+    from .net import flights
 
     _tidy(flights)
-    from . import link
+    from .net import link
 
     _tidy(link)
-    from . import mqtt
+    from .net import mqtt
 
     _tidy(mqtt)
-    from . import cbor
+    from .core import cbor
 
     _tidy(cbor)
-    from . import records
+    from .core import records
 
     _tidy(records)
-    from . import wire
+    from .core import wire
 
     _tidy(wire)
-    from . import limits
+    from .core import limits
 
     _tidy(limits)
-    from . import slots
+    from .core import slots
 
     _tidy(slots)
-    from . import copies
+    from .core import copies
 
     _tidy(copies)
-    from . import keys
+    from .core import keys
 
     _tidy(keys)
-    from . import entropy
+    from .core import entropy
 
     _tidy(entropy)
-    from . import noise
+    from .core import noise
 
     _tidy(noise)
-    from . import veil
+    from .mechanisms import veil
 
     _tidy(veil)
-    from . import refusals
+    from .core import refusals
 
     _tidy(refusals)
-    from . import ahead
+    from .core import ahead
 
     _tidy(ahead)
-    from . import budget
+    from .core import budget
 
     _tidy(budget)
-    from . import node
+    from .core import node
 
     _tidy(node)
-    from . import saying
+    from .core import saying
 
     _tidy(saying)
-    from . import ticker
+    from .net import ticker
 
     _tidy(ticker)
-    from . import receipts
+    from .net import receipts
 
     _tidy(receipts)
-    from . import ring
+    from .net import ring
 
     _tidy(ring)
-    from . import talking
+    from .net import talking
 
     _tidy(talking)
-    from . import device
+    from .net import device
 
     _tidy(device)
     _lines(level)

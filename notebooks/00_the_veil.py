@@ -19,9 +19,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from edge.entropy import Tape
-from edge.records import Grid, Reading
-from edge.thermal import Params
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading
+from edge.mechanisms.thermal import Params
 from gateway.mechanisms import named, play
 from physics.places import cell_places, sensor_places
 from physics.scenes import Scene

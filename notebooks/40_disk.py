@@ -33,9 +33,9 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from edge.disk import report
-from edge.entropy import Tape
-from edge.records import Grid, Reading
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading
+from edge.mechanisms.disk import report
 from gateway.lab.reproduce.disk_contenders import Setting, privacy, recovered
 from gateway.lab.reproduce.disk_geometry import area, crossed, really
 from gateway.lab.reproduce.people import city
@@ -284,5 +284,5 @@ plt.show()
 # To go on: `heatveil reproduce disk-9 --runs 20` makes the paper's comparison in full, `--points`
 # with people of your own, and `heatveil reproduce disk-14` asks what a *trajectory* is promised,
 # which is where the paper's own comparison is unfair to its rivals. `recovery/disk.py` plans and
-# recovers, `edge/disk.py` answers, `heatveil audit` counts the chances of every answer from every
-# cell.
+# recovers, `edge/mechanisms/disk.py` answers, and `heatveil audit` counts the chances of every
+# answer from every cell.

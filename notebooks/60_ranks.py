@@ -27,8 +27,8 @@ from fractions import Fraction
 import matplotlib.pyplot as plt
 import numpy as np
 
-from edge.entropy import Tape
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.records import Grid
 from gateway.lab.reproduce.people import city
 from gateway.lab.reproduce.ranks_plane import equi_width_map, sorted_maps
 from physics.crowds.ranks import release_many

@@ -28,12 +28,12 @@ from fractions import Fraction
 import matplotlib.pyplot as plt
 import numpy as np
 
-from edge import wire
-from edge.entropy import Tape
+from edge.core import wire
+from edge.core.entropy import Tape
+from edge.core.records import Grid
 from edge.host import post
 from edge.mechanisms.quadtree import params_of
-from edge.records import Grid
-from edge.sum_node import SumNode
+from edge.mechanisms.sum_node import SumNode
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.enrol.capped import capped
 from gateway.lab.reproduce.people import city

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edge.entropy import Tape
-from edge.node import Node
-from edge.pixels import above
+from edge.core.entropy import Tape
+from edge.core.node import Node
+from edge.core.pixels import above
 
 from .instruments.chain import Instruments
 from .sensors import PointSensors, grains
@@ -25,12 +25,12 @@ from .sensors import PointSensors, grains
 # Where the device has its privacy stage: after the converter, before anything leaves.
 #
 #     counts of the converter        `Instruments.see`
-#     less the empty room, in grains `edge.pixels.above`: whole numbers, and a public constant
-#     clamped                        `edge.thermal.veil`
+#     less the empty room, in grains `edge.core.pixels.above`: whole numbers, and a public constant
+#     clamped                        `edge.mechanisms.thermal.veil`
 #     and blurred with exact noise   the same, from the device's own key
 #
 # The two functions below are these lines for somebody who has no radio; a real device, and a
-# virtual one, run `edge.node` instead, which also verifies, pays and signs.
+# virtual one, run `edge.core.node` instead, which also verifies, pays and signs.
 #
 # The sensor's own noise comes before all this and is credited with nothing: the variance of the
 # blur is planned from what heat and converter can change, and is the same for a sensor without
@@ -165,7 +165,7 @@ class Lasting:
         return counted_grains(self._counts[own], self._empty[own], exponent, self.step(own))
 
 
-# edge.keys.Identity, and the edge.budget.Budget of this device, which has booted
+# edge.core.keys.Identity, and the edge.core.budget.Budget of this device, which has booted
 Device: TypeAlias = tuple[Any, Any]
 
 
@@ -243,14 +243,14 @@ class Fleet:
         return tuple(self._members)
 
     def node(self, name: str) -> Any:
-        """Return the device itself, an `edge.node.Node`."""
+        """Return the device itself, an `edge.core.node.Node`."""
         if name not in self._nodes:
             self._nodes[name] = Node(*self._members[name])
             self._nodes[name].recorded_ms = self.recorded_ms
         return self._nodes[name]
 
     def member(self, name: str) -> "Member":
-        """Return what a device is made of, for whoever runs it as an `edge.device.Device`."""
+        """Return what a device is made of, for whoever runs it as an `edge.net.device.Device`."""
         return self._members[name]
 
     def starts_again(self, name: str, budget: Any) -> None:

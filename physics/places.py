@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from .displaced import Displaced
 from .places import Floats

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from edge.secure_sum import Terms
-from edge.sum_member import Member, Refused
+from edge.mechanisms.secure_sum import Terms
+from edge.mechanisms.sum_member import Member, Refused
 from gateway.service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Shard
 
 STAGES = ("join", "shares", "masked", "confirm", "reveal")

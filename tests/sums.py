@@ -6,13 +6,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from edge.compat import sha256
-from edge.entropy import Tape
+from edge.core.compat import sha256
+from edge.core.entropy import Tape
+from edge.core.keys import Identity
+from edge.core.wire import topic
 from edge.host import rootkeys
-from edge.keys import Identity
-from edge.secure_sum import CHUNK, Terms, read_roster
-from edge.sum_member import Member
-from edge.wire import topic
+from edge.mechanisms.secure_sum import CHUNK, Terms, read_roster
+from edge.mechanisms.sum_member import Member
 from gateway.devices.enrol.roster import Drawn, draw_rosters
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import Collecting, Link

@@ -4,9 +4,9 @@ It stands for what any such mechanism is towards device and gateway, and shows a
 is: with noise, of the devices that answered.
 """
 
-from edge.grid import cells, nearest
-from edge.noise import dlaplace
-from edge.records import Grid, Guarantee, Release, Round
+from edge.core.grid import cells, nearest
+from edge.core.noise import dlaplace
+from edge.core.records import Grid, Guarantee, Release, Round
 
 NAME = "tally"
 PROMISE = Guarantee(

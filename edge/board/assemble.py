@@ -2,14 +2,15 @@
 
 import asyncio
 
-from .. import tls, wire
-from ..budget import Budget
-from ..copies import Copies, Lost
-from ..limits import price
-from ..mqtt import Client
-from ..pause import sleep_ms, within_ms
-from ..ring import File, Ring
-from ..slots import Files
+from ..core import wire
+from ..core.budget import Budget
+from ..core.copies import Copies, Lost
+from ..core.limits import price
+from ..core.slots import Files
+from ..net import tls
+from ..net.mqtt import Client
+from ..net.pause import sleep_ms, within_ms
+from ..net.ring import File, Ring
 from .drivers import Held, kind, opened
 
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array

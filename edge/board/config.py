@@ -30,8 +30,8 @@ import os
 from binascii import crc32, unhexlify
 from collections import namedtuple
 
-from ..compat import read_whole
-from ..keys import Allowed, Identity
+from ..core.compat import read_whole
+from ..core.keys import Allowed, Identity
 
 PLACE = "/heatveil.json"
 CRC = b', "crc": "'

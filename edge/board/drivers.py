@@ -5,7 +5,7 @@ Each driver is loaded where it is named, so a board needs to hold the one that i
 
 from binascii import unhexlify
 
-from ..records import whole
+from ..core.records import whole
 from .sensors.bus import GONE, RUBBISH
 
 I2C = ("amg8833", "sht4x", "tmp117")

@@ -59,7 +59,7 @@ def go():
 
             loading.load()  # from the bottom up, which takes a smaller heap
             loading = None
-            from ..compat import forget
+            from ..core.compat import forget
 
             forget("edge.loading")
             from . import start

@@ -12,7 +12,7 @@ broker that is away is no worse off for it. One that cannot be joined for long i
 reset, which `start` does.
 """
 
-from ..compat import spread
+from ..core.compat import spread
 
 LOOK_MS = 200
 JOIN_MS = 20000  # a join takes 1 to 5 s; the address may take as long again

@@ -10,8 +10,8 @@ What is received is in memory alone: not on flash, not in a fault, not in `diag`
 config names (`cell`, `place_mm`, `until_mm`) is on flash with the config, for that is where it is.
 """
 
-from ..compat import Uptime
-from ..records import whole
+from ..core.compat import Uptime
+from ..core.records import whole
 from .drivers import need
 from .sensors.bus import GONE, RUBBISH
 

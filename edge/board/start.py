@@ -9,10 +9,10 @@ import asyncio
 import os
 import sys
 
-from ..clock import Clock
-from ..compat import Uptime, forget, spread
-from ..device import Device
-from ..pause import sleep_ms, until
+from ..core.compat import Uptime, forget, spread
+from ..net.clock import Clock
+from ..net.device import Device
+from ..net.pause import sleep_ms, until
 from . import assemble, day, firmware, led, nap, pins, power
 from .net import Station
 

@@ -1,9 +1,9 @@
 """The first record of a device's budget, written on the host that enrols it."""
 
-from ..copies import Copies
-from ..keys import checked
-from ..limits import objection
-from ..slots import COUNT
+from ..core.copies import Copies
+from ..core.keys import checked
+from ..core.limits import objection
+from ..core.slots import COUNT
 
 
 def provision(slots, state_key, chain, limits):

@@ -3,11 +3,11 @@
 How the messages look is said in `wire`, `tightening` and `receipts`.
 """
 
-from .. import cbor
-from ..limits import FIELDS, objection
-from ..records import Report
-from ..wire import REPORT_BYTES as REPORT_BYTES
-from ..wire import VERSION, fault, opened, round_body, signed
+from ..core import cbor
+from ..core.limits import FIELDS, objection
+from ..core.records import Report
+from ..core.wire import REPORT_BYTES as REPORT_BYTES
+from ..core.wire import VERSION, fault, opened, round_body, signed
 
 
 def map_topic(site, mechanism):

@@ -7,7 +7,7 @@ who sent a frame and still cannot touch the noise. What a device holds of them, 
 on from boot to boot, is in `keys`.
 """
 
-from ..keys import Allowed, Identity, checked, made, ratchet
+from ..core.keys import Allowed, Identity, checked, made, ratchet
 
 MODES = ("sealed", "keyholder")
 

@@ -14,10 +14,10 @@ import sys
 from ..board import places
 from ..board.config import DRIVER, checked, packed
 from ..board.drivers import NAMES
-from ..compat import write_durably
+from ..core.compat import write_durably
+from ..core.limits import Limits
+from ..core.slots import COUNT, Files, Ram
 from ..host.enrol import provision
-from ..limits import Limits
-from ..slots import COUNT, Files, Ram
 from . import uart
 from .place import CONFIG, alone
 

@@ -8,7 +8,7 @@ while.
 
 import time
 
-from ..compat import Uptime
+from ..core.compat import Uptime
 
 
 class Exact(Uptime):

@@ -11,8 +11,8 @@ import sys
 
 from ..board import assemble, places
 from ..board.config import load
-from ..clock import Clock
-from ..pause import sleep_ms
+from ..net.clock import Clock
+from ..net.pause import sleep_ms
 from . import camera, i2c, onewire, place, uart
 from .exact import Exact
 from .notify import Notify
@@ -45,7 +45,7 @@ async def live(config, folder, notify, sensor):
         notify.show("alert")
         answering = assemble.alert(client, config.identity, notify.feed)
     else:
-        from ..device import Device
+        from ..net.device import Device
 
         notify.show("disconnected")
         device = Device(

@@ -23,9 +23,9 @@ Differs from the paper:
 
 from collections import namedtuple
 
-from ..grid import depth, nearest
-from ..noise import dlaplace
-from ..records import Release, whole
+from ..core.grid import depth, nearest
+from ..core.noise import dlaplace
+from ..core.records import Release, whole
 
 NAME = "pyramid"
 DEEPEST = 12  # levels of 4096 squares a side

@@ -20,8 +20,8 @@ shares as in paper 001.
 
 from collections import namedtuple
 
-from ..grid import depth
-from ..noise import shares
+from ..core.grid import depth
+from ..core.noise import shares
 from . import summing
 from .pyramid import BITS, DEEPEST, coarser, divided, within
 

@@ -28,9 +28,9 @@ Differs from the paper:
 
 from collections import namedtuple
 
-from ..grid import depth, nearest
-from ..noise import coin, shares
-from ..records import whole
+from ..core.grid import depth, nearest
+from ..core.noise import coin, shares
+from ..core.records import whole
 from . import summing
 
 NAME = "quadtree"

@@ -28,8 +28,8 @@ user may have several points, and the promise is for all of them.
 
 from collections import namedtuple
 
-from ..noise import dlaplace
-from ..records import Release, whole
+from ..core.noise import dlaplace
+from ..core.records import Release, whole
 
 NAME = "ranks"
 BITS = 31  # of a place at the most: what a message holds

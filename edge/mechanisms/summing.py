@@ -15,7 +15,7 @@ Nobody is told by how many the noise is divided: it is threshold - colluders, re
 device, and held against the most that it was enrolled with.
 """
 
-from ..records import Release
+from ..core.records import Release
 
 HEAD = 10
 BITS_MOST = 62

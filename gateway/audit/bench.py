@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import entropy, tightening, wire
-from edge.budget import Budget
+from edge.core import entropy, tightening, wire
+from edge.core.budget import Budget
+from edge.core.node import Node
+from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.node import Node
-from edge.slots import Ram
 
 from ..mechanisms import named
 from .arithmetic.accountant import decimal_mu
@@ -272,8 +272,8 @@ class Blocks:
     """The blocks of noise computed, and those that went into a frame which was published.
 
     A stream of noise is HMAC-SHA256 over a prefix and a counter. While a Blocks is open it hears
-    the input of every HMAC that edge.entropy computes, so that a block which serves two frames
-    cannot hide behind numbers that only look random. It counts the numbers drawn as well: a block
+    the input of every HMAC of edge.core.entropy, so that a block which serves two frames cannot
+    hide behind numbers that only look random. It counts the numbers drawn as well: a block
     holds many small ones, and a frame for which none was drawn is made of another one's.
     """
 
@@ -312,7 +312,7 @@ class Blocks:
 
 @contextmanager
 def listening(*deaf: Any) -> Iterator[Blocks]:
-    """Give a Blocks that hears all of edge.entropy but these streams of the audit's own.
+    """Give a Blocks that hears all of edge.core.entropy but these streams of the audit's own.
 
     A block is heard where its HMAC is computed: as one, or by its two hashes, of which the outer
     one is known by the digest of the inner one at its end.

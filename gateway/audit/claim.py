@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
 
 FALSE_ALARM = 1e-6  # of the whole suite
 WHOLE = "the audit itself"  # stands for a layer in claims of the runner's own

@@ -59,7 +59,7 @@ class Asked(Protocol):
         """Return the Round, so that what is tried here comes near no clamp of it."""
 
     def limits(self, round: Any, budget: int) -> Any:
-        """Return the first `edge.limits` of a device that lets just this through, for nano-rho."""
+        """Return the first `Limits` of a device that lets just this through, for nano-rho."""
 
     def cost(self, round: Any, held: Any) -> Fraction:
         """Return the nano-rho that an answer costs at the least under these limits, exactly."""
@@ -113,7 +113,7 @@ class Blurring(Protocol):
         """Return the numbers of a payload that get no noise, and then those that do."""
 
     def noise(self, round: Any) -> tuple[str, tuple[int, ...]]:
-        """Return the sampler in `edge.noise` whose law each of those numbers gets, with args."""
+        """Return the sampler of `noise` whose law each of those numbers gets, with arguments."""
 
     def promised(self, round: Any) -> Fraction:
         """Return the sensitivity that the round was priced for: squared l2 for a Gaussian."""
@@ -131,7 +131,7 @@ class Blurring(Protocol):
         """Yield queries, named, whose devices may take off levels that follow their readings."""
 
     def follower(self, query: Any) -> Any:
-        """Return a new `edge.background.Follower` of a device, or None where none follows."""
+        """Return a new `edge.core.background.Follower` of a device, or None where none follows."""
 
     def tabled(self) -> Sequence[Any]:
         """Return queries whose noise comes from tables."""
@@ -167,7 +167,7 @@ class Weighed(Protocol):
         """Return the epsilon that a device takes one answer to cost."""
 
     def limits(self, round: Any, answers: int) -> Any:
-        """Return the `edge.limits` of a device that may give so many answers to such a round."""
+        """Return the `Limits` of a device that may give so many answers to such a round."""
 
     def bent(self, round: Any) -> Iterable[tuple[str, Any]]:
         """Yield rounds that ask for more than this one, which such a device must refuse."""

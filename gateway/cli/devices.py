@@ -10,8 +10,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge.limits import NANO
-from edge.slots import COUNT
+from edge.core.limits import NANO
+from edge.core.slots import COUNT
 
 from ..devices.broker.doors import Doors
 from ..devices.broker.mosquitto import derive_session

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from edge.limits import Limits
+from edge.core.limits import Limits
 
 from ..devices.enrol import enrol
 from ..devices.enrol.enrol import Device, Devices

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from edge import cbor, wire
+from edge.core import cbor, wire
 from recovery.maps.guarantee import sentences
 
 from ..faults import OperatorFault, suggestion

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edge.entropy import Tape, sealed
+from edge.core.entropy import Tape, sealed
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms

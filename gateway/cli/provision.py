@@ -6,7 +6,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from edge.limits import NANO
+from edge.core.limits import NANO
 
 from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import enrol, keyfile, limitsfile

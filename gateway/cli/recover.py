@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from edge.records import Grid, Release
+from edge.core.records import Grid, Release
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Heatmap, to_npz
 

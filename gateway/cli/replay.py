@@ -10,10 +10,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge import wire
-from edge.entropy import sealed
-from edge.records import Release
-from edge.secure_sum import ROUND_BYTES
+from edge.core import wire
+from edge.core.entropy import sealed
+from edge.core.records import Release
+from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault

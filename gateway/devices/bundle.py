@@ -21,16 +21,24 @@ from pathlib import Path
 from typing import Any
 
 import edge
-from edge.slots import COUNT
+from edge.core.slots import COUNT
 
 from ..faults import OperatorFault
 
-HOST = ("host", "linux", "manifest.py")  # of edge, and no board loads it
+# Of edge, and no board loads it.
+HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py")
 MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"
 SLOTS = tuple(f"heatveil/budget.{i}" for i in range(COUNT))
-FOLDERS = ("edge", "edge/board", "edge/board/sensors", "edge/mechanisms")
+FOLDERS = (
+    "edge",
+    "edge/board",
+    "edge/board/sensors",
+    "edge/core",
+    "edge/mechanisms",
+    "edge/net",
+)
 _STARTS = ("board/boot.py", "board/main.py")
 YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
 
@@ -79,7 +87,7 @@ DATA, DIRECTORY, FILE = 2, 4, 5  # kinds of record
 
 
 def make_image(files: Mapping[str, bytes]) -> bytes:
-    """Return the image of files by their paths, such as edge/node.mpy."""
+    """Return the image of files by their paths, such as edge/core/node.mpy."""
     tree: dict[str, Any] = {}
     for path, data in files.items():
         *folders, name = path.split("/")
@@ -114,7 +122,7 @@ def _number(value: int) -> bytes:
 
 
 IMAGE = "edge.romfs"
-VIPER = "edge/viper.py"
+VIPER = "edge/core/viper.py"
 NO_CORE = ("edge/board/", VIPER)  # what the size of the package is told without
 
 

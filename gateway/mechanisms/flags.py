@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edge.records import Grid, Round
+from edge.core.records import Grid, Round
 from recovery.noise import Ratio, parse_ratio
 
 from ..faults import OperatorFault, suggestion

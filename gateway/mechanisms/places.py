@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid, Reading
+from edge.core.records import Grid, Reading
 from physics import points as drawn
 from physics.points import Points, cells_of, read_points
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import wire
-from edge.records import Report
+from edge.core import wire
+from edge.core.records import Report
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
 
 from ..output import Stage

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edge.records import Release, Round
+from edge.core.records import Release, Round
 from recovery.maps.guarantee import from_json, sentences
 from recovery.maps.heatmap import Heatmap
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import structlog
 
-from edge import wire
-from edge.records import Release
-from edge.secure_sum import ROUND_BYTES
+from edge.core import wire
+from edge.core.records import Release
+from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault

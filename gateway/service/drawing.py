@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import structlog
 
+from edge.core.records import Round
 from edge.host import post
-from edge.records import Round
 from recovery.maps.heatmap import Heatmap, Unresolved
 
 from ..devices.enrol.enrol import Devices

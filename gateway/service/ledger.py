@@ -228,7 +228,7 @@ def reading_price(guarantee: Any) -> Fraction:
     That is one Round; but a promise of distributed trust is for the Rounds of all its maps
     together, each at its share of the whole.
 
-    >>> from edge.records import Guarantee
+    >>> from edge.core.records import Guarantee
     >>> one = Guarantee((2, 1), None, (1, 2), "", "distributed: in sums", "", "")
     >>> price(one), reading_price(one)
     (Fraction(1, 2), Fraction(2, 1))
@@ -256,7 +256,7 @@ def paid_at_release(guarantee: Any) -> bool:
     release. Trust that is neither plainly the one nor the other is charged as early as it may be
     needed.
 
-    >>> from edge.records import Guarantee
+    >>> from edge.core.records import Guarantee
     >>> [paid_at_release(Guarantee(*[None] * 4, trust, "", "")) for trust in ("central", "local")]
     [True, False]
     """

@@ -1,7 +1,7 @@
 """A round that is open: which reports it takes, which it refuses and why.
 
 No socket and no clock in here: `now_s` comes in, an event goes out. Whether a report is
-genuine (its MAC) was settled by `edge.wire` before; whether it came before is settled by
+genuine (its MAC) was settled by `edge.core.wire` before; whether it came before is settled by
 the store after. What is left is whether it answers this round, in time, once, for the
 sensors its device was enrolled for.
 

@@ -23,7 +23,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from edge import central, hpke, wire
+from edge.core import wire
+from edge.mechanisms import central, hpke
 
 from ..devices.enrol.enrol import Device, Devices
 from ..faults import OperatorFault
@@ -137,7 +138,7 @@ def opened(
 ) -> list[int] | None:
     """Return the payload in a sealed report, [] where its device had nothing to report, or None.
 
-    Source: RFC 9180, Section 5.1; the key schedule is the device's own, `edge.hpke`.
+    Source: RFC 9180, Section 5.1; the key schedule is the device's own, `edge.mechanisms.hpke`.
     """
     sealed: bytes = report.payload
     info, aad = central.bound(plan, site, device.name, report.epoch, report.seq)

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from edge import wire
+from edge.core import wire
 
 from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices

@@ -13,11 +13,11 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 import structlog
 
-from edge import wire
-from edge.entropy import sealed
+from edge.core import wire
+from edge.core.entropy import sealed
+from edge.core.records import Release, SealedRound
 from edge.host import post
-from edge.records import Release, SealedRound
-from edge.secure_sum import ROUND_BYTES
+from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault

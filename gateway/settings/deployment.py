@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from ..loopback import is_loopback
 from ..mechanisms import USUAL, sections

@@ -1,4 +1,4 @@
-"""What many users would answer to a disk Round at once: the law of `edge.disk.report`, by numpy.
+"""What many users would answer to a disk Round at once: the law of a device's answer, by numpy.
 
 For experiments only, never for a release: a numpy Generator is no source of private noise. The
 law is that of the device to the last whole number, because the weights are: one whole number
@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edge.records import Round
+from edge.core.records import Round
 
 from .peers import checked_cells, checked_histogram
 
-# A disk Round's weights laid out as arrays: what `edge.disk` decodes one row at a time.
+# A disk Round's weights laid out as arrays: what `edge.mechanisms.disk` decodes one row at a time.
 #
 # An array of cells is (rows, columns). The Round lists an eighth of its footprint; the other
 # seven are its mirror images, and on a line there is only the axis.

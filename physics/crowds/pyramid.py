@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edge.grid import depth
+from edge.core.grid import depth
+from edge.core.records import Release, Round
 from edge.mechanisms.pyramid import params_of, veil
-from edge.records import Release, Round
 
 Whole = NDArray[np.int64]
 
@@ -21,7 +21,7 @@ def release_points(round: Round, cells: ArrayLike, rng: Any) -> Release:
 
     Args:
         cells: (users,), flat, x fastest.
-        rng: of the noise, an `edge.entropy` stream; never the world's generator.
+        rng: of the noise, an `edge.core.entropy` stream; never the world's generator.
     """
     columns, rows = round.grid.shape
     flat = np.asarray(cells, dtype=np.int64)

@@ -1,7 +1,7 @@
 """What a gateway releases of many users' places at once: `edge.mechanisms.ranks`, by numpy.
 
 The same release as the exact door's, number for number from the same tape: only encoding and
-sorting are numpy's, and the noise is drawn by `edge.noise`.
+sorting are numpy's, and the noise is drawn by `edge.core.noise`.
 """
 
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from edge.core.records import Release, Round
 from edge.mechanisms.ranks import blurred, params_of
-from edge.records import Release, Round
 
 
 def release_many(round: Round, places: ArrayLike, rng: Any) -> Release:

@@ -1,10 +1,10 @@
 """The noise of many devices at once, exactly, as the devices of a shard would draw it together.
 
-A device adds its part of `edge.noise.shares`; the sum over all parts of one noise is a difference
+A device adds its part of `noise.shares`; the sum over all parts of one noise is a difference
 of two geometric numbers. The sum of S geometric numbers is drawn by binary digits: digit i of one
 of them is 1 with probability 1 / (1 + exp(2**i t)), independent of all others, so S of them have a
 binomial number of ones. Above the last digit that is worth while the rest is geometric again,
-seldom more than none. What does not make up a whole noise is drawn by `edge.noise` itself.
+seldom more than none. What does not make up a whole noise is drawn by `edge.core.noise` itself.
 
 Whole numbers decide all of it. A binomial number is found where 64 random bits fall among bounds
 from below and from above; bits that fall between two bounds are followed by 64 more. The bits are
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import noise
-from edge.expo import exp_floor
+from edge.core import noise
+from edge.mechanisms.expo import exp_floor
 
 Whole = NDArray[np.int64]
 _AT_ONCE = 256  # of more the bounds are long numbers
@@ -32,7 +32,7 @@ _RARE = 24  # exponent from which on a digit is left to the tail
 def sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) -> Whole:
     """Return the noise of `parts` devices on each of so many numbers, `divisor` to one noise.
 
-    The law of `edge.noise.shares(length, divisor, num, den, rng, pieces=parts)`, in a time that
+    The law of `noise.shares(length, divisor, num, den, rng, pieces=parts)`, in a time that
     hardly grows with the devices.
     """
     whole, rest = divmod(parts, divisor)

@@ -23,9 +23,9 @@ import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from edge.core.noise import polya
+from edge.core.records import Release, Round
 from edge.mechanisms.pyramid import NAME, epsilons, levels, params_of, reached, within
-from edge.noise import polya
-from edge.records import Release, Round
 
 __all__ = ["NAME", "analyse", "coordinates", "cost", "messages", "modulus", "shares"]
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edge.pixels import baseline
+from edge.core.pixels import baseline
 
 from .. import places
 from .presets import FINEST, Preset
@@ -167,7 +167,7 @@ def _timed(over_s: float, lag_s: float) -> None:
 def middle(looks: Sequence[Counts]) -> Counts:
     """Return the middle count of each sensor over looks; None where it never answered.
 
-    Source: `edge.pixels.baseline`, for a device that answers every time.
+    Source: `edge.core.pixels.baseline`, for a device that answers every time.
     """
     heard = [[count for count in of if count is not None] for of in zip(*looks, strict=True)]
     return tuple(baseline([[count] for count in of])[0] if of else None for of in heard)
@@ -293,7 +293,7 @@ class Instruments:
     ) -> tuple[int, ...]:
         """Return the middle count of each sensor over looks at the empty room, the last then.
 
-        For `edge.pixels.above`: offsets, and what the empty room is, are taken off by it. It is
+        For `pixels.above`: offsets, and what the empty room is, are taken off by it. It is
         public, as nobody was there. Every temperature is nought above the baseline.
 
         Raises:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from .. import places
 from .presets import Preset

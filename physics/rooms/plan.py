@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, sparse
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from .records import Door, Floats, Point, Rect, Room, Wall
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from ..places import sensor_places
 from .check import check

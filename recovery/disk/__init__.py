@@ -21,9 +21,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.disk import NAME as NAME
-from edge.disk import outer
-from edge.records import Guarantee, Release, Round
+from edge.core.records import Guarantee, Release, Round
+from edge.mechanisms.disk import NAME as NAME
+from edge.mechanisms.disk import outer
 
 from ..maps.guarantee import pure
 from ..maps.heatmap import Heatmap, Unresolved

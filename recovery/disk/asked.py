@@ -10,11 +10,11 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from edge import place
-from edge.disk_limits import enrolled
-from edge.expo import exp_floor
-from edge.limits import NANO, Limits
-from edge.records import Round
+from edge.core.limits import NANO, Limits
+from edge.core.records import Round
+from edge.mechanisms import place
+from edge.mechanisms.disk_limits import enrolled
+from edge.mechanisms.expo import exp_floor
 
 from .round import domain_of
 

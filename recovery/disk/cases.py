@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from edge.disk import Table, draw, veil
-from edge.disk_limits import enrolled
-from edge.limits import Limits
-from edge.records import Grid, Reading, Round
+from edge.core.limits import Limits
+from edge.core.records import Grid, Reading, Round
+from edge.mechanisms.disk import Table, draw, veil
+from edge.mechanisms.disk_limits import enrolled
 
 from . import asked as disk_audit_asked
 from .query import Query, Scheme

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from edge.records import Round
+from edge.core.records import Round
 
 from .round import domain_of, total_of, weights_of
 

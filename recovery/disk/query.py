@@ -10,7 +10,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from ..fields import described
 from ..noise import Ratio, check_ratio

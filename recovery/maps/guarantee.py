@@ -5,7 +5,7 @@ import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from edge.records import Guarantee
+from edge.core.records import Guarantee
 
 from ..noise import Ratio, lowest
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid, Guarantee
+from edge.core.records import Grid, Guarantee
 
 from .guarantee import from_json, to_json
 

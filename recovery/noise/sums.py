@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from edge.records import Guarantee
+from edge.core.records import Guarantee
 
 from ..maps.guarantee import pure
 from . import shard_limits

@@ -1,6 +1,6 @@
 """What noise from a table costs more than exact noise: its slack, and what that adds to delta.
 
-A device with many sensors may draw from `edge.table`, whose thresholds are rounded. Its noise is
+A device with many sensors may draw from a table, whose thresholds are rounded. Its noise is
 then within a total variation `tau` of the exact law a sample, so n samples are within n tau, and
 
     P'(x, S) <= P(x, S) + n tau <= exp(epsilon) P(y, S) + delta + n tau
@@ -24,7 +24,7 @@ _UNIT = 1 << _PLACES
 
 
 class Thresholds(Protocol):
-    """What is asked of an `edge.table.Table`."""
+    """What is asked of an `edge.core.table.Table`."""
 
     variance: Ratio
     bits: int
@@ -111,7 +111,7 @@ def _beyond(first: tuple[int, int], before: tuple[int, int]) -> int:
     return -(-first[1] * before[0] // (before[0] - first[1]))
 
 
-# How far the noise of an `edge.sampler.Sampler` is from its law: a bound for one sample.
+# How far the noise of an `edge.core.sampler.Sampler` is from its law: a bound for one sample.
 #
 # One table is judged by `distance`. The sum x + b y of two exact Gaussians on whole
 # numbers, of variances s and t, has at z = x + b y the chance
@@ -131,7 +131,7 @@ _PI = Fraction(31415, 10000)  # not above pi
 
 
 class Parts(Protocol):
-    """What is asked of an `edge.sampler.Sampler`."""
+    """What is asked of an `edge.core.sampler.Sampler`."""
 
     variance: Ratio
     parts: Sequence[tuple[int, Thresholds]]
@@ -148,7 +148,7 @@ def slack(sampler: Parts) -> Fraction:
     if held != Fraction(*sampler.variance) or sampler.parts[0][0] != 1:
         raise ValueError(
             f"parts of a sampler add to a variance of {held} but the noise is promised to have "
-            f"{Fraction(*sampler.variance)}: another noise was planned. Build it with edge.sampler"
+            f"{Fraction(*sampler.variance)}: another noise was planned. Build it with Sampler"
         )
     spread = Fraction(*sampler.parts[0][1].variance)
     for factor, table in sampler.parts[1:]:
@@ -173,7 +173,7 @@ def unmixed(fine: Fraction, factor: int, coarse: Fraction) -> Fraction:
     if v < 1:
         raise ValueError(
             f"noise of variance {float(fine):g} was to fill gaps of {factor} but needs at least "
-            f"{factor**2}: without it some values would hardly come. Build it with edge.sampler"
+            f"{factor**2}: without it some values would hardly come. Build it with Sampler"
         )
     first = _above_zero(2 * _PI**2 * v)
     theta = 2 * first / (1 - first)  # n**2 >= n: no more than a geometric series

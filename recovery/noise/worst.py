@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.kernel import Walls, forward, moves, sensitivity
 from physics.places import cell_places, length_m, sensor_places
 

@@ -6,7 +6,7 @@
 
 Notion of privacy: central, pure epsilon. Neighbours: one user is elsewhere, so two counts change
 by one and the noise is discrete Laplace of scale 2/epsilon; how many users there are is public.
-`draw(num, den)` gives exact noise of scale num/den, as `edge.noise.dlaplace` does.
+`draw(num, den)` gives exact noise of scale num/den, as `edge.core.noise.dlaplace` does.
 
 Source: paper 004, Sections 6.1 and 7.1, which leaves open how the two are joined.
 """

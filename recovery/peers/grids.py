@@ -6,7 +6,7 @@
 
 Notion of privacy: central, pure epsilon. Neighbours: one user's parts, or nothing in their place.
 Noise is exact discrete Laplace in whole parts: `draw(num, den)` gives one of scale num/den, as
-`edge.noise.dlaplace` does, and only who calls it holds the random bits.
+`edge.core.noise.dlaplace` does, and only who calls it holds the random bits.
 
 Source: paper 000, Section 4, for the first; Qardaji, Yang and Li 2013, "Differentially private
 grids for geospatial data", for the others, with the constants 10, 5 and 1/2 of theirs.

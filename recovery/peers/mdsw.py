@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from ..disk.channel import Channel
 from ..disk.em import Fit

@@ -24,10 +24,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.grid import depth
+from edge.core.grid import depth
+from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.pyramid import NAME as NAME
 from edge.mechanisms.pyramid import params_of, within
-from edge.records import Guarantee, Release, Round
 
 from ..maps.guarantee import pure
 from ..maps.heatmap import Heatmap, Unresolved

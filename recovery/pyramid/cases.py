@@ -8,9 +8,9 @@ that each number of a Release belongs to one square whatever the noise was.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edge.grid import depth
+from edge.core.grid import depth
+from edge.core.records import Grid, Reading, Round
 from edge.mechanisms.pyramid import params_of
-from edge.records import Grid, Reading, Round
 
 from ..noise import Ratio
 from .query import EstimatorName, Query

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from edge.central import NUMBERS
-from edge.grid import depth
+from edge.core.grid import depth
+from edge.core.records import Grid
+from edge.mechanisms.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST
-from edge.records import Grid
 
 from ..fields import described
 from ..noise import Ratio, check_ratio

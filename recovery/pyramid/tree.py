@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.grid import depth
+from edge.core.grid import depth
+from edge.core.records import Grid, Release
 from edge.mechanisms.pyramid import children, fullest, params_of, within
-from edge.records import Grid, Release
 
 Floats = NDArray[np.float64]
 Segment = tuple[int, int, float]

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms import pyramid, pyramid_sum
 from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_of
 from edge.mechanisms.pyramid_sum import NAME as NAME
-from edge.records import Guarantee, Release, Round
 
 from ..fields import described
 from ..maps.heatmap import Heatmap, Unresolved

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil
 
+from edge.core.records import Grid, Reading, Round
 from edge.mechanisms.pyramid_sum import Account
-from edge.records import Grid, Reading, Round
 
 from . import Query
 

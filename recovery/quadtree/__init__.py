@@ -10,8 +10,8 @@ device half.
 
 from collections.abc import Sequence
 
+from edge.core.records import Release
 from edge.mechanisms.quadtree import NAME as NAME
-from edge.records import Release
 
 from ..maps.heatmap import Heatmap, Unresolved
 from .query import Query as Query

@@ -7,8 +7,8 @@ by trying, and how wide noise must be follows from that and from the Round's eps
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from edge.core.records import Grid, Reading, Round
 from edge.mechanisms.quadtree import Account
-from edge.records import Grid, Reading, Round
 
 from .query import Query
 

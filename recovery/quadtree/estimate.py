@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from edge.core.records import Release
 from edge.mechanisms.quadtree import PROPORTIONS, params_of
-from edge.records import Release
 
 from .query import Query
 from .schedule import deviation, epsilon_of

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from edge.grid import depth
+from edge.core.grid import depth
+from edge.core.records import Grid
 from edge.mechanisms.quadtree import PLACES_MOST
-from edge.records import Grid
 
 from ..fields import described
 from ..noise import Ratio, check_ratio

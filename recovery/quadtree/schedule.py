@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.quadtree import (
     COUNTS,
     NAME,
@@ -37,7 +38,6 @@ from edge.mechanisms.quadtree import (
     params_of,
     sensitivity,
 )
-from edge.records import Guarantee, Release, Round
 
 from ..noise.sums import REPLACED, bits_of, shard_of
 from ..noise.sums import promise as _promise

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.grid import depth
-from edge.records import Grid
+from edge.core.grid import depth
+from edge.core.records import Grid
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

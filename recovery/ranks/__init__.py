@@ -22,9 +22,9 @@ Differs from the paper:
 from collections.abc import Sequence
 from fractions import Fraction
 
+from edge.core.records import Grid, Guarantee, Release, Round
 from edge.mechanisms.ranks import NAME as NAME
 from edge.mechanisms.ranks import Params, epsilon, params_of
-from edge.records import Grid, Guarantee, Release, Round
 
 from ..maps.guarantee import pure
 from ..maps.heatmap import Heatmap, Unresolved

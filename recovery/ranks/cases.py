@@ -6,7 +6,7 @@ out here anew.
 
 from collections.abc import Iterator, Sequence
 
-from edge.records import Grid, Reading, Round
+from edge.core.records import Grid, Reading, Round
 
 from .query import Query
 

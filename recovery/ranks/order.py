@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.spatial import Voronoi, cKDTree
 
+from edge.core.records import Release
 from edge.mechanisms.ranks import params_of
-from edge.records import Release
 
 # The Hilbert curve for arrays of places, in one, two and three dimensions.
 #

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from edge.central import NUMBERS
-from edge.records import Grid
+from edge.core.records import Grid
+from edge.mechanisms.central import NUMBERS
 
 from ..fields import described
 from ..noise import Ratio, check_ratio

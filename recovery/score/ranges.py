@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 
 from ..sequence import uniforms
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edge.bulk import BITS
-from edge.records import Guarantee, Release, Round
-from edge.refusals import EXPONENTS
-from edge.thermal import NAME as NAME
-from edge.thermal import Params, bits
+from edge.core.records import Guarantee, Release, Round
+from edge.core.refusals import EXPONENTS
+from edge.mechanisms.bulk import BITS
+from edge.mechanisms.thermal import NAME as NAME
+from edge.mechanisms.thermal import Params, bits
 
 from ..estimators.record import COOLEST, Estimate, Seen
 from ..estimators.table import estimate

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from edge import veil
-from edge.limits import NANO, Limits
-from edge.records import Round
-from edge.thermal import unveil as unveil
+from edge.core.limits import NANO, Limits
+from edge.core.records import Round
+from edge.mechanisms import veil
+from edge.mechanisms.thermal import unveil as unveil
 
 SENSORS = 2  # that a device of several reads here
 MODES = ("sealed", "keyholder")

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid, Reading, Round
-from edge.thermal import params_of
+from edge.core.records import Grid, Reading, Round
+from edge.mechanisms.thermal import params_of
 from physics.kernel import forward
 from physics.places import cell_places, length_m, sensor_places
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
-from edge.records import Release
+from edge.core.records import Release
 from physics.places import cell_places
 
 from ..estimators import record

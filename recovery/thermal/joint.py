@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edge.records import Release
+from edge.core.records import Release
 from physics.places import length_m
 
 from ..bayes.unknown_physics import Joint, Physics, estimate_jointly

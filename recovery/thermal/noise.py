@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.background import Follower
-from edge.refusals import EXPONENTS
+from edge.core.background import Follower
+from edge.core.refusals import EXPONENTS
 from physics.places import length_m
 from physics.response import Response
 
@@ -26,7 +26,7 @@ from .query import Query, protected_cells
 #     c = min(round(a) - round(-a), D),   a = slew (readings - 1),
 #
 # which is about 2 a, for the last answer of a window, and less for those before it: proved in
-# `edge.background`. It holds for whoever is displaced at every moment, and another way at each, so
+# `background`. It holds for whoever is displaced at every moment, and another way at each, so
 # the level of every sensor may have parted by as much as it ever can while another sensor feels
 # the move of now. A device prices what it is asked in a finer grain by the square of the planned
 # one, and a rounds otherwise there: so c is the most of the planned grain and of all finer ones.

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.kernel import Walls
 from physics.places import sensor_places
 from physics.response import Response
@@ -22,7 +22,7 @@ from ..noise.gaussian import paper_sigma
 #
 # recorded   on the device, a level recorded once in the empty room: public, so it costs nothing
 # following  on the device, a level that follows the readings: private, so the noise must hide
-#            what it gives away as well; see `edge.background`
+#            what it gives away as well; see `edge.core.background`
 # gateway    after the veil, from readings of hours that are publicly known to be empty: costs
 #            no privacy either, but room in the clamp, and the map what the level is off by
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edge.records import Grid, Round
-from edge.thermal import Params, params_of
+from edge.core.records import Grid, Round
+from edge.mechanisms.thermal import Params, params_of
 from physics.displaced import floor, past
 from physics.response import Response
 from physics.sensors import grains

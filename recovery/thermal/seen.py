@@ -8,8 +8,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
-from edge.records import Release
-from edge.thermal import NAME, PARAMS, Params, params_of
+from edge.core.records import Release
+from edge.mechanisms.thermal import NAME, PARAMS, Params, params_of
 from physics.places import cell_places, sensor_places
 
 from ..estimators.convex import chi_radius

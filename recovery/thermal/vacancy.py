@@ -18,8 +18,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
-from edge.records import Release
-from edge.thermal import params_of
+from edge.core.records import Release
+from edge.mechanisms.thermal import params_of
 
 from ..estimators.record import Seen
 from ..maps.heatmap import Heatmap, Unresolved

@@ -20,7 +20,7 @@ LEAST_KB, MOST_KB = 16, 128
 SLOW = 200  # frames a second, on the slowest machine that is waited for
 ALONE = """
 import asyncio
-from edge.mqtt import Client
+from edge.net.mqtt import Client
 answers = 0
 def came(topic, payload):
     global answers

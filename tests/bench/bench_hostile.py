@@ -62,8 +62,8 @@ def run(payloads: int, seed: int) -> Found:
     sys.path.insert(0, str(Path(__file__).resolve().parent / "load"))
     from progress import Progress
 
-    from edge import wire
-    from edge.records import Grid, Guarantee, Report, Round
+    from edge.core import wire
+    from edge.core.records import Grid, Guarantee, Report, Round
     from gateway.devices.enrol import enrol
     from gateway.service.intake.door import Door
     from gateway.service.intake.judge import judge, read_known
@@ -123,7 +123,7 @@ def run(payloads: int, seed: int) -> Found:
 
 def _hostile(world: random.Random, known: Any, round: Any, frames: list[bytes]) -> Any:
     """Return the topic and the payload of a bad message."""
-    from edge import wire
+    from edge.core import wire
     from edge.host import post
 
     bad = known.by_name[f"node-{BAD}"]
@@ -155,7 +155,7 @@ def _hostile(world: random.Random, known: Any, round: Any, frames: list[bytes]) 
 
 def _body(world: random.Random, round: Any) -> bytes:
     """Return the body of a message that a device signs which somebody has opened."""
-    from edge import cbor
+    from edge.core import cbor
 
     near = world.choice((0, 1, 2, 3, (1 << 48) - 1, 1 << 48, (1 << 64) - 1))
     name = world.choice((round.name, b"gone", b"", b"12345"))

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from edge.entropy import Tape
-from edge.noise import dlaplace
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
+from edge.core.records import Grid
 from gateway.lab.reproduce.people import city
 from physics.crowds.pyramid import release_points
 from physics.points import histogram, mnormal

@@ -15,9 +15,9 @@ from functools import partial
 
 import numpy as np
 
-from edge.entropy import Tape
-from edge.noise import dlaplace
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
+from edge.core.records import Grid
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from physics.crowds.shares import sums
 from recovery.maps.heatmap import Heatmap

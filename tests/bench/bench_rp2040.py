@@ -20,9 +20,10 @@ SIGMAS = (10, 25, 50, 1273)
 
 SCRIPT = """
 import gc, sys, time
-from edge import bulk, cbor, compat, noise, table
-from edge.entropy import Tape
-from edge.sampler import Sampler
+from edge.core import cbor, compat, noise, table
+from edge.mechanisms import bulk
+from edge.core.entropy import Tape
+from edge.core.sampler import Sampler
 def spent(do, times):
     gc.collect()
     begun = time.ticks_us()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
 from gateway import mechanisms
 from gateway.lab.thermal_days.day import Living, lately, lived, read_day
 from gateway.lab.thermal_days.rooms import seen_by

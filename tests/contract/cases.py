@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid, Reading
+from edge.core.records import Grid, Reading
 from recovery.disk import Query as Places
 from recovery.disk import cases as disk_cases
 from recovery.pyramid import Query as Squares

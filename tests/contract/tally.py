@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from edge.noise import dlaplace
-from edge.records import Grid, Guarantee, Reading, Release, Round
+from edge.core.noise import dlaplace
+from edge.core.records import Grid, Guarantee, Reading, Release, Round
 from gateway import mechanisms
 from gateway.mechanisms.record import Mechanism
 from recovery.fields import described

@@ -2,7 +2,7 @@
 
 Bytes of the wire, draws of the samplers and streams are frozen in `tests/vectors` and replayed by
 `tests/interpreters/test_vectors.py`; a store of an earlier schema, and device slots of an earlier
-format, are opened in `tests/gateway/store/test_old_store.py` and `tests/edge/test_budget.py`.
+format, are opened in `tests/gateway/store/test_old_store.py` and `tests/edge/core/test_budget.py`.
 
 A difference that is meant is frozen anew, by `python -m tests.contract.freeze`, and told in the
 CHANGELOG.

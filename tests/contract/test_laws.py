@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
-from edge.records import Reading
+from edge.core.entropy import Tape
+from edge.core.records import Reading
 from gateway.faults import OperatorFault
 from gateway.mechanisms import MECHANISMS, Mechanism, named, of_query, play, serving
 from gateway.service.ledger import budget_of

@@ -11,7 +11,7 @@ from harness.radio import Listener
 from harness.sizes import FULL, sized, takes_long
 from harness.stage import SITE, Stage
 
-from edge import wire
+from edge.core import wire
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]

@@ -18,7 +18,7 @@ from harness.stage import SITE, Stage
 from harness.truth import ask, sound
 from harness.web import get, told
 
-from edge import wire
+from edge.core import wire
 from gateway.faults import ForgottenFault, ReplacedFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link

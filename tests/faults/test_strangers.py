@@ -15,7 +15,7 @@ from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.truth import ask
 
-from edge import receipts
+from edge.net import receipts
 from gateway.devices.broker import dynamic
 from tests.waiting import eventually
 

@@ -14,9 +14,9 @@ from harness.radio import PUBLISH, Radio, packed, text
 from harness.sizes import takes_long
 from harness.stage import Stage
 
-from edge import wire
+from edge.core import wire
+from edge.core.records import Report
 from edge.host import post
-from edge.records import Report
 from gateway.devices.broker import embedded, mosquitto
 from gateway.devices.enrol.check import WIDEST, check_widths
 from gateway.faults import OperatorFault

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge import wire
+from edge.core import wire
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
 from edge.host import post
-from edge.limits import Limits
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
 from gateway import cli
 from gateway.devices.broker import dynamic, embedded
 from gateway.devices.enrol import budgets, enrol

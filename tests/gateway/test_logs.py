@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from gateway.devices.broker.embedded import find_free_port
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -24,8 +24,9 @@ import io, sys
 {terminal}
 import structlog
 from gateway import logs
-from edge import entropy, thermal
-from edge.records import Grid, Guarantee, Reading, Round
+from edge.core import entropy
+from edge.mechanisms import thermal
+from edge.core.records import Grid, Guarantee, Reading, Round
 
 logs.to_stderr()
 log = structlog.get_logger()

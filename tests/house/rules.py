@@ -46,7 +46,7 @@ def barred(node: ast.AST, names: set[str]) -> Found:
             yield line, f"import of {name}"
 
 
-# Modules that think in floats, or bring random bits from another door than edge.entropy.
+# Modules that think in floats, or bring random bits from another door than edge.core.entropy.
 INEXACT = {"cmath", "decimal", "fractions", "math", "numpy", "operator", "scipy", "statistics"}
 CHANCE = {"random", "secrets", "urandom", "uos", "uuid"}
 CLOCKS = {"datetime", "ntptime", "time", "utime", "rp2", "machine"}
@@ -89,7 +89,7 @@ def inexact(node: ast.AST) -> Found:
 
 @listed
 def chance(node: ast.AST) -> Found:
-    """Return which door to random bits is opened, other than `edge.entropy`."""
+    """Return which door to random bits is opened, other than `edge.core.entropy`."""
     yield from barred(node, CHANCE)
     match node:
         case ast.Attribute(attr=word) | ast.Name(id=word) | ast.alias(name=word):
@@ -137,7 +137,9 @@ def telling(node: ast.AST) -> Found:
 def drawing(node: ast.AST) -> Found:
     """Return where an analyst draws: after the release everything is a pure function."""
     for line, name in modules(node):
-        if name.startswith(("random", "secrets", "numpy.random", "edge.entropy", "edge.noise")):
+        if name.startswith(
+            ("random", "secrets", "numpy.random", "edge.core.entropy", "edge.core.noise")
+        ):
             yield line, f"import of {name}"
     match node:
         case ast.Attribute(attr=word) | ast.keyword(arg=str(word)) | ast.alias(name=word):
@@ -205,7 +207,8 @@ def trusting(node: ast.AST) -> Found:
             yield node.value.lineno, "verification off"
 
 
-BOARDS = ("board", "linux", "manifest.py")  # the last is of a build, and on no board
+# The last are of a build, and names for the outside: on no board.
+BOARDS = ("board", "linux", "manifest.py", "entropy.py", "noise.py")
 HOST = ("audit", "cli")  # run by hand where nobody measures how long they take
 WAITS = ("random bits from spread",)  # how long to wait, and what comes of that is no noise
 
@@ -225,37 +228,40 @@ RULES = (
         "edge holds no float, no true division and nothing that makes one, but where it sleeps",
         inexact,
         "edge",
-        {"pause.py": ("true division",)},
+        {"net/pause.py": ("true division",)},
     ),
     Rule(
         "edge takes random bits through the one door, entropy, and no experiment's tape",
         chance,
         "edge",
         {
-            "compat.py": ("random bits from urandom", "random bits from os_entropy"),
-            "entropy.py": ("random bits from os_entropy", "a stream of its own"),
-            "pause.py": WAITS,
-            "talking.py": WAITS,
+            "core/compat.py": ("random bits from urandom", "random bits from os_entropy"),
+            "core/entropy.py": ("random bits from os_entropy", "a stream of its own"),
+            "net/pause.py": WAITS,
+            "net/talking.py": WAITS,
         },
     ),
     Rule(
         "nothing in edge but its uptime looks at a clock",
         clock,
         "edge",
-        {"compat.py": ("import of time", "the clock ticks_ms", "the clock ticks_diff")},
+        {"core/compat.py": ("import of time", "the clock ticks_ms", "the clock ticks_diff")},
     ),
     Rule("nothing in edge asks for the hour of the day", calendar, "edge"),
     Rule(
         "edge prints and logs nothing, and writes no text of a reading, but of its own state",
         telling,
         "edge",
-        {"talking.py": ("import of json",)},
+        {"net/talking.py": ("import of json",)},
     ),
     Rule(
         "what packs messages and keeps state does not know a Reading",
         reading,
         "edge",
-        dict.fromkeys(("records.py", "node.py", "sum_node.py", "thermal.py"), ("a Reading",)),
+        dict.fromkeys(
+            ("core/records.py", "core/node.py", "mechanisms/sum_node.py", "mechanisms/thermal.py"),
+            ("a Reading",),
+        ),
     ),
     Rule("no MAC is compared in a time that tells where it differs", open_compare, "edge"),
     Rule("same_bytes looks at every byte", early_end, "edge"),

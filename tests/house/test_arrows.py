@@ -26,7 +26,7 @@ AWAITING = {
 }
 AWAITING_FOLDERS = {"gateway/web", "gateway/devices/fleet"}
 
-RANDOM_MODULES = {"random", "secrets", "numpy.random", "edge.entropy", "edge.noise"}
+RANDOM_MODULES = {"random", "secrets", "numpy.random", "edge.core.entropy", "edge.core.noise"}
 RANDOM_WORDS = {"default_rng", "getrandbits", "random", "random_state", "rvs", "urandom"}
 
 
@@ -85,8 +85,8 @@ def test_recovery_draws_no_random_number(path: Path) -> None:
         "import random",
         "from numpy.random import default_rng",
         "x = np.random.normal()",
-        "from edge.noise import dgauss",
-        "from edge import entropy",
+        "from edge.core.noise import dgauss",
+        "from edge.core import entropy",
         "norm.rvs(9)",
         "solve(random_state=1)",
         "os.urandom(4)",

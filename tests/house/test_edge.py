@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import edge
-from edge import thermal, wire
+from edge.core import wire
+from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.host import post
-from edge.records import Grid, Guarantee, Reading, Round
+from edge.mechanisms import thermal
 from tests.house import rules
 
 EDGE = Path(str(edge.__file__)).parent
@@ -82,8 +83,8 @@ DRAWS = """
 import random
 from numpy.random import default_rng
 x = np.random.normal()
-from edge.noise import dgauss
-from edge import entropy
+from edge.core.noise import dgauss
+from edge.core import entropy
 norm.rvs(9)
 solve(random_state=1)
 os.urandom(4)
@@ -180,13 +181,13 @@ def test_what_a_file_may_have_is_what_it_has(rule: rules.Rule, place: str) -> No
 @pytest.mark.parametrize(
     ("place", "line"),
     [
-        ("pause.py", "x = 0.5"),
-        ("talking.py", "print(x)"),
-        ("talking.py", "import random"),
-        ("compat.py", "import random"),
-        ("compat.py", "import machine"),
-        ("entropy.py", "from os import urandom"),
-        ("noise.py", "from .compat import spread"),
+        ("net/pause.py", "x = 0.5"),
+        ("net/talking.py", "print(x)"),
+        ("net/talking.py", "import random"),
+        ("core/compat.py", "import random"),
+        ("core/compat.py", "import machine"),
+        ("core/entropy.py", "from os import urandom"),
+        ("core/noise.py", "from .compat import spread"),
     ],
 )
 def test_a_file_that_may_have_one_thing_may_not_have_another(place: str, line: str) -> None:

@@ -36,11 +36,11 @@ ELSE = {"gateway/service/operate/health.py", "gateway/web/panels.js"}
 KNOWN: dict[str, int] = {
     "edge/board/config.py": 4,
     "edge/board/start.py": 2,
-    "edge/device.py": 1,
+    "edge/net/device.py": 1,
     "edge/linux/enrol.py": 1,
     "edge/linux/run.py": 2,
-    "edge/place.py": 1,
-    "edge/veil.py": 1,
+    "edge/mechanisms/place.py": 1,
+    "edge/mechanisms/veil.py": 1,
     "physics/crowds/shuffle.py": 1,
     "recovery/peers/mdsw.py": 4,
 }
@@ -119,7 +119,7 @@ def test_who_knows_less_is_held_to_it() -> None:
     "planted",
     [
         "from ..mechanisms.thermal import words",
-        "from edge import disk",
+        "from edge.mechanisms import disk",
         "import recovery.thermal.query",
         'if name == "disk": pass',
         'said = "[disk]"',

@@ -16,13 +16,13 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from edge import cbor, wire
+from edge.core import cbor, wire
+from edge.core.limits import Limits
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Files
+from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.records import Grid, Guarantee, Round
-from edge.slots import Files
-from edge.wire import round_topic, topic
 from gateway.devices import bundle
 from tests import processes
 
@@ -56,12 +56,12 @@ del loading
 loaded = used()
 """
 PARTS = """
-from edge.budget import Budget
-from edge.device import Device
-from edge.keys import Identity
-from edge.mqtt import Client
-from edge.ring import Ring
-from edge.slots import Files
+from edge.core.budget import Budget
+from edge.net.device import Device
+from edge.core.keys import Identity
+from edge.net.mqtt import Client
+from edge.net.ring import Ring
+from edge.core.slots import Files
 """
 LIVE = """
 import asyncio
@@ -97,7 +97,9 @@ asyncio.run(live())
 
 FRAMES = """
 gc.threshold(-1)
-from edge import ahead, budget, keys, records, ring, slots, veil, wire
+from edge.core import ahead, budget, keys, records, slots, wire
+from edge.mechanisms import veil
+from edge.net import ring
 who = keys.Identity(*IDENTITY)
 own = budget.Budget(slots.Files(FOLDER, "n"), who.state_key)
 own.boot()

@@ -12,7 +12,7 @@ Side = Literal["device", "holder"]
 
 NOISE_SCRIPT = """
 import binascii, hashlib, time
-from edge import budget, entropy, keys, limits, noise, slots
+from edge.core import budget, entropy, keys, limits, noise, slots
 from edge.host import rootkeys
 from edge.host.enrol import provision
 

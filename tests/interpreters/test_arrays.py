@@ -10,15 +10,16 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 
-from edge import entropy, thermal, wire
+from edge.core import entropy, wire
+from edge.mechanisms import thermal
 from edge.host import post, rootkeys
-from edge.budget import Budget
+from edge.core.budget import Budget
 from edge.host.enrol import provision
-from edge.compat import sha256
-from edge.limits import Limits
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
-from edge.slots import Ram
+from edge.core.compat import sha256
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Ram
 
 ROOT, KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC, DATA = wire.round_topic("lab", "thermal"), wire.topic("lab", "n", "data")

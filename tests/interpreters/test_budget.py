@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from edge.slots import Ram
+from edge.core.slots import Ram
 
 LIFE = """
 import os
-from edge import keys
+from edge.core import keys
 from edge.host import rootkeys
-from edge.budget import Budget, Lost
+from edge.core.budget import Budget, Lost
 from edge.host.enrol import provision
-from edge.compat import sha256
-from edge.limits import Limits
+from edge.core.compat import sha256
+from edge.core.limits import Limits
 from edge.host.post import pack_limits
-from edge.tightening import unpack_limits
-from edge.slots import Files, Ram
+from edge.core.tightening import unpack_limits
+from edge.core.slots import Files, Ram
 
 ROOT, KEY = bytes(range(32)), rootkeys.state_key(bytes(range(32)))
 LIMITS = Limits(1, -3, 4000, 1 << 40, (1 << 63) - 1, 1000)
@@ -86,12 +86,12 @@ def test_files_keep_the_same_as_memory(interpreter, tmp_path: Path) -> None:
 # with none, a quarter, half, three quarters or all of it done.
 POWER = r"""
 import gc, os
-from edge import keys
+from edge.core import keys
 from edge.host import rootkeys
-from edge.budget import Budget, Lost
+from edge.core.budget import Budget, Lost
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.slots import Blocks, Files
+from edge.core.limits import Limits
+from edge.core.slots import Blocks, Files
 
 ROOT, KEY = bytes(range(32)), rootkeys.state_key(bytes(range(32)))
 LIMITS = Limits(1, 8, 4000, 200000, 1000, 0)

@@ -76,4 +76,4 @@ def test_nothing_of_a_host_and_no_source_but_machine_code_is_in_a_release(folder
     """A source beside its .mpy would be loaded in its place."""
     found = {file.relative_to(folder).as_posix() for file in (folder / "edge").rglob("*.py")}
 
-    assert {path for path in found if not path.startswith("edge/host/")} == {"edge/viper.py"}
+    assert {path for path in found if not path.startswith("edge/host/")} == {"edge/core/viper.py"}

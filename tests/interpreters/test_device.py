@@ -7,19 +7,19 @@ from typing import Any
 
 # Where memory is short, what is large is made before all else.
 SCRIPT = """
-from edge.ring import File, Ring
+from edge.net.ring import File, Ring
 large = Ring({size})
 import asyncio
 import json
-from edge import cbor, compat, slots
-from edge.budget import Budget
-from edge.device import Device
+from edge.core import cbor, compat, slots
+from edge.core.budget import Budget
+from edge.net.device import Device
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.pause import sleep_ms
-from edge.records import Grid, Guarantee, Round
-from edge.wire import round_topic, topic
+from edge.core.limits import Limits
+from edge.net.pause import sleep_ms
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.wire import round_topic, topic
 
 ROOT, KEY = bytes(range(32)), bytes(range(32, 64))
 WHO = rootkeys.identity("lab", "n", ROOT, KEY, 2, "keyholder")  # WebAssembly has no entropy
@@ -227,9 +227,9 @@ for size in (67, 68):
 def test_the_longest_frame_fits_what_a_ring_is_asked_for(interpreter) -> None:
     """Every counter at its end; two bytes more are the ring's own."""
     script = """
-from edge import wire
-from edge.device import FRAME
-from edge.records import Report
+from edge.core import wire
+from edge.net.device import FRAME
+from edge.core.records import Report
 most = (1 << 48) - 1
 for count in (1, 64, 256):
     payload = [65535] + [(1 << 31) - 1] * count

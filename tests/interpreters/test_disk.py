@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.edge.disk_law import disc, law
+from tests.edge.mechanisms.disk_law import disc, law
 from tests.interpreters import heaps
 
 SHAPE, PARAMS = (3, 2), (3, 1, 7, 2, 1, 1, 3, 5, 4, 2, 1, 2, 6, 3, 0, 1, 1)
 
 # Prints, for each cell, how many of all numbers give each answer.
 LAW = """
-from edge import disk
-from edge.records import Grid, Reading, Round
+from edge.mechanisms import disk
+from edge.core.records import Grid, Reading, Round
 round = Round(1, "disk", Grid(SHAPE, 0), PARAMS, None)
 table = disk.Table(round)
 class At:
@@ -36,13 +36,14 @@ LIFE = """
 import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
-from edge import disk_limits, wire
+from edge.core import wire
+from edge.mechanisms import disk_limits
 from edge.host import post, rootkeys
-from edge.budget import Budget
+from edge.core.budget import Budget
 from edge.host.enrol import provision
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
-from edge.slots import Ram
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Ram
 ROOT, KEY = bytes(range(32)), bytes(range(32, 64))
 WHERE, DATA = wire.round_topic("lab", "disk"), wire.topic("lab", "n", "data")
 GRID = Grid((20, 20), 500)
@@ -109,7 +110,9 @@ def test_the_pages_device_answers_its_place(interpreter: Any) -> None:
 def test_a_table_takes_little_of_a_board(need: Any, tmp_path: Path) -> None:
     """20 x 20 cells and radius 10 in two thirds of a KB, radius 60 in under 3."""
     script = (
-        heaps.USED + "from edge.disk_half import Table\nfrom edge.records import Grid, Round\n"
+        heaps.USED
+        + "from edge.mechanisms.disk_half import Table\n"
+        + "from edge.core.records import Grid, Round\n"
     )
     for side, reach, params in ((20, 10, disc(10)), (200, 60, disc(60))):
         script += f"plan = Round(1, 'disk', Grid(({side}, {side}), 0), {params}, None)\n"

@@ -104,11 +104,11 @@ def test_nothing_of_a_host_is_loaded_on_a_device(need, forms, tmp_path: Path) ->
     script += "import sys\nfor name in sys.modules: print(1 if name in BARRED else 0)\n"
     barred = (
         "edge.host",
-        "edge.thermal",
-        "edge.tightening",
-        "edge.grid",
-        "edge.table",
-        "edge.tls",
+        "edge.mechanisms.thermal",
+        "edge.core.tightening",
+        "edge.core.grid",
+        "edge.core.table",
+        "edge.net.tls",
     )
     told = heaps.run(need("micropython-i386"), f"BARRED = {barred}\n" + script, 128, tmp_path)
 
@@ -119,16 +119,16 @@ def test_nothing_of_a_host_is_loaded_on_a_device(need, forms, tmp_path: Path) ->
 # The second time, for its names stay, and where they end a chunk of names it is a large one.
 FORGET = """
 import sys
-from edge.compat import forget
+from edge.core.compat import forget
 for _ in range(2):
     before = used()
-    import edge.tightening as made
+    import edge.core.tightening as made
     topic = made.topic("lab", "n")
     held = used()
     made = None
-    forget("edge.tightening")
-    print(held - before, used() - before, 1 if "edge.tightening" in sys.modules else 0)
-import edge.tightening as made
+    forget("edge.core.tightening")
+    print(held - before, used() - before, 1 if "edge.core.tightening" in sys.modules else 0)
+import edge.core.tightening as made
 print(1 if made.topic("lab", "n") == topic else 0)
 """
 
@@ -146,7 +146,7 @@ def test_what_is_forgotten_gives_its_memory_back(need, forms, tmp_path: Path, fo
 
 
 SAID = """
-from edge.wire import Fault, opened
+from edge.core.wire import Fault, opened
 try:
     opened(bytes(40), bytes(32), "a/topic", 64)
 except Fault as why:

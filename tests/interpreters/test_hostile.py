@@ -12,15 +12,15 @@ if hasattr(gc, "threshold"):
 
 LONG = memoryview(bytes(4096))  # taken while the heap is still in one piece
 
-from edge import wire
+from edge.core import wire
 from edge.host import post, rootkeys
-from edge.budget import Budget
+from edge.core.budget import Budget
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
-from edge.slots import Ram
-from edge.ticker import Ticker
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Ram
+from edge.net.ticker import Ticker
 
 ROOT, KEY, TOPIC = bytes(32), bytes(32), wire.round_topic("lab", "thermal")
 promise = Guarantee((1, 1), (1, 100000), (1, 2), "n", "local", "u", "p")

@@ -28,9 +28,9 @@ from tests.waiting import eventually
 DEVICE = """
 import asyncio
 import sys
-from edge import tls
-from edge.mqtt import Client
-from edge.pause import Pauses, sleep_ms
+from edge.net import tls
+from edge.net.mqtt import Client
+from edge.net.pause import Pauses, sleep_ms
 
 def read(path):
     with open(path, "rb") as file:

@@ -35,7 +35,7 @@ PARTS = {
 # A device that notes why each connection ended, at the pause that follows it.
 SCRIPT = """
 import asyncio
-from edge.mqtt import Client
+from edge.net.mqtt import Client
 
 class Noting:
     def __init__(self, client):
@@ -156,8 +156,8 @@ def test_a_closed_port_is_tried_again(interpreter) -> None:
     """MicroPython's open_connection does not say so; the first write does, and nothing raises."""
     script = """
 import asyncio
-from edge.mqtt import Client
-from edge.pause import Pauses, sleep_ms
+from edge.net.mqtt import Client
+from edge.net.pause import Pauses, sleep_ms
 
 async def main():
     client = Client("127.0.0.1", 9, "n", wait_s=1)
@@ -176,8 +176,8 @@ asyncio.run(main())
 # asyncio's stream by hand: what is written, write by write.
 ONE_WRITE = """
 import asyncio
-from edge.link import Link
-from edge import packets
+from edge.net.link import Link
+from edge.net import packets
 
 class Stream:
     def __init__(self):
@@ -210,9 +210,9 @@ def test_who_stops_while_it_still_connects_is_not_held_up(interpreter, listener:
     """A goodbye before the greeting; nobody is waited for who will not greet."""
     script = """
 import asyncio
-from edge.compat import Uptime
-from edge.mqtt import Client
-from edge.pause import sleep_ms
+from edge.core.compat import Uptime
+from edge.net.mqtt import Client
+from edge.net.pause import sleep_ms
 
 async def main():
     clock = Uptime()

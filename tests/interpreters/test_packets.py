@@ -8,8 +8,8 @@ import paho.mqtt.client as mqtt
 
 # {0} is what the case adds; it must print one line for each packet.
 SCRIPT = """
-from edge import packets as p
-from edge.packets import Fault, Parser, published
+from edge.net import packets as p
+from edge.net.packets import Fault, Parser, published
 
 def show(data):
     print("".join(["%02x" % b for b in data]))
@@ -160,7 +160,7 @@ for flags, body in ((2, b"\\0\\0"), (0, b"\\0\\2\\0"), (2, b"\\0\\1a\\7"),
 def test_random_bytes_never_do_more_than_a_fault(interpreter) -> None:
     """40 thousand bytes of a broker gone mad: packets or Faults, and the buffer stays its size."""
     case = """
-from edge.compat import sha256
+from edge.core.compat import sha256
 seed, faults, parser = b"mad", 0, Parser(64)
 for turn in range(1250):
     seed = sha256(seed)

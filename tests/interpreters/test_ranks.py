@@ -3,9 +3,9 @@
 from typing import Any
 
 SCRIPT = """
-from edge.entropy import Tape
+from edge.core.entropy import Tape
 from edge.mechanisms import ranks
-from edge.records import Grid, Reading, Round
+from edge.core.records import Grid, Reading, Round
 for axes in (1, 2, 3):
     grid = Grid((40, 1 if axes == 1 else 30), 250)
     round = Round(1, "ranks", grid, (3, 1, 2, 10, axes, 2), None)

@@ -10,8 +10,8 @@ import pytest
 from tests import processes
 
 MODEL = """
-from edge.compat import sha256
-from edge.ring import Ring
+from edge.core.compat import sha256
+from edge.net.ring import Ring
 
 def frame(n):
     digest = sha256(b"%d" % n)
@@ -49,7 +49,7 @@ def test_a_ring_does_as_a_list_that_forgets_the_oldest(interpreter) -> None:
 def test_a_receipt_frees_its_own_frame_alone(interpreter) -> None:
     """The frame under way may have made room meanwhile; the next one was never sent."""
     script = """
-from edge.ring import Ring
+from edge.net.ring import Ring
 ring = Ring(24)
 print(ring.oldest(), ring.free(), len(ring))
 ring.put(b"frame one")
@@ -75,7 +75,7 @@ def place(interpreter, tmp_path: Path) -> str:
 
 
 SPILL = """
-from edge.ring import File, Ring
+from edge.net.ring import File, Ring
 
 def read(path):
     try:
@@ -267,7 +267,7 @@ print(ring.trouble, len(ring) > 1, ring.overwritten > 10, all_of(ring)[-1])
 def test_an_hour_of_outage_fits_in_eight_kilobytes(interpreter) -> None:
     """One frame a minute, of the longest that one reading makes, and none is lost."""
     script = """
-from edge.ring import Ring
+from edge.net.ring import Ring
 ring = Ring(8192)
 for n in range(60):
     ring.put(bytes(130))
@@ -279,7 +279,7 @@ print(len(ring), ring.overwritten)
 def test_rubbish_that_looks_like_a_huge_frame_stops_no_board(need, tmp_path: Path) -> None:
     """A flash that is spoilt must not keep a board from its start; what is before it is kept."""
     script = f"""
-from edge.spill import File, _record
+from edge.net.spill import File, _record
 path = {str(tmp_path / "frames")!r}
 with open(path + ".0", "wb") as file:
     file.write(_record(b"\\0\\0\\0\\1") + _record(b"frame") + b"\\x70\\0abcd" + bytes(100))

@@ -32,7 +32,7 @@ def test_tables_are_the_same_in_its_machine_code(board: str, tmp_path: Path) -> 
     """32-bit words, big integers, and viper for its own processor."""
     script = tmp_path / "golden.py"
     script.write_text(
-        GOLDEN + "from edge import table\nprint(made.parts[0][1]._search is table.search)\n"
+        GOLDEN + "from edge.core import table\nprint(made.parts[0][1]._search is table.search)\n"
     )
     *told, plain = emulator.run(board, script, ROOT, PATIENCE_S).split()
 

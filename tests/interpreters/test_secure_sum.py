@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from edge.core.wire import topic
 from edge.host import rootkeys
-from edge.wire import topic
 from gateway.service.secure_sum.collecting import RELEASED
 from tests import processes
 from tests.sums import BODY, Talk, Town, drawn, root_of, who_is
@@ -18,16 +18,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import gc
 gc.threshold(2000)
-import edge.sum_member
+import edge.mechanisms.sum_member
 import binascii, hashlib, json, sys
-from edge.entropy import Tape
-from edge.keys import Identity
-from edge.secure_sum import Terms, read_roster
+from edge.core.entropy import Tape
+from edge.core.keys import Identity
+from edge.mechanisms.secure_sum import Terms, read_roster
 file, raw = open(sys.argv[1]), binascii.unhexlify
 told = json.loads(file.readline())
 who = Identity(*[raw(one[2:]) if str(one).startswith("0x") else one for one in told["who"]])
 roster = read_roster(raw(told["roster"]), raw(told["key"]), told["topic"])
-member = edge.sum_member.Member(who, roster, raw(told["static"]))
+member = edge.mechanisms.sum_member.Member(who, roster, raw(told["static"]))
 terms, rng, step = Terms(*told["terms"]), Tape(raw(told["tape"])), told["step"]
 body = raw(told["body"])
 told = roster = None

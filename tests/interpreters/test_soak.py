@@ -14,12 +14,12 @@ from typing import Any
 import paho.mqtt.client as mqtt
 import pytest
 
-from edge import slots
+from edge.core import slots
+from edge.core.limits import Limits
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.records import Grid, Guarantee, Round
-from edge.wire import round_topic, topic
 from tests.interpreters.test_mqtt import Broker, Proxy, mosquitto, observed
 from tests.waiting import eventually
 
@@ -30,12 +30,12 @@ PROMISE = Guarantee((1, 1), (1, 100000), (1, 50), "a move", "local", "a day", "p
 
 DEVICE = """
 import asyncio
-from edge import keys, slots
-from edge.budget import Budget
-from edge.device import Device
-from edge.mqtt import Client
-from edge.pause import Pauses, sleep_ms
-from edge.ring import Ring
+from edge.core import keys, slots
+from edge.core.budget import Budget
+from edge.net.device import Device
+from edge.net.mqtt import Client
+from edge.net.pause import Pauses, sleep_ms
+from edge.net.ring import Ring
 
 who, kept = keys.Identity(*{who}), slots.Ram()
 kept.write(0, {kept}[0])

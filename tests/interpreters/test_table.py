@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BOTH = """
 import sys
 sys.path.insert(0, ".")
-from edge import table
-from edge.compat import sha256
-from edge.entropy import Tape
+from edge.core import table
+from edge.core.compat import sha256
+from edge.core.entropy import Tape
 for num, bits in ((1, 56), (7, 84), (2500, 56), (2500, 84), (6000, 56), (50, 112)):
     made = table.Table(num, 1, bits)
     one, other = [0] * 333, [0] * 333
@@ -31,10 +31,10 @@ GOLDEN = """
 import sys
 sys.path.insert(0, ".")
 import binascii
-from edge.compat import sha256
-from edge.entropy import keyed
-from edge.sampler import Sampler
-from edge.table import Table
+from edge.core.compat import sha256
+from edge.core.entropy import keyed
+from edge.core.sampler import Sampler
+from edge.core.table import Table
 def digest(numbers):
     seen = b""
     for number in numbers:
@@ -70,8 +70,8 @@ SMALL = """
 import gc, sys
 sys.path.insert(0, ".")
 LOADED
-from edge.sampler import Sampler
-from edge.entropy import Tape
+from edge.core.sampler import Sampler
+from edge.core.entropy import Tape
 gc.collect()
 before = gc.mem_alloc()
 made, out = Sampler(VARIANCE), [0] * 64
@@ -118,7 +118,7 @@ def test_tables_fit_the_heap_of_a_small_board(sigma: int, need: Callable[[str], 
 def test_tables_fit_beside_a_node(sigma: int, need: Callable[[str], str]) -> None:
     """In the heap that all of edge loads into, compiled on the board, tables still find room."""
     script = SMALL.replace("VARIANCE", str(sigma * sigma))
-    script = script.replace("LOADED", "from edge import node, ticker")
+    script = script.replace("LOADED", "from edge.core import node\nfrom edge.net import ticker")
     count, used, _ = map(int, ran(need("micropython-i386"), 80, script))
 
     assert used < 8 * count + 5000
@@ -128,7 +128,7 @@ def test_one_table_of_fifty_grains_fits(need: Callable[[str], str]) -> None:
     """A single table of 440 thresholds, in one piece, in 64 KB."""
     script = SMALL.replace("VARIANCE", "2500").replace("LOADED", "")
     script = script.replace("Sampler(2500)", "Table(2500)").replace("sum(", "len(made) or sum(")
-    script = script.replace("edge.sampler import Sampler", "edge.table import Table")
+    script = script.replace("edge.core.sampler import Sampler", "edge.core.table import Table")
     count, used, _ = map(int, ran(need("micropython-i386"), 64, script))
 
     assert count == 440

@@ -21,7 +21,7 @@ from tests import processes
 # {0} is what the case adds; it must print one line.
 DEVICE = """
 import socket
-from edge import tls
+from edge.net import tls
 
 def read(path):
     with open(path, "rb") as file:
@@ -214,7 +214,7 @@ REFUSED = {
 
 def test_without_an_authority_nobody_is_dialled(interpreter) -> None:
     """Refused where it is asked for, before there is a socket; on the WebAssembly port too."""
-    lines = ["from edge import tls"]
+    lines = ["from edge.net import tls"]
     for call in REFUSED:
         lines += ["try:", f"    print('accepted', tls.{call})"]
         lines += ["except ValueError as why:", "    print(why)"]
@@ -230,7 +230,7 @@ def test_without_an_authority_nobody_is_dialled(interpreter) -> None:
 def test_what_is_no_certificate_is_refused(interpreter) -> None:
     """A path in place of the contents, a key in place of the certificate."""
     script = """
-from edge import tls
+from edge.net import tls
 try:
     print(tls.context("localhost", b"ca.pem"))
 except ValueError as why:

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from edge import thermal, wire
-from edge.budget import Budget
-from edge.entropy import keyed
+from edge.core import wire
+from edge.core.budget import Budget
+from edge.core.entropy import keyed
+from edge.core.limits import Limits
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.records import Grid, Guarantee, Round
-from edge.slots import Ram
+from edge.mechanisms import thermal
 from physics.fleet import Fleet, seeded_keys
 from physics.places import sensor_places
 from physics.scenes import Scene

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.linalg import expm
 from scipy.stats import norm
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics import kernel
 from physics.kernel import forward, heat_kernel, sensitivity
 from physics.places import cell_places, sensor_places

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.places import cell_places, is_plane, length_m, nearest_cells, sensor_places
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.files import read_points
 from physics.points import cells_of, histogram, normal, szipf
 

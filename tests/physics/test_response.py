@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.diffusion.medium import Medium, still
 from physics.diffusion.run import Run
 from physics.instruments.chain import straight

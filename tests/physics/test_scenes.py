@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from physics.scenes import Scene, random_sources

@@ -15,7 +15,7 @@ from tests import processes
 
 SCRIPT = """
 import sys
-from edge.records import Grid, Release
+from edge.core.records import Grid, Release
 from recovery import thermal; from recovery import kernels as ahead
 query = thermal.Query(Grid((20, 1), 0), (10,), 0.05, (1, 1), (1, 1000), 0.1)
 release = Release(thermal.plan(query, []), [0] * 10, 10)

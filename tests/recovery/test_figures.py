@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.kernel import forward, sensitivity
 from physics.places import cell_places, sensor_places
 from recovery.noise.gaussian import (

@@ -6,8 +6,8 @@ A case is a dict with `kind` and what that kind needs, bytes written as hexadeci
 
 import binascii
 
-from edge import entropy
-from edge.records import Grid, Guarantee, Reading, Round
+from edge.core import entropy
+from edge.core.records import Grid, Guarantee, Reading, Round
 
 # Each kind loads what it needs: a heap of 80 KB has no room for all of edge at once.
 
@@ -33,7 +33,7 @@ def draws(case):
     rng = stream(case)
     if case["sampler"] == "below":
         return [rng.below(case["args"][0]) for _ in range(case["count"])]
-    from edge import noise
+    from edge.core import noise
 
     sampler = getattr(noise, case["sampler"])
     return [int(sampler(*(case["args"] + [rng]))) for _ in range(case["count"])]
@@ -56,7 +56,7 @@ def round_of(case):
 
 def round_message(case):
     """Return a signed Round and its name."""
-    from edge import wire
+    from edge.core import wire
     from edge.host import post
 
     round = round_of(case)
@@ -69,9 +69,10 @@ def round_message(case):
 
 def frame(case):
     """Return the frame of a keyholder device, and the readings that its key gives back."""
-    from edge import budget, limits, node, slots, thermal, wire
+    from edge.core import budget, limits, node, slots, wire
     from edge.host import post, rootkeys
     from edge.host.enrol import provision
+    from edge.mechanisms import thermal
 
     round = round_of(case)
     site, name, root = case["site"], case["device"], unhex(case["root"])
@@ -97,7 +98,7 @@ def frame(case):
 
 def hpke_message(case):
     """Return what RFC 9180 seals to, with the public key of the message in front."""
-    from edge import crypto, hpke
+    from edge.mechanisms import crypto, hpke
 
     given = [unhex(case[word]) for word in ("recipient", "psk", "psk_id", "info", "aad", "plain")]
     secret = unhex(case["secret"])
@@ -106,9 +107,10 @@ def hpke_message(case):
 
 def sealed_frame(case):
     """Return a Round of central trust, its name, and a frame that answers it."""
-    from edge import central, crypto, hpke, wire
+    from edge.core import wire
+    from edge.core.records import Report, SealedRound
     from edge.host import post, rootkeys
-    from edge.records import Report, SealedRound
+    from edge.mechanisms import central, crypto, hpke
 
     private, secret, root = [unhex(case[word]) for word in ("private", "secret", "root")]
     key = crypto.x25519(private, crypto.BASE)
@@ -138,8 +140,8 @@ def sealed_frame(case):
 
 def sum_keys(case):
     """Return what two devices of a secure sum make of their secrets, but for masks."""
-    from edge import crypto, secure_sum
-    from edge.compat import sha256
+    from edge.core.compat import sha256
+    from edge.mechanisms import crypto, secure_sum
 
     sid, t = unhex(case["sid"]), case["t"]
     static, fresh = [[crypto.Secret(unhex(one)) for one in case[word]] for word in ("d", "c")]
@@ -160,7 +162,8 @@ def sum_keys(case):
 
 def sum_message(case):
     """Return a message of a secure sum; what a field holds comes back."""
-    from edge import cbor, secure_sum, wire
+    from edge.core import cbor, wire
+    from edge.mechanisms import secure_sum
 
     fields = {}
     for key in case["fields"]:
@@ -178,7 +181,7 @@ def sum_message(case):
 
 def roster(case):
     """Return the message of a roster, which comes back."""
-    from edge import secure_sum
+    from edge.mechanisms import secure_sum
 
     statics = tuple([unhex(one) for one in case["statics"]])
     told = tuple(case["numbers"]) + (tuple(case["neighbours"]), statics, unhex(case["digest"]))
@@ -190,7 +193,7 @@ def roster(case):
 
 def curve(case):
     """Return the cells along the Hilbert curve as numbers."""
-    from edge import grid
+    from edge.core import grid
 
     square = Grid((case["side"], case["side"]), 0)
     return [grid.index(square, grid.hilbert_cell(square, i)) for i in range(grid.cells(square))]
@@ -198,15 +201,15 @@ def curve(case):
 
 def exponentials(case):
     """Return the greatest weights that ratios of epsilon allow."""
-    from edge.expo import exp_floor
+    from edge.mechanisms.expo import exp_floor
 
     return [exp_floor(num, den, scale) for num, den, scale in case["args"]]
 
 
 def places(case):
     """Return a disk Round's total weight, its answers to many cells, their counts' digest."""
-    from edge import disk
-    from edge.compat import sha256
+    from edge.core.compat import sha256
+    from edge.mechanisms import disk
 
     round, rng = round_of(case), stream(case)
     table = disk.Table(round)

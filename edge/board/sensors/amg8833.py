@@ -7,7 +7,7 @@ bits in two's complement. The address is 0x69, or 0x68 where AD_SELECT is ground
 Source: Panasonic, Infrared Array Sensor Grid-EYE, specifications and reference of registers.
 """
 
-from ...pixels import above
+from ...core.pixels import above
 from . import bus
 
 ADDRESS = 0x69

@@ -11,7 +11,7 @@ is not called. A reading takes most of a second, during which nothing else runs.
 Source: Maxim, DS18B20 data sheet, figures 2, 9 and 10, table 3; Application Note 27.
 """
 
-from ...pixels import above
+from ...core.pixels import above
 from . import bus
 
 CONVERT_MS = 750

@@ -7,7 +7,7 @@ line: whatever has `readinto(buffer)`, which gives how many bytes came, or None,
 wait: `machine.UART` with no timeout, on Linux `edge.linux.uart`.
 """
 
-from ...compat import Uptime
+from ...core.compat import Uptime
 from . import bus, nmea, plane
 
 SILENT_MS = 10000  # a receiver says something once a second, with a fix or without

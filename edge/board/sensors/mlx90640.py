@@ -10,7 +10,7 @@ camera: whatever has `getFrame(list)`, which fills 768 places with degrees Celsi
 Source: Melexis, MLX90640 data sheet, section 1; Adafruit's library for what `getFrame` does.
 """
 
-from ...pixels import above
+from ...core.pixels import above
 from . import bus
 
 LOWEST, HIGHEST = -100, 500  # degrees: it measures from -40 to 300

@@ -8,7 +8,7 @@ its CRC, humidity, its CRC; high bytes first, CRC of eight bits with polynomial 
 Source: Sensirion, SHT4x data sheet, sections 4.3 to 4.6.
 """
 
-from ...pixels import above
+from ...core.pixels import above
 from . import bus
 
 ADDRESS = 0x44

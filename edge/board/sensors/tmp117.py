@@ -7,7 +7,7 @@ bits are 0x117. It converts by itself, eight times averaged, once a second.
 Source: Texas Instruments, TMP117 data sheet SNOSD82D, sections 7.3 and 7.6.
 """
 
-from ...pixels import above
+from ...core.pixels import above
 from . import bus
 
 ADDRESS = 0x48  # to 0x4B, as ADD0 is wired

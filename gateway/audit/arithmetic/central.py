@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any
 
-from edge.noise import dlaplace
+from edge.core.noise import dlaplace
 
 from ..claim import Claim, Effort, at_most, true
 

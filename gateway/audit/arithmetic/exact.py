@@ -14,8 +14,8 @@ from functools import cache
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from edge import noise
-from edge.entropy import Stream
+from edge.core import noise
+from edge.core.entropy import Stream
 
 from ..claim import Claim, Effort, true
 

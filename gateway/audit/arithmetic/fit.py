@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import binom, chi2
 
-from edge import noise
+from edge.core import noise
 
 from ..claim import Claim, Effort
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len
 
-from edge import noise
+from edge.core import noise
 
 from .. import claim
 from ..claim import Claim, Effort, at_most, true, unit

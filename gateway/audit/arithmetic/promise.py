@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edge.records import Release
+from edge.core.records import Release
 
 from ..claim import Claim, Effort, true
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from edge import pixels
-from edge.background import Follower
+from edge.core import pixels
+from edge.core.background import Follower
 from physics.sensors import grains
 
 from ..bench import Device, message
@@ -74,7 +74,7 @@ def levels_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     there is time, and then the worlds change places. It sees noise that is made for readings
     alone, a level that is faster than planned, one that outlives its window, and one that moves
     for a Round that is not answered. It cannot see worlds that part further by going back and
-    forth; `tests/edge/test_background` enumerates all of those that are small.
+    forth; `tests/edge/core/test_background` enumerates all of those that are small.
     """
     rooms = dict(mechanism.subject.followed())
     if effort.own:

@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.stats import chi2
 
-from edge.records import Grid, Round
+from edge.core.records import Grid, Round
 from physics.crowds import shuffle
 
 from ..claim import Claim, Effort, at_most, true

@@ -16,11 +16,12 @@ from fractions import Fraction
 from types import FrameType
 from typing import Any
 
-from edge import bulk, entropy, table
+from edge.core import entropy, table
+from edge.core.limbs import search
+from edge.core.sampler import WIDEST, Sampler
+from edge.core.table import BATCH
 from edge.host import rootkeys
-from edge.limbs import search
-from edge.sampler import WIDEST, Sampler
-from edge.table import BATCH
+from edge.mechanisms import bulk
 
 from ..bench import Device, listening, message
 from ..claim import Claim, Effort, at_most, true

@@ -11,14 +11,14 @@ flash that puts two slots back to an older day and loses the third, which no dev
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from edge import copies
 from edge.board.nap import WAKES, Nap
-from edge.budget import Budget, Lost
+from edge.core import copies
+from edge.core.budget import Budget, Lost
+from edge.core.keys import ratchet
+from edge.core.limits import Limits
+from edge.core.slots import COUNT, Ram
 from edge.host import rootkeys
 from edge.host.enrol import provision
-from edge.keys import ratchet
-from edge.limits import Limits
-from edge.slots import COUNT, Ram
 
 from ..bench import Blocks, Device, asked_of, listening, plans
 from ..claim import Claim, Effort, at_most, true

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
 
 from ...mechanisms import Mechanism
 from ..arithmetic import accountant

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from edge import wire
+from edge.core import wire
 
 from ...faults import OperatorFault
 from ...mechanisms import serving

@@ -27,13 +27,14 @@ from ..claim import Claim, Effort, true
 
 ANSWERS_SCRIPT = """
 import binascii
-from edge import cbor, entropy, grid, keys, limits, noise, thermal, wire, tightening
+from edge.core import cbor, entropy, grid, keys, limits, noise, wire, tightening
+from edge.mechanisms import thermal
 from edge.host import post, rootkeys
-from edge.budget import Budget
+from edge.core.budget import Budget
 from edge.host.enrol import provision
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
-from edge.slots import Ram
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Ram
 
 def hexed(data):
     return binascii.hexlify(data).decode()

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from itertools import combinations
 from typing import Any
 
-from edge import entropy, keys
+from edge.core import entropy, keys
+from edge.core.slots import COUNT
 from edge.host import rootkeys
-from edge.slots import COUNT
 
 from ..bench import SITE, SITE_KEY, Blocks, Device, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from structlog.testing import capture_logs
 
-from edge import tls
+from edge.net import tls
 
 from ...devices.broker import certificates
 from ...service.mqtt import access

@@ -5,19 +5,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from edge import wire
 from edge.board.nap import Nap
-from edge.budget import Budget, Lost
-from edge.copies import unpack
-from edge.entropy import Tape
+from edge.core import wire
+from edge.core.budget import Budget, Lost
+from edge.core.copies import unpack
+from edge.core.entropy import Tape
+from edge.core.keys import ratchet
+from edge.core.limits import Limits, price
+from edge.core.records import Reading
+from edge.core.slots import COUNT
+from edge.core.tightening import looser
 from edge.host import post
 from edge.host.enrol import provision
 from edge.host.rootkeys import first_chain, state_key
-from edge.keys import ratchet
-from edge.limits import Limits, price
-from edge.records import Reading
-from edge.slots import COUNT
-from edge.tightening import looser
 
 from ..bench import SITE, SITE_KEY, Blocks, Device
 
@@ -30,7 +30,7 @@ class PowerCut(BaseException):
 
 
 class Flash:
-    """Slots as `edge.slots` wants them, kept through any number of power cuts.
+    """Slots as `edge.core.slots` wants them, kept through any number of power cuts.
 
     What a power cut leaves of a write is anything between nothing and all of it: the new bytes up
     to some place, and then the old ones, none, erased ones or noise. What was not flushed

@@ -6,14 +6,14 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from edge import central, disk_limits
-from edge.budget import Budget
+from edge.core.budget import Budget
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, SealedRound
+from edge.core.slots import Ram
+from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.node import Node
-from edge.records import Grid, Guarantee, SealedRound
-from edge.slots import Ram
-from edge.wire import round_topic, topic
+from edge.mechanisms import central, disk_limits
 
 from ...devices.enrol.enrol import Device
 from ...service.sealing import opened

@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from edge import entropy
-from edge.budget import Lost
-from edge.limits import objection
+from edge.core import entropy
+from edge.core.budget import Lost
+from edge.core.limits import objection
 
 from ...service.ledger import price
 from ...service.mqtt.connection import Message

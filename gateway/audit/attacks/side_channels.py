@@ -8,10 +8,11 @@ from typing import Any
 
 from scipy.stats import binom
 
-from edge import device as edge_device
-from edge import tightening, veil, wire
-from edge.ring import Ring
-from edge.ticker import Ticker
+from edge.core import tightening, wire
+from edge.mechanisms import veil
+from edge.net import device as edge_device
+from edge.net.ring import Ring
+from edge.net.ticker import Ticker
 
 from ..bench import Device, asked_of, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
@@ -122,7 +123,7 @@ class _Line:
 
 
 class _Spoken:
-    """A whole `edge.device` on a clock of ours, one look at a time."""
+    """A whole `edge.net.device` on a clock of ours, one look at a time."""
 
     def __init__(self, device: Device, clock: list[int]) -> None:
         uptime = SimpleNamespace(EARLY_MS=0, now_ms=lambda: clock[0], stay=lambda due_ms: None)

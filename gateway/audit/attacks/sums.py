@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from edge import secure_sum as agreed
-from edge import wire
-from edge.cbor import decode
+from edge.core import wire
+from edge.core.cbor import decode
 from edge.host import post, rootkeys
-from edge.secure_sum import CONFIRM, MASKED, REVEAL, SET, SHARE, Terms
-from edge.sum_member import Member, Refused, shard_topic
-from edge.sum_node import SumNode
+from edge.mechanisms import secure_sum as agreed
+from edge.mechanisms.secure_sum import CONFIRM, MASKED, REVEAL, SET, SHARE, Terms
+from edge.mechanisms.sum_member import Member, Refused, shard_topic
+from edge.mechanisms.sum_node import SumNode
 
 from ...devices.enrol import budgets, enrol, roster
 from ...devices.enrol.capped import capped

@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from edge import cbor, limits, tightening, wire
+from edge.core import cbor, limits, tightening, wire
+from edge.core.node import Node
+from edge.core.records import Reading
 from edge.host import post, rootkeys
-from edge.node import Node
-from edge.records import Reading
 
 from ..arithmetic.finite import Family, enumerated
 from ..bench import SITE, SITE_KEY, Device, asked_of, message, plans

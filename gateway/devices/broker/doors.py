@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from edge import wire
+from edge.core import wire
 
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt import access

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from edge import budget, slots
+from edge.core import budget, slots
 from edge.host import enrol, rootkeys
 
 from ...faults import OperatorFault

@@ -13,7 +13,8 @@ from fractions import Fraction
 from math import ceil, isqrt, sqrt
 from typing import Any
 
-from edge import disk_limits, limits, tightening
+from edge.core import limits, tightening
+from edge.mechanisms import disk_limits
 
 from ...faults import OperatorFault
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge import keys
+from edge.core import keys
 from edge.host import rootkeys
 
 from ...faults import OperatorFault, text_of
@@ -36,7 +36,7 @@ class Device(NamedTuple):
 
     @classmethod
     def of(cls, who: Any) -> "Device":
-        """Return the gateway's half of an `edge.keys.Identity`."""
+        """Return the gateway's half of an `edge.core.keys.Identity`."""
         ours = who.key_id, who.mac_key, who.config_key
         allowed = (who.central, who.seal_key) if isinstance(who, keys.Allowed) else ()
         return cls(who.name, Place(who.sensor, who.sensors), who.mode, *ours, *allowed)
@@ -53,7 +53,7 @@ class Devices(NamedTuple):
 class Secret(NamedTuple):
     """What a virtual device knows of itself."""
 
-    identity: Any  # edge.keys.Identity
+    identity: Any  # edge.core.keys.Identity
     link_key: bytes  # in hexadecimal its password at the broker
 
 
@@ -102,7 +102,7 @@ def enrol_fleet(
 def join_sums(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
     """Return an enrolment whose devices take part in secure sums, each with its roster's message.
 
-    Of what their roots make they then hold two keys more: see `edge.keys.Summed`.
+    Of what their roots make they then hold two keys more: see `edge.core.keys.Summed`.
     """
 
     def joined(one: Secret) -> Secret:

@@ -32,12 +32,12 @@ from typing import Any
 
 import numpy as np
 
-from edge import cbor
-from edge.compat import sha256
-from edge.entropy import sealed
+from edge.core import cbor
+from edge.core.compat import sha256
+from edge.core.entropy import sealed
+from edge.core.wire import topic
 from edge.host import rootkeys
-from edge.secure_sum import Roster, pack_roster
-from edge.wire import topic
+from edge.mechanisms.secure_sum import Roster, pack_roster
 from recovery.noise import shard_limits
 
 from ...faults import OperatorFault

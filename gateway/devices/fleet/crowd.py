@@ -1,4 +1,4 @@
-"""A fleet of `edge.device` on a broker, any number of them in one process.
+"""A fleet of `edge.net.device` on a broker, any number of them in one process.
 
 Some threads share the devices, each with an event loop: an answer is paid for on the disk, and a
 disk flushes for several in the time that it takes for one. A device lives again and again: it
@@ -22,9 +22,10 @@ from typing import Any, NamedTuple, Protocol
 
 import structlog
 
-from edge import tls, wire
-from edge.pause import Pauses
-from edge.secure_sum import ROUND_BYTES
+from edge.core import wire
+from edge.mechanisms.secure_sum import ROUND_BYTES
+from edge.net import tls
+from edge.net.pause import Pauses
 
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt import access
@@ -134,7 +135,7 @@ async def _cancel_all() -> None:
 
 
 class Entrance(tls.Door):
-    """TLS to the broker, as `edge.mqtt` wants it; `why` it was not trusted, or ""."""
+    """TLS to the broker, as `edge.net.mqtt` wants it; `why` it was not trusted, or ""."""
 
     def __init__(self, broker: Mqtt) -> None:
         super().__init__(broker.host, access.tls(broker))
@@ -170,7 +171,7 @@ def describe_session(broker: Mqtt, name: str, door: Entrance | None, trouble: st
 
 
 FAREWELL_S = 2.0
-OWN = ("identity", "budget")  # of a member; the rest are words of `edge.device.Device`
+OWN = ("identity", "budget")  # of a member; the rest are words of `edge.net.device.Device`
 
 log = structlog.get_logger()
 

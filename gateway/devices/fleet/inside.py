@@ -28,14 +28,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-from edge import wire  # noqa: E402
-from edge.budget import Budget  # noqa: E402
-from edge.device import Device  # noqa: E402
-from edge.keys import Allowed, Identity  # noqa: E402
-from edge.mqtt import Client  # noqa: E402
-from edge.pause import Pauses  # noqa: E402
-from edge.slots import Files  # noqa: E402
-from edge.spill import File  # noqa: E402
+from edge.core import wire  # noqa: E402
+from edge.core.budget import Budget  # noqa: E402
+from edge.core.keys import Allowed, Identity  # noqa: E402
+from edge.core.slots import Files  # noqa: E402
+from edge.net.device import Device  # noqa: E402
+from edge.net.mqtt import Client  # noqa: E402
+from edge.net.pause import Pauses  # noqa: E402
+from edge.net.spill import File  # noqa: E402
 
 
 def say(*words: object) -> None:
@@ -99,7 +99,14 @@ class Line(Client):
 
 
 # The modules of edge that a thermometer does without.
-PLACES = ("expo", "grid", "footprint", "place", "disk_limits", "disk_half")
+PLACES = (
+    "mechanisms.expo",
+    "core.grid",
+    "mechanisms.footprint",
+    "mechanisms.place",
+    "mechanisms.disk_limits",
+    "mechanisms.disk_half",
+)
 
 
 def read(params: "Any") -> list[int]:
@@ -147,11 +154,11 @@ def made(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
     will = (wire.topic(who.site, who.name, "state"), b"lost", 1, True)
     door = follower = None
     if told["ca"]:
-        from edge import tls  # memory is short, and what is not wanted takes none of it
+        from edge.net import tls  # memory is short, and what is not wanted takes none of it
 
         door = tls.context(told["host"], told["ca"].encode())
     if told["follower"]:
-        from edge.background import Follower
+        from edge.core.background import Follower
 
         follower = Follower(told["follower"][:2], told["follower"][2])
     where = told["host"], told["port"], told["client_id"]

@@ -1,11 +1,11 @@
-"""One device of a fleet: `edge.device`, as on a board, among others in one process.
+"""One device of a fleet: `edge.net.device`, as on a board, among others in one process.
 
 What a fleet adds: whoever draws noise holds the others up, and how long shows how large it is. So
 noise is drawn ahead only while no frame of any device waits for its moment.
 
 A device waits again and again for its news, with a time limit, and asyncio makes a timer for each
 such wait. Of a thousand devices most limits are never reached, and those that are lie close
-together: so one timer (`Clockwork`) is for all alarms of a loop. `edge.pause.within` waits with
+together: so one timer (`Clockwork`) is for all alarms of a loop. `pause.within` of edge waits with
 these where it is given one.
 """
 
@@ -19,9 +19,9 @@ from typing import Any
 
 import structlog
 
-from edge import wire
-from edge.device import Device
-from edge.mqtt import Client
+from edge.core import wire
+from edge.net.device import Device
+from edge.net.mqtt import Client
 
 from ...service.secure_sum import ciphers
 from .spool import Counts

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.node import Node
+from edge.core.node import Node
 
 
 class Member(NamedTuple):
@@ -64,13 +64,13 @@ class People:
         return tuple(self._members)
 
     def node(self, name: str) -> Any:
-        """Return the device itself, an `edge.node.Node`."""
+        """Return the device itself, an `edge.core.node.Node`."""
         if name not in self._nodes:
             self._nodes[name] = Node(*self._members[name])
         return self._nodes[name]
 
     def member(self, name: str) -> Member:
-        """Return what a device is made of, for whoever runs it as an `edge.device.Device`."""
+        """Return what a device is made of, for whoever runs it as an `edge.net.device.Device`."""
         return self._members[name]
 
     def starts_again(self, name: str, budget: Any) -> None:

@@ -5,7 +5,7 @@ receipt does, for it comes after the commit. One frame is under way at a time: s
 messages reach the gateway in the order of their numbers, whatever a broker loses in between. A
 spool is bounded: what is pushed out at its old end is counted, and the gateway sees the gap.
 
-A process of ours keeps frames in a `Spool` behind a `Shelf`, which is the ring that `edge.device`
+A process of ours keeps frames in a `Spool` behind a `Shelf`, which is the ring that a device
 wants; an interpreter of its own keeps them in a `spill` of edge's. Who starts takes what the other
 kind has left, or it would come out years later, and look as if the device had gone back in time.
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 import structlog
 
-from edge.spill import File
+from edge.net.spill import File
 
 
 @dataclass

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from edge.core.keys import Identity
+from edge.core.limits import Limits
+from edge.core.slots import COUNT, Ram
 from edge.host.enrol import provision
-from edge.keys import Identity
-from edge.limits import Limits
-from edge.slots import COUNT, Ram
 
 from ...faults import OperatorFault
 from ...mechanisms import USUAL, named

@@ -162,7 +162,7 @@ def choose_modules(board: Board) -> dict[str, bytes]:
         OperatorFault: it has compiled ones, and there is no compiler here.
     """
     names = list_files(board, bundle.FOLDERS[0])
-    if "node.mpy" in names and "node.py" not in names:
+    if "loading.mpy" in names and "loading.py" not in names:
         return compile_modules()
     return bundle.read_sources()
 
@@ -198,7 +198,7 @@ def install_modules(board: Board, files: dict[str, bytes], own: dict[str, Any]) 
 
 def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> None:
     """Raise OperatorFault where a board's MicroPython or its memory does not load these files."""
-    compiled = "edge/node.mpy" in files
+    compiled = "edge/loading.mpy" in files
     needed = find_heap_kb(compiled) * 1024
     if found.heap < needed:
         raise OperatorFault(
@@ -225,7 +225,7 @@ def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
     names = {
         f"{folder}/{name}" for folder in bundle.FOLDERS for name in list_files(board, folder)
     } - set(bundle.FOLDERS)
-    compiled = "edge/node.mpy" in names and "edge/node.py" not in names
+    compiled = "edge/loading.mpy" in names and "edge/loading.py" not in names
     told: dict[str, Any] = {"modules": len(names), "compiled": compiled, "other": []}
     if not names:
         return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]

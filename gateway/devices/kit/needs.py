@@ -1,6 +1,6 @@
 """What a board with this sensor, cadence and noise needs: charge, memory, flash, bytes.
 
-Bytes of a frame are counted, on a frame that `edge.wire` makes. All else rests on figures.csv. A
+Bytes of a frame are counted, on a frame that `edge.core.wire` makes; the rest is in figures.csv. A
 figure is *measured* where this code ran: on a 32-bit MicroPython for memory and files, on an
 emulated RP2040 at 125 MHz for times (its clock is within a third of silicon's). It is *estimated*
 where it comes from a data sheet or from general experience, as nearly all of energy does: trust
@@ -16,11 +16,12 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
-from edge import bulk, sampler, wire
+from edge.core import sampler, wire
+from edge.core.limits import Limits
+from edge.core.records import Grid, Guarantee, Report, Round
+from edge.core.slots import COUNT
 from edge.host.post import REPORT_BYTES
-from edge.limits import Limits
-from edge.records import Grid, Guarantee, Report, Round
-from edge.slots import COUNT
+from edge.mechanisms import bulk
 
 from ...faults import OperatorFault, suggestion
 from ...mechanisms import USUAL, named

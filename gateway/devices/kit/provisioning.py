@@ -21,10 +21,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge import copies, disk_half, refusals
 from edge.board import drivers
-from edge.records import SealedRound
-from edge.wire import KEY_BYTES
+from edge.core import copies, refusals
+from edge.core.records import SealedRound
+from edge.core.wire import KEY_BYTES
+from edge.mechanisms import disk_half
 
 from ...faults import OperatorFault
 from ...loopback import is_loopback

@@ -19,13 +19,14 @@ import hashlib
 import os
 from typing import Any, NamedTuple
 
-from edge import disk_limits, entropy, footprint, limits, place, slots, wire
-from edge.budget import Budget
-from edge.expo import exp_floor
+from edge.core import entropy, limits, slots, wire
+from edge.core.budget import Budget
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Reading, Report, Round
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.node import Node
-from edge.records import Grid, Guarantee, Reading, Report, Round
+from edge.mechanisms import disk_limits, footprint, place
+from edge.mechanisms.expo import exp_floor
 
 from ...mechanisms import USUAL, named
 from ..bundle import CONFIG, FOLDER
@@ -39,10 +40,10 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge import slots
-from edge.budget import Budget
-from edge.keys import Identity
-from edge.node import Node
+from edge.core import slots
+from edge.core.budget import Budget
+from edge.core.keys import Identity
+from edge.core.node import Node
 who = %r
 place = slots.Ram()
 for i, data in enumerate(%r):
@@ -124,12 +125,13 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge import entropy, footprint, place, slots, wire
-from edge.budget import Budget
-from edge.expo import exp_floor
-from edge.keys import Identity
-from edge.node import Node
-from edge.records import Reading, Report
+from edge.core import entropy, slots, wire
+from edge.mechanisms import footprint, place
+from edge.core.budget import Budget
+from edge.mechanisms.expo import exp_floor
+from edge.core.keys import Identity
+from edge.core.node import Node
+from edge.core.records import Reading, Report
 told = %r
 who = Identity(*(told[:5] + [unhexlify(key) for key in told[5:]]))
 kept = slots.Ram()
@@ -247,7 +249,7 @@ import time
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from edge.board import config, drivers, pins
-from edge.records import whole
+from edge.core.records import whole
 held = config.load(%r)
 
 
@@ -306,9 +308,9 @@ except Exception as why:
 _WRITE = """
 import os
 import time
-from edge.copies import Copies
-from edge.limits import Limits
-from edge.slots import COUNT, Files
+from edge.core.copies import Copies
+from edge.core.limits import Limits
+from edge.core.slots import COUNT, Files
 folder, name = %r
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from edge.board import config, drivers, places
 from edge.board.sensors import plane
-from edge.records import Grid
+from edge.core.records import Grid
 
 from ...faults import OperatorFault
 from ...mechanisms import of

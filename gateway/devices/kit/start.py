@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
-from edge import wire
+from edge.core import wire
+from edge.core.keys import Identity
 from edge.host import post
-from edge.keys import Identity
 
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt.connection import Message

@@ -12,8 +12,8 @@ import os
 from typing import NamedTuple
 
 from edge.board.assemble import LEASE, SHARE
-from edge.disk_limits import promised
-from edge.limits import Limits, price
+from edge.core.limits import Limits, price
+from edge.mechanisms.disk_limits import promised
 
 from ...mechanisms import USUAL, named
 from ..bundle import CONFIG, FOLDER
@@ -24,7 +24,7 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge import compat, copies, limits, slots
+from edge.core import compat, copies, limits, slots
 from edge.board import config
 try:
     held = config.load(%r)

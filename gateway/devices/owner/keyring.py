@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge import keys
+from edge.core import keys
 from edge.host import rootkeys
 
 from ...faults import OperatorFault

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from edge import tightening, wire
+from edge.core import tightening, wire
 from edge.host import post
 
 from ...faults import LinkFault

@@ -27,7 +27,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from edge import entropy, wire
+from edge.core import entropy, wire
 from edge.host import post
 
 from ...faults import OperatorFault

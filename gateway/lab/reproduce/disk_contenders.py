@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid, Round
+from edge.core.records import Grid, Round
 from physics.crowds.disk import count_many
 from physics.crowds.peers import count_oue, report_sem_geo_i
 from recovery.disk import promise

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.disk import promise
 from recovery.disk.footprint import inside, meets, shares
 from recovery.disk.query import Query

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.points import histogram, mnormal, normal, read_points, szipf
 
 from ...faults import OperatorFault

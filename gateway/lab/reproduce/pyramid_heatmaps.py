@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
+from edge.core.records import Grid, Reading
 from edge.mechanisms.pyramid import release, report
-from edge.noise import dlaplace
-from edge.records import Grid, Reading
 from physics.crowds import shuffle
 from physics.crowds.pyramid import release_sums
 from physics.points import histogram

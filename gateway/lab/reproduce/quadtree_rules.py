@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Release, Round
 from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import params_of, sensitivity
-from edge.records import Grid, Reading, Release, Round
 from physics.crowds.shares import sums
 from physics.points import cells_of
 from recovery.quadtree import Query, plan

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.entropy import Tape
-from edge.noise import dlaplace, shares
-from edge.records import Grid, Release
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace, shares
+from edge.core.records import Grid, Release
 from physics.crowds.shares import sums
 from physics.points import cells_of, histogram, mnormal
 from recovery.maps.heatmap import Heatmap

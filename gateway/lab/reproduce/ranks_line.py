@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.entropy import Tape
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.records import Grid
 from physics.crowds.ranks import release_many
 from physics.points import mnormal
 from recovery.peers import smooth_median

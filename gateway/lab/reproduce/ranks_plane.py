@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import map_coordinates
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
+from edge.core.records import Grid
 from edge.mechanisms.ranks import params_of
-from edge.noise import dlaplace
-from edge.records import Grid
 from physics.crowds.ranks import release_many
 from physics.points import histogram, mnormal, szipf
 from recovery.peers.equi_width import SHARE, equi_width, sort_then_count

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.crowds.peers import count_oue
 from physics.points import cells_of
 from recovery.peers.frequency_oracles import oue_chances, unbiased

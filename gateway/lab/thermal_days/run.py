@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import thermal
-from edge.entropy import Tape, sealed
-from edge.pixels import above
-from edge.records import Reading
-from edge.thermal import params_of
+from edge.core.entropy import Tape, sealed
+from edge.core.pixels import above
+from edge.core.records import Reading
+from edge.mechanisms import thermal
+from edge.mechanisms.thermal import params_of
 from physics.instruments.presets import FINEST
 from physics.rooms import model
 from physics.rooms.day import Day

@@ -1,6 +1,6 @@
 """Disk: people in cells, a device each, and answers near the true cell; its record."""
 
-from edge import disk as device
+from edge.mechanisms import disk as device
 from recovery import disk as analyst
 from recovery.disk import cases
 from recovery.disk.query import Query

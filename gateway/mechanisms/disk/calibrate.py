@@ -4,8 +4,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from edge import disk, wire
+from edge.core import wire
 from edge.host import post
+from edge.mechanisms import disk
 from recovery.disk import Query
 from recovery.disk.query import epsilon_of_one, scheme_of
 from recovery.disk.round import refusal, refused, total_of

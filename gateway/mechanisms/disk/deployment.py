@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from edge.disk import outer
-from edge.records import Release
+from edge.core.records import Release
+from edge.mechanisms.disk import outer
 from recovery.disk.query import Query
 from recovery.disk.round import disk_round, domain_of
 
@@ -55,7 +55,7 @@ def slots(payload: Payload) -> Iterable[tuple[int, int]]:
 
 
 def released(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
-    """Return what `edge.disk.release` does: how many answered each cell, row by row."""
+    """Return what `edge.mechanisms.disk.release` does: how many answered each cell, row by row."""
     inside = domain_of(round).tobytes()
     counts = [0] * len(inside)
     for cell, (_, count) in sums.items():

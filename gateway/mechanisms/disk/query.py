@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from edge import disk, footprint
-from edge.records import Grid, Release, Round
+from edge.core.records import Grid, Release, Round
+from edge.mechanisms import disk, footprint
 from recovery.disk import plan
 from recovery.disk.query import Query
 from recovery.maps.guarantee import from_json
@@ -25,7 +25,7 @@ def first_round(query: Query) -> Round:
 
 # What a file of published readings holds of places: how often each cell was answered.
 #
-# Values are counts over the outer array, row by row; `params` are those of `edge.footprint`.
+# Values are counts over the outer array, row by row; `params` are those of the device.
 
 
 def read_release(query: Query, written: Any) -> Release:

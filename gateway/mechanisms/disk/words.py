@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from edge.disk import outer
-from edge.records import Release, Round
+from edge.core.records import Release, Round
+from edge.mechanisms.disk import outer
 from recovery.disk.channel import channel_of
 from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Reading, Release
+from edge.core.records import Reading, Release
 from physics.points import cells_of
 from recovery.pyramid.query import PLACES_MAX
 from recovery.pyramid.tree import tree

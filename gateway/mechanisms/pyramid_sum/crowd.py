@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.core.records import Reading, Release, Round
 from edge.mechanisms import pyramid_sum as device
-from edge.records import Reading, Release, Round
 from physics.crowds.shares import sums
 
 from .. import sums as summed

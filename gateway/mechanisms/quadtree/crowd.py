@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.core.records import Reading, Release, Round
 from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import COUNTS, PROPORTIONS, params_of, sensitivity
-from edge.records import Reading, Release, Round
 from physics.crowds.shares import sums
 from recovery.quadtree.query import Query
 from recovery.quadtree.tree import painted

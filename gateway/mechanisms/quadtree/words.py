@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from edge.core.records import Release
 from edge.mechanisms.quadtree import params_of, sensitivity
-from edge.records import Release
 from recovery.quadtree.estimate import counted, density
 from recovery.quadtree.schedule import by_map, epsilon_of, of_one_map
 

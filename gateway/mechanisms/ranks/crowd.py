@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.core.records import Reading, Release, Round
 from edge.mechanisms import ranks as device
-from edge.records import Reading, Release, Round
 from physics.points import cells_of
 from recovery.ranks import told_grid
 from recovery.ranks.query import Query

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from edge.core.records import Release
 from edge.mechanisms.ranks import params_of
-from edge.records import Release
 from recovery.maps.guarantee import upward
 from recovery.ranks.groups import expected_error, group_of, paper_group, rule_group
 from recovery.ranks.order import order_behind, voronoi_density

@@ -1,6 +1,6 @@
 """Thermal: warmth in a room, thermometers, and noise on each reading; its record."""
 
-from edge import thermal as device
+from edge.mechanisms import thermal as device
 from recovery import thermal as analyst
 from recovery.thermal import Query, cases
 from recovery.thermal.guarantee import priced_delta

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import thermal
-from edge.entropy import Tape, sealed
-from edge.pixels import above, baseline
-from edge.records import Reading, Release
-from edge.thermal import params_of
+from edge.core.entropy import Tape, sealed
+from edge.core.pixels import above, baseline
+from edge.core.records import Reading, Release
+from edge.mechanisms import thermal
+from edge.mechanisms.thermal import params_of
 from physics.scenes import from_frames_file
 from recovery.distance import earth_movers
 from recovery.maps.guarantee import sentences

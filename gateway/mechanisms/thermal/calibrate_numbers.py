@@ -46,11 +46,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import thermal as device
-from edge.entropy import Tape
-from edge.limits import NANO
-from edge.records import Reading
-from edge.thermal import bits, params_of
+from edge.core.entropy import Tape
+from edge.core.limits import NANO
+from edge.core.records import Reading
+from edge.mechanisms import thermal as device
+from edge.mechanisms.thermal import bits, params_of
 from physics.places import cell_places, length_m
 from physics.scenes import random_sources
 from physics.sensors import PointSensors, grains

@@ -21,7 +21,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from edge.thermal import params_of
+from edge.mechanisms.thermal import params_of
 from physics.fleet import seeded_keys
 from physics.scenes import Scene, random_sources
 from recovery.thermal import Query

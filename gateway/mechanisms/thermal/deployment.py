@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from edge.records import Release
-from edge.thermal import params_of
-from edge.tightening import looser
+from edge.core.records import Release
+from edge.core.tightening import looser
+from edge.mechanisms.thermal import params_of
 from recovery.thermal import Query
 from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
@@ -112,7 +112,7 @@ def slots(payload: Payload) -> Iterable[tuple[int, int]]:
 
 
 def released(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
-    """Return what `edge.thermal.release` does: a sensor's sum is its one reading, or None."""
+    """Return what `release` in edge does: a sensor's sum is its one reading, or None."""
     sensors = params_of(round).sensors
     for sensor, (_, count) in sums.items():
         if not 0 <= sensor < sensors or count != 1:

@@ -2,7 +2,7 @@
 
 The planned Round is all that they will ever do, as often as was promised: its noise is the least
 they answer with, its grain the coarsest, and their budget is its price times the readings. Over
-the air this can only be made tighter (`edge.limits`).
+the air this can only be made tighter (`edge.core.limits`).
 
 Devices count in nano-rho, each price rounded up. What all of a budget can buy, by rounds of any
 noise above the least, is at most its rho, so that is what is held against the promise.
@@ -15,8 +15,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from edge import limits
-from edge.bulk import ARRAY
+from edge.core import limits
+from edge.mechanisms.bulk import ARRAY
 from recovery.noise import check_ratio
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_epsilon

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from edge.records import Release
+from edge.core.records import Release
 from physics.places import cell_places, is_plane, length_m, sensor_places
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from edge import thermal
-from edge.records import Release, Round
-from edge.thermal import PARAMS, Params, params_of
+from edge.core.records import Release, Round
+from edge.mechanisms import thermal
+from edge.mechanisms.thermal import PARAMS, Params, params_of
 from recovery.maps.guarantee import from_json
 from recovery.thermal import Query
 
@@ -23,7 +23,7 @@ from .words import ELSEWHERE
 
 # What a file of published readings holds of thermal sensors.
 #
-# Values are whole grains by sensor, null where none came; `params` are those of `edge.thermal`.
+# Values are whole grains by sensor, null where none came; `params` are those of the device.
 
 # A reading this many standard deviations outside what a sensor can read is no accident.
 _FAR = 40

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from edge.records import Round
+from edge.core.records import Round
 from recovery.thermal import Query, plan
 
 from ...faults import OperatorFault

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Release
+from edge.core.records import Release
 from recovery.thermal.vacancy import Belief, Empty, faded, judged, unlearnt
 
 from ...settings.roomfile import Cleared, Vacancy

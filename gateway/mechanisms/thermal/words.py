@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from edge.records import Guarantee, Release
-from edge.thermal import params_of
+from edge.core.records import Guarantee, Release
+from edge.mechanisms.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
 from recovery.maps.guarantee import ratio_text, sentences, upward

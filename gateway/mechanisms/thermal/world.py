@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Reading
-from edge.thermal import params_of
+from edge.core.records import Reading
+from edge.mechanisms.thermal import params_of
 from physics.fleet import Fleet
 from physics.places import cell_places, is_plane, length_m
 from physics.scenes import Scene, from_sources_file, random_sources

@@ -4,12 +4,12 @@ A guard, if there is one, is asked before a message is decoded. What does not pa
 row each: one dead letter a minute and device says that there was a flood, the others are counted.
 
 Then, with no I/O and in order: is the topic a device's of this site, is the device enrolled, does
-the MAC over topic and frame hold, is it a report (`edge.wire` says what one is). Devices write a
+the MAC over topic and frame hold, is it a report (`wire` says what one is). Devices write a
 report in one way only, so its map is looked at where its parts must stand, in a tenth of the time:
 
     A6  00 01  01 seq  02 epoch  03 44 round  04 D8 4D|4E 4x.. readings  05 sensor
 
-Whatever looks otherwise goes to `edge.wire`, which alone decides what is refused and why. So there
+Whatever looks otherwise goes to `wire`, which alone decides what is refused and why. So there
 is nothing that is taken here and would be refused there.
 """
 
@@ -20,9 +20,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from edge import cbor, wire
+from edge.core import cbor, wire
+from edge.core.records import Report
 from edge.host import post
-from edge.records import Report
 
 from ...devices.enrol.enrol import Device, Devices
 from ..mqtt.connection import Message
@@ -53,7 +53,7 @@ def genuine(frame: bytes, key: bytes, before: bytes) -> bool:
 
 
 def read_report(frame: bytes, sender: str) -> Any:
-    """Return the Report in a frame whose MAC holds, or None where `edge.wire` is to be asked."""
+    """Return the Report in a frame whose MAC holds, or None where `wire` is to be asked."""
     head = _HEAD.match(frame)
     if head is None:
         return None
@@ -176,7 +176,7 @@ def opened(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
 
 
 def _kind(frame: bytes) -> str:
-    """Return what is wrong with a frame that is signed and that `edge.wire` refuses."""
+    """Return what is wrong with a frame that is signed and that `edge.core.wire` refuses."""
     try:
         body = cbor.decode(frame[: -wire.MAC_BYTES])
     except Exception:

@@ -26,7 +26,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import structlog
 from sqlalchemy.exc import DatabaseError
 
-from edge import wire
+from edge.core import wire
 
 from ...devices.enrol.enrol import Devices
 from ...faults import ReplacedFault

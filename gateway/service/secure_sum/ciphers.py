@@ -1,6 +1,6 @@
-"""What `edge.crypto` does on boards, by `cryptography`: the same names, the same bytes.
+"""What `edge.mechanisms.crypto` does on boards, by `cryptography`: the same names, the same bytes.
 
-And sums of words by numpy, in the place of `edge.secure_sum.Lanes`.
+And sums of words by numpy, in the place of `edge.mechanisms.secure_sum.Lanes`.
 """
 
 from typing import Any

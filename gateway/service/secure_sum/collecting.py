@@ -21,12 +21,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import secure_sum as agreed
-from edge.cbor import Words
-from edge.compat import same_bytes, sha256
-from edge.secure_sum import BOX, BOXES, CONFIRM, JOIN, MASKED, REVEAL, SHARE, SHARES, TAG, TAGS
-from edge.sum_member import shard_topic
-from edge.wire import Fault, opened, topic
+from edge.core.cbor import Words
+from edge.core.compat import same_bytes, sha256
+from edge.core.wire import Fault, opened, topic
+from edge.mechanisms import secure_sum as agreed
+from edge.mechanisms.secure_sum import (
+    BOX,
+    BOXES,
+    CONFIRM,
+    JOIN,
+    MASKED,
+    REVEAL,
+    SHARE,
+    SHARES,
+    TAG,
+    TAGS,
+)
+from edge.mechanisms.sum_member import shard_topic
 
 from . import ciphers
 from .opening import opened as secret_of

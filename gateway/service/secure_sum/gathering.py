@@ -14,9 +14,9 @@ from queue import Empty, SimpleQueue
 
 import structlog
 
-from edge import wire
-from edge.records import Release
-from edge.sum_member import shard_topic
+from edge.core import wire
+from edge.core.records import Release
+from edge.mechanisms.sum_member import shard_topic
 
 from ...devices.enrol.enrol import Devices
 from ...devices.enrol.roster import load_shards

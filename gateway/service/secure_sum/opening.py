@@ -8,7 +8,7 @@ Source: Shamir 1979; Gao 2003 for false ones.
 
 from collections.abc import Callable, Sequence
 
-from edge.secure_sum import P
+from edge.mechanisms.secure_sum import P
 
 Point = tuple[int, int]
 

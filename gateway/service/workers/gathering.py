@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy.exc import DatabaseError
 
-from edge import wire
+from edge.core import wire
 
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault

@@ -21,7 +21,7 @@ import structlog
 from sqlalchemy import delete, or_, select
 from sqlalchemy.exc import DatabaseError
 
-from edge import wire
+from edge.core import wire
 
 from ...devices.enrol.enrol import Devices
 from ...faults import LinkFault

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, exists, func, select, update
 
-from edge import cbor, wire
+from edge.core import cbor, wire
 
 from ... import mechanisms
 from ...faults import OperatorFault

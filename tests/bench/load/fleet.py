@@ -27,7 +27,7 @@ def devices(count: int, cells: int = 1) -> Any:
 
 def plan(number: int) -> Any:
     """Return a round; its name follows from its number."""
-    from edge.records import Grid, Guarantee, Round
+    from edge.core.records import Grid, Guarantee, Round
 
     promise = Guarantee(
         (1, 1), (1, 100_000), (1, 50), "one source moves", "local", "a day", "presence"
@@ -47,7 +47,7 @@ def publishes(known: Any, number: int, cells: int = 1) -> list[bytes]:
 
 def frames(known: Any, number: int, cells: int = 1) -> list[bytes]:
     """Return what each device answers the round of that number: the same bytes every time."""
-    from edge import wire
+    from edge.core import wire
 
     name, found = wire.name_of(plan(number)), []
     values = struct.pack(f"<{cells}h", *[number % 1000 + at for at in range(cells)])

@@ -45,7 +45,7 @@ def _known(asked: dict[str, Any]) -> Any:
 
 
 def _rows(path: str, plan: Any) -> Iterator[Any]:
-    from edge import wire
+    from edge.core import wire
 
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:

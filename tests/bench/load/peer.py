@@ -17,7 +17,7 @@ def main() -> None:
     from paho.mqtt.enums import CallbackAPIVersion
     from progress import Progress, memory
 
-    from edge import wire
+    from edge.core import wire
     from edge.host import post
 
     asked = json.loads(sys.argv[1])

@@ -45,7 +45,7 @@ def main() -> None:
     import fleet
     from progress import Progress, memory
 
-    from edge import wire
+    from edge.core import wire
     from edge.host import post
     from gateway.service.intake import writer
     from gateway.service.intake.writer import Intake

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from edge import pause
 from edge.board import start
-from edge.ring import File, Ring
+from edge.net import pause
+from edge.net.ring import File, Ring
 
 
 class World:

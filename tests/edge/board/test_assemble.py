@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from edge import slots
 from edge.board import assemble, config, drivers
+from edge.core import slots
+from edge.core.limits import Limits
 from edge.host import rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
 
 ROOT = bytes(range(32))
 WHO = rootkeys.identity("lab", "n", ROOT, bytes(32), 3)

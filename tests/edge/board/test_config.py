@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edge.board.config import Config, load, packed
-from edge.keys import Identity
+from edge.core.keys import Identity
 
 RIGHT: dict[str, Any] = {
     "site": "lab",

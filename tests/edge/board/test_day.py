@@ -4,7 +4,7 @@ import asyncio
 from itertools import count
 
 from edge.board import day
-from edge.clock import Clock
+from edge.net.clock import Clock
 
 
 def test_it_is_asked_for_until_it_is_known() -> None:

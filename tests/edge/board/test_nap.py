@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from edge.board.nap import WAKES, Nap, of_board
-from edge.budget import ASLEEP, Budget, Lost
+from edge.core.budget import ASLEEP, Budget, Lost
+from edge.core.keys import ratchet
+from edge.core.limits import Limits
+from edge.core.slots import COUNT, Ram
 from edge.host.enrol import provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
-from edge.keys import ratchet
-from edge.limits import Limits
-from edge.slots import COUNT, Ram
 
 ROOT = bytes(range(32))
 KEY = state_key(ROOT)
@@ -188,12 +188,12 @@ def test_a_board_without_such_a_memory_has_none() -> None:
 
 SCRIPT = """
 from edge.board.nap import Nap
-from edge.budget import Budget
-from edge.compat import sha256
+from edge.core.budget import Budget
+from edge.core.compat import sha256
 from edge.host.enrol import provision
 from edge.host.rootkeys import first_chain, state_key
-from edge.limits import Limits
-from edge.slots import COUNT, Ram
+from edge.core.limits import Limits
+from edge.core.slots import COUNT, Ram
 held = [b""]
 def memory(*data):
     if not data:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from edge.board.nap import WAKES, Nap
-from edge.budget import Budget, Lost
+from edge.core.budget import Budget, Lost
+from edge.core.slots import Ram
 from edge.host.enrol import provision
 from edge.host.rootkeys import first_chain
-from edge.slots import Ram
 from tests.edge.board.test_nap import KEY, LIMITS, PRICE, ROOT, Rtc, enrolled
 
 
@@ -115,7 +115,7 @@ class Unbound(Nap):
     """Believes what lies there, of whatever past it is."""
 
     def taken(self, record: Any) -> Any:
-        from edge.copies import unpack
+        from edge.core.copies import unpack
 
         left = unpack(bytes(self._memory()), self._key)
         self._memory(b"")

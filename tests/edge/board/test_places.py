@@ -13,7 +13,7 @@ import pytest
 
 from edge.board import config, places
 from edge.board.sensors import plane
-from edge.records import Grid
+from edge.core.records import Grid
 
 U = plane.UNIT
 # A unit east of 13 degrees is 100 mm of x; y is 10 m at 52 degrees, and a unit north 100 mm less.
@@ -40,7 +40,7 @@ LOST = said(0, 0, fixed=False)
 HELD = """
 from edge.board import places
 from edge.board.sensors import gps
-from edge.records import Grid
+from edge.core.records import Grid
 class Line:
     came, broken, reads = b"", False, 0
     def readinto(self, buffer):

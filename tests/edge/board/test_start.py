@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from edge import slots, spill
 from edge.board import led, start
+from edge.core import slots
+from edge.core.limits import Limits
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.records import Grid, Guarantee, Round
-from edge.wire import round_topic, topic
+from edge.net import spill
 from gateway.service.serving import level_s
 from tests import processes
 

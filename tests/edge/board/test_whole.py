@@ -13,9 +13,9 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.wire import round_topic, topic
 from edge.host import post
-from edge.records import Grid, Guarantee, Round
-from edge.wire import round_topic, topic
 from tests import processes
 from tests.conftest import ROOT as CHECKOUT
 from tests.edge.board import test_start

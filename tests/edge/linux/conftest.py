@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from edge.core.limits import Limits
 from edge.host import rootkeys
-from edge.limits import Limits
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 LIMITS = Limits(1, 8, 4000, 16000, 10_000_000_000, 0)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from edge import bulk, entropy, thermal, wire
 from edge.board.config import load
 from edge.board.drivers import Held
+from edge.core import entropy, wire
+from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
-from edge.records import Grid, Guarantee, Round
+from edge.mechanisms import bulk, thermal
 from tests.edge.linux.test_run import ROOT, SITE_KEY, folder_of, live
 from tests.edge.linux.test_run import host as host
 

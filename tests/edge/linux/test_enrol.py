@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from edge import slots
 from edge.board.config import load
-from edge.budget import Budget
+from edge.core import slots
+from edge.core.budget import Budget
 from edge.linux.enrol import enrol, main, words
-from edge.spill import File
+from edge.net.spill import File
 
 
 def budget(folder: Path) -> Budget:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from edge.compat import Uptime
+from edge.core.compat import Uptime
 from edge.linux.exact import Exact
-from edge.pause import until
+from edge.net.pause import until
 
 TRIES = 60
 OFFSETS_NS = (100_000, 600_000)  # into a millisecond, at which the work before is over

@@ -16,15 +16,15 @@ import pytest
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion
 
-from edge import wire
 from edge.board.config import load
 from edge.board.drivers import Held
 from edge.board.sensors.yours import Sensor
+from edge.core import wire
+from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
 from edge.linux import run
 from edge.linux.enrol import enrol
 from edge.linux.notify import Notify
-from edge.records import Grid, Guarantee, Round
 from gateway.service.serving import level_s
 from tests import processes
 

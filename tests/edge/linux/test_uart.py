@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from edge import disk_limits, wire
 from edge.board.config import load
-from edge.expo import exp_floor
+from edge.core import wire
+from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
 from edge.linux import run, uart
 from edge.linux.enrol import enrol, main
-from edge.records import Grid, Guarantee, Round
+from edge.mechanisms import disk_limits
+from edge.mechanisms.expo import exp_floor
 from tests.edge.board.test_places import HERE, LOST, PLANE
 from tests.edge.linux.test_run import ROOT, SITE_KEY, host, live
 from tests.waiting import eventually

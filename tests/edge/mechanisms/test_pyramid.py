@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.entropy import Tape
-from edge.grid import depth as depth_of
+from edge.core.entropy import Tape
+from edge.core.grid import depth as depth_of
+from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.mechanisms import pyramid
-from edge.records import Grid, Guarantee, Reading, Round
 
 PROMISE = Guarantee((1, 1), None, None, "a device", "central", "one report", "presence")
 

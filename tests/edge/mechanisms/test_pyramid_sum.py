@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Round
 from edge.mechanisms.pyramid_sum import length, marks, objection, params_of, report
-from edge.records import Grid, Reading, Round
 from recovery.pyramid_sum import Query, plan
 
 SIDES = st.integers(1, 12)

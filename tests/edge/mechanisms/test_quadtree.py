@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Round
 from edge.mechanisms import quadtree
 from edge.mechanisms.quadtree import (
     COUNTS,
@@ -21,7 +22,6 @@ from edge.mechanisms.quadtree import (
     report,
     sensitivity,
 )
-from edge.records import Grid, Reading, Round
 from recovery.quadtree.tree import active, placed, split, square_of
 
 GRID = Grid((8, 8), 0)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.mechanisms import ranks
-from edge.records import Grid, Guarantee, Reading, Round
 
 PROMISE = Guarantee((1, 1), None, (1, 2), "places", "central", "one release", "presence")
 

@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edge import cbor, talking, wire
+from edge.core import cbor, wire
+from edge.net import talking
 from gateway import logs
 from gateway.cli.serve import on_signal
 from gateway.devices.enrol import budgets, enrol

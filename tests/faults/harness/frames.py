@@ -6,8 +6,9 @@ from typing import Any
 
 import cbor2
 
-from edge import thermal, wire
-from edge.records import Report
+from edge.core import wire
+from edge.core.records import Report
+from edge.mechanisms import thermal
 from gateway.devices.enrol import enrol
 
 from . import truth

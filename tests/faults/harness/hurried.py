@@ -30,8 +30,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edge import receipts, thermal, wire
-from edge.records import Report
+from edge.core import wire
+from edge.core.records import Report
+from edge.mechanisms import thermal
+from edge.net import receipts
 from gateway.devices.enrol import enrol
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump

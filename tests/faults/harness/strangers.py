@@ -14,7 +14,7 @@ from typing import Any
 
 import cbor2
 
-from edge import wire
+from edge.core import wire
 
 from .radio import Radio
 from .stage import SITE

@@ -11,7 +11,7 @@ from typing import Any
 
 import cbor2
 
-from edge import wire
+from edge.core import wire
 
 from .stage import Stage
 from .strangers import Stranger

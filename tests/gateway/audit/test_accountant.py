@@ -11,8 +11,8 @@ import pytest
 from dp_accounting import dp_event, gaussian_mechanism
 from dp_accounting.rdp import rdp_privacy_accountant
 
-from edge import limits
-from edge.records import Guarantee
+from edge.core import limits
+from edge.core.records import Guarantee
 from gateway.audit.arithmetic import accountant
 from gateway.audit.claim import Effort
 

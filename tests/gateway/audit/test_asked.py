@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import recovery.disk.cases as places
-from edge import disk_limits
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.mechanisms import disk_limits
 from gateway.audit.bench import Device, message
 from gateway.audit.claim import Effort
 from gateway.audit.layers import LAYERS

@@ -1,6 +1,6 @@
 """Blocks of noise are heard one by one, and one that serves two frames is counted."""
 
-from edge import entropy
+from edge.core import entropy
 from gateway.audit.bench import Blocks, listening, replaced
 
 KEY = bytes(32)

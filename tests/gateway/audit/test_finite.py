@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recovery.disk.cases
-from edge import disk
-from edge.disk import Table, draw
-from edge.records import Grid, Round
+from edge.core.records import Grid, Round
+from edge.mechanisms import disk
+from edge.mechanisms.disk import Table, draw
 from gateway.audit.arithmetic import finite
 from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh
 from gateway.audit.claim import Claim, Effort

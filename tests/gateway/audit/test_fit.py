@@ -10,8 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from edge import noise
-from edge.entropy import Tape
+from edge.core import noise
+from edge.core.entropy import Tape
 from gateway.audit.arithmetic import exact as laws
 from gateway.audit.arithmetic import fit
 from gateway.audit.arithmetic.exact import number

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
 from gateway.audit import layers
 from gateway.audit.claim import ALPHA, FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
 from gateway.audit.layers import LAYERS, VERBS, Layer, audit, look

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from edge import thermal
-from edge.noise import dgauss
-from edge.records import Release
+from edge.core.noise import dgauss
+from edge.core.records import Release
+from edge.mechanisms import thermal
 from gateway.audit.arithmetic import noise, promise
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Mechanism, named

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
-from edge.records import Round
-from edge.thermal import Params
+from edge.core.entropy import Tape
+from edge.core.records import Round
+from edge.mechanisms.thermal import Params
 from gateway.audit.arithmetic import readings, sensitivity
 from gateway.audit.claim import Effort
 from gateway.mechanisms import Mechanism, named

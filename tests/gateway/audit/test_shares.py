@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edge.core.noise import geometric, polya, shares
+from edge.core.records import Release
 from edge.mechanisms import quadtree as device
-from edge.noise import geometric, polya, shares
-from edge.records import Release
 from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Effort
 from gateway.mechanisms import named

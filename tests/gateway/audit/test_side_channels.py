@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import recovery.disk.cases
-from edge.disk_limits import enrolled
+from edge.mechanisms.disk_limits import enrolled
 from gateway.audit.attacks import side_channels
 from gateway.audit.claim import Effort
 from gateway.mechanisms import Mechanism, named

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge.records import Release
-from edge.thermal import Params
+from edge.core.records import Release
+from edge.mechanisms.thermal import Params
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol.enrol import load_devices
 from gateway.service import drawing, steps

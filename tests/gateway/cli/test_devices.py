@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge import budget, limits, slots, wire
+from edge.core import budget, limits, slots, wire
+from edge.core.keys import Identity
 from edge.host.enrol import provision
-from edge.keys import Identity
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol, limitsfile

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from edge import cbor, wire
+from edge.core import cbor, wire
 from edge.host import post
 from gateway.cli import export
 from gateway.cli.export import NAMES, kinds

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from gateway.cli import replay as replaying
 from gateway.cli.replay import Rehearsal, released
 from tests import processes

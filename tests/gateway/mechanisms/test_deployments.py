@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.faults import OperatorFault
 from gateway.mechanisms import TABLE, first_limits, first_round, named, serving
 from gateway.service.ledger import check_terms, terms

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from edge.core.records import Reading
 from edge.mechanisms import pyramid, ranks
-from edge.records import Reading
 from gateway.devices.broker.embedded import find_free_port
 from gateway.mechanisms import first_round, named
 from gateway.service import sealing

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from edge import wire
+from edge.core import wire
 from gateway.service import steps
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.intake.writer import Intake

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from edge import wire
-from edge.node import Node
+from edge.core import wire
+from edge.core.node import Node
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named

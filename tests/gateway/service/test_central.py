@@ -29,13 +29,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from structlog.testing import capture_logs
 
-from edge import central, disk_limits, wire
-from edge.budget import Budget
+from edge.core import wire
+from edge.core.budget import Budget
+from edge.core.node import Node
+from edge.core.records import Report
+from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.node import Node
-from edge.records import Report
-from edge.slots import Ram
+from edge.mechanisms import central, disk_limits
 from gateway import mechanisms
 from gateway.cli import export
 from gateway.devices.enrol import enrol

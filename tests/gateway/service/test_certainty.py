@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.records import Grid, Guarantee
+from edge.core.records import Grid, Guarantee
 from gateway.cli.serve import drawn as on_terminal
 from gateway.cli.show import drawn as shown
 from gateway.mechanisms.thermal.words import sure_facts

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from edge import receipts, thermal, wire
-from edge.limits import Limits
-from edge.node import Node
+from edge.core import wire
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.mechanisms import thermal
+from edge.net import receipts
 from gateway.devices.enrol import budgets, enrol
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.records import Release
+from edge.core.records import Release
 from gateway.service.drawing import Turnout, drawn
 from recovery.maps.heatmap import Heatmap, Unresolved
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from edge.records import Guarantee
+from edge.core.records import Guarantee
 from gateway.service.ledger import Charge, Ledger, price, pure, unit_of
 
 PROMISE = Guarantee((1, 1), (1, 1000), (3, 175), "one source moves", "local", "a day", "presence")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import cbor, wire
+from edge.core import cbor, wire
 from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from edge import wire
+from edge.core import wire
 from gateway.devices.broker import dynamic
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.mechanisms import named

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from edge.records import Grid, Guarantee, Report, Round
+from edge.core.records import Grid, Guarantee, Report, Round
 from gateway.service.rounds import Accepted, OpenRound, Place, Refused
 
 NAME = b"\x01\x02\x03\x04"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.mechanisms import named
 from gateway.service import solver as solvers
 from gateway.service.solver import Solver

@@ -6,7 +6,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from edge.records import Release
+from edge.core.records import Release
 from gateway.mechanisms import named
 from gateway.service import steps
 from gateway.service.ledger import Charge

@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog.testing
 
-from edge.records import Guarantee
+from edge.core.records import Guarantee
 from gateway.service import telling
 from gateway.service.ledger import Charge, Ledger
 from gateway.service.telling import Teller

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edge.records import Release
+from edge.core.records import Release
 from gateway.cli.recover import as_public
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.calibrate import calibrate

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event, select
 from sqlalchemy.exc import OperationalError
 
-from edge import wire
+from edge.core import wire
 from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Letter
 from gateway.service.intake.writer import Intake

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from gateway.faults import OperatorFault
 from gateway.service import steps
 from gateway.service.intake.door import Arrival, authenticate

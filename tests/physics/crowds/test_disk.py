@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from edge import disk
-from edge.entropy import Tape
-from edge.records import Grid, Guarantee, Reading, Round
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Guarantee, Reading, Round
+from edge.mechanisms import disk
 from physics.crowds.disk import count_many, footprint, report_many
 
 PROMISE = Guarantee(None, None, None, "", "", "", ())

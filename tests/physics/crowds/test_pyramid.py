@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Round
 from edge.mechanisms import pyramid as edge
-from edge.records import Grid, Reading, Round
 from physics.crowds import shuffle
 from physics.crowds.pyramid import release_points
 from recovery.pyramid import Query, plan

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.instruments.presets import named
 from physics.instruments.views import (
     EMISSIVITY,

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import thermal, wire
-from edge.budget import Budget
-from edge.entropy import Tape, keyed
+from edge.core import wire
+from edge.core.budget import Budget
+from edge.core.entropy import Tape, keyed
+from edge.core.limits import Limits
+from edge.core.pixels import above
+from edge.core.records import Grid, Guarantee, Reading, Round
+from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.pixels import above
-from edge.records import Grid, Guarantee, Reading, Round
-from edge.slots import Ram
-from edge.thermal import Params
+from edge.mechanisms import thermal
+from edge.mechanisms.thermal import Params
 from physics.fleet import Fleet, counted_grains, seeded_keys
 from physics.instruments.chain import Instruments
 from physics.instruments.presets import Preset, named

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.crowds.disk import count_many
 from recovery.disk import Query, plan, smooth_map
 from recovery.disk.average_map import averaged, doubted, kinds, mean, mended, misfit

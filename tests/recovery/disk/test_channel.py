@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.disk import Query, plan
 from recovery.disk import channel as channels
 from recovery.disk.channel import Channel, channel_of

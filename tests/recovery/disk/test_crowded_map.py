@@ -7,7 +7,7 @@ import pytest
 import scipy.integrate
 import scipy.optimize
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.disk import Query, plan
 from recovery.disk.average_map import averaged
 from recovery.disk.channel import Channel, channel_of

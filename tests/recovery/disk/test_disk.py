@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.disk import release, report
-from edge.entropy import Tape
-from edge.records import Grid, Reading, Release, Round
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Release, Round
+from edge.mechanisms.disk import release, report
 from recovery.disk import Query, plan, recover
 from recovery.disk.channel import channel_of
 from recovery.maps.guarantee import sentences

@@ -6,7 +6,7 @@ import cvxpy
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.disk import Query, plan
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.em import Fit, em, em_fast, gain_of, log_likelihood, smoothed, stepped

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.disk import Query, promise
 from recovery.disk.footprint import SCHEMES, inside, meets, shares
 from recovery.disk.round import disk_round, domain_of, total_of, weights_of

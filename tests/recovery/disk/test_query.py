@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.disk.footprint import best_radius, footprint_ratio, radius_cells, wave_shares
 from recovery.disk.query import (
     AS_GOOD,

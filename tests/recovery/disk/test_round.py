@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.disk import Table
-from edge.records import Grid, Guarantee, Round
-from edge.wire import ROUND_BYTES
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.wire import ROUND_BYTES
+from edge.mechanisms.disk import Table
 from recovery.disk import promise
 from recovery.disk.channel import channel_of
 from recovery.disk.footprint import shares
@@ -114,9 +114,9 @@ def test_a_footprint_is_within_what_a_device_takes() -> None:
 
 def test_a_table_of_another_epsilon_is_refused() -> None:
     """A device that asks often keeps its table, and must not use it for another Round."""
-    from edge.disk import report
-    from edge.entropy import Tape
-    from edge.records import Reading
+    from edge.core.entropy import Tape
+    from edge.core.records import Reading
+    from edge.mechanisms.disk import report
 
     table = Table(planned(epsilon=(8, 1), radius=3))
     with pytest.raises(ValueError, match="another round"):

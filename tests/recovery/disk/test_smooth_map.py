@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.disk import Query, plan, smooth_map
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.crowded_map import in_blocks

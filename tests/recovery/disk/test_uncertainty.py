@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.crowds.disk import count_many
 from recovery.disk import Query, plan
 from recovery.disk.average_map import misfit

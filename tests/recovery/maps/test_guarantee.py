@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge.records import Guarantee
+from edge.core.records import Guarantee
 from recovery.maps.guarantee import from_json, sentences, to_json
 
 LOCAL = Guarantee(

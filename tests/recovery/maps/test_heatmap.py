@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edge.records import Grid, Guarantee
+from edge.core.records import Grid, Guarantee
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict, from_npz, to_npz
 
 PROMISE = Guarantee((1, 2), (1, 100000), (7, 900), "one moves", "local", "one reading", "much")

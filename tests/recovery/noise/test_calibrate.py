@@ -8,7 +8,7 @@ import dp_accounting
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.noise import Ratio

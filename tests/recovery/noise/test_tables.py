@@ -6,8 +6,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from edge.sampler import Sampler
-from edge.table import LIMB, Table
+from edge.core.sampler import Sampler
+from edge.core.table import LIMB, Table
 from recovery.noise.tables import distance, exponential, slack
 
 # The sum of two tables: its law in full against the exact one, in 80 digits.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.noise.calibrate import calibrate
 from recovery.noise.worst import (
     PRESENCE,

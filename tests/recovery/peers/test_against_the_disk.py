@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edge.records import Grid, Guarantee, Round
+from edge.core.records import Grid, Guarantee, Round
 from physics.crowds import disk
 from physics.crowds.disk import footprint
 from physics.crowds.peers import count_oue as bits_many

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
-from edge.noise import dlaplace
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
+from edge.core.records import Grid
 from physics.crowds.ranks import release_many
 from recovery.distance import earth_movers
 from recovery.peers.equi_width import SHARE, equi_width, leaves, sort_then_count

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid, Guarantee, Round
+from edge.core.records import Grid, Guarantee, Round
 from physics.crowds.disk import count_many
 from recovery.disk.channel import channel_of
 from recovery.disk.query import Query

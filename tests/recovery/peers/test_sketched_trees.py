@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
-from edge.noise import dlaplace
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
 from recovery.peers.grids import Crowd
 from recovery.peers.sketched_trees import count_min, privtree
 

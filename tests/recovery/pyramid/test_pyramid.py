@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Release
 from edge.mechanisms import pyramid as edge
-from edge.records import Grid, Reading, Release
 from recovery import pyramid
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.pyramid import Query

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog, lsq_linear
 
-from edge.grid import depth as depth_of
+from edge.core.grid import depth as depth_of
+from edge.core.records import Grid, Guarantee, Release, Round
 from edge.mechanisms import pyramid
-from edge.records import Grid, Guarantee, Release, Round
 from recovery.pyramid.tree import Node, least_squares, program, reconstruct, spread, tree
 
 PROMISE = Guarantee((1, 1), None, None, "a device", "central", "one report", "presence")

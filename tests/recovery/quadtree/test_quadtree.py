@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.entropy import Tape
-from edge.grid import depth
+from edge.core.entropy import Tape
+from edge.core.grid import depth
+from edge.core.records import Grid, Reading, Release
 from edge.mechanisms.quadtree import params_of, release, report
-from edge.records import Grid, Reading, Release
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid
 from edge.mechanisms.ranks import params_of
-from edge.records import Grid
 from physics.crowds.ranks import release_many
 from recovery.ranks import Query, plan
 from recovery.ranks.groups import (

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Release
 from edge.mechanisms import ranks as device
-from edge.records import Grid, Reading, Release
 from physics.crowds.ranks import release_many
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.score.ranges import errors, shares, workload
 
 GRID = Grid((7, 5), 250)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edge import thermal as device
-from edge.entropy import Tape
-from edge.records import Grid, Reading, Release, Round
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Release, Round
+from edge.mechanisms import thermal as device
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from physics.sensors import grains

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.kernel import forward
 from recovery.estimators.record import Seen
 from recovery.thermal import certified

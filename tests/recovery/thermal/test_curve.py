@@ -8,7 +8,7 @@ import dp_accounting
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.places import length_m
 from recovery.noise.calibrate import exact_epsilon
 from recovery.noise.worst import felt, whole_square

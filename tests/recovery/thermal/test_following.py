@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery import thermal
 from recovery.thermal import Query, calibration
 from recovery.thermal.noise import carry, follower, raised

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edge import thermal
-from edge.entropy import Tape
-from edge.pixels import above
-from edge.records import Grid, Reading, Release
-from edge.thermal import Params
+from edge.core.entropy import Tape
+from edge.core.pixels import above
+from edge.core.records import Grid, Reading, Release
+from edge.mechanisms import thermal
+from edge.mechanisms.thermal import Params
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, plan

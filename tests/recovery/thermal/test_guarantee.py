@@ -7,9 +7,9 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from edge import bulk
-from edge.records import Grid, Round
-from edge.sampler import NARROW, WIDEST, Sampler
+from edge.core.records import Grid, Round
+from edge.core.sampler import NARROW, WIDEST, Sampler
+from edge.mechanisms import bulk
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import slack

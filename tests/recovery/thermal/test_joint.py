@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edge.records import Grid, Release
-from edge.thermal import Params
+from edge.core.records import Grid, Release
+from edge.mechanisms.thermal import Params
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.distance import earth_movers

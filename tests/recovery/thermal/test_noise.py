@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from physics.kernel import forward, sensitivity
 from physics.places import cell_places, length_m, sensor_places
 from physics.response import Response

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.thermal import plan
 from recovery.thermal.query import Query, protected_cells
 

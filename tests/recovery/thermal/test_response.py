@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edge.records import Release, Round
-from edge.thermal import Params
+from edge.core.records import Release, Round
+from edge.mechanisms.thermal import Params
 from physics.diffusion.medium import still
 from physics.diffusion.run import Run
 from physics.places import Floats, cell_places, nearest_cells

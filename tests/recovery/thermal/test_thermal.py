@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import edge.thermal
-from edge.entropy import Tape
-from edge.records import Grid, Reading, Release
-from edge.thermal import Params
+import edge.mechanisms.thermal
+from edge.core.entropy import Tape
+from edge.core.records import Grid, Reading, Release
+from edge.mechanisms.thermal import Params
 from gateway.mechanisms import named, play
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
@@ -180,13 +180,13 @@ def test_the_radius_holds_the_truth_as_often_as_it_says() -> None:
             rng = Tape(b"radius %d" % trial)
             planned = plan(query, ())
             payloads = [
-                edge.thermal.report(planned, reading, rng)
+                edge.mechanisms.thermal.report(planned, reading, rng)
                 for reading in readings_of(query, heat)(planned)
             ]
             if radius is None:
                 radius = _radius(query)
             grain = 2.0 ** -Params(*planned.params).exponent
-            sent = np.array(edge.thermal.release(planned, payloads, rng).values) * grain
+            sent = np.array(edge.mechanisms.thermal.release(planned, payloads, rng).values) * grain
             inside += float(np.linalg.norm(sent - operator(query) @ heat)) <= radius
         kept[name] = inside / 300
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edge.records import Grid, Release
-from edge.thermal import params_of
+from edge.core.records import Grid, Release
+from edge.mechanisms.thermal import params_of
 from recovery.estimators.record import Seen
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, operator, plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 import dp_accounting
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from recovery.thermal.curve import WhatIf, what_if
 from recovery.thermal.noise import calibration
 from recovery.thermal.query import Query

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge.limits import Limits
+from edge.core.limits import Limits
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from tests import processes

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from edge import disk_limits
-from edge.limits import Limits
+from edge.core.limits import Limits
+from edge.mechanisms import disk_limits
 from gateway.cli.devices import counted
 from gateway.devices.enrol.capped import capped, check_capped, remaining
 from gateway.faults import OperatorFault

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from edge import limits
+from edge.core import limits
 from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edge import limits, tightening
+from edge.core import limits, tightening
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.limitsfile import Given
 from gateway.faults import OperatorFault

@@ -7,8 +7,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.records import Grid
 from gateway.devices.enrol.roster import degree_of, draw_rosters, gap, graph, second
 from recovery.noise.sums import shard_of
 from recovery.quadtree.query import Query

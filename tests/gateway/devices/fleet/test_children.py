@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import cbor, wire
-from edge.budget import Budget
+from edge.core import cbor, wire
+from edge.core.budget import Budget
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Files
 from edge.host import post
-from edge.limits import Limits
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
-from edge.slots import Files
 from gateway.devices import bundle
 from gateway.devices.broker import certificates
 from gateway.devices.broker.embedded import find_free_port

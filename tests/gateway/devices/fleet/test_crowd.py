@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import wire
+from edge.core import wire
+from edge.core.limits import Limits
+from edge.core.slots import Files
 from edge.host import post
-from edge.limits import Limits
-from edge.slots import Files
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
 from gateway.devices.fleet.crowd import Crowd, Life
@@ -71,7 +71,7 @@ PROCESS = """
 import json, sys, threading
 from pathlib import Path
 import numpy as np
-from edge.slots import Files
+from edge.core.slots import Files
 from gateway.devices.enrol import budgets, enrol
 from gateway.settings.deployment import Mqtt
 from gateway.devices.fleet import spool

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from edge import wire
+from edge.core import wire
+from edge.core.records import Grid, Guarantee, Round
 from edge.host import post
-from edge.pause import within
-from edge.records import Grid, Guarantee, Round
+from edge.net.pause import within
 from gateway.devices.fleet.member import Alarm, Clockwork, Hall
 
 

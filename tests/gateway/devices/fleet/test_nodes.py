@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import cbor, wire
+from edge.core import cbor, wire
+from edge.core.limits import Limits
 from edge.host import post
-from edge.limits import Limits
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd
 from gateway.devices.fleet.crowd import Crowd

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import cbor, wire
+from edge.core import cbor, wire
+from edge.core.limits import Limits
+from edge.core.slots import Files
 from edge.host import post
-from edge.limits import Limits
-from edge.slots import Files
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import children, spool

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge.spill import File
+from edge.net.spill import File
 from gateway.devices.fleet.spool import (
     FLASH_BYTES,
     Counts,

@@ -94,10 +94,10 @@ def test_a_heap_too_small_is_said(desk) -> None:
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("noise.py", "def dgauss", "def other"),
-        ("keys.py", 'b"heatveil-noise-v1"', 'b"heatveil-noise-v2"'),
-        ("veil.py", "+ z", "+ 2 * z"),
-        ("cbor.py", "def ", "def x"),
+        ("core/noise.py", "def dgauss", "def other"),
+        ("core/keys.py", 'b"heatveil-noise-v1"', 'b"heatveil-noise-v2"'),
+        ("mechanisms/veil.py", "+ z", "+ 2 * z"),
+        ("core/cbor.py", "def ", "def x"),
     ],
 )
 def test_other_noise_fails_the_self_test(desk, file: str, before: str, after: str) -> None:

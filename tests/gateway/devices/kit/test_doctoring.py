@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from edge import copies, slots
 from edge.board import config
-from edge.budget import Budget
+from edge.core import copies, slots
+from edge.core.budget import Budget
 from gateway.cli.doctor import examine
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
@@ -108,9 +108,12 @@ def test_a_budget_that_is_spent(desk, made) -> None:
         ({bundle.SLOTS[0]: b"torn", bundle.SLOTS[1]: b""}, "fewer than two slots verify"),
         ({bundle.CONFIG: b"[]"}, "is no whole JSON object"),
         ({bundle.CONFIG: b"{"}, "has no driver"),
-        ({"edge/copies.py": b"oops ("}, "not whole"),
-        ({"edge/ticker.py": b"# older\n"}, "1 of its files"),
-        ({"edge/noise.py": b"def dgauss(v, d, r): return 0\n"}, "self-test|its noise|stopped"),
+        ({"edge/core/copies.py": b"oops ("}, "not whole"),
+        ({"edge/net/ticker.py": b"# older\n"}, "1 of its files"),
+        (
+            {"edge/core/noise.py": b"def dgauss(*_): return 0\n"},
+            "self-test|its noise|stopped",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -> None:

@@ -85,10 +85,10 @@ def test_a_flash_that_is_full_is_said() -> None:
 @pytest.mark.parametrize("spoil", [b"", b"# older\n", None])
 def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes | None) -> None:
     """Cut off, changed by a byte, or gone: its digest is another."""
-    file = flash(tmp_path) / "edge" / "noise.py"
+    file = flash(tmp_path) / "edge" / "core" / "noise.py"
     file.unlink() if spoil is None else file.write_bytes(spoil)
     told, (why,) = modules.check_modules(board)
-    assert told["other"] == ["edge/noise.py"]
+    assert told["other"] == ["edge/core/noise.py"]
     assert ("1 of them missing" in why) is (spoil is None)
 
 
@@ -176,7 +176,7 @@ def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
     """A .py is taken before a .mpy, and a module that is no more only takes flash."""
     board = desk.board()
     board.put("edge/older.py", b"1\n")
-    board.put("edge/noise.mpy", b"M")
+    board.put("edge/core/noise.mpy", b"M")
     board.put("edge/board/sensors/yours.py", b"mine\n")
     board.put("keep.py", b"1\n")
     assert modules.install_modules(board, bundle.read_sources(), {}) == [
@@ -200,7 +200,7 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
         modules, "compile_modules", lambda: compiled
     )  # anew, it takes many seconds
     names = list_files(board, "edge")
-    assert "node.mpy" in names
+    assert "loading.mpy" in names
     assert "node.py" not in names
     told, wrong = modules.check_modules(board)
     assert (told["compiled"], wrong) == (True, [])
@@ -209,8 +209,8 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     again = desk.run("provision", "attic", *where)
     assert "\nfiles        " in again.out
     assert " 0 of them written" in again.out
-    board.put("edge/noise.mpy", read_file(board, "edge/noise.mpy")[:-1])
-    assert modules.check_modules(board)[0]["other"] == ["edge/noise.mpy"]
+    board.put("edge/core/noise.mpy", read_file(board, "edge/core/noise.mpy")[:-1])
+    assert modules.check_modules(board)[0]["other"] == ["edge/core/noise.mpy"]
 
 
 @pytest.mark.long
@@ -220,21 +220,21 @@ def test_a_release_that_is_not_whole_is_refused(
     """A board that misses a module stops at its start."""
     bundle.write_release(tmp_path / "made", compiled)
     assert bundle.read_compiled(tmp_path / "made") == compiled
-    (tmp_path / "made" / "edge" / "budget.mpy").unlink()
-    with pytest.raises(OperatorFault, match="no edge/budget.mpy, and 1 modules are missing"):
+    (tmp_path / "made" / "edge" / "core" / "budget.mpy").unlink()
+    with pytest.raises(OperatorFault, match="no edge/core/budget.mpy, and 1 modules are missing"):
         bundle.read_compiled(tmp_path / "made")
     with pytest.raises(OperatorFault, match="make edge"):
         bundle.read_compiled(tmp_path / "none")
 
 
-@pytest.mark.parametrize("name", ["edge/node.py", "notes.txt", "edge/board/yours.txt"])
+@pytest.mark.parametrize("name", ["edge/core/node.py", "notes.txt", "edge/board/yours.txt"])
 def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, name: str) -> None:
     """The checkout, too, has a folder edge."""
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("mine")
     with pytest.raises(OperatorFault, match="holds something else than a release"):
-        bundle.write_release(tmp_path, {"edge/node.mpy": b""})
+        bundle.write_release(tmp_path, {"edge/loading.mpy": b""})
     assert file.read_text() == "mine"
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from edge import limits, slots, thermal, wire
-from edge.budget import Budget
+from edge.core import limits, slots, wire
+from edge.core.budget import Budget
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
+from edge.mechanisms import thermal
 from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import needs
 from gateway.devices.kit.needs import FIGURES, Needs, Plan, compute_needs, find_heap_kb

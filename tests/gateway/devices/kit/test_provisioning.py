@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from edge import copies, slots
-from edge.budget import Budget
+from edge.core import copies, slots
+from edge.core.budget import Budget
 from edge.linux import enrol as linux
 from gateway.cli.provision import kept, provision
 from gateway.devices import bundle
@@ -203,7 +203,7 @@ def test_a_budget_that_began_is_left_alone(desk) -> None:
     budget = Budget(slots.Files(str(folder / "heatveil"), "budget"), own.identity.state_key)
     budget.boot()
     budget.charge(1000, 7)
-    (folder / "edge" / "noise.py").write_bytes(b"broken")
+    (folder / "edge" / "core" / "noise.py").write_bytes(b"broken")
 
     said = provisioned(desk, board, own=False)
     assert any("1 of them written" in line for line in said)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edge.board.sensors import plane
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.devices.kit import siting
 from gateway.devices.kit.siting import Site
 from gateway.faults import OperatorFault

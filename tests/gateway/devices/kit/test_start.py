@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from edge.host import rootkeys
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port

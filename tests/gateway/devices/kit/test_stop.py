@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from edge import slots
-from edge.budget import Budget
-from edge.limits import Limits
+from edge.core import slots
+from edge.core.budget import Budget
+from edge.core.limits import Limits
 from gateway.cli import devices
 from gateway.cli.provision import kept
 from gateway.devices.kit import state

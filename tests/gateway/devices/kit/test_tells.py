@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge import disk_limits, slots
-from edge.budget import Budget
+from edge.core import slots
+from edge.core.budget import Budget
+from edge.mechanisms import disk_limits
 from gateway.cli.provision import kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
@@ -149,7 +150,7 @@ def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None
 WHERE = """
 import machine
 from edge.board import config, places
-from edge.records import Grid
+from edge.core.records import Grid
 held = config.load("heatveil.json")
 one = places.of_board(held, machine)
 print(*one.read(Grid((20, 20), 10000)))
@@ -257,10 +258,14 @@ def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("place.py", "u = rng.below(table.total)", "u = rng.below(table.inner)"),
-        ("place.py", "x = -x", "x = x"),
-        ("footprint.py", "Table", "Tabel"),
-        ("disk_half.py", 'if identity.mode != "sealed"', 'if identity.mode == "sealed"'),
+        ("mechanisms/place.py", "u = rng.below(table.total)", "u = rng.below(table.inner)"),
+        ("mechanisms/place.py", "x = -x", "x = x"),
+        ("mechanisms/footprint.py", "Table", "Tabel"),
+        (
+            "mechanisms/disk_half.py",
+            'if identity.mode != "sealed"',
+            'if identity.mode == "sealed"',
+        ),
     ],
 )
 def test_other_answers_fail_the_self_test(park: Park, file: str, before: str, after: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
+from edge.core.node import Node
 from edge.host import post, rootkeys
-from edge.node import Node
-from edge.thermal import Params
+from edge.mechanisms.thermal import Params
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.mechanisms.thermal.granting import granted
 from gateway.mechanisms.thermal.query import first_round

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from edge import bulk, wire
+from edge.core import wire
+from edge.core.node import Node
 from edge.host import post, rootkeys
-from edge.node import Node
+from edge.mechanisms import bulk
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.mechanisms.thermal.granting import granted, worth
 from gateway.mechanisms.thermal.query import first_round

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edge import keys
+from edge.core import keys
 from edge.host import rootkeys
 from gateway.devices.enrol import keyfile
 from gateway.devices.owner import keyring

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from edge import entropy, slots, thermal, wire
-from edge.budget import Budget
+from edge.core import entropy, slots, wire
+from edge.core.budget import Budget
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Report, Round
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import Limits
-from edge.node import Node
-from edge.records import Grid, Guarantee, Report, Round
+from edge.mechanisms import thermal
 from gateway.devices.enrol.enrol import Device, Devices
 from gateway.devices.owner import unveiling
 from gateway.devices.owner.keyring import Chain, Ring

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import limits, tightening, wire
+from edge.core import limits, tightening, wire
+from edge.core.limits import Limits
 from edge.host import post
-from edge.limits import Limits
 from gateway.devices.enrol import limitsfile
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.owner.tighten import Answers

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import disk_limits, tightening, wire
+from edge.core import tightening, wire
 from edge.host import post
+from edge.mechanisms import disk_limits
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.capped import capped, tighter_cap
 from gateway.devices.enrol.check import check_together

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.lab.reproduce.disk_contenders import (
     CONTENDERS,
     DISKS,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.lab.reproduce import disk_geometry
 from gateway.lab.reproduce.disk_geometry import area, counted, crossed, high, low, really
 from gateway.lab.reproduce.figures import Order

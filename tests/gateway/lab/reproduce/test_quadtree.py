@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.records import Grid
 from gateway.lab.reproduce.figures import Order, maker
 from gateway.lab.reproduce.quadtree_rules import PLACES, ROUGH, Visitors
 from recovery.quadtree import Query, plan

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from edge.entropy import Tape
-from edge.noise import dlaplace
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
 from gateway.lab.reproduce.figures import Figure, Grid2
 from gateway.lab.reproduce.picture import draw
 from gateway.lab.reproduce.ranks_line import error_of, generalised, sorted_release, values_of

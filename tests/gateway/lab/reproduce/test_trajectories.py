@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.lab.reproduce import traces, trajectories
 from gateway.lab.reproduce.figures import Order
 from gateway.lab.reproduce.people import counted

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import thermal
+from edge.mechanisms import thermal
 from gateway.lab.thermal_days.day import Thermometers, lately
 from gateway.lab.thermal_days.rooms import room_of
 from physics.rooms.day import day

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import thermal
-from edge.entropy import Tape
-from edge.pixels import above
-from edge.records import Reading
+from edge.core.entropy import Tape
+from edge.core.pixels import above
+from edge.core.records import Reading
+from edge.mechanisms import thermal
 from gateway.lab.thermal_days.day import Living
 from gateway.lab.thermal_days.rooms import known_grains, modelled, nobody_before_s, room_of
 from gateway.settings import config

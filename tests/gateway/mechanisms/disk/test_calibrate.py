@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from edge.host import post
 from gateway.mechanisms import named
 from gateway.mechanisms.flags import query_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.disk import Table
+from edge.mechanisms.disk import Table
 from gateway.mechanisms import named
 from gateway.mechanisms.flags import query_of
 from recovery.disk import plan

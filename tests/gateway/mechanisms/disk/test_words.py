@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from edge.disk import Table, outer
-from edge.place import draw
+from edge.mechanisms.disk import Table, outer
+from edge.mechanisms.place import draw
 from gateway.mechanisms import named
 from gateway.mechanisms.disk.words import guesses
 from gateway.mechanisms.flags import query_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.entropy import Tape
-from edge.records import Grid
+from edge.core.entropy import Tape
+from edge.core.records import Grid
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
 from gateway.mechanisms.pyramid.crowd import crowd_of

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from edge.thermal import Params, bits
+from edge.mechanisms.thermal import Params, bits
 from gateway.mechanisms.thermal import calibrate_numbers
 from gateway.mechanisms.thermal.granting import granted
 from gateway.settings import config

@@ -6,14 +6,15 @@ from fractions import Fraction
 
 import pytest
 
-from edge import thermal, wire
-from edge.budget import Budget
+from edge.core import wire
+from edge.core.budget import Budget
+from edge.core.limits import NANO, price
+from edge.core.node import Node
+from edge.core.records import Grid
+from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.limits import NANO, price
-from edge.node import Node
-from edge.records import Grid
-from edge.slots import Ram
+from edge.mechanisms import thermal
 from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal import granting

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.mechanisms.thermal.picture import Picture, draw
 
 TITLES = ("truth", "wire", "map")

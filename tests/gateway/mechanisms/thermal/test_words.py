@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.mechanisms.summary import most_of, places_of_most, written
 from gateway.mechanisms.thermal.words import in_words
 from recovery.thermal import Query, plan

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jinja2.sandbox import SandboxedEnvironment
 
-from edge.records import Grid
+from edge.core.records import Grid
 from gateway.service import homeassistant
 from gateway.settings import config
 

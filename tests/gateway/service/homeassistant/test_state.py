@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.records import Grid, Release
-from edge.thermal import Params
+from edge.core.records import Grid, Release
+from edge.mechanisms.thermal import Params
 from gateway.service import homeassistant, telling
 from recovery import thermal
 from recovery.thermal import Query

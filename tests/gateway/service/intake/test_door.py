@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from gateway.service.intake.door import Door
 from gateway.service.mqtt.connection import Message
 

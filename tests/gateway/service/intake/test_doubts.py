@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from edge import wire
+from edge.core import wire
 from gateway.service.intake import judge
 from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.outcomes import Known

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from edge import receipts, wire
+from edge.core import wire
+from edge.core.records import Report
 from edge.host import post
-from edge.records import Report
+from edge.net import receipts
 from gateway.service.intake import door
 from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.mqtt.connection import Message
@@ -24,7 +25,7 @@ def signed(body: bytes) -> bytes:
 
 
 def slow(frame: bytes) -> Any:
-    """Return what `edge.wire` says: a Report, or None for a refusal."""
+    """Return what `edge.core.wire` says: a Report, or None for a refusal."""
     try:
         return post.unpack_report(frame, KEY, TOPIC, "node-0")
     except ValueError:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from edge import receipts as edge_receipts
-from edge import wire
+from edge.core import wire
+from edge.net import receipts as edge_receipts
 from gateway.devices.fleet.spool import Counts, Shelf, Spool
 from gateway.service.intake import writer
 from gateway.service.intake.door import Arrival, authenticate

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.judge import Verdict, judge
 from gateway.service.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from edge import wire
-from edge.records import Report
+from edge.core import wire
+from edge.core.records import Report
 from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.judge import BOOTS, MESSAGES, NEVER, Verdict, judge
 from gateway.service.intake.outcomes import Known
@@ -17,7 +17,7 @@ from gateway.store.store import Store
 SITE = "testsite"
 NOTHING = Known({}, {}, frozenset())
 LAST = (3, 7)
-HIGHEST = (1 << 48) - 1  # the wire takes no larger one: see `edge.wire`
+HIGHEST = (1 << 48) - 1  # the wire takes no larger one: see `edge.core.wire`
 
 
 def said(home: Any, epoch: int, seq: int, value: int = 5) -> Arrival:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from edge import receipts as signed
-from edge import wire
+from edge.core import wire
+from edge.net import receipts as signed
 from gateway.service.intake import writer
 from gateway.service.intake.judge import Verdict
 from gateway.service.intake.outcomes import Receipt

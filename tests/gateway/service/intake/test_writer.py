@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from edge import wire
+from edge.core import wire
 from edge.host import post
 from gateway.service.intake.writer import Intake
 from gateway.service.mqtt.connection import Message

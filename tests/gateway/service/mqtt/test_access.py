@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import thermal, wire
+from edge.core import wire
 from edge.host import post
+from edge.mechanisms import thermal
 from gateway.devices.broker import certificates
 from gateway.devices.enrol import budgets, enrol
 from gateway.mechanisms.thermal.granting import granted

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from edge import secure_sum, wire
-from edge.cbor import Words
-from edge.entropy import Tape
-from edge.secure_sum import P, number, share
+from edge.core import wire
+from edge.core.cbor import Words
+from edge.core.entropy import Tape
+from edge.mechanisms import secure_sum
+from edge.mechanisms.secure_sum import P, number, share
 from gateway.service.secure_sum.collecting import (
     ABANDONED,
     FIXED,

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from edge import thermal, wire
+from edge.core import wire
+from edge.core.limits import Limits
+from edge.core.node import Node
 from edge.host import post
-from edge.limits import Limits
-from edge.node import Node
+from edge.mechanisms import thermal
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.service.mqtt.connection import Message

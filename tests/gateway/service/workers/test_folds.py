@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from edge import disk
-from edge.records import Grid
+from edge.core.records import Grid
+from edge.mechanisms import disk
 from gateway import mechanisms
 from gateway.service.rounds import OpenRound, Place
 from gateway.service.workers.rounds import combined, named

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy.dialects import postgresql
 
-from edge import thermal, wire
+from edge.core import wire
 from edge.host import post
+from edge.mechanisms import thermal
 from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
 from gateway.service.rounds import OpenRound
 from gateway.service.workers import leases, rounds

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from edge import thermal
 from edge.host import post
+from edge.mechanisms import thermal
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import TakenFault
 from gateway.service.mqtt.connection import Message

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.core import wire
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.workers.leases import unique_name

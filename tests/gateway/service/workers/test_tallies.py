@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from edge import thermal
+from edge.mechanisms import thermal
 from gateway.service.workers import rounds
 from gateway.service.workers.part import part_of
 from gateway.service.workers.rounds import Fold, combined

@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from edge import wire
-from edge.records import Round
+from edge.core import wire
+from edge.core.records import Round
 from gateway.faults import OvertakenFault
 from gateway.service.intake.outcomes import Asked, Letter
 from gateway.service.workers import rounds

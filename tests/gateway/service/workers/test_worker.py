@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge import thermal
+from edge.mechanisms import thermal
 from gateway.service.workers.part import part_of
 from gateway.store.schema import leases
 from gateway.store.store import Store

@@ -17,11 +17,12 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from edge import thermal, wire
-from edge.entropy import Tape
-from edge.limits import Limits
-from edge.node import Node
-from edge.records import Grid, Guarantee, Round
+from edge.core import wire
+from edge.core.entropy import Tape
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.mechanisms import thermal
 from gateway import budgets, enrol
 from gateway.service import steps
 from gateway.service.intake import Intake

@@ -1,0 +1,1 @@
+"""Records, keys, exact noise, budget and node: a device without its link."""

@@ -1,0 +1,108 @@
+"""The one door for random bits.
+
+Every stream here is HMAC-SHA256 in counter mode over a key and a fixed prefix, and is read
+through one method, `below(n)`. Three ways to make one:
+
+    Tape(seed)      repeatable, for test vectors and experiments. Not private.
+    keyed(...)      repeatable by whoever holds the boot's chain key, for one reading only.
+    sealed(secret)  repeatable by nobody: the host's secret mixed with the system's entropy.
+
+Stream of `keyed`, byte by byte (privacy holds against anyone who cannot tell HMAC-SHA256
+from a random function; it does not hold at all against the holder of the key):
+
+    epoch key = HMAC(HMAC(chain key, "heatveil-noise-v1"), epoch as 8 bytes)
+    block i   = HMAC(epoch key, "heatveil-noise-v1" | len(device) | device | epoch, 8 bytes
+                     | seq, 8 bytes | channel, 2 bytes | i, 4 bytes)         all big-endian
+
+Bits are taken from the first block on, most significant first. Random access by
+(epoch, seq, channel) means that a lost or repeated message never shifts the stream. `opened` is
+`keyed` for who was handed a single epoch's key.
+"""
+
+from .compat import hmac_pads, hmac_sha256, os_entropy, sha256
+from .keys import NOISE, checked, epoch_key
+
+
+class Stream:
+    """Uniform whole numbers from HMAC-SHA256(key, prefix | counter)."""
+
+    def __init__(self, key, prefix):
+        inner, self._outer = hmac_pads(key)  # once: on a board it takes as long as hashing
+        self._inner = inner + prefix
+        self._counter = 0
+        self._pool = 0  # bits not used yet, and how many there are
+        self._left = 0
+
+    def bits(self, count):
+        """Return the next `count` bits as a whole number."""
+        while self._left < count:
+            if self._counter >> 32:  # which some MicroPythons would cut to 0, and begin again
+                raise ValueError(
+                    "a stream of noise is at its end, after 2**32 blocks; begun again, readings "
+                    "would share their noise. Start the device anew"
+                )
+            block = sha256(self._outer + sha256(self._inner + self._counter.to_bytes(4, "big")))
+            self._counter += 1
+            self._pool = (self._pool << 256) | int.from_bytes(block, "big")
+            self._left += 256
+        self._left -= count
+        value = self._pool >> self._left
+        self._pool -= value << self._left
+        return value
+
+    def below(self, n):
+        """Return a whole number uniform in 0 to n - 1, by rejection, so without any bias."""
+        if n < 1:
+            raise ValueError("below(%d): n must be at least 1" % n)
+        width = 0
+        while (n - 1) >> width:  # no bit_length on MicroPython
+            width += 1
+        while True:
+            value = self.bits(width)
+            if value < n:
+                return value
+
+
+def Tape(seed_bytes):
+    """Return a stream that anyone with the seed repeats: for vectors and experiments only."""
+    return Stream(hmac_sha256(b"heatveil-tape-v1", bytes(seed_bytes)), b"")
+
+
+def keyed(root_key, device, epoch, seq, channel):
+    """Return the noise stream of one reading, repeatable by who holds the 32-byte key.
+
+    root_key is the root of the boot's noise: on a device the chain key of that boot
+    (`rootkeys.chain_at`). device is a name of at most 255 bytes, epoch the boot counter, seq the
+    message counter, channel the index of the sensor: no two readings may ever share all four.
+    """
+    return opened(epoch_key(root_key, epoch), device, epoch, seq, channel)
+
+
+def opened(epoch_key, device, epoch, seq, channel):
+    """Return the stream that `keyed` gives, from the 32-byte key of its epoch alone."""
+    name = device.encode()
+    if not 0 < len(name) < 256:
+        raise ValueError(
+            "a device name of %d bytes does not fit its noise stream, which takes 1 to 255: "
+            "two devices must never share a stream. Choose a shorter name" % len(name)
+        )
+    counters = epoch.to_bytes(8, "big") + seq.to_bytes(8, "big") + channel.to_bytes(2, "big")
+    return Stream(checked(epoch_key, "epoch key"), NOISE + bytes([len(name)]) + name + counters)
+
+
+def sealed(secret, boot=b""):
+    """Return a stream that nobody can repeat: the host's secret mixed with the system's bits.
+
+    Boards often have poor entropy of their own, so the secret, made on the host and then
+    forgotten there, carries the strength; the system's bytes, as far as they are good, keep a
+    host that did not forget it from repeating the stream. `boot` (the boot counter) keeps two
+    boots apart even on a board whose entropy repeats.
+    """
+    checked(secret, "secret of a sealed device")
+    fresh = os_entropy(32)
+    if len(fresh) != 32:
+        raise ValueError(
+            "this Python has no os.urandom, which a sealed device needs, or its host could repeat "
+            "its noise. Use a port that has it, or enrol a keyholder"
+        )
+    return Stream(hmac_sha256(secret, b"heatveil-sealed-v1" + fresh + boot), b"")

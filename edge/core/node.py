@@ -1,0 +1,193 @@
+"""A sensor device without its radio: a Round comes in, a signed frame of blur goes out.
+
+An answer is made in this order, and the order is the point of it:
+
+    verify    what the site did not sign is not looked at
+    object    a Round beyond the device's limits is refused: nothing charged, nothing read
+    charge    the budget is written down before it is used; no write, no answer
+    noise     drawn ahead, for this frame and no other
+    read      only now is the sensor asked
+    veil      clamp, and add the noise
+    pack      sign; the bytes are kept, and sent again as they are
+
+A Round that comes again gets the same bytes and costs nothing. How long that took must not show
+in when the frame goes out: see `ticker`, which every device needs around this.
+"""
+
+from ..mechanisms import veil
+from . import wire
+from .ahead import Ahead
+from .records import Reading, Report
+from .refusals import EXHAUSTED, objection
+
+
+class Node:
+    """One device: who it is, what it may still spend, and the last frame it made.
+
+    identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
+    (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
+    tables: whether noise may come from tables (`bulk`), where a Round asks for that.
+    mechanism: what it answers all its life, `thermal` (None), `disk`, or one of central trust,
+    which it refuses unless its identity names that.
+    """
+
+    def __init__(self, identity, budget, step=None, follower=None, tables=False, mechanism=None):
+        if budget.fault:
+            raise ValueError(
+                "the budget of %s cannot be used (%s); without one nobody knows which noise is "
+                "fresh. Boot it, or give the device a new key" % (identity.name, budget.fault)
+            )
+        self.identity = identity
+        self.recorded_ms = None  # when its level was recorded, where somebody knows: for `meta`
+        self.refusal = ""  # why the last Round was not answered
+        self.faults = 0  # times in a row that the sensor gave nothing
+        self.forged = 0  # messages that were not signed, or by somebody else
+        self.budget = budget
+        self._step = step
+        self._follower = follower
+        self.ahead = Ahead(identity, budget)
+        self._may_table, self.half = tables, veil
+        # What is drawn ahead: variance and tables' bits. Till a Round came, which tells the next.
+        self._like = budget.limits.variance, 0
+        if mechanism not in (None, veil.NAME):
+            from ..mechanisms.disk_half import half  # what no thermometer needs
+
+            self.half, self._like = half(mechanism, identity, step, follower, tables)
+        self._seals = hasattr(self.half, "sealed")
+        self._round = self._name = self._frame = None  # of the last answer
+        # Of the last charge: the Round, till it is answered (its short name can be forged); when.
+        self._paid = self._paid_ms = None
+        self.alert = ""
+
+    def prepare(self):
+        """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
+        if self._like and self.state() == "ready":
+            try:
+                self.ahead.prepare(self.half, *self._like)
+            except MemoryError:
+                pass  # where it does not fit for good, the Round that asks for it hears of it
+
+    def answer(self, message, read, mechanism=None, now_ms=None):
+        """Return the frame that answers a Round's message, or None and say why in `refusal`.
+
+        read(params) must return one whole number a sensor, in grains (params as in
+        `veil.Params`); of a disk device read(grid) the cell (x, y). A Round that was answered
+        does not call it again; one whose read failed does, when it comes again. mechanism: on
+        whose topic it came, its own if None. now_ms, of a clock that only goes forward, is when:
+        answers are then kept apart as the limits say.
+        """
+        self.refusal = ""
+        try:
+            mechanism = mechanism or self.half.NAME
+            where = wire.round_topic(self.identity.site, mechanism)
+            round, name = self.opened(message, where)
+            if name == self._name:
+                return self._frame
+            if round != self._paid:  # else the sensor failed, after all else was settled
+                self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
+        except wire.Fault as why:
+            self.refusal = str(why)
+            self.forged += 1
+        except wire.BROKEN as why:
+            self.refusal = "it cannot be read on this device (%s)" % type(why).__name__
+        if self.refusal:
+            return None
+        if round != self._paid:
+            self._paid, self._paid_ms = round, now_ms
+        try:
+            frame = self._fresh(round, name, read)
+            if self._follower is not None:
+                self._follower.follow()  # only now: an answer that was not made moves nothing
+        except KeyboardInterrupt:  # of who tries it at a terminal
+            raise
+        except BaseException:  # whatever a driver does, ends itself too; never with the number
+            self.faults += 1
+            count = self.identity.sensors if self.half is veil else 2
+            self.refusal = "the sensor did not give %d whole numbers" % count
+            if self._seals:  # which it does whatever the sensor gave
+                self.refusal = "its report could not be sealed"
+            return None
+        self._round, self._name, self._frame, self._paid = round, name, frame, None
+        self.faults = 0
+        return frame
+
+    def opened(self, message, where):
+        """Return the Round that the site signed in a message to that topic, and its name."""
+        round = wire.unpack_round(message, self.identity.site_key, where)
+        return round, wire.name_of(round)
+
+    def tighten(self, message):
+        """Take tighter limits from a message of the config key; return what to say of it on `ack`.
+
+        They are on the medium before this returns. A message that comes again changes nothing.
+        """
+        from . import tightening  # seldom needed, and memory is short
+
+        asked, why = tightening.asked(message, self.identity, self.budget.limits, self.half)
+        if not why:
+            if asked != self.budget.limits:  # what was paid for under the old limits is
+                self._paid = None  # not answered under them
+            try:
+                self.budget.tighten(asked)
+            except Exception as fault:
+                why = self.fail(fault)
+        version = None if asked is None else asked.version
+        return {"verb": "limits", "version": version, "taken": not why, "why": why}
+
+    def state(self):
+        """Return "ready", "exhausted" for ever when the budget is, or "alert" when it is lost."""
+        if self.alert:
+            return "alert"
+        return "exhausted" if self.budget.exhausted else "ready"
+
+    def meta(self):
+        """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
+        from .saying import meta
+
+        return meta(self.identity, self.budget, self._round, self.half, self.recorded_ms)
+
+    def _objection(self, round, mechanism, now_ms):
+        if self.alert:
+            return self.alert
+        if self.budget.exhausted:
+            return EXHAUSTED
+        if mechanism != self.half.NAME or round.mechanism != mechanism:
+            return "it asks for %s, which this device does not have" % round.mechanism
+        held = self.budget.limits
+        if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
+            return "it comes before the %d ms between two answers are over" % held.pace_ms
+        if self.half is not veil:
+            return self.half.objection(round, self.identity, held, self.budget.round)
+        tables = self._may_table, self.ahead.build
+        return objection(round, self.identity, held, self.budget.round, self._step, tables)
+
+    def _charge(self, round):
+        """Pay for an answer; return nothing, or why it cannot be paid for."""
+        cost = self.half.cost(self.budget.limits, round)
+        try:
+            # To whom it is sealed is in its Round: under another key it would be told twice.
+            once = self._seals
+            return "" if self.budget.charge(cost, round.number, once) else EXHAUSTED
+        except Exception as fault:
+            return self.fail(fault)
+
+    def fail(self, fault):
+        self._paid = None
+        self.alert = "its budget cannot be kept (%s), so nothing is answered any more" % fault
+        return self.alert
+
+    def _fresh(self, round, name, read):
+        half = self.half
+        if self._seals:
+            read = half.guarded(read)
+        params, self._like = half.params_of(round), half.like(round)
+        noise = self.ahead.take(half, *self._like)
+        values = tuple(read(params))
+        if self._follower is not None:
+            values = self._follower.less(values, params.exponent)
+        payload = half.veil(round, Reading(self.identity.sensor, values), noise)
+        report = Report(name, self.identity.name, self.budget.epoch, self.ahead.seq, payload)
+        if self._seals:
+            report = half.sealed(round, report, noise)
+        where = wire.topic(self.identity.site, self.identity.name, "data")
+        return wire.pack_report(report, self.identity.mac_key, where, half.bits(round))

@@ -1,0 +1,207 @@
+"""A mechanism of central trust on a device: the report is private, and sealed to its round's key.
+
+The device adds no noise: the gateway does, to what all devices say together. So a device does this
+only where its enrolment allows it, by the mechanism's name; what stands for that is the seal key.
+What leaves it opens for the gateway alone, and for that only till the round is released, when the
+round's key is destroyed. The broker learns that the device answered: every frame of a Round has
+one length, whatever was read and also where nothing was.
+
+    psk    = HMAC(root, "heatveil-seal-v1"), the seal key; psk_id = key_id
+    info   = "heatveil-seal-v1" || SHA-256(Round's map) || len(site), 1 byte || site
+             || len(device), 1 byte || device
+    aad    = topic || epoch, 8 bytes || seq, 8 bytes
+    plain  = how many numbers, 2 bytes || each as 8 bytes, signed || zeros up to the Round's length
+
+A mechanism of central trust is a module with
+
+    NAME
+    epsilon(round)     (num, den) of one answer, pure
+    objection(round)   why its params are none, or "", from public numbers alone
+    numbers(round)     how many numbers its longest payload has
+    report(round, reading, rng)   the payload [sensor, ...]; draws nothing from rng
+
+Limits and prices are those of `disk_limits`: a pure epsilon an answer.
+"""
+
+from ..core.compat import sha256
+from ..core.records import Report
+from ..core.wire import REPORT_BYTES, round_body, topic
+from . import crypto, disk_limits, hpke
+from . import module_of as module_of
+
+LABEL = b"heatveil-seal-v1"
+WIDTH = 8  # bytes of a number
+# Of a payload at the most: 64 bytes are for the rest of a frame, which a gateway must still read.
+NUMBERS = (REPORT_BYTES - 64 - hpke.EXTRA - 2) // WIDTH
+IDENTITY = 10  # parts of a `keys.Identity`; a `keys.Allowed` has more
+NOT_ALLOWED = (
+    "central-not-allowed: it asks for a report without noise of its own, sealed to the gateway, "
+    "and this device is not enrolled for that; enrol it with --central, if its people agree"
+)
+
+
+def half(mechanism, identity, other):
+    """Return what a Node of central trust works with, and what it draws ahead: keys.
+
+    other: whether the device was given something that is for temperatures.
+    """
+    of = module_of(mechanism)
+    if not hasattr(of, "numbers"):  # nor one that a secure sum is for
+        raise ValueError(
+            "%s was to answer %s, which no device can; it can measure (thermal), tell a place "
+            "near its own (disk) or seal it to the gateway (ranks, pyramid). Name one of these"
+            % (identity.name, mechanism)
+        )
+    if identity.sensors != 1 or other:
+        raise ValueError(
+            "%s is to answer %s, and has %d sensors or something that is for temperatures: a "
+            "step, a level that follows, tables. A place is one sensor's. Leave the others out"
+            % (identity.name, mechanism, identity.sensors)
+        )
+    found = Sealer(of, identity)
+    return found, (0, 0) if found.allowed else None
+
+
+def width(round):
+    """Return how many bits a number of a report has, which nobody sees."""
+    return 8 * WIDTH
+
+
+class Sealer:
+    """A mechanism of central trust as a Node uses it. allowed: whether its enrolment names it."""
+
+    def __init__(self, of, identity):
+        self.NAME = of.NAME
+        self.allowed = len(identity) > IDENTITY and identity.central == of.NAME
+        self._of, self._identity = of, identity
+
+    def objection(self, round, identity, limits, newest):
+        """Return why this device must not answer a Round, or "".
+
+        As in `refusals`: from public numbers alone, before anything is charged or read.
+        """
+        if not self.allowed:
+            return NOT_ALLOWED
+        if identity.mode != "sealed":
+            return (
+                "it asks for a sealed report, and this device is not sealed itself: who holds its "
+                "root could open that"
+            )
+        if len(round) < 6 or not trusted(round.guarantee):
+            return "it has no key that a report could be sealed to, or its trust is not central"
+        if round.number <= newest:
+            return "it is round %d, and round %d is already answered" % (round.number, newest)
+        why = self._of.objection(round)
+        if why:
+            return why
+        # What seals must not fail after the answer is paid for.
+        if min(round.grid.shape) < 1:
+            return "its grid of %d x %d cells has none" % tuple(round.grid.shape)
+        if self._of.numbers(round) > NUMBERS:
+            return "its reports of %d numbers are longer than the %d that a gateway reads" % (
+                self._of.numbers(round),
+                NUMBERS,
+            )
+        if crypto.low_order(round.key):
+            return "its public key is of low order, and what is sealed to that is open to all"
+        return disk_limits.objection(limits, round.guarantee, *self._of.epsilon(round))
+
+    def cost(self, limits, round):
+        """Return the nano-rho of the answer."""
+        return disk_limits.price(limits, *self._of.epsilon(round))
+
+    def params_of(self, round):
+        """Return what the sensor is asked with: the grid whose cell it is to tell."""
+        return round.grid
+
+    def like(self, round):
+        """Return what a draw depends on: nothing."""
+        return 0, 0
+
+    def draw(self, variance, count, rng):
+        """Return the key pair of one frame, which is made ahead and used once, as noise is."""
+        return hpke.pair(rng)
+
+    def guarded(self, read):
+        """Return what reads as read does, and gives () where that fails.
+
+        That a place is not known tells of it, so it is said in the sealed report alone.
+        """
+
+        def guarded(grid):
+            try:
+                return tuple(read(grid))
+            except KeyboardInterrupt:  # of who tries it at a terminal
+                raise
+            except BaseException:  # whatever a driver does; never with the place
+                return ()
+
+        return guarded
+
+    def veil(self, round, reading, fresh):
+        """Return the bytes of what was read, those of [] for nothing: private till `sealed`.
+
+        Nothing that was read may keep a frame back, so whatever fails with it counts as nothing.
+        """
+        count = self._of.numbers(round)
+        try:
+            payload = self._of.report(round, reading, None) if reading.values else []
+            return packed(payload, count)
+        except Exception:
+            return packed([], count)
+
+    def sealed(self, round, report, fresh):
+        """Return a Report with its bytes sealed, by a key pair that no other one gets."""
+        who = self._identity
+        info, aad = bound(round, who.site, who.name, report.epoch, report.seq)
+        secrets = who.seal_key, who.key_id
+        sealed = hpke.seal(fresh, round.key, *secrets, info, aad, report.payload)
+        return Report(report.round, report.sender, report.epoch, report.seq, sealed)
+
+    def said(self):
+        """Return what the device's `meta` says otherwise than a thermometer's."""
+        return {"mechanism": self.NAME, "unit": "cell", "central": self.allowed}
+
+    bits = staticmethod(width)
+    looser = staticmethod(disk_limits.looser)
+
+
+def trusted(guarantee):
+    """Say whether a Guarantee has the gateway see what devices read: "central" or "central: x"."""
+    return guarantee.trust.split(":")[0].strip() == "central"
+
+
+def bound(round, site, device, epoch, seq):
+    """Return (info, aad): what a sealed report is for, and for nothing else."""
+    info = LABEL + sha256(round_body(round))
+    for name in (site, device):
+        info += bytes([len(name.encode())]) + name.encode()
+    where = topic(site, device, "data").encode()
+    return info, where + epoch.to_bytes(8, "big") + seq.to_bytes(8, "big")
+
+
+def packed(payload, count):
+    """Return the bytes of a payload of at most `count` numbers, as many as of any other."""
+    if len(payload) > count:
+        raise ValueError("a payload of %d numbers, where %d fit" % (len(payload), count))
+    plain = len(payload).to_bytes(2, "big")
+    for number in payload:
+        if not -(1 << 63) <= number < 1 << 63:
+            raise ValueError("a payload has a number that 64 bits do not hold")
+        plain += (number & ((1 << 64) - 1)).to_bytes(WIDTH, "big")
+    return plain + bytes(2 + WIDTH * count - len(plain))
+
+
+def unpacked(plain):
+    """Return the payload that `packed` was given."""
+    count = int.from_bytes(plain[:2], "big")
+    found = []
+    for at in range(2, 2 + WIDTH * count, WIDTH):
+        number = int.from_bytes(plain[at : at + WIDTH], "big")
+        found.append(number - (number >> 63 << 64))
+    return found
+
+
+def sealed_bytes(count):
+    """Return how long a sealed report of at most `count` numbers is."""
+    return hpke.EXTRA + 2 + WIDTH * count

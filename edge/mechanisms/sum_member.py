@@ -1,0 +1,296 @@
+"""A device in a secure sum: values in, messages out; no clock, no link, no disk.
+
+    idle       begin: Round above the last, terms as in the roster  -> join          joined
+    joined     keys, of t neighbours or more                        -> shares        shared
+    shared     boxes, of t or more, all open: charged, noise drawn  -> masked        masked
+    masked     set of `threshold` or more, this device among them   -> confirm       confirmed
+    confirmed  t neighbours with good `with` and `set` tags         -> reveal        idle
+
+What is not listed is ignored. A step that comes again gets the same bytes, with other bytes it is
+refused. Whoever refuses erases the round, and keeps out of it; so does who calls `erase` at a
+deadline. A refusal is one word of seven letters, so that its length tells nothing.
+
+Of a neighbour one secret is given a share of, ever: of its own mask where it is in the set and
+proved that it bears the mask with this device; else of the masks with its neighbours.
+"""
+
+from ..core.cbor import Words
+from ..core.compat import same_bytes, sha256
+from ..core.wire import opened, topic
+from . import crypto
+from .secure_sum import (
+    ADJACENCIES,
+    BOX,
+    BOXES,
+    CHUNK,
+    CONFIRM,
+    JOIN,
+    KEYS,
+    LONGEST,
+    MASKED,
+    NONCE,
+    REVEAL,
+    SET,
+    SHARE,
+    SHARES,
+    TAG,
+    TAGS,
+    Lanes,
+    aad,
+    box_key,
+    commitment,
+    counters,
+    drawn,
+    mask_key,
+    number,
+    pack,
+    pack_words,
+    pair_key,
+    pieces,
+    places_of,
+    scalar,
+    self_key,
+    set_tag,
+    share,
+    sid_of,
+    to_key,
+    with_tag,
+)
+
+IDLE, JOINED, SHARED, HIDDEN, CONFIRMED = range(5)
+_AWAITED = {JOINED: JOIN, SHARED: BOXES, HIDDEN: SET, CONFIRMED: TAGS}
+
+
+class Refused(ValueError):
+    """What a device does not do, in one word; it takes no part in this round any more."""
+
+
+class Member:
+    """One device. newest: the number of the last round that it began, which its owner keeps.
+
+    identity: its keys and names; static: the secret of its key in the roster; suite: `crypto`, or
+    a module with the same `Secret`, `seal`, `unseal` and `aes`.
+    """
+
+    def __init__(self, identity, roster, static, suite=crypto, newest=-1, chunk=CHUNK):
+        self.roster, self.newest = roster, newest
+        self._suite, self._who, self._chunk = suite, identity, chunk
+        self._lanes = getattr(suite, "Lanes", Lanes)
+        self._static = suite.Secret(static)
+        self._pairs = {}  # a_ij by neighbour, once a roster
+        self._up = topic(identity.site, identity.name, "sum")
+        self._told = topic(identity.site, identity.name, "told")
+        self._shard = shard_topic(identity.site, roster.shard)
+        self.erase()
+
+    def erase(self):
+        """Forget the round; what was charged stays charged."""
+        self.state, self._sid, self._asked = IDLE, b"", b""
+        self._own = {}  # terms, numbers, and the secrets: lines, fresh, scalar
+        self._near = {}  # of a neighbour by its order in the list: q, S
+        self._held = {}  # its shares of sigma and b, out of its box
+        self._set, self._decided = set(), b""
+        self._answers = {}  # by step: what came, hashed, and what went
+
+    def begin(self, body, terms, numbers, rng):
+        """Return [join] to a Round, by its map, or raise Refused.
+
+        numbers: called with the divisor when the sum is near; it charges, and returns the numbers
+        with their noise. rng: a sealed stream.
+        """
+        if self._sid and same_bytes(sha256(body), self._asked):
+            return self._answers[0][1]
+        self.erase()
+        why = self._objection(terms)
+        if why:
+            raise Refused(why)
+        me = self.roster.place
+        self.newest = terms.number
+        self._asked, self._sid = sha256(body), sid_of(body, self.roster.digest)
+        lines = drawn(self.roster.t, rng), drawn(self.roster.t, rng)
+        fresh = self._suite.Secret(rng.below(1 << 256).to_bytes(32, "big"))
+        own = self._suite.Secret(scalar(lines[0][0], self._sid, me))
+        self._own = {
+            "terms": terms,
+            "numbers": numbers,
+            "lines": lines,
+            "fresh": fresh,
+            "scalar": own,
+        }
+        self.state = JOINED
+        frames = [self._packed(JOIN, {3: fresh.public + own.public})]
+        self._answers[0] = b"", frames
+        return frames
+
+    def _objection(self, terms):
+        mine = self.roster
+        if terms.number <= self.newest:
+            return "earlier"
+        if (terms.version, terms.shard) != (mine.version, mine.shard):
+            return "foreign"
+        if (terms.n, terms.k, terms.t, terms.threshold) != (
+            mine.n,
+            mine.k,
+            mine.t,
+            mine.threshold,
+        ):
+            return "numbers"
+        if terms.divisor > mine.divisor or terms.divisor < 1:
+            return "divisor"
+        if terms.bits not in (16, 32) or terms.bits < mine.bits:
+            return "modulus"
+        return "" if terms.adjacency in ADJACENCIES else "unnamed"
+
+    def heard(self, message, shard=False):
+        """Return the frames that answer a message, [] where it is ignored; or raise Refused.
+
+        shard: whether it came on the shard's topic. Fault where it is not genuine, and no more.
+        """
+        where = self._shard if shard else self._told
+        key = self._who.site_key if shard else self._who.config_key
+        body = opened(message, key, where, LONGEST)
+        step = body.get(1)
+        if self.state == IDLE or body.get(2) != self._sid[:4] or shard != (step == SET):
+            return []
+        digest = sha256(message)
+        if step in self._answers:
+            if same_bytes(digest, self._answers[step][0]):
+                return self._answers[step][1]
+            return self._refuse("changed")
+        if step != _AWAITED[self.state]:
+            return []
+        try:
+            frames = (self._keys, self._boxes, self._decide, self._reveal)[step - 1](body)
+        except Refused:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError):
+            return self._refuse("damaged")
+        if self.state == CONFIRMED and step == TAGS:
+            self.erase()
+            return frames
+        self._answers[step] = digest, frames
+        self.state += 1
+        return frames
+
+    def _refuse(self, word):
+        self.erase()
+        raise Refused(word)
+
+    def _packed(self, step, fields):
+        return pack(step, self._sid, fields, self._who.mac_key, self._up)
+
+    def _keys(self, body):
+        """Deal both secrets to the neighbours that joined."""
+        mine, me, suite = self.roster, self.roster.place, self._suite
+        lines, secret, own = [self._own[word] for word in ("lines", "fresh", "scalar")]
+        order = places_of(body[3], mine.k)
+        keys = pieces(body[4], len(order), KEYS)
+        if len(order) < mine.t:
+            return self._refuse("minimum")
+        boxes = bytearray()
+        for at, both in zip(order, keys):
+            j, fresh, public = mine.neighbours[at], both[:32], both[32:]
+            if j not in self._pairs:
+                self._pairs[j] = pair_key(self._static.agree(mine.statics[at]), me, j)
+            first, second = secret.public, fresh
+            if j < me:
+                first, second = second, first
+            q = box_key(self._pairs[j], secret.agree(fresh), self._sid, first, second)
+            self._near[at] = q, public
+            plain = b"".join([number(share(line, 1 + at)) for line in lines])
+            bound = aad(self._sid, me, j, own.public)
+            boxes.extend(suite.seal(to_key(q, me, j), NONCE, plain, bound))
+        proof = commitment(lines[1][0], self._sid, me)
+        return [self._packed(SHARES, {3: proof, 4: boxes})]
+
+    def _boxes(self, body):
+        """Open what neighbours dealt, pay, and hide the numbers under the masks of these."""
+        terms = self._own["terms"]
+        mine, me = self.roster, self.roster.place
+        order = places_of(body[3], mine.k)
+        boxes = pieces(body[4], len(order), BOX)
+        if len(order) < mine.t:
+            return self._refuse("minimum")
+        keys = [(False, self_key(self._own["lines"][1][0], self._sid, me))]
+        proofs = bytearray()
+        for at, box in zip(order, boxes):
+            if at not in self._near:
+                return self._refuse("unknown")
+            j, (q, public) = mine.neighbours[at], self._near[at]
+            bound = aad(self._sid, j, me, public)
+            plain = self._suite.unseal(to_key(q, j, me), NONCE, box, bound)
+            self._held[at] = plain[:SHARE], plain[SHARE:]
+            agreed = self._own["scalar"].agree(public)
+            self._near[at] = q, b""  # S_j is not needed again
+            keys.append((j < me, mask_key(agreed, self._sid, me, j)))
+            proofs.extend(with_tag(q, me, j))
+        numbers = self._own["numbers"](mine.divisor)
+        if len(numbers) != terms.length:
+            return self._refuse("unequal")
+        frames = []
+        for first in range(0, len(numbers), self._chunk):
+            some = numbers[first : first + self._chunk]
+            fields = {4: first, 5: self._masked(some, terms.bits, first, keys)}
+            if not first:
+                fields[3] = proofs
+            frames.append(self._packed(MASKED, fields))
+        self._own = {}  # is not needed again
+        return frames
+
+    def _masked(self, numbers, bits, first, keys):
+        words = pack_words(numbers, bits)
+        blocks = counters(first * bits >> 3, len(words))
+        lanes = self._lanes(bits, len(words))
+        lanes.add(words)
+        for less, key in keys:
+            lanes.add(self._suite.aes(key, blocks)[: len(words)], less)
+        return Words(bits, lanes.packed())
+
+    def _decide(self, body):
+        """Take the set whose sum it will be, the only one in this round."""
+        mine, me = self.roster, self.roster.place
+        decided = places_of(body[3], mine.n)
+        if me not in decided:
+            return self._refuse("without")
+        if len(decided) < mine.threshold:
+            return self._refuse("minimum")
+        self._set, self._decided = set(decided), sha256(self._sid + body[3])
+        tags = [
+            set_tag(self._near[at][0], me, mine.neighbours[at], self._decided)
+            for at in sorted(self._held)
+            if mine.neighbours[at] in self._set
+        ]
+        return [self._packed(CONFIRM, {3: b"".join(tags)})]
+
+    def _reveal(self, body):
+        """Give of each neighbour the share that the set is opened with."""
+        bear, know = self._good(body[3], body[4], True), self._good(body[5], body[6], False)
+        if len(bear & know) < self.roster.t:
+            return self._refuse("witness")
+        given = []
+        for at in sorted(self._held):
+            sigma, b = self._held[at]
+            if self.roster.neighbours[at] not in self._set:
+                given.append(sigma)
+            else:
+                given.append(b if at in bear else bytes(SHARE))
+        return [self._packed(REVEAL, {3: b"".join(given)})]
+
+    def _good(self, bits, joined, bearing):
+        """Return which neighbours in the set sent me the right tag."""
+        mine, me, found = self.roster, self.roster.place, set()
+        order = places_of(bits, mine.k)
+        for at, tag in zip(order, pieces(joined, len(order), TAG)):
+            j = mine.neighbours[at]
+            if at not in self._held or j not in self._set:
+                continue
+            q = self._near[at][0]
+            right = with_tag(q, j, me) if bearing else set_tag(q, j, me, self._decided)
+            if same_bytes(tag, right):
+                found.add(at)
+        return found
+
+
+def shard_topic(site, shard):
+    """Return the topic on which all of a shard are told the set."""
+    return "heatveil/1/%s/sum/%d" % (site, shard)

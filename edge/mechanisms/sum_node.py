@@ -1,0 +1,187 @@
+"""A device of distributed trust: Rounds and a gateway's messages in, frames of a secure sum out.
+
+Nothing that it says tells anything alone: its numbers are masked, and the gateway learns their sum
+over a shard (`secure_sum`). What it does with a Round, in this order:
+
+    verify    what the site did not sign is not looked at
+    object    beyond the device's limits, or with more to share the noise than its roster allows
+    charge    price and number of the Round are written down; no write, no join
+    join      and what follows, as `sum_member` says
+    read      only when it is known whose masks hide the numbers, with noise drawn just before
+
+So a Round is paid for once, also where its sum is never opened, and no other Round of that number
+is joined, whatever the power does. Neighbours differ by where a device is (replace-one): a Round
+that hides less is refused. A device that cannot read marks nothing, and nobody sees that.
+"""
+
+from ..core import wire
+from ..core.node import Node
+from ..core.records import Reading
+from ..core.refusals import EXHAUSTED
+from . import crypto, disk_limits, module_of
+from .secure_sum import ADJACENCIES, ROUND_BYTES, Terms, read_roster
+from .sum_member import Member, Refused, shard_topic
+
+REPLACE = 1  # as mechanisms say it
+
+
+def half_of(mechanism, identity):
+    """Return what a SumNode works with beside its member of a secure sum."""
+    return Half(module_of(mechanism), mechanism, identity)
+
+
+class Half:
+    """A mechanism of distributed trust, as a Node asks for it."""
+
+    def __init__(self, of, mechanism, identity):
+        if not hasattr(of, "noise") or identity.mode != "sealed":
+            raise ValueError(
+                "%s is enrolled for secure sums and is to answer %s, which is none, or who holds "
+                "its root could take its noise off. Name the mechanism that it was enrolled for"
+                % (identity.name, mechanism)
+            )
+        if identity.sensors != 1:
+            raise ValueError(
+                "%s is to answer with its place, and has %d sensors. Leave the others out"
+                % (identity.name, identity.sensors)
+            )
+        self.of, self.NAME = of, of.NAME
+
+    def said(self):
+        """Return what the device's `meta` says otherwise than a thermometer's."""
+        return {"mechanism": self.NAME, "unit": "cell"}
+
+    looser = staticmethod(disk_limits.looser)
+
+
+class SumNode(Node):
+    """In the place of a `Node`, for an identity with a roster.
+
+    topics: what it hears beside Rounds. suite: as for a `Member`.
+    """
+
+    def __init__(self, identity, budget, mechanism, suite=None):
+        half = half_of(mechanism, identity)
+        Node.__init__(self, identity, budget)
+        self.half = half
+        where = wire.topic(identity.site, identity.name, "roster")
+        roster = read_roster(identity.roster, identity.roster_key, where)
+        self.topics = [
+            wire.topic(identity.site, identity.name, "told"),
+            shard_topic(identity.site, roster.shard),
+        ]
+        self._asks = wire.round_topic(identity.site, self.half.NAME)
+        self._member = Member(identity, roster, identity.static_key, suite or crypto, budget.round)
+        self._joined = None  # the Round that was joined last,
+        self._paid_ms = None  # and when
+
+    def opened(self, message, where):
+        """Return the Round that the site signed in a message to that topic, and its name."""
+        round = wire.unpack_round(message, self.identity.site_key, where, ROUND_BYTES)
+        return round, wire.name_of(round)
+
+    def heard(self, where, message, read, now_ms=None):
+        """Return the frames that answer a message, [] where there is none; see `refusal`.
+
+        read(grid) must return the cell (x, y), or what else the Round's kind reads.
+        """
+        self.refusal = ""
+        try:
+            if where == self._asks:
+                return self._join(message, read, now_ms)
+            return self._member.heard(message, where == self.topics[1])
+        except Refused as why:
+            self.refusal = "it keeps out of the secure sum of this round (%s)" % why
+        except wire.Fault as why:
+            self.refusal = str(why)
+            self.forged += 1
+        except wire.BROKEN as why:
+            self.refusal = "it cannot be read on this device (%s)" % type(why).__name__
+        return []
+
+    def prepare(self):
+        """Do nothing: noise is drawn for a Round whose sum is about to be masked."""
+
+    def meta(self):
+        """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
+        from ..core.saying import meta
+
+        return meta(self.identity, self.budget, self._joined, self.half)
+
+    def _join(self, message, read, now_ms):
+        """Return the join of a Round; [] for the one that was joined already."""
+        round, name = self.opened(message, self._asks)
+        if self._joined is not None and name == wire.name_of(self._joined):
+            return []
+        self.refusal = self._why_not(round, now_ms)
+        if self.refusal:
+            return []
+        rng = self.budget.stream
+        body, terms = wire.round_body(round), self._terms(round)
+        frames = self._member.begin(body, terms, lambda _: self._numbers(round, read, rng), rng)
+        self.refusal = self._pay(round)
+        if self.refusal:
+            self._member.erase()
+            return []
+        self._joined, self._paid_ms = round, now_ms
+        return frames
+
+    def _why_not(self, round, now_ms):
+        if self.alert:
+            return self.alert
+        if self.budget.exhausted:
+            return EXHAUSTED
+        if round.mechanism != self.half.NAME:
+            return "it asks for %s, which this device does not have" % round.mechanism
+        held, roster = self.budget.limits, self._member.roster
+        if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
+            return "it comes before the %d ms between two answers are over" % held.pace_ms
+        of = self.half.of
+        num, den = disk_limits.promised(held._replace(budget=self.budget.left))
+        colluders = roster.threshold - roster.divisor
+        account = of.Account(num, den, REPLACE, roster.divisor, colluders)
+        account.newest = self.budget.round
+        return account.objection(round) or disk_limits.objection(
+            held, round.guarantee, *of.epsilon(round)
+        )
+
+    def _pay(self, round):
+        cost = disk_limits.price(self.budget.limits, *self.half.of.epsilon(round))
+        try:
+            return "" if self.budget.charge(cost, round.number, True) else EXHAUSTED
+        except Exception as fault:
+            return self.fail(fault)
+
+    def _terms(self, round):
+        """Return what a Round says of its sum; who is in it, the roster says."""
+        mine, p = self._member.roster, self.half.of.params_of(round)
+        return Terms(
+            round.number,
+            mine.version,
+            mine.shard,
+            mine.n,
+            mine.k,
+            mine.t,
+            mine.threshold,
+            p.threshold - p.colluders,
+            16 if p.bits <= 16 else max(p.bits, 32),
+            self.half.of.length(round),
+            ADJACENCIES[p.replace],
+        )
+
+    def _numbers(self, round, read, rng):
+        """Return marks and noise; where the sensor fails, noise alone."""
+        of = self.half.of
+        numbers = of.noise(round, rng)
+        try:
+            reading = Reading(self.identity.sensor, tuple(read(round.grid)))
+            found = of.marks(round, reading, rng)
+            self.faults = 0
+        except KeyboardInterrupt:  # of who tries it at a terminal
+            raise
+        except BaseException:  # whatever a driver does; never with the place
+            found = []
+            self.faults += 1
+        for place, count in found:
+            numbers[place] += count
+        return numbers

@@ -1,0 +1,103 @@
+"""Keys are what their page says, one for each job, and a past boot's cannot be made again."""
+
+import hashlib
+import hmac
+from typing import Any
+
+import pytest
+
+from edge.core import keys
+from edge.core.entropy import keyed, opened
+from edge.host import rootkeys
+
+ROOT = bytes(range(32))
+JOBS = {
+    rootkeys.mac_key: b"heatveil-mac-v1",
+    rootkeys.config_key: b"heatveil-config-v1",
+    rootkeys.state_key: b"heatveil-state-v1",
+    rootkeys.link_key: b"heatveil-link-v1",
+    rootkeys.first_chain: b"heatveil-chain-v1",
+}
+
+
+def mac(key: bytes, data: bytes) -> bytes:
+    return hmac.new(key, data, hashlib.sha256).digest()
+
+
+def test_each_key_is_the_documented_hmac_of_the_root() -> None:
+    """Whoever must rebuild a key in ten years has the page and no more."""
+    assert {make(ROOT) for make in JOBS} == {mac(ROOT, label) for label in JOBS.values()}
+    assert all(make(ROOT) == mac(ROOT, label) for make, label in JOBS.items())
+    assert rootkeys.key_id(ROOT) == mac(ROOT, b"heatveil-id-v1")[:4]
+
+
+def test_no_key_does_two_jobs() -> None:
+    """A gateway holds the MAC key: were it also the noise key, nothing would be hidden from it."""
+    assert len({make(ROOT) for make in JOBS} | {ROOT, rootkeys.chain_at(ROOT, 2)}) == 7
+
+
+def test_the_chain_of_a_boot_is_the_root_s_ratcheted() -> None:
+    """What a device reached step by step, the holder of the root must reach at once."""
+    chain = mac(ROOT, b"heatveil-chain-v1")
+    for epoch in range(1, 6):
+        assert rootkeys.chain_at(ROOT, epoch) == chain
+        chain = mac(chain, b"heatveil-ratchet-v1")
+
+
+def test_there_is_no_chain_before_the_first_boot() -> None:
+    """Epoch 0 is a device that never started: a frame that names it is a lie."""
+    for epoch in (0, -1):
+        with pytest.raises(ValueError, match="count from 1"):
+            rootkeys.chain_at(ROOT, epoch)
+
+
+def test_an_epoch_key_opens_its_own_epoch_and_no_other() -> None:
+    """Handed out for one afternoon, it must say nothing of the next."""
+    chain = rootkeys.chain_at(ROOT, 7)
+    key = keys.epoch_key(chain, 7)
+    ours = [keyed(chain, "attic-3", 7, seq, 2).below(1 << 256) for seq in range(3)]
+    next_chain = keys.ratchet(chain)
+
+    assert key == mac(mac(chain, b"heatveil-noise-v1"), (7).to_bytes(8, "big"))
+    assert [opened(key, "attic-3", 7, seq, 2).below(1 << 256) for seq in range(3)] == ours
+    assert opened(key, "attic-3", 8, 0, 2).below(1 << 256) != (
+        keyed(next_chain, "attic-3", 8, 0, 2).below(1 << 256)
+    )
+
+
+def test_an_identity_holds_every_key_but_those_of_the_noise() -> None:
+    """What a device stores for life must not give away the noise of boots that are over."""
+    made = rootkeys.identity("lab", "n007", ROOT, bytes(32), 3, "keyholder", 64)
+
+    assert (made.site, made.name, made.sensor, made.sensors) == ("lab", "n007", 3, 64)
+    assert made.mode == "keyholder"
+    assert made.key_id == rootkeys.key_id(ROOT)
+    assert (made.mac_key, made.config_key, made.state_key) == (
+        rootkeys.mac_key(ROOT),
+        rootkeys.config_key(ROOT),
+        rootkeys.state_key(ROOT),
+    )
+    assert not {ROOT, rootkeys.first_chain(ROOT), rootkeys.link_key(ROOT)} & set(made)
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_a_key_of_another_size_is_refused(size: int) -> None:
+    """A short key is guessed, and a missing one is the shortest."""
+    short = bytes(size)
+    calls: list[Any] = [
+        lambda: rootkeys.mac_key(short),
+        lambda: keys.ratchet(short),
+        lambda: keys.epoch_key(short, 1),
+        lambda: opened(short, "n", 1, 1, 0),
+        lambda: rootkeys.identity("lab", "n", short, bytes(32), 0),
+        lambda: rootkeys.identity("lab", "n", ROOT, short, 0),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=rf"{size} bytes but must have 32"):
+            call()
+
+
+def test_a_mode_that_is_not_known_is_refused() -> None:
+    """Whom readings are hidden from must never be a guess."""
+    with pytest.raises(ValueError, match="sealed"):
+        rootkeys.identity("lab", "n", ROOT, bytes(32), 0, "open")

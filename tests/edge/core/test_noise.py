@@ -1,0 +1,231 @@
+"""Every sampler has the law its docstring states, and the test can tell when it has not.
+
+Each law is written out from the formula, with the standard library alone; samples come from a
+fixed tape, so a run cannot flake. Every law must reject the faults that have been made in such
+samplers before: a scale 5 % off either way, an answer one off, p taken for 1 - p, one side only,
+zero counted twice.
+"""
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from scipy.stats import chi2
+
+from edge.core import noise
+from edge.core.entropy import Tape
+
+DRAWS = 100_000
+FALSE_ALARM = 1e-6
+
+Law = dict[int, float]
+
+
+def p_value(samples: list[int], law: Law) -> float:
+    """Return the p-value of Pearson's chi-square, cells of less than 20 expected draws pooled."""
+    counts = Counter(samples)
+    statistic, cells, rest, rest_seen = 0.0, 0, 1.0, len(samples)
+    for value, probability in law.items():
+        expected = probability * len(samples)
+        if expected >= 20:
+            statistic += (counts[value] - expected) ** 2 / expected
+            cells, rest, rest_seen = cells + 1, rest - probability, rest_seen - counts[value]
+    expected = max(rest * len(samples), 1e-9)
+    if expected >= 5 or rest_seen > 20:
+        statistic += (rest_seen - expected) ** 2 / expected
+        cells += 1
+    return float(chi2.sf(statistic, max(cells - 1, 1)))
+
+
+def normalised(weights: Law) -> Law:
+    total = math.fsum(weights.values())
+    return {value: weight / total for value, weight in weights.items()}
+
+
+def bernoulli(p: float) -> Law:
+    return {1: p, 0: 1 - p}
+
+
+def geometric_law(rate: float) -> Law:
+    return normalised({k: math.exp(-rate * k) for k in range(int(60 / rate))})
+
+
+def laplace_law(scale: float) -> Law:
+    reach = int(60 * scale)
+    return normalised({z: math.exp(-abs(z) / scale) for z in range(-reach, reach + 1)})
+
+
+def gauss_law(variance: float) -> Law:
+    reach = int(12 * math.sqrt(variance)) + 2
+    return normalised({z: math.exp(-z * z / (2 * variance)) for z in range(-reach, reach + 1)})
+
+
+def negative_binomial_law(shares: int, rate: float) -> Law:
+    r, q = 1 / shares, math.exp(-rate)
+    return {
+        k: math.exp(math.lgamma(k + r) - math.lgamma(r) - math.lgamma(k + 1)) * (1 - q) ** r * q**k
+        for k in range(400)
+    }
+
+
+@functools.cache
+def draws(sampler: str, args: tuple[int, ...]) -> list[int]:
+    rng = Tape(f"{sampler} {args}".encode())
+    return [int(getattr(noise, sampler)(*args, rng)) for _ in range(DRAWS)]
+
+
+LAWS: dict[tuple[str, tuple[int, ...]], Law] = {
+    ("coin", (2, 7)): bernoulli(2 / 7),
+    ("exp_coin", (1, 3)): bernoulli(math.exp(-1 / 3)),
+    ("exp_coin", (3, 2)): bernoulli(math.exp(-3 / 2)),
+    ("geometric", (1, 4)): geometric_law(1 / 4),
+    ("geometric", (3, 2)): geometric_law(3 / 2),
+    ("dlaplace", (7, 3)): laplace_law(7 / 3),
+    ("dgauss", (9, 2)): gauss_law(9 / 2),
+    ("dgauss", (1, 3)): gauss_law(1 / 3),
+    ("polya", (3, 1, 2)): negative_binomial_law(3, 1 / 2),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sampler", "args"), LAWS)
+def test_a_sampler_has_its_law(sampler: str, args: tuple[int, ...]) -> None:
+    """The guarantee is a statement about this law and about no other."""
+    assert p_value(draws(sampler, args), LAWS[sampler, args]) > FALSE_ALARM
+
+
+def test_below_is_uniform() -> None:
+    """A remainder instead of a rejection would favour small numbers."""
+    rng = Tape(b"below")
+    samples = [rng.below(11) for _ in range(DRAWS)]
+    biased = [rng.below(16) % 11 for _ in range(DRAWS)]
+    law = dict.fromkeys(range(11), 1 / 11)
+
+    assert p_value(samples, law) > FALSE_ALARM
+    assert p_value(biased, law) < FALSE_ALARM
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scale", [0.95, 1.05])
+@pytest.mark.parametrize(("sampler", "args"), LAWS)
+def test_a_scale_five_per_cent_off_is_rejected(
+    sampler: str, args: tuple[int, ...], scale: float
+) -> None:
+    """The law of a sampler that is 5 % too wide or too narrow does not fit the draws."""
+    num, den = args[-2:]
+    wrong: dict[str, Callable[[], Law]] = {
+        "coin": lambda: bernoulli(scale * num / den),
+        "exp_coin": lambda: bernoulli(scale * math.exp(-num / den)),
+        "geometric": lambda: geometric_law(scale * num / den),
+        "dlaplace": lambda: laplace_law(scale * num / den),
+        "dgauss": lambda: gauss_law(scale**2 * num / den),
+        "polya": lambda: negative_binomial_law(3, scale * num / den),
+    }
+
+    assert p_value(draws(sampler, args), wrong[sampler]()) < FALSE_ALARM
+
+
+def off_by_one(samples: list[int]) -> list[int]:
+    return [z + 1 for z in samples]
+
+
+def one_sided(samples: list[int]) -> list[int]:
+    return [abs(z) for z in samples]
+
+
+def zero_twice(samples: list[int]) -> list[int]:
+    """What comes of keeping the negative zero: the sign is drawn, and zero counts twice."""
+    extra = [0] * samples.count(0)
+    return samples + extra
+
+
+def complement(samples: list[int]) -> list[int]:
+    return [1 - coin for coin in samples]
+
+
+MUTANTS = [
+    *[("coin", (2, 7), spoil) for spoil in (off_by_one, complement)],
+    *[("exp_coin", (1, 3), spoil) for spoil in (off_by_one, complement)],
+    ("geometric", (1, 4), off_by_one),
+    ("polya", (3, 1, 2), off_by_one),
+    *[("dlaplace", (7, 3), spoil) for spoil in (off_by_one, one_sided, zero_twice)],
+    *[("dgauss", (9, 2), spoil) for spoil in (off_by_one, one_sided, zero_twice)],
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sampler", "args", "spoil"), MUTANTS)
+def test_a_planted_fault_is_rejected(
+    sampler: str, args: tuple[int, ...], spoil: Callable[[list[int]], list[int]]
+) -> None:
+    """Each of these faults has shipped somewhere; the law must tell."""
+    assert p_value(spoil(draws(sampler, args)), LAWS[sampler, args]) < FALSE_ALARM
+
+
+@pytest.mark.long
+def test_p_for_one_minus_p_is_rejected() -> None:
+    """The commonest slip with negative binomials: noise of 0.14 where 141 was meant."""
+    swapped_geometric = geometric_law(-math.log(1 - math.exp(-1 / 4)))
+    swapped_polya = negative_binomial_law(3, -math.log(1 - math.exp(-1 / 2)))
+
+    assert p_value(draws("geometric", (1, 4)), swapped_geometric) < FALSE_ALARM
+    assert p_value(draws("polya", (3, 1, 2)), swapped_polya) < FALSE_ALARM
+
+
+def test_the_comparison_in_coin_is_exact_bit_by_bit() -> None:
+    """Over all tapes of ten bits the coin is True as often as 3/8 and 1/3 say."""
+
+    class Bits:
+        def __init__(self, bits: int) -> None:
+            self.bits = [bits >> place & 1 for place in range(10)]
+
+        def below(self, n: int) -> int:
+            assert n == 2
+            return self.bits.pop() if self.bits else 1
+
+    eighths = sum(noise.coin(3, 8, Bits(tape)) for tape in range(1024))
+    thirds = sum(noise.coin(1, 3, Bits(tape)) for tape in range(1024))
+
+    assert eighths == 1024 * 3 // 8
+    assert thirds in (1024 // 3, 1024 // 3 + 1)
+
+
+@pytest.mark.long
+def test_a_wide_gaussian_has_its_variance_and_shape() -> None:
+    """At the sizes that are really used a cell count says nothing; the normal's law must fit."""
+    from scipy.stats import kstest
+
+    variance = 4_000_000
+    samples = draws("dgauss", (variance, 1))
+    mean_square = math.fsum(z * z for z in samples) / DRAWS
+
+    assert abs(mean_square / variance - 1) < 5 * math.sqrt(2 / DRAWS)
+    assert kstest(samples, "norm", args=(0, math.sqrt(variance))).pvalue > FALSE_ALARM
+    uniform = [z * 2 * math.sqrt(3 * variance) / 2**20 for z in range(-(2**19), 2**19, 11)]
+    assert kstest(uniform, "norm", args=(0, math.sqrt(variance))).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 15, 16, 17, 10**30 - 1, 10**30, 10**30 + 1])
+def test_isqrt_is_the_whole_root(n: int) -> None:
+    """The scale of the Laplace proposals comes from it; one off would bias the draw's speed."""
+    assert noise.isqrt(n) == math.isqrt(n)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "args"),
+    [
+        ("coin", (3, 2)),
+        ("coin", (-1, 2)),
+        ("exp_coin", (-1, 2)),
+        ("geometric", (0, 1)),
+        ("dgauss", (0, 1)),
+        ("dgauss", (1, 0)),
+        ("polya", (0, 1, 1)),
+    ],
+)
+def test_parameters_out_of_range_are_refused(sampler: str, args: tuple[int, ...]) -> None:
+    """A variance of zero would publish the reading."""
+    with pytest.raises(ValueError, match=sampler):
+        getattr(noise, sampler)(*args, Tape(b""))

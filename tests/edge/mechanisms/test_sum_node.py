@@ -1,0 +1,237 @@
+"""A device in secure sums: what it joins, what that costs, and what it never tells."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from edge.core import cbor, wire
+from edge.core.records import Grid
+from edge.host import post
+from edge.mechanisms.sum_node import SumNode
+from edge.net.device import Device
+from edge.net.ring import Ring
+from gateway.devices.enrol import budgets, enrol, roster
+from gateway.devices.enrol.capped import capped
+from gateway.service.secure_sum import ciphers
+from gateway.service.secure_sum.collecting import RELEASED, Collecting, Link, Shard
+from recovery.quadtree import Query, plan
+
+SITE, DEVICES = "square", 8
+QUERY = Query(
+    Grid((4, 4), 0), (16, 1), "replace-one", DEVICES, dropout=(1, 4), colluders=(1, 8), rounds=1
+)
+TOPIC = wire.round_topic(SITE, "quadtree")
+Read = Callable[[Any], Sequence[int]]
+
+
+class Crowd(NamedTuple):
+    """Eight devices in one shard, their gateway's half, and where their budgets lie."""
+
+    made: enrol.Enrolment
+    shard: Shard
+    place: Any
+
+    def booted(self) -> dict[str, SumNode]:
+        """Return the devices, just started."""
+        devices = budgets.boot(self.made.secrets, self.place).devices
+        return {who.name: SumNode(who, held, "quadtree", ciphers) for who, held in devices}
+
+    def message(self, round: Any) -> bytes:
+        """Return a Round as the site signs it."""
+        return bytes(post.pack_round(round, self.made.secrets.site_key, TOPIC))
+
+    def summed(self, nodes: dict[str, SumNode], round: Any, read: dict[str, Read]) -> Collecting:
+        """Return a round of these devices, over; who is not among them has vanished."""
+        known = enrol.derive_devices(self.made.secrets)
+        links = {
+            at: Link(known.by_name[name].mac_key, known.by_name[name].config_key)
+            for at, name in enumerate(self.shard.members)
+        }
+        given = wire.round_body(round), 16, len(round.params) - 10
+        found = Collecting(self.shard, *given, SITE, known.site_key, links)
+        said = {
+            name: one.heard(TOPIC, self.message(round), read[name]) for name, one in nodes.items()
+        }
+        while any(said.values()):
+            for name, frames in said.items():
+                for frame in frames:
+                    assert found.take(self.shard.members.index(name), frame) == ""
+            sent, said = found.due(), {}
+            for to, message in sent:
+                for name in nodes if to is None else [self.shard.members[to]]:
+                    where = nodes[name].topics[to is None]
+                    said[name] = nodes[name].heard(where, message, read[name])
+        return found
+
+
+@pytest.fixture
+def crowd() -> Crowd:
+    """Return a crowd that was just enrolled."""
+    made, drawn = roster.enrolled(enrol.enrol_fleet(SITE, DEVICES), QUERY)
+    place = budgets.keep_in_memory()
+    budgets.provision(made, capped(Fraction(16), 1, 0.0), place)
+    return Crowd(made, drawn[0].shard, place)
+
+
+def in_cell(x: int, y: int) -> Read:
+    """Return what reads a cell."""
+    return lambda grid: (x, y)
+
+
+def test_the_sum_is_of_those_who_stay_and_a_broken_sensor_marks_nothing(crowd: Crowd) -> None:
+    """At epsilon 16, noise is 0 but once in a thousand numbers; one of eight is away for good."""
+    nodes, round = crowd.booted(), plan(QUERY, ())
+    names = sorted(nodes)
+    read = {name: in_cell(3, 0) for name in names}
+    read[names[1]] = in_cell(0, 3)
+    read[names[2]] = lambda grid: 1 // 0
+    read[names[3]] = lambda grid: ("x",)
+    del nodes[names[0]]
+
+    found = crowd.summed(nodes, round, read)
+
+    assert found.state == RELEASED
+    assert found.total is not None
+    assert round is not None
+    counts = dict(zip(round.params[10:], found.total.astype("int16").tolist(), strict=True))
+    off = {5: 4, 6: 1}  # squares of the second and the third quarter
+    assert sum(abs(counts[square] - off.get(square, 0)) for square in counts) <= 3
+    assert [nodes[name].faults for name in names[1:5]] == [0, 1, 1, 0]
+
+
+def test_a_round_is_paid_for_before_anything_is_said_and_joined_once(crowd: Crowd) -> None:
+    """A device that starts anew keeps out of the round that it joined: twice would be two sets."""
+    name, round = crowd.shard.members[0], plan(QUERY, ())
+    node = crowd.booted()[name]
+    message = crowd.message(round)
+
+    join = node.heard(TOPIC, message, in_cell(0, 0))
+    assert len(join) == 1
+    assert cbor.decode(join[0][: -wire.MAC_BYTES])[1] == 1
+    assert node.budget.exhausted
+    assert node.heard(TOPIC, message, in_cell(0, 0)) == []
+    assert node.refusal == ""
+    assert crowd.booted()[name].heard(TOPIC, message, in_cell(0, 0)) == []
+
+
+def test_what_cannot_be_written_down_is_not_joined(crowd: Crowd) -> None:
+    """No write, no join; and from then on nothing."""
+    node = crowd.booted()[crowd.shard.members[0]]
+    node.budget._copies.put = lambda *given: 1 // 0
+
+    assert node.heard(TOPIC, crowd.message(plan(QUERY, ())), in_cell(0, 0)) == []
+    assert node.state() == "alert"
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({1: 0}, "hides whether a device marks anything"),
+        ({5: 8}, "its noise is for 7 devices"),
+        ({6: 0}, "this one holds to 5 and 1"),
+        ({2: 17}, "it costs epsilon 17"),
+        ({3: 0}, "is not above 0"),
+        ({7: 40}, "keeps out of the secure sum of this round (modulus)"),
+    ],
+)
+def test_what_protects_less_is_refused_and_costs_nothing(
+    crowd: Crowd, params: dict[int, int], why: str
+) -> None:
+    """Whatever the site has signed: the roster and the limits are the owner's."""
+    node = crowd.booted()[crowd.shard.members[0]]
+    round = plan(QUERY, ())
+    assert round is not None
+    changed = list(round.params)
+    for at, number in params.items():
+        changed[at] = number
+    left = node.budget.left
+
+    assert node.heard(TOPIC, crowd.message(round._replace(params=tuple(changed))), None) == []
+    assert why in node.refusal
+    assert node.budget.left == left
+
+
+def test_who_did_not_sign_is_not_heard(crowd: Crowd) -> None:
+    """Neither a Round nor what a gateway tells; and both are counted."""
+    node = crowd.booted()[crowd.shard.members[0]]
+    message = crowd.message(plan(QUERY, ()))
+
+    for where in (TOPIC, *node.topics):
+        assert node.heard(where, message[:-1] + b"\0", None) == []
+    assert node.forged == 3
+
+
+def test_only_who_is_enrolled_for_sums_is_made_one(crowd: Crowd) -> None:
+    """Nor does one of them answer another mechanism."""
+    who, held = budgets.boot(crowd.made.secrets, crowd.place).devices[0]
+    for mechanism in ("ranks", "thermal", "nosuch"):
+        with pytest.raises(ValueError, match=r"enrolled for secure sums"):
+            SumNode(who, held, mechanism)
+
+
+def test_every_device_brings_its_part_of_the_noise(crowd: Crowd) -> None:
+    """With nobody's mark, all numbers are noise: wide at a small epsilon, and 0 at a large one.
+
+    Of 400 numbers at epsilon 1/2 about one in eight is 0; the deviation is that of at least one
+    whole discrete Laplace law of scale 4, as paper 001 asks for of a sum.
+    """
+    grid = Grid((64, 64), 0)
+    prior = tuple((4, x, y) for x in range(16) for y in range(16))
+    found = {}
+    for epsilon in (1, 32):
+        query = replace(QUERY, grid=grid, epsilon=(epsilon, 2), prior=prior)
+        made, drawn = roster.enrolled(enrol.enrol_fleet(SITE, DEVICES), query)
+        place = budgets.keep_in_memory()
+        budgets.provision(made, capped(Fraction(epsilon, 2), 1, 0.0), place)
+        own = Crowd(made, drawn[0].shard, place)
+        nodes = own.booted()
+        total = own.summed(nodes, plan(query, ()), dict.fromkeys(nodes, lambda grid: ())).total
+        assert total is not None
+        found[epsilon] = total.astype("int16").astype(float)
+
+    assert np.var(found[1]) > 2 * 4**2 / 2
+    assert np.count_nonzero(found[1]) > 150
+    assert np.count_nonzero(found[32]) < 10
+
+
+def test_its_frames_leave_on_a_tick_and_a_round_that_comes_again_takes_none_back(
+    crowd: Crowd,
+) -> None:
+    """How long noise took to draw must not show; a link that comes back loses nothing."""
+    who, held = budgets.boot(crowd.made.secrets, crowd.place).devices[0]
+    said: list[tuple[float, str]] = []
+    link = SimpleNamespace(busy=False, hush=lambda clock, due_ms: None)
+
+    async def publish(topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> bool:
+        said.append((time.monotonic(), topic.rpartition("/")[2]))
+        await asyncio.sleep(0)
+        return True
+
+    async def lived() -> float:
+        client: Any = SimpleNamespace(link=link, connected=True, reconnects=0, publish=publish)
+        device = Device(
+            who, held, in_cell(0, 0), client, Ring(1024), tick_ms=150, mechanism="quadtree"
+        )
+        running = asyncio.ensure_future(device.run())
+        await asyncio.sleep(0.05)
+        began, message = time.monotonic(), crowd.message(plan(QUERY, ()))
+        for _ in range(2):
+            client.on_message(TOPIC, message)
+        await asyncio.sleep(0.4)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert {*device.node.topics} < {*client.topics}
+        return began
+
+    began = asyncio.run(lived())
+    times = [at - began for at, leaf in said if leaf == "sum"]
+    assert len(times) == 1
+    assert 0.14 < times[0] < 0.3

@@ -1,0 +1,251 @@
+"""The running device over a client that only remembers: what goes out, when, and what never."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from edge.core import slots
+from edge.core.budget import Budget
+from edge.core.limits import Limits
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.wire import round_topic, topic
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.net import talking
+from edge.net.device import Device
+from edge.net.ring import Ring
+
+ROOT, KEY = bytes(range(32)), bytes(range(32, 64))
+LIMITS = Limits(1, 8, 500, 250000, 10**9, 0)
+WHO = rootkeys.identity("lab", "n", ROOT, KEY, 2)
+ROUNDS, DATA = round_topic("lab", "thermal"), topic("lab", "n", "data")
+
+
+class Way:
+    """A link on which nothing is half way out, unless a test says so; it knows its hushes."""
+
+    busy = False
+
+    def __init__(self) -> None:
+        self.hushes: list[int] = []
+
+    def hush(self, clock: Any, due_ms: int) -> None:
+        self.hushes.append(due_ms)
+
+
+class Broker:
+    """A client whose broker takes everything, or nothing; `said` is (when, leaf, payload)."""
+
+    def __init__(self) -> None:
+        self.link = Way()
+        self.topics: list[str] = []
+        self.connected, self.reconnects, self.takes = True, 0, True
+        self.on_message: Callable[[str, bytes], None] = lambda topic, payload: None
+        self.on_state: Callable[[bool], None] = lambda connected: None
+        self.said: list[tuple[float, str, bytes]] = []
+
+    async def publish(
+        self, topic: str, payload: bytes, qos: int = 0, retain: bool = False
+    ) -> bool:
+        loop = asyncio.get_running_loop()
+        self.said.append((loop.time(), topic.rsplit("/", 1)[1], bytes(payload)))
+        await asyncio.sleep(0)
+        return self.takes
+
+    def leaf(self, name: str) -> list[bytes]:
+        return [payload for _, leaf, payload in self.said if leaf == name]
+
+
+def asked(number: int) -> bytes:
+    promise = Guarantee((1, 1), (1, 100000), (1, 50), "a move", "local", "a day", "presence")
+    plan = Round(number, "thermal", Grid((9, 1), 0), (9, 8, 0, 10000, 250000, 1, 0), promise)
+    return bytes(post.pack_round(plan, KEY, ROUNDS))
+
+
+def receipt(seq: int) -> bytes:
+    where = topic("lab", "n", "receipt")
+    return bytes(post.pack_receipt(1, seq, True, WHO.config_key, where))
+
+
+def lived(
+    play: Callable[[Broker, Any], Any],
+    read: Callable[[Any], Any] = lambda params: [5000],
+    limits: Limits = LIMITS,
+    **parts: Any,
+) -> Broker:
+    """Return the broker after a play with a running device."""
+    kept = slots.Ram()
+    provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), limits)
+    budget = Budget(kept, WHO.state_key)
+    budget.boot()
+
+    async def whole() -> Broker:
+        broker = Broker()
+        ring = Ring(1024)
+        device = Device(WHO, budget, read, broker, ring, tick_ms=60, **parts)
+        task = asyncio.ensure_future(device.run())
+        await asyncio.sleep(0.03)
+        await play(broker, ring)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return broker
+
+    return asyncio.run(whole())
+
+
+def test_it_says_who_and_how_it_is_and_hears_what_is_its_own() -> None:
+    """Whoever comes later must find the device as it is; nothing private is in it."""
+
+    async def play(broker: Broker, ring: Any) -> None:
+        await asyncio.sleep(0.05)
+
+    broker = lived(play)
+
+    assert [leaf for _, leaf, _ in broker.said] == ["meta", "state", "diag"]
+    assert broker.leaf("state") == [b"ready"]
+    assert json.loads(broker.leaf("meta")[0])["boot"] == 1
+    assert broker.topics == [ROUNDS, topic("lab", "n", "receipt"), topic("lab", "n", "cmd/limits")]
+    for key in (*WHO[5:9], ROOT):
+        assert not any(
+            key in payload or key.hex().encode() in payload for _, _, payload in broker.said
+        )
+
+
+def test_a_frame_goes_out_at_its_tick_and_again_with_the_same_bytes(monkeypatch) -> None:
+    """Sooner would tell how long the noise took; other bytes could be averaged."""
+    monkeypatch.setattr(talking, "AGAIN_MS", 200)
+    came: list[float] = []
+
+    async def play(broker: Broker, ring: Any) -> None:
+        came.append(asyncio.get_running_loop().time())
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.02)
+        assert len(ring) == 1
+        assert not broker.leaf("data")
+        for _ in range(20):
+            await asyncio.sleep(0.05)
+            broker.on_message("noise", b"wake")
+
+    broker = lived(play)
+    frames = broker.leaf("data")
+
+    assert len(frames) >= 2
+    assert len(set(frames)) == 1
+    assert next(at for at, leaf, _ in broker.said if leaf == "data") - came[0] >= 0.058
+
+
+def test_a_tick_that_was_missed_is_told_at_a_later_diag() -> None:
+    """Not before its frame is out; nobody would learn else that the tick is too short."""
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.5)
+
+    def read(params: Any) -> list[int]:
+        time.sleep(0.15)  # more than two of its ticks
+        return [5000]
+
+    said = lived(play, read, diag_s=0).said
+    told = [json.loads(text)["missed"] if leaf == "diag" else leaf for _, leaf, text in said]
+
+    assert {0, 1} <= {*told}
+    assert told.index("data") < told.index(1)
+
+
+def test_nothing_is_said_while_a_frame_is_held_back() -> None:
+    """An ack that leaves as soon as the frame is made tells when that was."""
+
+    async def play(broker: Broker, ring: Any) -> None:
+        where = topic("lab", "n", "cmd/limits")
+        tighter = LIMITS._replace(version=2, pace_ms=1)
+        broker.on_message(ROUNDS, asked(1))
+        broker.on_message(where, bytes(post.pack_limits(tighter, WHO.config_key, where)))
+        await asyncio.sleep(0.2)
+
+    leaves = [leaf for _, leaf, _ in lived(play).said]
+
+    assert leaves.index("ack") > leaves.index("data")
+    assert leaves[-2:] == ["meta", "state"]
+
+
+def test_no_older_frame_is_said_while_one_is_held_back(monkeypatch) -> None:
+    """One that has no receipt yet is sent again at a moment that tells as much as an ack's."""
+    monkeypatch.setattr(talking, "AGAIN_MS", 1)
+    monkeypatch.setattr(talking, "IDLE_MS", 1)
+    came: list[float] = []
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.3)
+        assert len(broker.leaf("data")) > 2, "it is not sent again and again"
+        came.append(asyncio.get_running_loop().time())
+        broker.on_message(ROUNDS, asked(2))
+        await asyncio.sleep(0.3)
+
+    after = [at - came[0] for at, leaf, _ in lived(play).said if at > came[0] + 0.01]
+
+    assert min(after) >= 0.058
+    assert len(after) > 2
+
+
+def test_only_its_own_receipt_frees_a_frame_and_the_next_has_its_turn() -> None:
+    """One that anybody writes would make reports vanish; the gateway wants them in order."""
+
+    async def play(broker: Broker, ring: Any) -> None:
+        for number in (1, 2):
+            broker.on_message(ROUNDS, asked(number))
+            await asyncio.sleep(0.1)
+        broker.on_message(topic("lab", "n", "receipt"), receipt(1)[:-1] + b"\0")
+        broker.on_message(topic("lab", "n", "receipt"), receipt(2))
+        await asyncio.sleep(0.05)
+        assert len(ring) == 2
+        assert len(set(broker.leaf("data"))) == 1
+        broker.on_message(topic("lab", "n", "receipt"), receipt(1))
+        await asyncio.sleep(0.05)
+        assert len(ring) == 1
+        assert len(set(broker.leaf("data"))) == 2
+
+    lived(play)
+
+
+def test_a_lost_broker_loses_nothing() -> None:
+    """What was made while nobody listened goes out at the next connection, with the state."""
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0)
+        broker.connected = False
+        broker.on_state(False)
+        await asyncio.sleep(0.15)
+        assert not broker.leaf("data")
+        broker.connected = True
+        broker.on_state(True)
+        await asyncio.sleep(0.05)
+
+    shown: list[str] = []
+    broker = lived(play, led=shown.append)
+
+    assert len(broker.leaf("data")) == 1
+    assert broker.leaf("state") == [b"ready", b"ready"]
+    assert "disconnected" in shown
+    assert shown[-1] == "ready"
+
+
+def test_a_fault_of_the_sensor_is_silent_till_the_tick_like_an_answer() -> None:
+    """How long it took to fail is the driver's own; here no noise is drawn after it."""
+    one, begun = LIMITS._replace(budget=1_000_000), []
+
+    async def play(broker: Broker, ring: Any) -> None:
+        begun.append(max(broker.link.hushes))
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.05)
+        begun.append(max(broker.link.hushes))
+
+    lived(play, lambda params: [5000.5], one)
+
+    assert begun[1] - begun[0] > 0

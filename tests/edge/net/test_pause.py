@@ -1,0 +1,89 @@
+"""Waits that end: by their event, by their time, and always when they are told to."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from edge.core.compat import Uptime
+from edge.net.pause import until, within, within_ms
+
+
+def ended(wait: Callable[[asyncio.Event], Awaitable[Any]]) -> int:
+    """Return how many of 200 tasks are over that are cancelled as what they wait for comes."""
+
+    async def whole() -> int:
+        over = 0
+        for _ in range(200):
+            event = asyncio.Event()
+
+            async def forever(event: asyncio.Event = event) -> None:
+                await wait(event)
+                await asyncio.sleep(60)
+
+            task = asyncio.ensure_future(forever())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            event.set()
+            for _ in range(2):  # the event's own steps: now its result is there, and unread
+                await asyncio.sleep(0)
+            task.cancel()
+            done, _ = await asyncio.wait([task], timeout=0.05)
+            over += len(done)
+            if not done:
+                task.cancel()
+                await asyncio.wait([task])
+        return over
+
+    return asyncio.run(whole())
+
+
+def test_a_cancellation_that_comes_with_the_event_is_heeded() -> None:
+    """Else a device that is told to end goes on."""
+    assert ended(lambda event: within(1000, event)) == 200
+    assert ended(lambda event: within_ms(1000, event.wait())) == 200
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="wait_for was mended in 3.12")
+def test_what_the_library_waited_with_forgets_it() -> None:
+    """Negative control: the same moment, and `asyncio.wait_for`."""
+    assert ended(lambda event: asyncio.wait_for(event.wait(), 1)) < 200
+
+
+def test_a_wait_says_what_ended_it() -> None:
+    """The event, or the time; a fault comes through as it is."""
+
+    async def fails() -> None:
+        raise KeyError
+
+    async def whole() -> None:
+        event = asyncio.Event()
+        assert not await within(5, event)
+        event.set()
+        assert await within(5, event)
+        with pytest.raises(asyncio.TimeoutError):
+            await within_ms(5, asyncio.sleep(1))
+        with pytest.raises(KeyError):
+            await within_ms(1000, fails())
+        assert await within_ms(1000, asyncio.sleep(0, "told")) == "told"
+
+    asyncio.run(whole())
+
+
+def test_until_is_never_early_and_the_past_is_at_once() -> None:
+    """A frame that leaves before its tick tells that it was there."""
+
+    async def whole() -> None:
+        clock = Uptime()
+        for wait_ms in (0, 1, 3, 20):
+            due_ms = clock.now_ms() + wait_ms
+            await until(clock, due_ms)
+            assert due_ms <= clock.now_ms() <= due_ms + 30
+        before_ms = clock.now_ms()
+        await until(clock, before_ms - 1000)
+        assert clock.now_ms() - before_ms < 5
+
+    asyncio.run(whole())
