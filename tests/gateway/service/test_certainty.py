@@ -94,7 +94,7 @@ def test_nobody_is_an_answer_of_its_own_wherever_a_map_is_told() -> None:
     event = carried(found)
 
     assert (event["status"], event["mass"], event["nobody"]) == ("nobody", None, 0.98)
-    assert on_terminal(event) == f"map of round {event['number']}: {found.status}"
+    assert on_terminal(event, "") == [f"map of round {event['number']}: {found.status}"]
     again = shown(event, SimpleNamespace(grid=MAP.grid))
     assert isinstance(again, Heatmap)
     assert (again.total, again.nobody, again.status) == (0.0, 0.98, found.status)

@@ -115,6 +115,7 @@ def test_it_survives_a_restart_and_is_over_when_the_store_says_so(
         again = wards(doors.comes("gateway"))
         assert again.guard.blocked("node-1") == FLOOD
         assert not again.guard.passes("node-1", 1, 1.0)
+        assert eventually(lambda: again.events)
         again.store.free("node-1")
         assert eventually(lambda: again.guard.passes("node-1", 1, 1.0))
         assert eventually(lambda: may_come(pump, doors.comes("node-1")))
