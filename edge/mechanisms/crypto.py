@@ -14,6 +14,7 @@ Source: RFC 7748, Section 5; RFC 8439, Sections 2.3 to 2.8.
 from ..core.compat import same_bytes
 
 P = (1 << 255) - 19
+_LOW = (1 << 255) - 1
 BASE = b"\x09" + bytes(31)  # what everybody's public key is a multiple of
 TAG = 16  # bytes that sealing adds
 _LANES = 0xFFFFFFFF * (1 | 1 << 64 | 1 << 128 | 1 << 192)  # four words of 32 bits, 64 apart
@@ -25,29 +26,62 @@ def x25519(secret, point):
 
     ValueError where the result is zero: then the other side, or one between, wants to know it.
     """
-    k = int.from_bytes(secret, "little") & ((1 << 255) - 8) | 1 << 254
-    k &= (1 << 255) - 1
-    x = int.from_bytes(point, "little") & ((1 << 255) - 1)
-    x2, z2, x3, z3 = 1, 0, x, 1
-    for t in range(254, -1, -1):
-        bit = k >> t & 1
-        if bit:
-            x2, z2, x3, z3 = x3, z3, x2, z2
-        a, b, c, d = x2 + z2, x2 - z2, x3 + z3, x3 - z3
-        da, cb = d * a % P, c * b % P
-        x3, z3 = (da + cb) * (da + cb) % P, x * ((da - cb) * (da - cb) % P) % P
-        aa, bb = a * a % P, b * b % P
-        e = aa - bb
-        x2, z2 = aa * bb % P, e * (aa + 121665 * e) % P
-        if bit:
-            x2, z2, x3, z3 = x3, z3, x2, z2
-    found = x2 * pow(z2, P - 2, P) % P
+    k = (int.from_bytes(secret, "little") & ((1 << 255) - 8) | 1 << 254) & _LOW
+    x = int.from_bytes(point, "little") & _LOW
+    low, x2, z2, x3, z3, before = _LOW, 1, 0, x, 1, 0
+    for byte in k.to_bytes(32, "big"):
+        for t in (7, 6, 5, 4, 3, 2, 1, 0):
+            bit = byte >> t & 1
+            if bit != before:
+                x2, z2, x3, z3 = x3, z3, x2, z2
+            before = bit
+            # What is above bit 255 counts 19 times: once is enough within a step, its results
+            # are brought near 255 bits again. A division would take a board four times as long.
+            a, b = x2 + z2, x2 - z2
+            da, cb = (x3 - z3) * a, (x3 + z3) * b
+            a, b = a * a, b * b
+            a, b = (a & low) + 19 * (a >> 255), (b & low) + 19 * (b >> 255)
+            e, c, d = a - b, da + cb, da - cb
+            c, d = (c & low) + 19 * (c >> 255), (d & low) + 19 * (d >> 255)
+            c, d = c * c, d * d
+            d = ((d & low) + 19 * (d >> 255)) * x
+            a, b = a * b, e * (a + 121665 * e)
+            a, b = (a & low) + 19 * (a >> 255), (b & low) + 19 * (b >> 255)
+            c, d = (c & low) + 19 * (c >> 255), (d & low) + 19 * (d >> 255)
+            x2, z2 = (a & low) + 19 * (a >> 255), (b & low) + 19 * (b >> 255)
+            x3, z3 = (c & low) + 19 * (c >> 255), (d & low) + 19 * (d >> 255)
+    if before:
+        x2, z2 = x3, z3
+    found = x2 * _inverse(z2) % P
     if not found:
         raise ValueError(
             "a public key of low order came, with which every secret gives the same; needed: one "
             "that was made from a secret. Nothing sealed with it would be hidden, so nothing is"
         )
     return found.to_bytes(32, "little")
+
+
+def _inverse(z):
+    """Return z**(P - 2), which is 1/z modulo P, 0 for 0: P - 2 is 2**255 - 21."""
+    z2 = z * z % P
+    z9 = _squared(z2, 2) * z % P
+    z11 = z9 * z2 % P
+    a = _squared(z11, 1) * z9 % P  # 2**5 - 1
+    b = _squared(a, 5) * a % P  # 2**10 - 1
+    c = _squared(b, 10) * b % P  # 2**20 - 1
+    d = _squared(_squared(c, 20) * c % P, 10) * b % P  # 2**50 - 1
+    e = _squared(d, 50) * d % P  # 2**100 - 1
+    f = _squared(_squared(e, 100) * e % P, 50) * d % P  # 2**250 - 1
+    return _squared(f, 5) * z11 % P
+
+
+def _squared(z, times):
+    low = _LOW
+    for _ in range(times):
+        z *= z
+        z = (z & low) + 19 * (z >> 255)
+        z = (z & low) + 19 * (z >> 255)
+    return z
 
 
 def low_order(point):

@@ -65,6 +65,30 @@ class Refused(ValueError):
     """What a device does not do, in one word; it takes no part in this round any more."""
 
 
+class Rows:
+    """Some of so many byte strings of one size, by number, in one piece of memory.
+
+    On a board a dict of as many takes four times the room, in pieces.
+    """
+
+    def __init__(self, count, size):
+        self._size, self._bytes, self._has = size, bytearray(count * size), bytearray(count)
+
+    def __contains__(self, at):
+        return bool(self._has[at])
+
+    def __getitem__(self, at):
+        return bytes(self._bytes[at * self._size : (at + 1) * self._size])
+
+    def __setitem__(self, at, row):
+        self._bytes[at * self._size : (at + 1) * self._size] = row
+        self._has[at] = 1
+
+    def numbers(self):
+        """Return the numbers of those that are here, in order."""
+        return [at for at in range(len(self._has)) if self._has[at]]
+
+
 class Member:
     """One device. newest: the number of the last round that it began, which its owner keeps.
 
@@ -77,7 +101,7 @@ class Member:
         self._suite, self._who, self._chunk = suite, identity, chunk
         self._lanes = getattr(suite, "Lanes", Lanes)
         self._static = suite.Secret(static)
-        self._pairs = {}  # a_ij by neighbour, once a roster
+        self._pairs = Rows(roster.k, 32)  # a_ij of each neighbour, once a roster
         self._up = topic(identity.site, identity.name, "sum")
         self._told = topic(identity.site, identity.name, "told")
         self._shard = shard_topic(identity.site, roster.shard)
@@ -87,8 +111,9 @@ class Member:
         """Forget the round; what was charged stays charged."""
         self.state, self._sid, self._asked = IDLE, b"", b""
         self._own = {}  # terms, numbers, and the secrets: lines, fresh, scalar
-        self._near = {}  # of a neighbour by its order in the list: q, S
-        self._held = {}  # its shares of sigma and b, out of its box
+        # Of a neighbour, by its order in the list: q and S, and its shares of sigma and b.
+        self._near = Rows(self.roster.k, 64)
+        self._held = Rows(self.roster.k, 2 * SHARE)
         self._set, self._decided = set(), b""
         self._answers = {}  # by step: what came, hashed, and what went
 
@@ -190,13 +215,13 @@ class Member:
         boxes = bytearray()
         for at, both in zip(order, keys):
             j, fresh, public = mine.neighbours[at], both[:32], both[32:]
-            if j not in self._pairs:
-                self._pairs[j] = pair_key(self._static.agree(mine.statics[at]), me, j)
+            if at not in self._pairs:
+                self._pairs[at] = pair_key(self._static.agree(mine.statics[at]), me, j)
             first, second = secret.public, fresh
             if j < me:
                 first, second = second, first
-            q = box_key(self._pairs[j], secret.agree(fresh), self._sid, first, second)
-            self._near[at] = q, public
+            q = box_key(self._pairs[at], secret.agree(fresh), self._sid, first, second)
+            self._near[at] = q + public
             plain = b"".join([number(share(line, 1 + at)) for line in lines])
             bound = aad(self._sid, me, j, own.public)
             boxes.extend(suite.seal(to_key(q, me, j), NONCE, plain, bound))
@@ -216,12 +241,12 @@ class Member:
         for at, box in zip(order, boxes):
             if at not in self._near:
                 return self._refuse("unknown")
-            j, (q, public) = mine.neighbours[at], self._near[at]
+            j, both = mine.neighbours[at], self._near[at]
+            q, public = both[:32], both[32:]
             bound = aad(self._sid, j, me, public)
             plain = self._suite.unseal(to_key(q, j, me), NONCE, box, bound)
-            self._held[at] = plain[:SHARE], plain[SHARE:]
+            self._held[at] = plain
             agreed = self._own["scalar"].agree(public)
-            self._near[at] = q, b""  # S_j is not needed again
             keys.append((j < me, mask_key(agreed, self._sid, me, j)))
             proofs.extend(with_tag(q, me, j))
         numbers = self._own["numbers"](mine.divisor)
@@ -256,8 +281,8 @@ class Member:
             return self._refuse("minimum")
         self._set, self._decided = set(decided), sha256(self._sid + body[3])
         tags = [
-            set_tag(self._near[at][0], me, mine.neighbours[at], self._decided)
-            for at in sorted(self._held)
+            set_tag(self._near[at][:32], me, mine.neighbours[at], self._decided)
+            for at in self._held.numbers()
             if mine.neighbours[at] in self._set
         ]
         return [self._packed(CONFIRM, {3: b"".join(tags)})]
@@ -268,8 +293,8 @@ class Member:
         if len(bear & know) < self.roster.t:
             return self._refuse("witness")
         given = []
-        for at in sorted(self._held):
-            sigma, b = self._held[at]
+        for at in self._held.numbers():
+            sigma, b = self._held[at][:SHARE], self._held[at][SHARE:]
             if self.roster.neighbours[at] not in self._set:
                 given.append(sigma)
             else:
@@ -284,7 +309,7 @@ class Member:
             j = mine.neighbours[at]
             if at not in self._held or j not in self._set:
                 continue
-            q = self._near[at][0]
+            q = self._near[at][:32]
             right = with_tag(q, j, me) if bearing else set_tag(q, j, me, self._decided)
             if same_bytes(tag, right):
                 found.add(at)

@@ -13,7 +13,7 @@ from edge.core import wire
 from edge.core.cbor import Words
 from edge.host import rootkeys
 from edge.mechanisms import crypto, secure_sum
-from edge.mechanisms.secure_sum import Lanes, P, pack, read_roster
+from edge.mechanisms.secure_sum import SHARE, Lanes, P, pack, read_roster
 from edge.mechanisms.sum_member import IDLE, MASKED, Refused, shard_topic
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.opening import value
@@ -117,7 +117,7 @@ def test_shares_are_points_away_from_the_secret() -> None:
     assert secure_sum.share(lines[0], 2) == value(lines[0], 2)
     for i, other in talk.town.members.items():
         if i in near:
-            sigma, _ = other._held[other.roster.neighbours.index(3)]
+            sigma = other._held[other.roster.neighbours.index(3)][:SHARE]
             line = secure_sum.drawn(member.roster.t, Tape(b"device 3"))
             assert int.from_bytes(sigma, "big") == value(line, 1 + near[i])
 
@@ -244,7 +244,8 @@ def test_of_a_neighbour_one_share_is_given() -> None:
     talk.down = [
         (None, pack(3, talk.gateway.sid, {3: b"\xff\x07"}, SITE_KEY, shard_topic(SITE, 0)))
     ]
-    held = dict(talk.town.members[0]._held)
+    member = talk.town.members[0]
+    held = {at: member._held[at] for at in member._held.numbers()}
     near = talk.town.members[0].roster.neighbours
     talk.gateway._dealt.pop(11)
     talk.hear(but=[11])
@@ -257,7 +258,7 @@ def test_of_a_neighbour_one_share_is_given() -> None:
     given = wire.opened(frame, who_is(talk.town.shard.members[0]).mac_key, up(talk, 0), 9999)[3]
 
     for at, j in enumerate(near):
-        assert given[16 * at :][:16] == held[at][0 if j == 11 else 1]
+        assert given[16 * at :][:16] == (held[at][:SHARE] if j == 11 else held[at][SHARE:])
 
 
 def up(talk: Talk, place: int) -> str:
