@@ -1,11 +1,23 @@
 """The ledger adds exactly, counts the most talkative device, and says no in time."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from edge.core.records import Guarantee
-from gateway.service.ledger import Charge, Ledger, price, pure, unit_of
+from gateway.faults import OperatorFault
+from gateway.service.ledger import (
+    Charge,
+    Ledger,
+    check_budget,
+    check_terms,
+    is_pure,
+    price,
+    pure,
+    terms,
+    unit_of,
+)
 
 PROMISE = Guarantee((1, 1), (1, 1000), (3, 175), "one source moves", "local", "a day", "presence")
 
@@ -82,3 +94,35 @@ def test_epsilon_so_far_is_never_more_than_promised_within_the_budget() -> None:
     assert ledger.epsilon(1e-5, promised=1.0) == 1.0
     assert over.epsilon(1e-5, promised=1.0) > 1.0
     assert Ledger(Fraction(1)).epsilon(1e-5, promised=1.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "pure_epsilon"),
+    [
+        ({"delta": None, "rho": None}, True),
+        ({"delta": (0, 1), "rho": None}, True),
+        ({}, False),
+        ({"epsilon": None, "delta": None}, False),
+    ],
+)
+def test_epsilon_is_added_by_itself_where_it_is_the_whole_promise(
+    changed: dict[str, Any], pure_epsilon: bool
+) -> None:
+    """With a delta, or by rho alone, what is spent adds up in rho."""
+    assert is_pure(PROMISE._replace(**changed)) is pure_epsilon
+
+
+def test_what_was_paid_for_one_promise_is_not_added_to_another() -> None:
+    """Nor is more promised on what was spent; less, or the same, is."""
+    mine, other = terms(PROMISE), terms(PROMISE._replace(delta=(1, 10**6)))
+
+    check_terms(None, mine)
+    check_terms(mine, mine)
+    with pytest.raises(OperatorFault, match="delta 1/1000000"):
+        check_terms(mine, other)
+
+    check_budget(None, Fraction(3))
+    check_budget(Fraction(3), Fraction(3))
+    check_budget(Fraction(3), Fraction(2))
+    with pytest.raises(OperatorFault):
+        check_budget(Fraction(3), Fraction(3) + Fraction(1, 10**9))
