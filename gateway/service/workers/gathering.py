@@ -93,7 +93,7 @@ class Overseer:
 def told(found: Roll, mark: int) -> Said:
     """Return how the workers are, in words.
 
-    >>> from .roll import Member
+    >>> from .leases import Member
     >>> told(Roll([Member("ada-1-f00", 7, True, 2), Member("bob-2-f00", 7, False, 0)], []), 7).why
     '1 at work: ada-1-f00 has 2 parts; gone without a goodbye: bob-2-f00'
     """

@@ -33,7 +33,7 @@ def test_the_list_names_every_figure(heatveil: Command) -> None:
     assert said.status == 0
     assert [line.split()[0] for line in said.out.splitlines()] == [
         *(f"disk-{number}" for number in range(8, 15)),
-        *(f"quadtree-{number}" for number in ("table1", 1, 2, 3, 6, 7, 8, 9)),
+        *(f"quadtree-{number}" for number in ("table1", "table2", 1, 2, 3, 4, 5, 6, 7, 8, 9)),
         *(f"pyramid-{number}" for number in range(1, 14)),
         *(f"ranks-{number}" for number in range(3, 11)),
         *(f"ranks-table{number}" for number in (1, 2)),
