@@ -28,6 +28,7 @@ import numpy as np
 import structlog
 
 from physics.places import cell_places, is_plane
+from recovery.maps.heatmap import Verdict
 
 from ..mechanisms import of
 from ..settings.deployment import Deployment
@@ -255,7 +256,9 @@ def _sd(event: Event) -> dict[str, Any]:
 
 def _contradicted(verdict: Event | None) -> str | None:
     """Return whether a map contradicts its own query; why would be of too many digits."""
-    return None if verdict is None else "OFF" if verdict["level"] == "fits" else "ON"
+    if verdict is None:
+        return None
+    return "ON" if Verdict(verdict["level"]).contradicts else "OFF"
 
 
 def _error(credible: Event | None) -> float | None:

@@ -10,7 +10,6 @@ others; what was said last of each kind is kept for those who come later.
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -40,7 +39,7 @@ def told(found: Heatmap) -> dict[str, Any]:
     event["sd"] = None if found.sd is None else _rounded(found.sd)
     event["certified"] = None if certified is None else _band(certified)
     event["credible"] = None if credible is None else _credible(credible)
-    event["verdict"] = None if found.verdict is None else asdict(found.verdict)
+    event["verdict"] = None if found.verdict is None else _verdict(found.verdict)
     return event
 
 
@@ -48,7 +47,7 @@ def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict 
     """Return what `told` was given, to a millionth; older maps have no verdict."""
     credible, certified, verdict = event["credible"], event["certified"], event.get("verdict")
     band = None if certified is None else _read(certified)
-    judged = None if verdict is None else Verdict(**verdict)
+    judged = None if verdict is None else _judged(verdict)
     if credible is None:
         return None, band, judged
     error = credible["expected_error"]
@@ -63,6 +62,19 @@ def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict 
         band,
         judged,
     )
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict with its sentence, so that nobody who shows it needs words of his own."""
+    dropped = [{"sensor": sensor, "deviations": round(z, 2)} for sensor, z in verdict.dropped]
+    told: dict[str, Any] = {"level": verdict.level, "why": verdict.why, "says": verdict.says}
+    return told | {"dropped": dropped, "clamped": list(verdict.clamped)}
+
+
+def _judged(verdict: dict[str, Any]) -> Verdict:
+    dropped = [(one["sensor"], one["deviations"]) for one in verdict.get("dropped", ())]
+    clamped = tuple(verdict.get("clamped", ()))
+    return Verdict(verdict["level"], verdict["why"], tuple(dropped), clamped)
 
 
 def _credible(credible: Credible) -> dict[str, Any]:

@@ -16,11 +16,13 @@ function sureWords({ numbers, expected_error: off }) {
   return `Most likely ${[first, ...others].join(", or ")}.${far}`;
 }
 
-// What a map says of itself: that it is not to be trusted, or how sure it is.
+// What a map says of itself: what is wrong with it, and how sure it is.
 function ownWords({ credible, verdict }) {
-  if (verdict && verdict.level !== "fits") return `Do not trust this map: ${verdict.why}.`;
-  return credible ? sureWords(credible) : "";
+  return [credible ? sureWords(credible) : "", (verdict && verdict.says) || ""].filter(Boolean).join(" ");
 }
+
+// Whether what the deployment file says is wrong, and the map with it.
+export const doubted = (event) => Boolean(event && event.verdict && ["assumptions", "clamp"].includes(event.verdict.level));
 
 // Draw a map on a canvas; return its sources, none where there is no map.
 export function picture(canvas, map) {
@@ -54,7 +56,7 @@ export function showMap(event) {
   const took = seconds === null ? "" : ` ${seconds.toFixed(2)} s`;
   at("map-note").textContent = solved ? `Round ${number}, drawn in${took}` : `Round ${number}: ${status === "nobody" ? "nobody is there, found in" : "no map after"}${took}`;
   at("sure").textContent = solved ? ownWords(event) : "";
-  at("sure").dataset.state = solved && event.verdict && event.verdict.level !== "fits" ? "bad" : "";
+  at("sure").dataset.state = solved && doubted(event) ? "bad" : "";
   at("sources").hidden = !found.length;
   at("places").replaceChildren();
   if (!solved) {

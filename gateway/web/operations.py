@@ -56,11 +56,25 @@ class Credible(Struct):
     expected_error: float | None = None
 
 
+class Dropped(Struct):
+    """A sensor that is left out of a map, and how far it is from what the others show."""
+
+    sensor: int
+    deviations: float
+
+
 class Verdict(Struct):
-    """Whether the readings can be if the deployment file is right: "fits", or why not."""
+    """Whether the readings can be if the deployment file is right, and what to say of it.
+
+    level is fits, sensors (a map without the dropped ones), clamp or assumptions (do not trust
+    the map); says is a sentence for whoever looks at it, empty where nothing is wrong.
+    """
 
     level: str
     why: str = ""
+    says: str = ""
+    dropped: list[Dropped] = []
+    clamped: list[int] = []
 
 
 class Map(MapHead):

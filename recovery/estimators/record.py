@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..maps.heatmap import Credible
+from physics.kernel import Walls, forward
+
+from ..maps.heatmap import Credible, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +51,57 @@ class Prior:
             )
 
 
+# Spreads that may be the true one, as shares of the stated one, and how far outside heat may be.
+SPREADS = (0.7, 1.0, 1.35)
+OUTSIDE = 0.6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Near:
+    """What the sensors would feel in rooms that are not quite as stated, where heat just spreads.
+
+    Args:
+        sensors_m: where they are, (sensors, 1) along a line or (sensors, 2) in a plane.
+        weights: (sensors,), by what each row of the operator and each reading was multiplied.
+        spread_m2, walls, length_m: as stated; walls at 0 and at each of the lengths.
+    """
+
+    sensors_m: Floats
+    weights: Floats
+    spread_m2: float
+    walls: Walls
+    length_m: tuple[float, ...]
+
+    def rows(self, kept: NDArray[np.int64]) -> "Near":
+        """Return the same for these sensors alone."""
+        return replace(self, sensors_m=self.sensors_m[kept], weights=self.weights[kept])
+
+    def feel(self, places_m: Floats, spread: float = 1.0, walls: Walls | None = None) -> Floats:
+        """Return A, (sensors, places), for places within the room and so many times the spread."""
+        made = forward(
+            places_m, self.sensors_m, self.spread_m2 * spread, walls or self.walls, self.length_m
+        )
+        return made * self.weights[:, None]
+
+    def beyond(self, places_m: Floats, spread: float = 1.0) -> Floats:
+        """Return the same for any places, where there are no walls."""
+        made = forward(places_m, self.sensors_m, self.spread_m2 * spread)
+        return made * self.weights[:, None]
+
+    def columns(self, places_m: Floats) -> Floats:
+        """Return what heat at such places, and level and slope, can add to the readings."""
+        lengths = np.asarray(self.length_m)
+        other: Walls = "insulated" if self.walls == "none" else "none"
+        inside = np.clip(places_m, 0.0, lengths)
+        # Stretched about the middle, the places reach outside of the room.
+        around = lengths / 2 + (places_m - lengths / 2) * (1 + 2 * OUTSIDE)
+        slopes = self.sensors_m / lengths - 0.5
+        made = [self.feel(inside, spread) for spread in SPREADS]
+        made += [self.feel(inside, 1.0, other), self.beyond(around)]
+        made += [self.weights[:, None], slopes * self.weights[:, None]]
+        return np.hstack(made)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
     """Readings that have passed the veil, and all that an estimator may know of them.
@@ -68,6 +121,7 @@ class Seen:
         failure: chance that the true heat lies outside of an estimator's radius.
         level: of credible statements.
         open: (cells,) where a source can be; None for everywhere. Furniture is False.
+        near: what the sensors would feel in other rooms; None where that is not known.
     """
 
     operator: Floats
@@ -80,6 +134,7 @@ class Seen:
     failure: float = 0.05
     level: float = 0.9
     open: NDArray[np.bool_] | None = None
+    near: Near | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +151,7 @@ class Estimate:
         credible: what the posterior says of its own error, where there is one.
         gap: the objective exceeds the least by at most this, where there is an objective.
         estimator: the name of the one that was taken, where the choice was left open.
+        verdict: whether the readings can be; None where that was not looked at.
     """
 
     heat: Floats
@@ -105,6 +161,7 @@ class Estimate:
     credible: Credible | None = None
     gap: float = float("nan")
     estimator: str = ""
+    verdict: Verdict | None = None
 
 
 # What double precision can weigh.

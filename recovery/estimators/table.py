@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ..maps.heatmap import Verdict
 from . import HOMES
 from .record import Estimate, Seen, check
 
@@ -43,9 +44,22 @@ _QUIET = 1e-7
 
 
 def estimate_by_choice(seen: Seen) -> Estimate:
-    """Return what the chosen estimator makes of the readings, its name, and why it was chosen."""
+    """Return what the chosen estimator makes of the readings, its name, and why it was chosen.
+
+    With a verdict: sensors at odds with all the others are left out, and where no heat at all
+    explains the rest there is no estimate.
+    """
+    # Loaded here, for whoever only checks a name must not wait for a solver.
+    from .verdict import describe_misfit, judge, misfit
+
     name, why = choose(seen)
-    return replace(ESTIMATORS[name](seen), why=why, estimator=name)
+    kept, verdict = judge(seen)
+    if fault := misfit(kept):
+        unresolved = f"infeasible: {describe_misfit(*fault)}"
+        verdict = Verdict("assumptions", describe_misfit(*fault), verdict.dropped)
+        nothing = np.zeros(len(seen.places))
+        return Estimate(nothing, unresolved, fault[0], why, estimator=name, verdict=verdict)
+    return replace(ESTIMATORS[name](kept), why=why, estimator=name, verdict=verdict)
 
 
 def choose(seen: Seen) -> tuple[str, str]:

@@ -80,16 +80,39 @@ class Verdict:
     """Whether the readings of a map can be, if what its query says is so.
 
     Args:
-        level: "fits", or "assumptions" where they contradict what the query assumes.
+        level: "fits"; "sensors" where some of them are at odds with the others, and the map is
+            drawn without them; "clamp" where some showed the most that they can; "assumptions"
+            where the readings contradict what the query assumes.
         why: what is wrong, a sentence without its full stop; empty where nothing is.
+        dropped: sensors, counted from 0, that are left out for being at odds with the others,
+            and by how many deviations of the noise each of them is.
+        clamped: sensors that are left out because they showed the most, or least, they can.
     """
 
     level: str
     why: str = ""
+    dropped: tuple[tuple[int, float], ...] = ()
+    clamped: tuple[int, ...] = ()
 
     @property
     def fits(self) -> bool:
         return self.level == "fits"
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether what the query says is wrong, and with it all that a map says of itself."""
+        return self.level in ("assumptions", "clamp")
+
+    @property
+    def says(self) -> str:
+        """What whoever looks at the map has to be told, a sentence; empty where nothing is.
+
+        >>> Verdict("assumptions", "it cannot be").says
+        'Do not trust this map: it cannot be.'
+        """
+        if self.contradicts:
+            return f"Do not trust this map: {self.why}."
+        return f"{self.why[:1].upper()}{self.why[1:]}." if self.why else ""
 
 
 def to_arrays(
@@ -99,6 +122,8 @@ def to_arrays(
     found: dict[str, Any] = {}
     if verdict is not None:
         found["verdict"] = np.array([verdict.level, verdict.why])
+        found["dropped"] = np.array(verdict.dropped, dtype=np.float64).reshape(-1, 2)
+        found["clamped"] = np.array(verdict.clamped, dtype=np.int64)
     if credible is not None:
         found["present"], found["numbers"] = credible.present, credible.numbers
         found["credible_level"] = np.array(credible.level)
@@ -128,7 +153,13 @@ def from_arrays(
         credible = Credible(level, found["present"], found["numbers"], band, error)
     if "certified_level" in found:
         certified = Band(float(found["certified_level"]), *found["certified"])
-    verdict = Verdict(*map(str, found["verdict"])) if "verdict" in found else None
+    verdict = None
+    if "verdict" in found:
+        # Older maps name no sensors.
+        dropped = [(int(sensor), float(z)) for sensor, z in found.get("dropped", ())]
+        clamped = map(int, found.get("clamped", ()))
+        level, why = map(str, found["verdict"])
+        verdict = Verdict(level, why, tuple(dropped), tuple(clamped))
     return credible, certified, verdict
 
 
@@ -193,7 +224,7 @@ class Heatmap:
     @property
     def contradicted(self) -> bool:
         """Whether the readings cannot be, if what the query says is so."""
-        return self.verdict is not None and not self.verdict.fits
+        return self.verdict is not None and self.verdict.contradicts
 
     @property
     def expected_error(self) -> float | None:

@@ -11,6 +11,7 @@ Differs from the paper:
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,16 +23,16 @@ from edge.mechanisms.thermal import Params, bits
 
 from ..estimators.record import COOLEST, Estimate, Seen
 from ..estimators.table import estimate
+from ..estimators.verdict import FAR, describe_misfit, judge, misfit, name_sensors
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
 from ..proofs.certified import certified_band, least_deviation
-from ..sparse import minimise_l1
 from .guarantee import promise
 from .noise import as_printed, warmest_felt
 from .noise import calibration as calibration
 from .noise import operator as operator
 from .query import Query as Query
 from .query import unknown_physics
-from .seen import Levels, reach
+from .seen import Levels, clamped, sensors_heard, without
 from .seen import seen as look
 from .seen import shared_params as shared_params
 
@@ -45,7 +46,7 @@ from .seen import shared_params as shared_params
 # More cells than this take seconds.
 _CELLS_MAX = 1000
 # How many readings may be called contradictory though the query is right, at the most.
-_FALSE_ALARMS = 0.01
+_FALSE_ALARMS = 0.0025
 
 
 def totals(query: Query) -> tuple[float, float]:
@@ -91,10 +92,6 @@ def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
         "stated, another spread, walls, outside heat or a broken sensor can be the cause; how "
         "far off the map is cannot be said",
     )
-
-
-# Readings that lie farther from all heat than noise takes one in so many are of another world.
-_FAR = 1e-6
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -159,22 +156,77 @@ def recover(
         ValueError: no release, or one that does not belong to the query, or an estimator that
             cannot draw a map of such a room.
     """
-    seen = look(query, releases, levels)
+    at_clamp = () if query.estimator == "l1-printed" else clamped(query, releases, levels)
+    kept = without(releases, at_clamp) if at_clamp else releases
+    seen = look(query, kept, levels)
     guarantee = releases[0].round.guarantee
     if seen is None:
         why = "no sensor was heard; wait for reports, or look at the sensors' link"
         if query.background == "gateway":
             why = "no sensor was heard yet both in the empty room and after it; wait for reports"
+        every = look(query, releases, levels)
+        if every is not None:
+            far = _misfit(query, every) or (math.inf, math.inf, "take another reading")
+            return Unresolved(query.grid, guarantee, *far[:2], f"{_at_clamp(at_clamp)}; {far[2]}")
         return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
+    seen, verdict, kept = _judged(query, kept, seen, levels)
+    if at_clamp:
+        why = "; ".join(part for part in (_at_clamp(at_clamp), verdict.why) if part)
+        verdict = Verdict("clamp", why, verdict.dropped, at_clamp)
     if unknown_physics(query):
         # Loaded here alone: few queries need it, and every gateway starts with this file.
         from .joint import jointly
 
-        return mapped(query, guarantee, jointly(query, releases, seen, levels))
+        return mapped(query, guarantee, jointly(query, kept, seen, levels), None, verdict)
     if fault := _misfit(query, seen):
-        return Unresolved(query.grid, guarantee, *fault)
-    proved = certified(query, seen) if certify else (None, None)
-    return mapped(query, guarantee, estimate(query.estimator, seen), *proved)
+        found = Unresolved(query.grid, guarantee, *fault)
+        return replace(found, why=f"{verdict.why}; {found.why}" if verdict.why else found.why)
+    band, proved = certified(query, seen) if certify else (None, None)
+    if proved is not None and proved.contradicts:
+        verdict = replace(
+            verdict, level="assumptions", why="; ".join(filter(None, (verdict.why, proved.why)))
+        )
+    # Sensors and clamp alone cannot say that a query is right.
+    said = proved if verdict.fits else verdict
+    return mapped(query, guarantee, estimate(query.estimator, seen), band, said)
+
+
+def _judged(
+    query: Query, releases: Sequence[Release], seen: Seen, levels: Levels | None
+) -> tuple[Seen, Verdict, Sequence[Release]]:
+    """Return readings, verdict and releases without the sensors that are at odds with the others.
+
+    What follows the printed algorithm takes the readings as they are.
+    """
+    # Rows that share noise are mixtures of sensors, so none of them has a name.
+    mixed = levels is not None and levels.shared_k is not None
+    if mixed or query.estimator == "l1-printed":
+        return seen, Verdict("fits"), releases
+    found, verdict = judge(seen)
+    if not verdict.dropped:
+        return found, verdict, releases
+    names = sensors_heard(query, releases, levels)
+    dropped = tuple((int(names[row]), z) for row, z in verdict.dropped)
+    rest = without(releases, [sensor for sensor, _ in dropped])
+    # The others are weighed anew, for one that was off may have been the one blurred most.
+    again = look(query, rest, levels)
+    if again is None:
+        return seen, verdict, releases
+    why = verdict.why.replace(name_sensors(verdict.dropped), name_sensors(dropped))
+    again = replace(again, sigma=again.sigma * found.sigma / seen.sigma)
+    return again, replace(verdict, dropped=dropped, why=why), rest
+
+
+def _at_clamp(sensors: Sequence[int]) -> str:
+    """Return in words that these sensors show the most or the least they can."""
+    listed = ", ".join(map(str, sensors))
+    many = len(sensors) > 1
+    return (
+        f"sensor{'s' * many} {listed} show{'s' * (not many)} the most or the least that a device "
+        "can, so the truth is beyond it: there are more, warmer or nearer sources than stated, or "
+        f"the level is wrong; {'they are' if many else 'it is'} left out, and how far off the map "
+        "is cannot be said"
+    )
 
 
 def mapped(
@@ -201,8 +253,8 @@ def mapped(
         found.status,
         found.estimator or query.estimator,
         found.why,
-        found.credible if verdict is None or verdict.fits else None,
-        band,
+        None if verdict is not None and verdict.contradicts else found.credible,
+        None if verdict is not None and verdict.contradicts else band,
         verdict,
     )
 
@@ -215,18 +267,5 @@ def _misfit(query: Query, seen: Seen) -> tuple[float, float, str] | None:
     if query.estimator == "l1-printed":
         return None
     # What promises a radius keeps to it; the others are only kept from a world that is not theirs.
-    radius = reach(seen, query.failure if query.estimator == "l1" else _FAR)
-    upper = seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
-    nearest = minimise_l1(seen.operator, seen.readings, radius, upper)
-    if nearest.residual <= radius * (1 + 1e-6):
-        return None
-    return nearest.residual, radius, _why(nearest.residual, radius)
-
-
-def _why(residual: float, radius: float) -> str:
-    return (
-        f"no heat within the bounds comes nearer to the readings than {residual:.4g}, and "
-        f"the noise explains {radius:.4g}: by bad luck, or because the spread, the walls, the "
-        "greatest intensity or the sensors' own noise are set wrongly. Take another reading, "
-        "allow a smaller chance of failure, or check those settings"
-    )
+    fault = misfit(seen, query.failure if query.estimator == "l1" else FAR)
+    return None if fault is None else (*fault, describe_misfit(*fault))

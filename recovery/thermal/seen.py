@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from edge.core.records import Release
 from edge.mechanisms.thermal import NAME, PARAMS, Params, params_of
-from physics.places import cell_places, sensor_places
+from physics.places import cell_places, length_m, sensor_places
 
 from ..estimators.convex import chi_radius
-from ..estimators.record import Prior, Seen
+from ..estimators.record import Near, Prior, Seen, lows
+from ..sequence import normals, uniforms
 from .noise import furthest, operator
 from .query import Query, standing_room
 
@@ -160,7 +161,94 @@ def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None
         failure=query.failure,
         level=query.level,
         open=standing_room(query) if query.furniture or query.response is not None else None,
+        near=None if shared is not None else _near(query, heard, typical / deviations),
     )
+
+
+def _near(query: Query, heard: NDArray[np.bool_], weights: Floats) -> Near | None:
+    """Return what the sensors would feel in other rooms; None where the room has a response."""
+    if query.response is not None:
+        return None
+    lengths = tuple(np.atleast_1d(length_m(query.grid)).tolist())
+    places = sensors_m(query).reshape(-1, len(lengths))[heard]
+    return Near(places, weights, query.spread_m2, query.walls, lengths)
+
+
+def sensors_heard(
+    query: Query, releases: Sequence[Release], levels: Levels | None = None
+) -> NDArray[np.int64]:
+    """Return which sensors the rows of `seen` are, counted from 0."""
+    releases, levels = occupied(query, releases, levels)
+    return np.flatnonzero(_heard(query, releases, levels)[2])
+
+
+def without(releases: Sequence[Release], sensors: Sequence[int]) -> list[Release]:
+    """Return the releases as if these sensors had kept silent."""
+    gone = set(sensors)
+    return [
+        release._replace(
+            values=[None if at in gone else value for at, value in enumerate(release.values)]
+        )
+        for release in releases
+    ]
+
+
+# A reading that stands at the device's clamp is no warmth: the true one may be anything beyond.
+#
+# The clamp leaves room for all sources at once, each at its warmest. A sensor can come there as
+# stated only where all of them stand around it, and whether that is rare the prior says.
+
+# A reading is at the clamp from so many deviations of the noise below it on.
+_AT_CLAMP = 4.0
+# And counts as a fault only where so few of the prior's scenes bring any sensor there.
+_CLAMP_CHANCE, _SCENES = 0.0025, 4000
+_CLAMP_STREAM = 7_300_000  # of the fixed sequence
+
+
+def clamped(
+    query: Query, releases: Sequence[Release], levels: Levels | None = None
+) -> tuple[int, ...]:
+    """Return the sensors that show the most or the least a device can, counted from 0.
+
+    Empty where sources as stated come to the clamp, too: then nothing can be told from it.
+    """
+    params = shared_params(query, releases)
+    releases, levels = occupied(query, releases, levels)
+    blurred, times, heard = _heard(query, releases, levels)
+    if not heard.any():
+        return ()
+    shown = np.full(len(heard), np.nan)
+    shown[heard] = np.nansum(blurred, axis=0)[heard] / times[heard]
+    noise = np.full(len(heard), np.inf)
+    noise[heard] = _deviations(query, params, times[heard]) * 2.0**params.exponent
+    with np.errstate(invalid="ignore"):
+        high = shown > params.high - _AT_CLAMP * noise
+        low = shown < params.low + _AT_CLAMP * noise
+    # Below the baseline no source brings a sensor, unless noise alone reaches that far.
+    low &= params.low < -2 * _AT_CLAMP * noise
+    if high.any():
+        room = np.zeros(len(heard)) if levels is None else np.nan_to_num(levels.level_k)
+        spread = noise[heard] * 2.0**-params.exponent
+        edge = math.ldexp(params.high, -params.exponent) - _AT_CLAMP * spread - room[heard]
+        if _chance_of(query, edge, operator(query)[heard], spread) > _CLAMP_CHANCE:
+            high[:] = False
+    return tuple(np.flatnonzero(high | low).tolist())
+
+
+def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float:
+    """Return about the chance that sources as stated, and noise, bring any sensor to its edge."""
+    held = prior(query)
+    cells = np.flatnonzero(standing_room(query))
+    even = uniforms(_SCENES * (2 * held.most + 1), _CLAMP_STREAM).reshape(_SCENES, -1)
+    numbers = held.fewest + (even[:, -1] * (held.most + 1 - held.fewest)).astype(np.int64)
+    # Two in one cell are no scene of the prior, but warmer than all that are.
+    where = cells[(even[:, : held.most] * len(cells)).astype(np.int64)]
+    least = np.resize(lows(held), _SCENES)
+    shown = normals(len(felt) * _SCENES, _CLAMP_STREAM + 1).reshape(-1, _SCENES) * noise[:, None]
+    for slot in range(held.most):
+        heat = least + (held.warmest - least) * even[:, held.most + slot]
+        shown += felt[:, where[:, slot]] * (heat * (slot < numbers))
+    return float(np.mean((shown > edge[:, None]).any(axis=0)))
 
 
 def evenly(

@@ -223,7 +223,7 @@ def _titles(picture: Picture) -> list[str]:
     plane = "How likely something warm stands in each cell"
     sure = plane if is_plane(picture.grid) else title(picture.credible, picture.certified)
     told = list(picture.titles)
-    if picture.verdict is not None and not picture.verdict.fits:
+    if picture.verdict is not None and picture.verdict.contradicts:
         told[2] += ". Do not trust this map: the readings contradict what is stated"
     return [*told, sure]
 

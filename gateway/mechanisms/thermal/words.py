@@ -110,10 +110,8 @@ def number_line(credible: Credible) -> str:
 
 
 def doubt_lines(verdict: Verdict | None) -> list[str]:
-    """Return why a map is not to be trusted, one line or none."""
-    if verdict is None or verdict.fits:
-        return []
-    return [f"Do not trust this map: {verdict.why}."]
+    """Return what is wrong with a map or with its sensors, one line or none."""
+    return [verdict.says] if verdict is not None and verdict.says else []
 
 
 def sure_facts(found: Heatmap) -> list[Fact]:

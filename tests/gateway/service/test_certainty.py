@@ -74,7 +74,7 @@ def test_a_contradiction_is_told_and_no_error_with_it() -> None:
     event = carried(DOUBTED)
     older = {name: part for name, part in event.items() if name != "verdict"}
 
-    assert event["verdict"] == {"level": "assumptions", "why": "it cannot be"}
+    assert event["verdict"]["says"] == "Do not trust this map: it cannot be."
     assert event["credible"] is None
     assert heard(event) == (None, None, DOUBTED.verdict)
     assert heard(older) == (None, None, None)

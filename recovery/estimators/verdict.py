@@ -1,0 +1,150 @@
+"""Whether readings can be at all, and which sensors are at odds with all the others.
+
+Heat that has spread tells a handful of combinations of the readings. In all the others there is
+noise alone, whose law is known exactly, for it is the veil's own. A sensor that shows more there
+than noise does is broken or read wrongly; when all of them do there is more noise than stated.
+
+    z_i = (P y)_i / (sigma sqrt(P_ii)),   P = I - U U'
+
+U spans what heat can do to the readings, at the stated spread and at others near it, between
+other walls, from a little outside, and what a level or a slope of the whole room adds.
+
+Limits: in the handful of combinations that heat moves nothing is tested here, and a scene that
+the prior allows comes near almost any five numbers: a wrong spread, walls, or heat from outside
+are not seen this way.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy  # its parts are loaded when they are used
+
+from ..maps.heatmap import Verdict
+from ..sparse import minimise_l1
+from .convex import chi_radius
+from .record import Floats, Seen
+
+# The chance that a test alarms though all is as stated, for the sensors together and for the sum.
+FALSE_ALARMS = 0.0025
+# Readings that lie farther from all heat than noise takes one in so many are of another world.
+FAR = 1e-6
+# At most so many sensors are left out; when more are at odds the room is not as stated.
+DROPPED_MAX = 10
+# What any place may leave outside of U, in deviations, for one source.
+_LEAK = 0.03
+# So many places, at the most, stand for all cells of a spread.
+_PLACES = 120
+# What is known of other operators than a kernel's is worth so much less.
+_CAUTIOUS = 2.0
+
+
+def judge(seen: Seen) -> tuple[Seen, Verdict]:
+    """Return the readings without the sensors that are at odds with the others, and which.
+
+    Where the noise of all of them is larger than stated, the readings come back with as much
+    noise as there is.
+
+    >>> calm, loud = np.zeros(30), np.eye(30)[3] * 9.0
+    >>> seen = Seen(np.ones((30, 2)), calm, 1.0, np.array([[0.0], [1.0]]), (1, 2))
+    >>> judge(seen)[1].level, judge(replace(seen, readings=loud))[1].dropped[0][0]
+    ('fits', 3)
+    """
+    sensors = len(seen.readings)
+    basis = _basis(seen)
+    dof = sensors - basis.shape[1]
+    # Of two combinations left, no sensor could be told from another.
+    if dof < 3:
+        return seen, Verdict("fits")
+    least = basis.shape[1] + 3
+    caution = 1.0 if seen.near is not None else _CAUTIOUS
+    threshold = caution * scipy.stats.norm.isf(FALSE_ALARMS / sensors / 2)
+    readings = seen.readings / seen.sigma
+    kept, dropped = np.arange(sensors), list[tuple[int, float]]()
+    while True:
+        spanned, _ = np.linalg.qr(basis[kept])
+        silent = readings[kept] - spanned @ (spanned.T @ readings[kept])
+        free = 1 - np.square(spanned).sum(axis=1)
+        # A sensor that alone tells something is compared with none.
+        z = np.where(free > 1e-6, silent / np.sqrt(np.maximum(free, 1e-6)), 0.0)
+        worst = int(np.argmax(np.abs(z)))
+        if not abs(z[worst]) > threshold:
+            break
+        if len(dropped) == DROPPED_MAX or len(kept) <= least:
+            return seen, Verdict(
+                "assumptions",
+                f"{len(dropped) + 1} sensors or more are at odds with all the others, by up to "
+                f"{abs(dropped[0][1] if dropped else z[worst]):.3g} deviations of the noise: "
+                "sensors are broken, or there is other noise than stated or heat that has not "
+                "spread; how far off the map is cannot be said",
+            )
+        dropped.append((int(kept[worst]), float(z[worst])))
+        kept = np.delete(kept, worst)
+    if dropped:
+        open_rows = replace(seen, operator=seen.operator[kept], readings=seen.readings[kept])
+        near = None if seen.near is None else seen.near.rows(kept)
+        seen = replace(open_rows, near=near)
+    square, freedom = float(silent @ silent), len(kept) - basis.shape[1]
+    verdict = (
+        Verdict("sensors", name_sensors(dropped), tuple(dropped)) if dropped else Verdict("fits")
+    )
+    if seen.near is None or square <= scipy.stats.chi2.isf(FALSE_ALARMS, freedom):
+        return seen, verdict
+    times = math.sqrt(square / freedom)
+    why = f"the sensors scatter {times:.2g} times as much as is stated, and the map counts on that"
+    why = f"{verdict.why}; {why}" if verdict.why else why
+    return replace(seen, sigma=seen.sigma * times), replace(verdict, level="sensors", why=why)
+
+
+def name_sensors(dropped: Sequence[tuple[int, float]]) -> str:
+    """Return which sensors are left out and why, in words.
+
+    >>> name_sensors([(17, 20.13), (3, -8.0)])
+    'sensors 17 (+20.1), 3 (-8.0) are at odds with the others by so many deviations of the noise, \
+and are left out'
+    """
+    listed = ", ".join(f"{sensor} ({z:+.1f})" for sensor, z in dropped)
+    some = "sensors" if len(dropped) > 1 else "sensor"
+    verb = "are" if len(dropped) > 1 else "is"
+    return (
+        f"{some} {listed} {verb} at odds with the others by so many deviations of the noise, and "
+        f"{verb} left out"
+    )
+
+
+def _basis(seen: Seen) -> Floats:
+    """Return U, (sensors, r): all that heat, level and slope can do to the readings."""
+    cells = np.arange(seen.operator.shape[1])
+    few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)
+    near = seen.near
+    others = np.ones((len(seen.readings), 1)) if near is None else near.columns(seen.places[few])
+    made = np.hstack([seen.operator[:, few], others]) * (seen.prior.warmest / seen.sigma)
+    made = made[:, np.any(made, axis=0)]
+    if not made.size:
+        return np.zeros((len(seen.readings), 0))
+    left, values, right = np.linalg.svd(made, full_matrices=False)
+    # What each column leaves outside of the first r directions, for every r.
+    outside = np.square(values[:, None] * right)
+    beyond = np.cumsum(outside[::-1], axis=0)[::-1].max(axis=1)
+    return left[:, : int((beyond > _LEAK**2).sum())]
+
+
+def misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | None:
+    """Return least residual and radius in kelvin, where no heat at all explains the readings."""
+    radius = seen.sigma * chi_radius(len(seen.readings), failure)
+    upper = seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
+    nearest = minimise_l1(seen.operator, seen.readings, radius, upper)
+    if nearest.residual <= radius * (1 + 1e-6):
+        return None
+    return nearest.residual, radius
+
+
+def describe_misfit(residual: float, radius: float) -> str:
+    """Return in words that no heat explains the readings, and what can be the cause."""
+    return (
+        f"no heat within the bounds comes nearer to the readings than {residual:.4g}, and "
+        f"the noise explains {radius:.4g}: by bad luck, or because the spread, the walls, the "
+        "greatest intensity or the sensors' own noise are set wrongly. Take another reading, "
+        "allow a smaller chance of failure, or check those settings"
+    )
