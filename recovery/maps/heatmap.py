@@ -156,10 +156,10 @@ def from_arrays(
     verdict = None
     if "verdict" in found:
         # Older maps name no sensors.
-        dropped = [(int(sensor), float(z)) for sensor, z in found.get("dropped", ())]
+        dropped = [(int(row[0]), float(row[1])) for row in found.get("dropped", ())]
         clamped = map(int, found.get("clamped", ()))
-        level, why = map(str, found["verdict"])
-        verdict = Verdict(level, why, tuple(dropped), tuple(clamped))
+        kind, why = (str(part) for part in found["verdict"])
+        verdict = Verdict(kind, why, tuple(dropped), tuple(clamped))
     return credible, certified, verdict
 
 
