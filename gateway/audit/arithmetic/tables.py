@@ -2,7 +2,8 @@
 
 It looks at the thresholds in eighty digits, at the search for every number beside a threshold,
 at how many instructions it runs, at what a device adds to its readings and at what it refuses
-(`arrays`); and that all this takes no more than a hundredth of the delta that Rounds promise.
+(`arrays`); that all this takes no more than a hundredth of the delta that Rounds promise, and that
+no more keys are made than that is for.
 What it cannot see: how long an instruction takes on a board, and the machine code that a board
 makes itself (tests/interpreters compares what that finds).
 """
@@ -10,9 +11,13 @@ makes itself (tests/interpreters compares what that finds).
 import sys
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -23,6 +28,9 @@ from edge.core.table import BATCH
 from edge.host import rootkeys
 from edge.mechanisms import bulk
 
+from ...devices.enrol import enrol, keycount
+from ...faults import OperatorFault
+from ...service.rounds import Place
 from ..bench import Device, listening, message
 from ..claim import Claim, Effort, at_most, true
 from . import accountant
@@ -207,6 +215,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for query in (effort.own.query,) if effort.own else tabled:
         yield from _promised(query, mechanism.plan(query, ()))
     yield _refused(mechanism, tabled[0])
+    yield _counted()
     held = replace(tabled[0], keyholder=True)
     yield from array_claims(mechanism.plan(held, ()), effort)
 
@@ -330,6 +339,33 @@ def _refused(mechanism: Any, tabled: Any) -> Claim:
         not wrong and 0 < planned < looked,
         samples=looked,
         detail="; ".join(wrong[:4]),
+    )
+
+
+def _counted() -> Claim:
+    """Return whether a sensor gets as many keys as delta pays for, and not one more."""
+    place, made = Place(3, 2), []
+    nobody = enrol.Devices("audit", bytes(32), {})
+    array = enrol.Device("array", place, "sealed", bytes(4), bytes(32), bytes(32))
+    fleet = nobody._replace(by_name={array.name: array})
+
+    def single(path: Path) -> None:
+        keycount.count_key(path, nobody, place, {}, KEYS)
+
+    def whole(path: Path) -> None:
+        keycount.count_fleet(path, fleet, KEYS)
+
+    for ways in ((single,), (whole,), (whole, single)):
+        made.append(0)
+        with TemporaryDirectory() as folder, suppress(OperatorFault):
+            for way in islice(cycle(ways), 2 * KEYS):
+                way(Path(folder) / "devices.json")
+                made[-1] += 1
+    return true(
+        "a sensor gets as many keys as delta pays for and no more, by itself or with its fleet",
+        made == [KEYS] * 3,
+        samples=sum(made),
+        detail=f"{made} keys",
     )
 
 

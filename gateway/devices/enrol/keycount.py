@@ -89,13 +89,13 @@ def hold_count(
     *,
     sure: bool,
 ) -> Iterator[None]:
-    """Count a new key as `one_more` does, while the block gives it to somebody.
+    """Count a new key as `count_key` does, while the block gives it to somebody.
 
     Args:
         sure: it counts though the block fails, for a virtual device may have been started with it.
 
     Raises:
-        OperatorFault: as `one_more`, and as the block.
+        OperatorFault: as `count_key`, and as the block.
     """
     before = count_key(devices_path, devices, place, heard, most)
     try:
@@ -110,7 +110,7 @@ def count_fleet(devices_path: Path, devices: Devices, most: int | None) -> None:
     """Count the keys of a whole fleet, before any is written, for another may be enrolled there.
 
     Args:
-        most: as of `one_more`. A first fleet whose promise is for any number has no file.
+        most: as of `count_key`. A first fleet whose promise is for any number has no file.
 
     Raises:
         OperatorFault: a sensor would have one more than the promise is for, or they cannot be
