@@ -89,6 +89,9 @@ KINDS = (
     "flood",  # more than one device may say
     "quarantined",  # of a device that is shut out
     "unstorable",  # the store would not have it
+    "repeated",  # of a secure sum: it came before, bit for bit
+    "joined-twice",  # of a secure sum: other keys than its device joined with
+    "wrong-length",  # of a secure sum: its fields are not as long as its step needs
 )
 
 

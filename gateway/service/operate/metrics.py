@@ -12,6 +12,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from ..intake.outcomes import KINDS
 
 OUTCOMES = ("closed", "silent")
+SUMS = ("opened", "few", "unfit", "stopped")  # how a shard's sum ended; few: below its threshold
+SUM_STEPS = ("join", "share", "mask", "confirm", "reveal")
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -44,6 +46,9 @@ class Metrics:
         self.connected = gauge("broker_connected", "1 while the broker has us")
         self.connections = counter("broker_connections", "Connections to the broker")
         self.rounds = counter("rounds", "Rounds that ended", "outcome")
+        self.sums = counter("sums", "Secure sums of a shard that ended", "outcome")
+        self.sum_dropped = counter("sum_dropped", "Devices that a sum lost at a step", "step")
+        self.sum_suspects = counter("sum_suspects", "Devices whose shares did not fit in a sum")
         self.round_reports = gauge("round_reports", "Devices that answered the last round")
         self.round_enrolled = gauge("round_enrolled", "Devices that the last round asked")
         self.gather_seconds = histogram("gather_seconds", "From a round's opening to its close")
@@ -63,6 +68,10 @@ class Metrics:
             self.refused.labels(kind)
         for outcome in OUTCOMES:
             self.rounds.labels(outcome)
+        for outcome in SUMS:
+            self.sums.labels(outcome)
+        for step in SUM_STEPS:
+            self.sum_dropped.labels(step)
         self._refresh: list[Callable[[], None]] = []
 
     def before_reading(self, refresh: Callable[[], None]) -> None:

@@ -85,7 +85,7 @@ class Guard:
         """Take other limits, or another fleet; who is shut out stays so."""
         self._rate, self._burst = settings.messages_per_s, float(settings.burst)
         self._forged = settings.forged
-        self._judging = settings.quarantine and self._attributable
+        self._shutting = settings.quarantine
         old = self._of
         self._of = {name: old.get(name) or _Bucket(self._burst, self._waited) for name in devices}
 
@@ -128,6 +128,11 @@ class Guard:
         if bucket.forged > self._forged:
             self._guilty(device, bucket, FORGED)
 
+    def convict(self, device: str, why: str) -> None:
+        """Shut a device out for what it signed, which nobody else can have sent."""
+        bucket = self._of.get(device, self._strangers)
+        self._guilty(device, bucket, why, signed=True)
+
     def blocked(self, device: str) -> str:
         """Return why a device is shut out, or nothing."""
         bucket = self._of.get(device)
@@ -149,9 +154,10 @@ class Guard:
             found, self._verdicts = self._verdicts, []
         return found
 
-    def _guilty(self, device: str, bucket: _Bucket, why: str) -> None:
+    def _guilty(self, device: str, bucket: _Bucket, why: str, *, signed: bool = False) -> None:
         """Shut a device out, and have it told; a stranger is only not listened to."""
-        if not self._judging or bucket.why or bucket is self._strangers:
+        judging = self._shutting and (self._attributable or signed)
+        if not judging or bucket.why or bucket is self._strangers:
             return
         bucket.why = why
         with self._lock:

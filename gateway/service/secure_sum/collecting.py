@@ -14,6 +14,7 @@ Nothing is on a disk. Whoever ends in a round must not go on with it: two sets U
 open the difference of two sums, which may be one device's numbers.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,7 @@ from edge.mechanisms.secure_sum import (
 from edge.mechanisms.sum_member import shard_topic
 
 from . import ciphers
+from .opening import decoded
 from .opening import opened as secret_of
 
 OPEN, SHARING, MASKING, FIXED, REVEALING, RELEASED, ABANDONED = range(7)
@@ -91,7 +93,13 @@ class _Device:
 
 
 class Collecting:
-    """A shard's sum in one round. state says how far it is; total is the sum once released."""
+    """A shard's sum in one round. state says how far it is; total is the sum once released.
+
+    A share that does not fit may be its giver's lie or its dealer's, who can deal a neighbour a
+    wrong one. So `liars` are suspects: their shares are not used. `proven` are those whose shares
+    do not fit with t of their dealers, of whom one is honest: fewer than t of anybody's neighbours
+    collude. `barred` dealt what cannot be opened, if their neighbours say the truth.
+    """
 
     def __init__(
         self,
@@ -110,6 +118,7 @@ class Collecting:
         self.state = OPEN if shard.members else ABANDONED
         self.total: NDArray[Any] | None = None
         self.liars: set[int] = set()
+        self.proven: set[int] = set()
         self.barred: set[int] = set()
         self._site, self._site_key, self._links = site, site_key, links
         self._devices = {place: _Device() for place in links}
@@ -314,6 +323,7 @@ class Collecting:
                 near = self.shard.neighbours[i]
                 honest = [(x, y) for x, y in points[i] if near[x - 1] not in self.liars]
                 if len(honest) < self.shard.t:
+                    self._convict(points, secrets)
                     return self.abandon()
                 found = secret_of(honest, self.shard.t, self._right(i, i in inside))
                 if found is None:
@@ -322,12 +332,28 @@ class Collecting:
                 secrets[i] = found[0]
                 self.liars.update(near[x - 1] for x in found[1])
             waiting = spoilt
+        self._convict(points, secrets)
         if waiting:
             self.abandon()
             self.barred.update(waiting)  # their shares do not fit each other
             return None
         self._take_off(secrets, inside)
         return None
+
+    def _convict(
+        self, points: Mapping[int, list[tuple[int, int]]], secrets: Mapping[int, int]
+    ) -> None:
+        """Find whose shares do not fit with so many dealers that it is they who lie."""
+        against = Counter[int]()
+        for i in secrets if self.liars else ():
+            near = self.shard.neighbours[i]
+            honest = [point for point in points[i] if near[point[0] - 1] not in self.liars]
+            for x, y in points[i]:
+                if near[x - 1] in self.liars:
+                    found = decoded([*honest, (x, y)], self.shard.t)
+                    if found and found[0] == secrets[i] and x in found[1]:
+                        against[near[x - 1]] += 1
+        self.proven = {j for j, dealers in against.items() if dealers >= self.shard.t}
 
     def _right(self, i: int, alive: bool) -> Callable[[int], bool]:
         """Return whether a secret is the one that a device committed itself to."""

@@ -5,6 +5,9 @@ complete. A step of a shard ends when all that could come is here; after its par
 is left of the round, once enough are; and with the round. Nothing is kept on the disk: a gateway
 that ends gives its open sums up, so there is never a second set of one sum (`Steps.give_up`). What
 a device sends is of no use to anybody before the sum is opened, and is gone then.
+
+The guard hears of every frame that is none of its device's in this round, as at the intake, and
+shuts out who gave false shares beyond doubt. Who is shut out is left out of every sum.
 """
 
 import time
@@ -22,18 +25,26 @@ from ...devices.enrol.enrol import Devices
 from ...devices.enrol.roster import load_shards
 from ...mechanisms import named
 from ...settings.deployment import Deployment
+from ..intake.door import Guard
 from ..intake.writer import Bearer
 from ..mqtt.connection import Message
+from ..operate.metrics import SUM_STEPS, Metrics
 from ..rounds import OpenRound
 from .collecting import ABANDONED, RELEASED, Collecting, Link, Sent, Shard
 
 STEPS = 5  # messages of each device, one after the other
 TOO_FEW = (
-    "of a shard too few devices were in time, or their shares do not fit, so nothing of it is "
-    "opened, and its epsilon is spent: see which are away, or raise gather_s under [rounds]"
+    "too few devices were in time: nothing of the shard is opened, and its epsilon is spent. See "
+    "which are away, or raise gather_s under [rounds]"
 )
+UNFIT = (
+    "too few shares fit: nothing of the shard is opened, and its epsilon is spent. Each suspect "
+    "lied, or was lied about: look at those that are named again and again"
+)
+LIED = "it gave false shares in a secure sum, to more of its neighbours than may lie themselves"
 EARLY = 0.95  # of the time that a round has: its last step must end before the round does
 HARMLESS = {"late", "repeated"}  # a frame that came again, or after its step
+QUIET = HARMLESS | {"quarantined", "flood"}  # the log would be as long as the flood
 
 log = structlog.get_logger()
 
@@ -46,6 +57,9 @@ class SecureSums:
         deployment: Deployment,
         devices: Devices,
         progress: Callable[[OpenRound | None, int], None],
+        *,
+        metrics: Metrics | None = None,
+        guard: Guard | None = None,
     ) -> None:
         """Read who is in which shard.
 
@@ -57,7 +71,8 @@ class SecureSums:
         """
         self._site, self._devices = deployment.site.name, devices
         self._shards = load_shards(deployment.site.devices, self._site)
-        self._progress = progress
+        self._progress, self._guard = progress, guard
+        self._metrics = metrics or Metrics()
         self._where = {
             wire.topic(self._site, name, "sum"): (at, place)
             for at, shard in enumerate(self._shards)
@@ -147,6 +162,11 @@ class SecureSums:
 
     def stop(self) -> None:
         """End; an open round is given up by the next start."""
+        if self._open:
+            ended = (RELEASED, ABANDONED)
+            self._metrics.sums.labels("stopped").inc(
+                sum(one.state not in ended for one in self._sums)
+            )
         self._stopping, self._open = True, False
 
     def _links(self, shard: Shard) -> dict[int, Link]:
@@ -154,7 +174,7 @@ class SecureSums:
         return {
             place: Link(known[name].mac_key, known[name].config_key)
             for place, name in enumerate(shard.members)
-            if name in known
+            if name in known and not (self._guard and self._guard.blocked(name))
         }
 
     def _over(self) -> bool:
@@ -162,13 +182,22 @@ class SecureSums:
 
     def _take(self, bearer: Bearer, message: Message) -> None:
         at, place = self._where.get(message.topic, (-1, -1))
-        why = "unknown" if at < 0 else "retained" if message.retained else ""
-        self._bearer = bearer
-        why = why or self._sums[at].take(place, message.payload)
+        device = self._shards[at].members[place] if at >= 0 else ""
+        self._bearer, guard, now_s = bearer, self._guard, time.monotonic()
+        if guard and not guard.passes(device, len(message.payload), now_s):
+            why = "quarantined" if guard.blocked(device) else "flood"
+        elif at < 0 or message.retained:
+            why = "retained" if message.retained else "unknown"
+        else:
+            why = self._sums[at].take(place, message.payload)
+            if guard and why and why not in HARMLESS:
+                guard.forged(device, now_s)
         if why:
             self.refused[why] += 1
-            if why not in HARMLESS:
-                log.warning("a frame of a secure sum is refused", topic=message.topic, why=why)
+            self._metrics.refused.labels(why).inc()
+            if why not in QUIET:
+                event = "a frame of a secure sum is refused"
+                log.warning(event, device=device, topic=message.topic, why=why)
         bearer.settle((), [message])
 
     def _due(self, one: Collecting) -> float:
@@ -184,12 +213,32 @@ class SecureSums:
                 enough = here >= one.shard.threshold and now_s >= self._due_s[at]
                 if here < awaited and not enough and now_s < self._closes_s:
                     break
+                step = SUM_STEPS[one.state]
                 sent = one.due()
                 self._due_s[at] = self._due(one)
-                if one.state == ABANDONED:
-                    log.warning(TOO_FEW, shard=at, here=here, needed=one.shard.threshold)
+                self._metrics.sum_dropped.labels(step).inc(awaited - here)
+                if one.state in (RELEASED, ABANDONED):
+                    self._end(at, one, step, here)
                 self._send(one.shard, sent)
                 self._tell()
+
+    def _end(self, at: int, one: Collecting, step: str, here: int) -> None:
+        """Say how a sum ended, and have shut out who lied."""
+        members, fewer = one.shard.members, here < one.shard.threshold
+        outcome, why = ("few", TOO_FEW) if fewer else ("unfit", UNFIT)
+        outcome = "opened" if one.state == RELEASED else outcome
+        self._metrics.sums.labels(outcome).inc()
+        suspects = sorted(members[place] for place in one.liars | one.barred)
+        if outcome != "opened":
+            event, needed = "a secure sum is given up", one.shard.threshold
+            log.warning(event, shard=at, step=step, here=here, needed=needed, why=why)
+        if suspects:
+            self._metrics.sum_suspects.inc(len(suspects))
+            log.warning("shares of a secure sum do not fit", shard=at, suspects=suspects)
+        for place in sorted(one.proven):
+            log.error("a device lied in a secure sum", shard=at, device=members[place], why=LIED)
+            if self._guard:
+                self._guard.convict(members[place], LIED)
 
     def _send(self, shard: Shard, sent: Sent) -> None:
         for place, message in sent:

@@ -269,7 +269,7 @@ def taker(
             )
         from ..secure_sum.gathering import SecureSums  # what no other mechanism needs
 
-        return SecureSums(deployment, devices, progress)
+        return SecureSums(deployment, devices, progress, metrics=metrics, guard=guard)
     if deployment.workers.partitions > 1:
         return Gathering(deployment, store, devices, progress, alarm, **told)
     if isinstance(store.place, Database):  # there may have been workers

@@ -97,7 +97,7 @@ def test_the_text_holds_all_series_and_no_device() -> None:
     assert DEVICE not in text
     assert {one.name.removeprefix("heatveil_") for one in families} >= NAMES
     labels = {key for one in families for sample in one.samples for key in sample.labels}
-    assert labels <= {"kind", "outcome", "le"}
+    assert labels <= {"kind", "outcome", "step", "le"}
     assert (waiting, _read(text)["ready"]) == (0, 1)
 
 

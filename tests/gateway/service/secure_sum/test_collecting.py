@@ -7,7 +7,7 @@ from edge.core import wire
 from edge.core.cbor import Words
 from edge.core.entropy import Tape
 from edge.mechanisms import secure_sum
-from edge.mechanisms.secure_sum import P, number, share
+from edge.mechanisms.secure_sum import SHARE, P, number, share
 from gateway.service.secure_sum.collecting import (
     ABANDONED,
     FIXED,
@@ -177,21 +177,26 @@ def test_an_empty_shard_is_abandoned() -> None:
     assert gateway.due() == []
 
 
-def test_false_shares_are_found_out() -> None:
-    """Of one device they change nothing; it is named."""
+@pytest.mark.parametrize("about", [12, 13, 19])
+def test_false_shares_are_found_out(about: int) -> None:
+    """They change nothing; below t of its dealers, all may have dealt it false ones."""
     talk = Talk(Town(drawn(20, 30)[0])).until(4)
-    talk.up[7] = [lie(talk, 7)]
+    talk.up[7] = [lie(talk, 7, about)]
     talk.give()
 
     assert talk.gateway.total is not None
     assert talk.gateway.total.tolist() == talk.town.sum_of(range(20))
+    assert talk.town.shard.t == 13
     assert talk.gateway.liars == {7}
+    assert talk.gateway.proven == ({7} if about >= 13 else set())
 
 
-def lie(talk: Talk, place: int) -> bytes:
-    """Return a frame of shares that are none."""
-    near = len(talk.gateway._dealt[place])
-    given = b"".join(number(12345 + at) for at in range(near))
+def lie(talk: Talk, place: int, about: int = 99) -> bytes:
+    """Return a frame of shares of which the first are none."""
+    (frame,) = talk.up[place]
+    true = wire.opened(frame, mac(talk, place), up(talk, place), 1 << 20)[3]
+    false = min(about, len(true) // SHARE)
+    given = b"".join(number(12345 + at) for at in range(false)) + true[SHARE * false :]
     return bytes(
         secure_sum.pack(5, talk.gateway.sid, {3: given}, mac(talk, place), up(talk, place))
     )

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
+from edge.core import wire
+from edge.mechanisms import secure_sum
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
@@ -17,6 +20,7 @@ from gateway.mechanisms import first_limits
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
+from gateway.service.operate.metrics import Metrics
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment, Mqtt
@@ -273,6 +277,88 @@ def test_what_others_say_on_a_device_s_topic_changes_no_sum(square: Square) -> N
     again = refused["repeated"] + refused["late"]
     assert (refused["forged"], again) == (DEVICES - 1, DEVICES - 1)
     assert refused["unknown"] == 1
+
+
+class Liar:
+    """A device's member of a secure sum that answers as it should, but for its shares."""
+
+    def __init__(self, member: Any) -> None:
+        self._member = member
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._member, name)
+
+    def heard(self, message: bytes, shard: bool = False) -> list[bytes]:
+        """Return the member's answer, and false shares in the place of its own."""
+        sid, who, where = self._member._sid, self._member._who, self._member._up
+        frames: list[bytes] = self._member.heard(message, shard)
+        for at, frame in enumerate(frames):
+            body = wire.opened(frame, who.mac_key, where, secure_sum.LONGEST)
+            if body[1] == secure_sum.REVEAL:
+                given = b"\1" * len(body[3])
+                frames[at] = secure_sum.pack(
+                    secure_sum.REVEAL, sid, {3: given}, who.mac_key, where
+                )
+        return frames
+
+
+@pytest.mark.long
+def test_who_lies_in_a_sum_is_named_counted_and_shut_out(square: Square) -> None:
+    """One gives false shares. Of another shard one joins too short, twice, and as it did before.
+
+    The sum is exact with the liar's numbers in it, and in the next it has no part.
+    """
+    liar, puppet = square.shards[0][3], square.shards[1][0]
+    mac = square.devices.by_name[puppet].mac_key
+    where, metrics = wire.topic(square.site, puppet, "sum"), Metrics()
+    promise = {"privacy": {"readings": 2}, "rounds": {"gather_s": 10}, "quadtree": ONE_ROUND}
+    with (
+        Pump("puppet") as pump,
+        square.fleet({puppet}) as fleet,
+        capture_logs() as logs,
+        Service(
+            square.deployment(**promise),
+            square.devices,
+            on_event=square.events.append,
+            metrics=metrics,
+        ) as service,
+    ):
+        fleet.wait()
+        device = fleet.lives[liar]._device
+        assert device is not None
+        device.node._member = Liar(device.node._member)
+        link = Link(square.mqtt, "puppet", pump).wait()
+        running = threading.Thread(target=service.run)
+        running.start()
+        assert eventually(lambda: square.told("reports"))
+        sid = service._intake._sums[1].sid  # type: ignore[attr-defined]
+        short, keys, other = bytes(63), b"\1" * 64, b"\2" * 64
+        for of, field in ((sid, short), (bytes(32), keys), (sid, keys), (sid, keys), (sid, other)):
+            frame = secure_sum.pack(secure_sum.JOIN, of, {3: field}, mac, where)
+            link.publish(where, frame)
+        running.join()
+        shut = service._store.quarantined()
+        link.close()
+
+    first, second = square.told("release")
+    everybody = {name for members in square.shards for name in members} - {puppet}
+    assert first["values"] == square.counts(QUARTERS, everybody)
+    assert second["values"] == square.counts(QUARTERS, everybody - {liar})
+    assert shut.keys() == {liar}
+    lied = [one for one in logs if one["event"] == "a device lied in a secure sum"]
+    assert [one["device"] for one in lied] == [liar]
+    why = [one["why"] for one in logs if one["event"] == "a frame of a secure sum is refused"]
+    assert why == ["wrong-length", "replayed", "joined-twice"]
+    assert {one["device"] for one in logs if one.get("why") in why} == {puppet}
+    text = metrics.text().decode()
+    for series in (
+        'sums_total{outcome="opened"} 4.0',
+        'sum_dropped_total{step="share"} 1.0',
+        'refused_total{kind="joined-twice"} 1.0',
+        'refused_total{kind="repeated"} 1.0',
+        "sum_suspects_total 1.0",
+    ):
+        assert f"heatveil_{series}" in text
 
 
 @pytest.mark.parametrize(
