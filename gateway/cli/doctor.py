@@ -352,6 +352,7 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
         say(f"flash        {device['flash'] // 1024} KB free")
     files = told["files"]
     kind = ".mpy" if files["compiled"] else "sources"
+    kind += ", in place in ROMFS" * files["in_place"]
     note = f"; not compared: {files['unchecked']}" if "unchecked" in files else ""
     say(f"files        {files['modules']} of edge, {kind}{note}")
     if passed := told.get("selftest"):

@@ -7,18 +7,25 @@ flash. From the image in a ROMFS partition (MicroPython 1.25 or later) a board r
 
     mpremote romfs deploy edge.romfs
 
+What is compiled takes less heap than its source says: sentences lie in edge/words.txt, from which
+`edge.words` reads one when it is said, and private names are short, so that the table of names
+that a board holds is small. No statement is added, left out or moved.
+
 Source: MicroPython's `extmod/vfs_rom.c`, whose comment is the specification of the image.
 """
 
+import ast
 import importlib
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import edge
 from edge.core.slots import COUNT
@@ -144,6 +151,11 @@ def find_compiler() -> str:
     )
 
 
+WORDS, SPEAKER = "edge/words.txt", "edge/words.py"
+SENTENCE = range(18, 500)  # letters: what is shorter takes no more memory than asking for it
+PRIVATE = re.compile(r"_[A-Za-z]\w*")
+
+
 def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return what a board is given in place of the sources, by its path.
 
@@ -151,13 +163,14 @@ def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
         OperatorFault: there is no compiler, or it refuses a file.
     """
     program = find_compiler()
-    out = {}
+    out = {VIPER: sources[VIPER]} if VIPER in sources else {}  # machine code: a board compiles it
+    trees = {path: ast.parse(data) for path, data in sources.items() if path != VIPER}
+    if SPEAKER in sources:
+        out[WORDS] = move_sentences(trees)
+    shorten_names(trees, set(PRIVATE.findall(sources.get(VIPER, b"").decode())))
     with tempfile.TemporaryDirectory() as folder:
-        for path, data in sorted(sources.items()):
-            if path == VIPER:  # machine code, which only a board can compile
-                out[path] = data
-                continue
-            (Path(folder) / "in.py").write_bytes(data)
+        for path, tree in sorted(trees.items()):
+            (Path(folder) / "in.py").write_text(ast.unparse(tree), "utf-8")
             name = Path(path).stem  # the module's own, which is in memory already
             command = [program, "-O3", "-s", name, "-o", "out.mpy", "in.py"]
             ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -167,6 +180,128 @@ def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     return out
 
 
+def move_sentences(trees: Mapping[str, ast.Module]) -> bytes:
+    """Return the file of all sentences; the modules ask for theirs from now on."""
+    mover = _Mover()
+    for path, tree in trees.items():
+        if path != SPEAKER:
+            before = mover.moved
+            mover.visit(tree)
+            if mover.moved > before:
+                asks = ast.ImportFrom("words", [ast.alias("say", "_say")], path.count("/"))
+                tree.body.insert(0, asks)
+                ast.fix_missing_locations(tree)
+    return mover.text
+
+
+class _Mover(ast.NodeTransformer):
+    """Moves what functions say; what a module names is in memory from the start anyway."""
+
+    def __init__(self) -> None:
+        self.text, self.moved = b"", 0
+        self._places: dict[str, int] = {}
+        self._inside = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self._inside += 1
+        node.body = [self.visit(part) for part in node.body]
+        self._inside -= 1
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        # What is done with a text then, such as encode, makes bytes that must be right.
+        return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        given, found = node.left, self.generic_visit(node)
+        if isinstance(node.op, ast.Mod) and given is not node.left:
+            asked = cast(ast.Call, node.left)
+            return ast.Call(asked.func, [*asked.args, node.right], [])
+        return found
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        text = node.value
+        if not (self._inside and isinstance(text, str) and len(text) in SENTENCE):
+            return node
+        if " " not in text or "\n" in text:
+            return node
+        if text not in self._places:
+            self._places[text] = len(self.text)
+            self.text += text.encode() + b"\n"
+        self.moved += 1
+        place = ast.Constant(self._places[text])
+        return ast.Call(ast.Name("_say", ast.Load()), [place], [])
+
+
+def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
+    """Give each private name a short one: the same in all modules, and its own where they meet.
+
+    Modules meet where one imports the other, so a class and what it inherits from keep apart.
+    """
+    defined = set().union(*map(_defined, trees.values())) - fixed
+    held = {path: {name for _, _, name in _names(tree)} & defined for path, tree in trees.items()}
+    near = {path: {path} for path in trees}
+    for path, tree in trees.items():
+        for other in _imported(path, tree) & set(trees):
+            near[path].add(other)
+            near[other].add(path)
+    short: dict[str, str] = {}
+    for name in sorted(
+        defined, key=lambda name: (-sum(name in own for own in held.values()), name)
+    ):
+        around = set().union(*[near[path] for path, own in held.items() if name in own])
+        taken = {short.get(other) for path in around for other in held[path]}
+        short[name] = next(new for i in count() if (new := f"_{i}") not in taken)
+    for tree in trees.values():
+        for node, field, name in _names(tree):
+            if name in short:
+                setattr(node, field, short[name])
+
+
+def _names(tree: ast.Module) -> list[tuple[ast.AST, str, str]]:
+    """Return every name of a module, with the node and the field that hold it."""
+    fields = ("id", "attr", "arg", "name", "asname")
+    found = [
+        (node, field, getattr(node, field, None)) for node in ast.walk(tree) for field in fields
+    ]
+    return [(node, field, name) for node, field, name in found if isinstance(name, str)]
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Return the private names that a module makes, and no interpreter has."""
+    made = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.alias)
+    return {
+        name
+        for node, _, name in _names(tree)
+        if PRIVATE.fullmatch(name)
+        and (isinstance(node, made) or isinstance(getattr(node, "ctx", None), ast.Store))
+    }
+
+
+def _imported(path: str, tree: ast.Module) -> set[str]:
+    """Return the paths of what a module may import."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*path.split("/")[: -node.level], *(node.module or "").split(".")]
+            base = [part for part in base if part]
+            found.add("/".join(base) + ".py")
+            found.update("/".join([*base, one.name]) + ".py" for one in node.names)
+    return found
+
+
 def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a folder of their own, which is emptied first.
 
@@ -174,7 +309,7 @@ def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
         OperatorFault: it holds anything that no release holds, such as the sources of edge.
     """
     found = [one for one in folder.rglob("*") if not one.is_dir()] if folder.exists() else []
-    ours = (VIPER, IMAGE)
+    ours = (VIPER, WORDS, IMAGE)
     names = [one.relative_to(folder).as_posix() for one in found]
     if any(
         name not in ours and not (name.startswith("edge/") and name.endswith(".mpy"))

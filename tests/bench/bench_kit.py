@@ -60,8 +60,6 @@ def measured(program: str, port: int, folder: Path) -> dict[str, float]:
             lines = heaps.run(program, living, ROOMY_KB, folder / form)
         found[f"heap{end}"] = round(lines[-1][1] / 1024, 1)
         found[f"load{end}"] = smallest(starts)
-        if form == "in place":
-            continue  # pins and radio are frozen there, or lie beside it as .mpy
         script = ways[form] + heaps.USED + heaps.LOAD + heaps.PARTS
         ((more,),) = heaps.run(program, script + BOARD, ROOMY_KB, folder)
         found[f"board{end}"] = round(more / 1024, 1)

@@ -44,7 +44,10 @@ class Board(Protocol):
         """Return what the code prints; BoardFault where it fails, or where no board answers."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file; its folder is there. Where it can `put_all`, several at once."""
+        """Write a whole file; its folder is there.
+
+        Where it can `put_all`, several at once; where it can `deploy`, an image for its ROMFS.
+        """
 
     def restart(self) -> None:
         """Let it start as if its power had come."""
@@ -54,8 +57,9 @@ def describe_failure(where: str, raised: str) -> BoardFault:
     """Return the fault of code that ended in an exception on a board."""
     if raised.startswith("MemoryError"):
         return BoardFault(
-            f"{where} ran out of memory; {find_heap_kb(False):.0f} KB of free heap are needed. "
-            "Take a board with more, or flash a firmware without what you do not use",
+            f"{where} ran out of memory; {find_heap_kb('_mpy'):.0f} KB of free heap are needed "
+            f"for .mpy, {find_heap_kb('_rom'):.0f} in place in ROMFS. Take a board with more, or "
+            "flash a firmware without what you do not use",
             raised,
         )
     return BoardFault(
@@ -138,6 +142,11 @@ def hash_files(board: Board, paths: Iterable[str]) -> dict[str, str]:
 def remove_files(board: Board, paths: Iterable[str]) -> None:
     """Remove files that may be there."""
     board.run(_REMOVE % list(paths))
+
+
+def remove_folders(board: Board, paths: Iterable[str]) -> None:
+    """Remove empty folders that may be there, in this order."""
+    board.run(_REMOVE.replace("os.remove", "os.rmdir") % list(paths))
 
 
 TOGETHER = 16  # files that a board which can is given at once

@@ -335,6 +335,13 @@ class Remote:
                 words += ["+", "fs", "cp", str(file), f":{path}"]
             self._call(*words[1:])
 
+    def deploy(self, image: bytes) -> None:
+        """Write an image of ROMFS into the board's partition; it runs it from its next start."""
+        with _folder() as folder:
+            file = Path(folder, bundle.IMAGE)
+            file.write_bytes(image)
+            self._call("romfs", "deploy", str(file))
+
     def restart(self) -> None:
         """Reset the board; mpremote does not wait for it, so till its port is gone we do."""
         self._call("reset")

@@ -8,6 +8,8 @@ Which Python is on a board, and whether edge can run on it.
 """
 
 import hashlib
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +17,7 @@ from ...faults import OperatorFault
 from .. import bundle
 from ..bundle import YOURS
 from . import boards
-from .boards import Board, BoardFault, copy_files, hash_files, list_files, remove_files
+from .boards import Board, BoardFault, copy_files, hash_files, list_files, read_file, remove_files
 from .needs import find_heap_kb
 
 LEAST = (1, 22)
@@ -60,6 +62,15 @@ try:
     print("clock", time.gmtime()[0])
 except Exception as why:
     print("clock", 0)
+try:
+    import os, vfs
+    try:
+        other = [name for name in os.listdir("/rom") if name != "edge"]
+    except OSError:
+        other = []
+    print("rom", 0 if other else len(memoryview(vfs.rom_ioctl(2, 0))))
+except Exception as why:
+    print("rom", 0)
 print("platform", sys.platform)
 print("mpy", getattr(sys.implementation, "_mpy", 0) & 255)
 """
@@ -69,6 +80,7 @@ class Interpreter(NamedTuple):
     """What a board says of itself.
 
     heap in bytes, before edge is loaded. clock: its year. mpy: which .mpy it loads, 0 for none.
+    rom: bytes of its ROMFS partition; 0 where there is none, or it holds something of others.
     """
 
     version: str
@@ -78,6 +90,7 @@ class Interpreter(NamedTuple):
     entropy: bool
     clock: int
     mpy: int
+    rom: int
 
 
 def examine(board: Board) -> Interpreter:
@@ -123,6 +136,7 @@ def examine(board: Board) -> Interpreter:
         said.get("entropy") == "True",
         int(said["clock"]),
         int(said["mpy"]),
+        int(said["rom"]),
     )
 
 
@@ -134,7 +148,17 @@ def _wrong(board: Board, what: str) -> OperatorFault:
     )
 
 
-COMPILED = f"{YOURS[:-3]}.mpy"
+COMPILED, START = f"{YOURS[:-3]}.mpy", "edge/loading.mpy"
+
+
+ROM = "/rom/"  # where a board has its ROMFS partition, and runs modules in place
+
+
+def find_root(board: Board) -> str:
+    """Return where the edge lies that a board loads: its flash comes before its ROMFS."""
+    if not list_files(board, bundle.FOLDERS[0]) and list_files(board, ROM + bundle.FOLDERS[0]):
+        return ROM
+    return ""
 
 
 def choose_files(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> dict[str, bytes]:
@@ -150,61 +174,116 @@ def choose_files(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> 
     if "file" in driver:
         return left | {YOURS: Path(driver["file"]).read_bytes()}
     folder, _, name = YOURS.rpartition("/")
-    if name in list_files(board, folder):
-        return left  # brought by its owner, and nobody else has it
+    root = find_root(board)
+    if name in list_files(board, root + folder):
+        return left | {YOURS: read_file(board, root + YOURS)}  # its owner's, and nobody else's
     return files
 
 
-def choose_modules(board: Board) -> dict[str, bytes]:
-    """Return the modules of edge in the way that a board has them; sources for a bare one.
+def choose_modules(board: Board, found: Interpreter) -> dict[str, bytes]:
+    """Return the modules of edge for a board: compiled, or sources where it has those.
+
+    A board that is bare, or that can run them in place, is given what takes the least heap: they
+    are compiled where there is a compiler here of a version that the board loads.
 
     Raises:
         OperatorFault: it has compiled ones, and there is no compiler here.
     """
-    names = list_files(board, bundle.FOLDERS[0])
+    names = list_files(board, find_root(board) + bundle.FOLDERS[0])
     if "loading.mpy" in names and "loading.py" not in names:
         return compile_modules()
+    if not names or found.rom:
+        with suppress(OperatorFault):
+            files = compile_modules()
+            if _compiled_for(files) == found.mpy:
+                return files
     return bundle.read_sources()
 
 
+@cache
 def compile_modules() -> dict[str, bytes]:
     """Return the modules of edge, compiled now.
 
     Raises:
         OperatorFault: there is no compiler.
     """
-    from ..bundle import build
-
-    return build(bundle.read_sources())
+    return bundle.build(bundle.read_sources())
 
 
-def install_modules(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> list[str]:
+def _compiled_for(files: dict[str, bytes]) -> int:
+    """Return the version of .mpy of these modules, 0 for sources."""
+    return files[START][1] if START in files else 0
+
+
+def runs_in_place(found: Interpreter, files: dict[str, bytes]) -> bool:
+    """Say whether a board would run these modules in its ROMFS partition."""
+    return START in files and len(bundle.make_image(files)) <= found.rom
+
+
+def describe_form(found: Interpreter, files: dict[str, bytes]) -> str:
+    """Return how these modules are loaded, and the heap that this needs."""
+    if runs_in_place(found, files):
+        how, end = "run in place in ROMFS", "_rom"
+    else:
+        how, end = (".mpy", "_mpy") if START in files else ("sources", "")
+    return f"{find_heap_kb(end):.0f} KB needed ({how})"
+
+
+def install_modules(
+    board: Board, found: Interpreter, files: dict[str, bytes], own: dict[str, Any]
+) -> list[str]:
     """Bring a board to have these modules and no others of edge; return those that were written.
 
     Raises:
         BoardFault: its flash is full, or does not hold what was written to it.
     """
     held = choose_files(board, files, own)
+    if runs_in_place(found, held):
+        return _install_in_place(board, held)
     kept = {*held, *([] if {YOURS, COMPILED} & {*held} else [YOURS])}
-    there = [
+    remove_files(board, [path for path in _list_modules(board) if path not in kept])
+    return copy_files(board, held)
+
+
+def _list_modules(board: Board, root: str = "") -> list[str]:
+    """Return the paths of all files of edge."""
+    return [
         f"{folder}/{name}"
         for folder in bundle.FOLDERS
-        for name in list_files(board, folder)
+        for name in list_files(board, root + folder)
         if f"{folder}/{name}" not in bundle.FOLDERS
     ]
-    remove_files(board, [path for path in there if path not in kept])
-    return copy_files(board, held)
+
+
+def _install_in_place(board: Any, held: dict[str, bytes]) -> list[str]:
+    """Write the image where it is another, and leave none of edge on the flash before it."""
+    wanted = {ROM + path: hashlib.sha256(data).hexdigest() for path, data in held.items()}
+    there = hash_files(board, wanted)
+    written = [path for path in held if there.get(ROM + path) != wanted[ROM + path]]
+    if written or set(_list_modules(board, ROM)) - {*held}:
+        written = list(held)  # an image is written whole
+        board.deploy(bundle.make_image(held))
+        if hash_files(board, wanted) != wanted:
+            raise BoardFault(
+                f"the ROMFS partition of {board.where} does not hold what was written there; "
+                "every module must come back as it is, or the noise may be another. Run it again; "
+                "if it stays so, take another board"
+            )
+    remove_files(board, _list_modules(board))
+    boards.remove_folders(board, reversed(bundle.FOLDERS))
+    return written
 
 
 def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> None:
     """Raise OperatorFault where a board's MicroPython or its memory does not load these files."""
-    compiled = "edge/loading.mpy" in files
-    needed = find_heap_kb(compiled) * 1024
+    end = "_rom" if runs_in_place(found, files) else "_mpy" if START in files else ""
+    needed = find_heap_kb(end) * 1024
     if found.heap < needed:
         raise OperatorFault(
-            f"{board.where} has {found.heap // 1024} KB of heap free and {needed / 1024:.0f} KB "
-            f"are needed, or it stops in the middle of its start. Take a board with more, or a "
-            "firmware without what you do not use"
+            f"{board.where} has {found.heap // 1024} KB of heap free and "
+            f"{describe_form(found, files)}, or it stops in the middle of its start. Take a board "
+            "with more, or a firmware without what you do not use or with a ROMFS partition of "
+            "128 KB, from which modules run in place"
         )
     for path, data in files.items():
         if path.endswith(".mpy") and data[1] != found.mpy:
@@ -222,11 +301,15 @@ CONSOLES = ("webrepl_cfg.py", "webrepl_cfg.mpy")  # with it, whoever has the Wi-
 
 def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
     """Return what the board has of edge, and what is wrong with it."""
-    names = {
-        f"{folder}/{name}" for folder in bundle.FOLDERS for name in list_files(board, folder)
-    } - set(bundle.FOLDERS)
-    compiled = "edge/loading.mpy" in names and "edge/loading.py" not in names
-    told: dict[str, Any] = {"modules": len(names), "compiled": compiled, "other": []}
+    root = find_root(board)
+    names = {*_list_modules(board, root)}
+    compiled = START in names and "edge/loading.py" not in names
+    told: dict[str, Any] = {
+        "modules": len(names),
+        "compiled": compiled,
+        "in_place": root == ROM,
+        "other": [],
+    }
     if not names:
         return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]
     try:
@@ -235,7 +318,7 @@ def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
         told["unchecked"] = str(fault)
         return told, []
     ours = {path: data for path, data in ours.items() if not path.startswith(bundle.YOURS[:-2])}
-    right = {path: hashlib.sha256(data).hexdigest() for path, data in ours.items()}
+    right = {root + path: hashlib.sha256(data).hexdigest() for path, data in ours.items()}
     there = hash_files(board, right)
     told["other"] = sorted(path for path in right if there.get(path) != right[path])
     if not told["other"]:

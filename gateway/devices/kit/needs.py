@@ -65,10 +65,13 @@ def read_figures() -> dict[str, Figure]:
 FIGURES = read_figures()
 
 
-def find_heap_kb(compiled: bool) -> float:
-    """Return the free heap, in KB, that a board needs to start."""
-    end = "_mpy_kb" if compiled else "_kb"
-    return FIGURES[f"load{end}"].value + FIGURES[f"board{end}"].value
+def find_heap_kb(end: str) -> float:
+    """Return the free heap, in KB, that a board needs to start.
+
+    Args:
+        end: of the names of its figures: "" for sources, "_mpy", or "_rom" for in place.
+    """
+    return FIGURES[f"load{end}_kb"].value + FIGURES[f"board{end}_kb"].value
 
 
 # By which figure a draw takes its time: the exact sampler is what `thermal` draws with.

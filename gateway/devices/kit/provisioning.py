@@ -167,7 +167,7 @@ def check_board(
         OperatorFault: it may not. It stands still then: `resume_on_fault` has it go on.
     """
     found = modules.examine(board)
-    brought = modules.choose_modules(board) if files is None else files
+    brought = modules.choose_modules(board, found) if files is None else files
     modules.check_loads(board, found, brought)
     check_way(board, found, held)
     if otherwise is not None:
@@ -278,8 +278,9 @@ def rehearse(
         return
     boards.stop(board)
     own = own if own is not None else settings.read_own(board)
-    files = modules.choose_modules(board) if files is None else files
-    written = modules.install_modules(board, files, own)
+    found = modules.examine(board)
+    files = modules.choose_modules(board, found) if files is None else files
+    written = modules.install_modules(board, found, files, own)
     say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
     try_config(board, would._replace(chain=NOBODYS), settings.make_config(would, own))
     remove_files(board, [name_beside(bundle.CONFIG)])
@@ -320,7 +321,7 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     found = modules.examine(board)
     boards.stop(board)
     try:
-        files = modules.choose_modules(board) if kit.files is None else kit.files
+        files = modules.choose_modules(board, found) if kit.files is None else kit.files
         modules.check_loads(board, found, files)
         own, held = _bound(board, kit, found)
     except OperatorFault:
@@ -329,13 +330,13 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
         raise
     say(
         f"interpreter  MicroPython {found.version} on {found.platform}, big integers, "
-        f"{found.heap // 1024} KB of heap free"
+        f"{found.heap // 1024} KB of heap free, {modules.describe_form(found, files)}"
     )
     say(f"keys         of {held.identity.name}, for the board {found.chip} and no other")
 
     # Also the one that was put aside: nobody may set it going with half of the modules new.
     remove_files(board, [bundle.MAIN, f"{bundle.MAIN[:-3]}.mpy", boards.ASIDE])
-    written = modules.install_modules(board, files, own)
+    written = modules.install_modules(board, found, files, own)
     say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
     passed = selftest.run_selftest(board, held.mechanism)
     say(

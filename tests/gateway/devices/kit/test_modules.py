@@ -13,7 +13,7 @@ import pytest
 
 from gateway.cli.doctor import examine
 from gateway.devices import bundle
-from gateway.devices.kit import boards, modules, settings
+from gateway.devices.kit import boards, modules, selftest, settings
 from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.connect import StandIn
 from gateway.faults import OperatorFault
@@ -150,7 +150,7 @@ def test_a_doctor_who_was_cut_off_left_a_board_that_the_next_one_sets_going(
 
 
 MINE = """
-from ...pixels import above
+from ...core.pixels import above
 from . import bus
 
 class Sensor:
@@ -179,7 +179,7 @@ def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
     board.put("edge/core/noise.mpy", b"M")
     board.put("edge/board/sensors/yours.py", b"mine\n")
     board.put("keep.py", b"1\n")
-    assert modules.install_modules(board, bundle.read_sources(), {}) == [
+    assert modules.install_modules(board, modules.examine(board), bundle.read_sources(), {}) == [
         "edge/board/sensors/yours.py"
     ]
     assert not {"older.py", "noise.mpy"} & set(list_files(board, "edge"))
@@ -204,13 +204,83 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     assert "node.py" not in names
     told, wrong = modules.check_modules(board)
     assert (told["compiled"], wrong) == (True, [])
-    assert modules.choose_modules(board) == compiled
+    assert modules.choose_modules(board, modules.examine(board)) == compiled
 
     again = desk.run("provision", "attic", *where)
     assert "\nfiles        " in again.out
     assert " 0 of them written" in again.out
     board.put("edge/core/noise.mpy", read_file(board, "edge/core/noise.mpy")[:-1])
     assert modules.check_modules(board)[0]["other"] == ["edge/core/noise.mpy"]
+
+
+ROMFS = """
+import sys, vfs
+with open(%r, "rb") as file:
+    image = file.read()
+if image:
+    vfs.mount(vfs.VfsRom(image), "/rom")
+sys.path.append("/rom")
+class Vfs:
+    def rom_ioctl(self, what, number):
+        return bytes(131072)
+sys.modules["vfs"] = Vfs()
+del sys, vfs, file, image, Vfs
+"""
+
+
+class WithRom(StandIn):
+    """A stand-in whose MicroPython has a ROMFS partition, mounted at its start as on a board."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        super().__init__(program, folder, heap_kb=1024)
+        self.partition = folder.with_suffix(".rom")
+        self.partition.touch()
+
+    def run(self, code: str) -> str:
+        return super().run(ROMFS % str(self.partition) + code)
+
+    def deploy(self, image: bytes) -> None:
+        """Do what mpremote's romfs deploy does."""
+        self.partition.write_bytes(image)
+
+
+@pytest.mark.long
+def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
+    desk: Any, compiled: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left on its flash would be loaded in their stead, and take the heap."""
+    monkeypatch.setattr(modules, "compile_modules", lambda: compiled)
+    desk.board()
+    board = WithRom(desk.program, desk.path.parent / "board")
+    board.put(bundle.YOURS, MINE.encode())
+    found, own = modules.examine(board), {"driver": {"name": "yours"}}
+    assert "sources" in modules.describe_form(found._replace(rom=0), bundle.read_sources())
+    files = modules.choose_modules(board, found)
+    assert "in place" in modules.describe_form(found, files)
+    modules.check_loads(board, found, files)
+
+    assert bundle.YOURS in modules.install_modules(board, found, files, own)
+    assert "edge" not in list_files(board, ".")
+    assert selftest.run_selftest(board, "thermal").heap > 0
+    told, wrong = modules.check_modules(board)
+    assert (told["compiled"], told["in_place"], wrong) == (True, True, [])
+    assert read_file(board, f"{modules.ROM}{bundle.YOURS}") == MINE.encode(), "its owner's stays"
+    assert modules.install_modules(board, found, files, own) == [], "nothing is written twice"
+
+    board.deploy(bundle.make_image(compiled | {"edge/core/noise.mpy": b"spoilt"}))
+    assert modules.check_modules(board)[0]["other"] == ["/rom/edge/core/noise.mpy"]
+    monkeypatch.setattr(board, "deploy", lambda image: None)
+    with pytest.raises(OperatorFault, match="does not hold what was written"):
+        modules.install_modules(board, found, files, {})
+
+
+def test_a_partition_that_holds_something_else_is_left_alone(desk: Any) -> None:
+    """Compiled files on the flash are loaded first anyway."""
+    desk.board()
+    board = WithRom(desk.program, desk.path.parent / "board")
+    assert modules.examine(board).rom == 131072
+    board.deploy(bundle.make_image({"assets/logo.bin": b"mine"}))
+    assert modules.examine(board).rom == 0
 
 
 @pytest.mark.long

@@ -235,4 +235,4 @@ def test_the_pages_numbers_of_heap_are_those_that_a_plan_is_reckoned_with() -> N
     (most,) = re.findall(r"A board with (\d+) KB of free heap or more needs none of this", page)
 
     assert said == table
-    assert int(most) - 10 < find_heap_kb(False) <= int(most)
+    assert int(most) - 10 < find_heap_kb("") <= int(most)
