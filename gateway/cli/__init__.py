@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from ..faults import OperatorFault
-from .commands.app import app
+from .commands import app
 
 
 def main(words: list[str] | None = None) -> None:

@@ -4,46 +4,60 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..audit import report
 from ..audit.attacks.deployment import Own
 from ..audit.claim import WASTE, Claim, Effort, failure, gravest, unit
-from ..audit.layers import LAYERS, Layer, audit, tasks_of
+from ..audit.layers import LAYERS, Layer, tasks_of
+from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, named
-from ..output import Writer, as_json, check_places, make_folder, stages, write_all
+from ..output import Writer, check_places, make_folder, stages, write_all
+from ..output import as_json as written_as_json
 
 FIXED_SEED = 1
 
 
-def audited(
-    mechanism: str | None,
-    config: Path | None,
-    layers: Iterable[str],
-    effort: Effort,
-    folder: Path,
-    json_only: bool,
-    echo: Callable[[str], None],
-) -> str:
-    """Run the audit, write its report and print its outcome; return what was not measured.
+def audit(
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A deployment file: look at its room, and not at the audit's."),
+    ] = None,
+    mechanism: Annotated[str | None, typer.Option(help="Only this mechanism; all else.")] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full/--quick", help="All of it, which takes longer, or what is quick."),
+    ] = False,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option("--layer", metavar="NAME", help="Only this layer; may be repeated."),
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("audit"),
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of what is drawn for the audit; else always one.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="A new seed instead.")] = False,
+    first: Annotated[
+        bool, typer.Option("--first", help="End a layer at the first claim that fails.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Hold every promise of every mechanism against what the code really does.
 
-    Args:
-        mechanism: the only one to look at; None for all.
-        config: the deployment file to look at; None for the audit's own rooms.
-        layers: the only ones to run; none for all.
-        json_only: print one JSON object and nothing else.
-
-    Raises:
-        OperatorFault: a name or the folder is wrong, or a claim fails.
+    Exit status 0: every claim holds. 1: one fails. 3: none fails, but some were not measured, for
+    this machine lacks what they need.
     """
     own = None if config is None else _own(config, mechanism)
-    effort = replace(effort, own=own)
+    effort = replace(how_hard(full, seed, fresh, first), own=own)
     mechanism = own.mechanism if own else mechanism
     subjects = MECHANISMS if mechanism is None else (named(mechanism),)
-    chosen = [_layer(name) for name in dict.fromkeys(layers)] or list(LAYERS)
+    chosen = [_layer(name) for name in dict.fromkeys(layers or ())] or list(LAYERS)
     for layer in chosen if layers else ():
         if not tasks_of(subjects, [layer], own):
             raise OperatorFault(
@@ -57,24 +71,26 @@ def audited(
     _check_ours({page: report.TITLE, numbers: '"audit": "heatveil"'})
     began = time.monotonic()
     with stages() as stage:
-        claims = audit(subjects, chosen, effort, stage)
+        claims = run_audit(subjects, chosen, effort, stage)
     seconds = time.monotonic() - began
     rooms = [name for one in subjects if one.subject for name, _ in one.subject.rooms()]
     rooms = [own.name] if own else rooms
     found = report.as_object(claims, effort, seconds, rooms)
     text = report.as_page(claims, effort, seconds, rooms)
-    write_all({page: _as_text(text), numbers: as_json(found)})
-    if json_only:
-        echo(json.dumps(found, indent=2))
+    write_all({page: _as_text(text), numbers: written_as_json(found)})
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
     else:
         for line in _lines(claims, seconds, page):
-            echo(line)
+            typer.echo(line)
     if failed := gravest(claims):
         raise OperatorFault(_complaint(failed, page))
-    return report.blind(claims)
+    if left := report.blind(claims):
+        typer.echo(f"heatveil: not measured, and so not known to hold: {left}", err=True)
+        raise typer.Exit(3)
 
 
-def effort(full: bool, seed: int | None, fresh: bool, first: bool) -> Effort:
+def how_hard(full: bool, seed: int | None, fresh: bool, first: bool) -> Effort:
     """Return how hard to look, from a fixed seed unless another or a fresh one is asked for.
 
     Raises:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
@@ -17,6 +19,7 @@ from ..devices.enrol import enrol
 from ..faults import OperatorFault
 from ..settings import config
 from ..settings.deployment import Deployment, Mqtt
+from . import flags
 
 # The files of a broker: none is overwritten, and all that are missing are made, or none.
 
@@ -229,25 +232,40 @@ TLS_PORT = 8883
 GATEWAY = "gateway"  # its name at the broker, unless [mqtt] username says another
 
 
+app = typer.Typer(
+    help="A broker of your own: TLS, passwords, access list.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def group() -> None:
+    """Be a group, though of one command."""
+
+
+@app.command()
 def init(
-    path: Path,
-    hosts: Iterable[str],
-    folder: Path | None,
-    secrets: Path | None,
-    say: Callable[[str], None],
-    plain: bool = False,
+    path: flags.Config,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host", help="Another name or address of the broker, beside that of [mqtt]."
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where its files go; broker beside the config.")
+    ] = None,
+    secrets: Annotated[
+        Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
+    ] = None,
+    plain: Annotated[
+        bool,
+        typer.Option("--plain", help="Files of passwords and access, not dynamic security."),
+    ] = False,
 ) -> None:
-    """Write the broker of a deployment and its enrolment, and say what to do next.
-
-    Args:
-        hosts: names and addresses of the broker, beside that of [mqtt].
-        folder: where; None for `broker` beside the deployment file.
-        secrets: the devices' half of the enrolment; None for secrets.json beside the file.
-        plain: with files of passwords and access, even where the plugin is on this machine.
-
-    Raises:
-        OperatorFault: a file is at fault, or does not fit the others; then nothing is written.
-    """
+    """Write certificates, passwords, access list and configuration for mosquitto."""
     deployment = config.load(path)
     site = deployment.site.name
     devices = link_passwords(deployment, secrets or path.with_name("secrets.json"))
@@ -258,7 +276,7 @@ def init(
             "by name, or the device could write what only the gateway may. Choose another one"
         )
     files = Files(folder or path.with_name("broker"))
-    names = list(dict.fromkeys([deployment.mqtt.host, *hosts]))
+    names = list(dict.fromkeys([deployment.mqtt.host, *(hosts or ())]))
     until = certify(files, site, names)
     own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
     everybody = {gateway: own.strip(), **devices}
@@ -282,10 +300,10 @@ def init(
     )
     files.write("data")
     for line in _told(deployment, path, files, gateway, until):
-        say(line)
-    say(DYNAMIC if plugin else PLAIN)
+        typer.echo(line)
+    typer.echo(DYNAMIC if plugin else PLAIN)
     if others:
-        say(f"The broker lets in others too, whom you have added: {', '.join(others)}")
+        typer.echo(f"The broker lets in others too, whom you have added: {', '.join(others)}")
 
 
 def link_passwords(deployment: Deployment, path: Path) -> Mapping[str, str]:

@@ -9,10 +9,12 @@ import os
 import shutil
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
@@ -37,7 +39,7 @@ from ..store import sqlite
 from ..store.opening import alone
 from ..store.places import place_of
 from ..store.reader import MADE
-from . import check_files
+from . import check_files, flags
 from .check_files import Finding, days_left, fault, judged, note, ok
 
 # What a deployment talks to: the port of its page, and its broker.
@@ -209,26 +211,37 @@ def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
 NAMES_OF_OURS = frozenset(("round", "map", "ha", "gateway"))  # levels of topics
 
 
-def check(path: Path, connect: bool, as_json: bool, say: Callable[[str], None]) -> bool:
-    """Say what was found; return whether a gateway can run like this.
+def check(
+    file: Annotated[Path | None, typer.Argument(help="The deployment file, TOML.")] = None,
+    config: flags.File = None,
+    connect: Annotated[bool, typer.Option("--connect", help="Ask the broker too.")] = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Look through a whole deployment and say what is, or may be, wrong with it.
 
-    Args:
-        connect: ask the broker too.
-        as_json: all of it as one object, for scripts.
+    Nothing is changed, and a gateway that runs is not disturbed. Exit status 1 where there is a
+    fault; notes are no faults.
     """
+    path = flags.one_file(file, config)
+    if path is None:
+        raise OperatorFault(
+            "no deployment file was named, and there must be one to look through; write "
+            "heatveil check gateway.toml"
+        )
     if as_json:
         found = list(findings(path, connect))
         good = all(one.grade != "FAULT" for one in found)
-        say(json.dumps({"ok": good, "findings": [one._asdict() for one in found]}))
-        return good
+        typer.echo(json.dumps({"ok": good, "findings": [one._asdict() for one in found]}))
+        raise typer.Exit(0 if good else 1)
     faults = notes = 0
     for grade, subject, sentence in findings(path, connect):
-        say(f"{grade:5}  {subject}: {sentence}")
+        typer.echo(f"{grade:5}  {subject}: {sentence}")
         faults += grade == "FAULT"
         notes += grade == "note"
     told = f"{faults} fault{'s' * (faults != 1)}, {notes} note{'s' * (notes != 1)}"
-    say(f"{told}: {'mend the faults first' if faults else 'heatveil serve can run'}")
-    return not faults
+    typer.echo(f"{told}: {'mend the faults first' if faults else 'heatveil serve can run'}")
+    if faults:
+        raise typer.Exit(1)
 
 
 def findings(path: Path, connect: bool) -> Iterator[Finding]:

@@ -2,28 +2,32 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
 
 from recovery.estimators.table import ESTIMATORS
 
 from ..faults import OperatorFault
 from ..mechanisms import TABLE, USUAL
-from ..settings import config
+from ..settings import config as deployments
 from ..settings.deployment import Deployment
 
 _KEY = re.compile(r"^(?:# )?([a-z0-9_]+) = .*?\s# +(.*)$")
 _MORE = re.compile(r"^#\s{8,}(.*)$")  # a comment that goes on in the next line
 
 
-def show(sample: bool, schema: bool, say: Callable[[str], None], mechanism: str = USUAL) -> None:
-    """Print a sample of a deployment file, or what may stand in one.
+def config(
+    sample: Annotated[bool, typer.Option("--sample", help="A file, every key explained.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Its JSON Schema, for editors.")
+    ] = False,
+    mechanism: Annotated[str, typer.Option(help=f"Whose sample: {' or '.join(TABLE)}.")] = USUAL,
+) -> None:
+    """Print a deployment file to begin with, or what may stand in one.
 
-    Args:
-        mechanism: whose sample it is.
-
-    Raises:
-        OperatorFault: both are asked for, or there is no such mechanism.
+    heatveil config --sample > gateway.toml; heatveil config --schema > gateway.schema.json
     """
     if sample and schema:
         raise OperatorFault(
@@ -31,9 +35,9 @@ def show(sample: bool, schema: bool, say: Callable[[str], None], mechanism: str 
             "spoil each other. Give one at a time"
         )
     if schema:
-        say(json.dumps(described(), indent=2))
+        typer.echo(json.dumps(described(), indent=2))
     else:
-        say(config.sample(mechanism).removesuffix("\n"))
+        typer.echo(deployments.sample(mechanism).removesuffix("\n"))
 
 
 def described() -> dict[str, Any]:
@@ -67,7 +71,7 @@ def all_explained() -> Mapping[tuple[str, str], str]:
     """Return what the samples of all mechanisms say of each key; the first that has it counts."""
     found: dict[tuple[str, str], str] = {}
     for mechanism in TABLE:
-        found = {**explained(config.sample(mechanism)), **found}
+        found = {**explained(deployments.sample(mechanism)), **found}
     return found
 
 

@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..devices.broker.doors import Doors, open_doors
 from ..devices.enrol.enrol import Devices, load_devices
@@ -15,6 +18,7 @@ from ..store import message_rows
 from ..store.places import place_of
 from ..store.reader import Reader, looking
 from ..store.store import Store
+from . import flags
 
 Say = Callable[[str], None]
 STRANGER = (
@@ -60,8 +64,8 @@ def _parted(name: str) -> tuple[str, int | None]:
     return stem, int(digits) if digits else None
 
 
-def listed(path: Path, say: Say) -> None:
-    """Say how every device stands, a line each."""
+def listed(path: flags.Config) -> None:
+    """Show every device: its sensor, its keys, when it was heard, why it is shut out."""
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     heard, shut_out = {}, dict[str, tuple[str, float]]()
@@ -82,29 +86,34 @@ def listed(path: Path, say: Say) -> None:
             words.append(f"NEEDS A NEW KEY: {row.alarm}")
         if name in shut_out:
             words.append(f"SHUT OUT: {shut_out[name][0]}")
-        say(", ".join(words))
+        typer.echo(", ".join(words))
 
 
-def shut(path: Path, name: str, why: str, folder: Path | None, say: Say) -> None:
-    """Shut a device out: in the store, and at the broker."""
+def shut(
+    name: flags.Name,
+    path: flags.Config,
+    why: Annotated[str, typer.Option(help="For whoever looks at it later.")] = "by hand",
+    folder: flags.Folder = None,
+) -> None:
+    """Shut a device out, until it is let back."""
     deployment, _ = known(path, name)
     with closing(Store.of(deployment)) as store:
         store.quarantine(name, why)
-    say(f"{name} is shut out; a gateway that runs listens to it no more within seconds")
-    _if_there(deployment, path, folder, say, lambda door: door.disable(name))
+    typer.echo(f"{name} is shut out; a gateway that runs listens to it no more within seconds")
+    _if_there(deployment, path, folder, lambda door: door.disable(name))
 
 
-def free(path: Path, name: str, folder: Path | None, say: Say) -> None:
-    """Let a device back: in the store, and at the broker."""
+def free(name: flags.Name, path: flags.Config, folder: flags.Folder = None) -> None:
+    """Let a device back that was shut out."""
     deployment, _ = known(path, name)
     if has_store(deployment):
         with closing(Store.of(deployment)) as store:
             was = store.quarantined().get(name)
             store.free(name)
         if was is not None:
-            say(f"It was shut out {_ago(was[1])} ago: {was[0]}")
-    say(f"{name} is let back; a gateway that runs listens to it again within seconds")
-    _if_there(deployment, path, folder, say, lambda door: door.enable(name))
+            typer.echo(f"It was shut out {_ago(was[1])} ago: {was[0]}")
+    typer.echo(f"{name} is let back; a gateway that runs listens to it again within seconds")
+    _if_there(deployment, path, folder, lambda door: door.enable(name))
 
 
 def has_store(deployment: Deployment) -> bool:
@@ -139,13 +148,12 @@ def _if_there(
     deployment: Deployment,
     path: Path,
     folder: Path | None,
-    say: Say,
     do: Callable[[Doors], str],
 ) -> None:
     try:
-        at_broker(deployment, folder or path.with_name("broker"), say, do)
+        at_broker(deployment, folder or path.with_name("broker"), typer.echo, do)
     except LinkFault as fault:
-        say(f"The broker was not told, a gateway that runs will tell it: {fault}")
+        typer.echo(f"The broker was not told, a gateway that runs will tell it: {fault}")
 
 
 def _ago(at_s: float) -> str:

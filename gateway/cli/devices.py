@@ -8,7 +8,9 @@ from contextlib import ExitStack, closing
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from edge.core.limits import NANO
 from edge.core.slots import COUNT
@@ -28,7 +30,8 @@ from ..store.opening import held
 from ..store.places import place_of
 from ..store.reader import Reader
 from ..store.store import Store
-from .device_status import at_broker, has_store, known, let_in, meant_by
+from . import flags
+from .device_status import at_broker, free, has_store, known, let_in, listed, meant_by, shut
 from .fleet import STATE
 
 # The files of one device: its half of the keys, its budget, and what it leaves behind.
@@ -290,7 +293,7 @@ class Change:
         folder: Path | None,
         secrets: Path | None,
         out: Path | None,
-        say: Callable[[str], None],
+        say: Callable[[str], None] = typer.echo,
     ) -> None:
         self._path, self._name, self._say, self._stack = path, name, say, ExitStack()
         self._deployment: Deployment = config.load(path)
@@ -429,3 +432,83 @@ class Change:
 
     def _at_broker(self, do: Callable[[Doors], str]) -> None:
         at_broker(self._deployment, self._folder, self._say, do)
+
+
+# `heatveil device list|add|remove|rotate|free|shut`.
+
+OfVirtual = Annotated[
+    Path | None, typer.Option(help="Of virtual devices; secrets.json beside the config.")
+]
+Out = Annotated[
+    Path | None, typer.Option(help="For the board; NAME.device.json beside the config.")
+]
+Keys = Annotated[
+    bool, typer.Option("--keys", help="All keys anew, a new enrolment, not the password alone.")
+]
+NewBudget = Annotated[
+    bool,
+    typer.Option(
+        "--new-budget", help="With --keys: all of one, though the room has paid already."
+    ),
+]
+
+app = typer.Typer(
+    help="The devices: list, add, remove, new keys, shut out and let back.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command("list")(listed)
+
+
+@app.command()
+def add(
+    name: flags.Name,
+    config: flags.Config,
+    sensor: Annotated[
+        int | None, typer.Option(min=0, help="Which it reads; the first that has no device.")
+    ] = None,
+    sensors: Annotated[
+        int, typer.Option(min=1, help="How many it reads, from that one on: 64 of an 8x8 array.")
+    ] = 1,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="One of `heatveil fleet`, and no board.")
+    ] = False,
+    central: flags.Central = "",
+    out: Out = None,
+    folder: flags.Folder = None,
+    secrets: OfVirtual = None,
+) -> None:
+    """Enrol one device more, let it in at the broker, and write one file for its board."""
+    with Change(config, name, folder, secrets, out) as change:
+        change.add(sensor, virtual, sensors, central)
+
+
+@app.command()
+def remove(
+    name: flags.Name, config: flags.Config, folder: flags.Folder = None, secrets: OfVirtual = None
+) -> None:
+    """Cut a device off at the broker, and forget its keys."""
+    with Change(config, name, folder, secrets, None) as change:
+        change.remove()
+
+
+@app.command("rotate")
+def device_rotate(
+    name: flags.Name,
+    config: flags.Config,
+    keys: Keys = False,
+    new_budget: NewBudget = False,
+    out: Out = None,
+    folder: flags.Folder = None,
+    secrets: OfVirtual = None,
+) -> None:
+    """Give a device a new password at the broker; the old one is worth nothing at once."""
+    if new_budget and not keys:
+        raise typer.BadParameter("a budget belongs to keys: give --keys too")
+    with Change(config, name, folder, secrets, out) as change:
+        change.rotate(keys, new_budget)
+
+
+app.command()(free)
+app.command()(shut)

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from edge.core.limits import Limits
 
@@ -11,6 +13,7 @@ from ..devices.enrol import enrol
 from ..devices.enrol.enrol import Device, Devices
 from ..devices.kit import boards, link, modules, selftest, state
 from ..devices.kit.boards import Board, BoardFault
+from ..devices.kit.connect import open_board
 from ..devices.kit.needs import (
     FIGURES,
     SENSORS,
@@ -21,11 +24,13 @@ from ..devices.kit.needs import (
     choose_tick_ms,
     compute_needs,
     estimate_answer_ms,
+    parse_figures,
     plan_device,
 )
 from ..faults import OperatorFault
 from ..mechanisms import named, of
 from ..settings import config
+from . import flags
 
 # Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
 
@@ -87,39 +92,66 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
     return found | {"sensor": sensor}, query.readings
 
 
+Optional = Annotated[
+    Path | None, typer.Option("--config", help="Take variance and cadence from a deployment.")
+]
+
+
 def budget(
-    plan: Plan,
-    as_json: bool,
-    figures: bool,
-    promised: int | None,
-    say: Callable[[str], None],
+    config: Optional = None,
+    sensor: Annotated[
+        str | None,
+        typer.Option(
+            help="ds18b20, tmp117, sht4x, amg8833 or mlx90640; gps or fixed for a place. ds18b20 "
+            "if not said, gps where the deployment asks for places."
+        ),
+    ] = None,
+    readings: Annotated[
+        int | None, typer.Option(min=1, help="In one frame; all that the sensor has else.")
+    ] = None,
+    every: Annotated[float, typer.Option(help="Seconds from one answer to the next.")] = 60.0,
+    variance: Annotated[int, typer.Option(help="Of the noise, in grains squared.")] = 250_000,
+    battery: Annotated[float, typer.Option(help="What it holds, in mAh.")] = 2500.0,
+    sampler: Annotated[str, typer.Option(help="exact, table or viper.")] = "exact",
+    awake: Annotated[bool, typer.Option("--awake", help="It never sleeps.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Without TLS.")] = False,
+    own: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A figure of your own board."),
+    ] = None,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="List what it rests on, with the sources.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Print what a board needs.
-
-    Args:
-        figures: list every number that it rests on, too.
-        promised: readings of the promise, if a deployment is meant.
-
-    Raises:
-        OperatorFault: the plan is of no board.
-    """
-    found = compute_needs(plan)
+    """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
+    chosen, promised = sensor or USUAL, None
+    known = SENSORS.get(chosen)
+    count = known.readings if known else 1
+    plan = Plan(chosen, count, every, variance, battery, sampler, not plain, not awake)
+    if config is not None:
+        found, promised = of_deployment(config, sensor)
+        plan = plan._replace(**found)
+    if readings is not None:
+        plan = plan._replace(readings=readings)
+    plan = plan._replace(own=parse_figures(own or []))
+    needs = compute_needs(plan)
     if as_json:
-        say(json.dumps(_plain(found, promised), indent=2))
+        typer.echo(json.dumps(_plain(needs, promised), indent=2))
         return
-    for line in _lines(found, promised):
-        say(line)
+    for line in _lines(needs, promised):
+        typer.echo(line)
     if figures:
-        say("")
+        typer.echo("")
         for name in FIGURES:
-            say(_figure(name, plan))
-        for name, sensor in SENSORS.items():
-            say(
-                f"{name:14} {sensor.active_ma:g} mA for {sensor.converts_s:g} s, then "
-                f"{sensor.idle_ma:g} mA  estimated: {sensor.source}"
+            typer.echo(_figure(name, plan))
+        for name, one in SENSORS.items():
+            typer.echo(
+                f"{name:14} {one.active_ma:g} mA for {one.converts_s:g} s, then "
+                f"{one.idle_ma:g} mA  estimated: {one.source}"
             )
     else:
-        say("Each number's source: --figures. A figure of your own board: --set NAME=VALUE")
+        typer.echo("Each number's source: --figures. A figure of your own board: --set NAME=VALUE")
 
 
 def _lines(found: Needs, promised: int | None) -> Iterable[str]:
@@ -182,7 +214,7 @@ def _plain(found: Needs, promised: int | None) -> dict[str, Any]:
         "measured": MEASURED,
         "estimated": ESTIMATED,
         "figures": {name: _row(name, figure, found.plan) for name, figure in FIGURES.items()},
-        "sensors": {name: sensor._asdict() for name, sensor in SENSORS.items()},
+        "sensors": {name: one._asdict() for name, one in SENSORS.items()},
     }
 
 
@@ -365,3 +397,18 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
         say(f"FAULT        {fault}")
     if not told["faults"]:
         say("well         nothing is wrong that can be seen from here")
+
+
+def doctor(
+    board: flags.Board = "auto",
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Hold it against a deployment's devices.")
+    ] = None,
+    reach: Annotated[
+        bool, typer.Option("--reach", help="Try Wi-Fi, broker and password from there, too.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what a board holds, what is left of its budget, and what is wrong with it."""
+    if not examine(open_board(board, fresh=False), config, reach, as_json, typer.echo):
+        raise typer.Exit(1)

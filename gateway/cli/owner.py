@@ -4,7 +4,9 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from edge.host.rootkeys import mac_key
 
@@ -16,7 +18,7 @@ from ..devices.owner import keyring
 from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
 from ..devices.owner.tighten import Answers, exchange
 from ..devices.owner.unveiling import (
-    Numbers,
+    ALL,
     Opening,
     Row,
     Stored,
@@ -28,6 +30,7 @@ from ..faults import OperatorFault, suggestion
 from ..mechanisms import first_limits, serving
 from ..output import Stage, stages
 from ..settings import config
+from . import flags
 
 # Which boots of the devices were heard, as the gateway's database has it.
 #
@@ -87,21 +90,22 @@ def beyond(wanted: int, names: list[str], newest: Newest | None) -> str:
 
 
 def unveil(
-    path: Path,
-    keys_path: Path,
-    out: Path,
-    rounds: Numbers,
-    say: Callable[[str], None],
+    path: flags.Config,
+    out: Annotated[Path, typer.Option(help="A new file, .sqlite or .csv. NOT PRIVATE.")],
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="keyholder.json or a granted epochs.json; the first beside the config."),
+    ] = None,
+    since: Annotated[int | None, typer.Option(min=1, help="From this round on.")] = None,
+    number: Annotated[int | None, typer.Option("--round", min=1, help="This round alone.")] = None,
 ) -> None:
-    """Write the exact readings behind the frames of a deployment to a new file.
-
-    Args:
-        keys_path: the owner's keyholder.json, or an epochs.json that was granted.
-        rounds: the numbers of the first and of the last round that is wanted.
-
-    Raises:
-        OperatorFault: a file is at fault, a device is sealed, or there is nothing to be opened.
-    """
+    """Give the holder of keys the exact readings, in a file of their own. NOT PRIVATE."""
+    if since is not None and number is not None:
+        raise OperatorFault(
+            "--since and --round came together; only one of them can be meant, or too many "
+            "readings would be opened. Leave one out"
+        )
+    rounds, keys_path = (since or number or ALL[0], number or ALL[1]), _held(path, keys)
     deployment = config.load(path)
     database, site = deployment.site.database, deployment.site.name
     check_new(out, database)
@@ -115,7 +119,7 @@ def unveil(
             out, site, _some(opening, _told(reports, count, stage)), lambda: opening.left
         )
     for line in _lines(out, opening):
-        say(line)
+        typer.echo(line)
 
 
 def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
@@ -204,44 +208,52 @@ def _lines(out: Path, opening: Opening) -> list[str]:
 #
 # No key is ever printed; what is printed are the public four bytes that name an enrolment.
 
-Say = Callable[[str], None]
+Keys = Annotated[
+    Path | None, typer.Option(help="The owner's keys; keyholder.json beside the config.")
+]
+Device = Annotated[list[str] | None, typer.Option("--device", help="Its name; may be repeated.")]
+
+keys = typer.Typer(
+    help="The owner's keys: list, hand out single boots, shred.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 
-def listed(path: Path, keys_path: Path | None, say: Say) -> None:
-    """Say which device is enrolled with which key, and what a file of keys opens of it.
-
-    Raises:
-        OperatorFault: a file is at fault.
-    """
+@keys.command("list")
+def list_(path: flags.Config, keys: Keys = None) -> None:
+    """Show who is enrolled with which key, and what the file of keys opens. No key is shown."""
+    keys_path = _held(path, keys)
+    shown = keys or keys_path.exists()
     deployment, devices = _devices(path)
     newest, place = heard(deployment, devices) or {}, deployment.site.devices
     ring = Ring(devices.site, {})
-    if keys_path:
+    if shown:
         ring = keyring.read_ring(keys_path, devices.site, *keyring.KINDS)
-    say(f"{place} says who may speak and signs what they are told; it opens no reading.")
-    if keys_path:
-        say(f"{keys_path} takes noise off, as the last column says.")
-    say("boot: the newest that the gateway's database has heard of, where there is one.")
-    say(f"{'device':20s} {'key':8s} {'boot':>7s} {'mode':10s} opens")
+    typer.echo(f"{place} says who may speak and signs what they are told; it opens no reading.")
+    if shown:
+        typer.echo(f"{keys_path} takes noise off, as the last column says.")
+    typer.echo("boot: the newest that the gateway's database has heard of, where there is one.")
+    typer.echo(f"{'device':20s} {'key':8s} {'boot':>7s} {'mode':10s} opens")
     for name, device in devices.by_name.items():
         held = ring.held.get(name)
         boot, opens = str(newest.get(name, "-")), _opens(held, device.key_id)
-        say(f"{name:20s} {device.key_id.hex()} {boot:>7s} {device.mode:10s} {opens}")
+        typer.echo(f"{name:20s} {device.key_id.hex()} {boot:>7s} {device.mode:10s} {opens}")
     for name in sorted(set(ring.held) - set(devices.by_name)):
-        say(f"{name:20s} {ring.held[name].key_id.hex()} not enrolled any more")
+        typer.echo(f"{name:20s} {ring.held[name].key_id.hex()} not enrolled any more")
 
 
+@keys.command()
 def grant(
-    path: Path, keys_path: Path, names: Sequence[str], epochs: str, out: Path, say: Say
+    path: flags.Config,
+    names: Annotated[list[str], typer.Option("--device", help="Its name; may be repeated.")],
+    epochs: Annotated[str, typer.Option(help="Boots, such as 3-7 or 3,5.")],
+    out: Annotated[Path, typer.Option(help="A new file for whoever is to open these boots.")],
+    keys: Keys = None,
 ) -> None:
-    """Write the keys of some boots of some devices to a file that can be handed out.
-
-    Args:
-        epochs: boots such as 3-7, 9.
-
-    Raises:
-        OperatorFault: a file is at fault, or such a key is not there to be given.
-    """
+    """Write the keys of some boots of a device: they open those and no other."""
+    keys_path = _held(path, keys)
     wanted, (deployment, devices) = parse_boots(epochs), _devices(path)
     chains = _owners(keys_path, devices)
     given: dict[str, Boots] = {}
@@ -257,27 +269,27 @@ def grant(
         given[name] = Boots(held.key_id, by_epoch)
     newest = heard(deployment, devices)
     keyring.write_grant(out, devices.site, given)
-    say(
+    typer.echo(
         f"{out} opens every frame of boots {format_boots(wanted)} of {named(names)}, sent or "
         "still to be sent, for whoever has it, and no other boot. It cannot be taken back: a copy "
         "is enough."
     )
     if ahead := beyond(wanted[-1], list(given), newest):
-        say(ahead)
+        typer.echo(ahead)
 
 
+@keys.command()
 def shred(
-    path: Path, keys_path: Path, names: Sequence[str], before: int, future: bool, say: Say
+    path: flags.Config,
+    before: Annotated[int, typer.Option(min=2, help="The first boot that can still be opened.")],
+    names: Device = None,
+    keys: Keys = None,
+    future: Annotated[
+        bool, typer.Option("--future", help="Forget boots too that no device has begun.")
+    ] = False,
 ) -> None:
-    """Step the keys of devices on, so that boots before this one can never be opened again.
-
-    Args:
-        names: of devices; all that the file holds where there are none.
-        future: boots that no device has begun may be forgotten too.
-
-    Raises:
-        OperatorFault: a file is at fault, there is nothing to be forgotten, or too much.
-    """
+    """Forget the keys of earlier boots for ever, the root with them."""
+    keys_path = _held(path, keys)
     deployment, devices = _devices(path)
     newest = None if future else heard(deployment, devices)
     chains = _owners(keys_path, devices)
@@ -295,15 +307,19 @@ def shred(
             check_begun(before, name, newest)
         chains[name] = Chain(chain.key_id, before, key)
     keyring.replace_ring(keys_path, devices.site, chains)
-    say(
+    typer.echo(
         f"{keys_path} opens boots from {before} on of {named(chosen)}; what it held before is "
         f"overwritten, and frames of boots before {before} stay blurred for ever."
     )
-    say(
+    typer.echo(
         "As long as a copy or a backup of the old file is anywhere, that is not so: destroy them. "
         "Flash memory and some file systems keep old bytes as well; where that matters, destroy "
         "the medium."
     )
+
+
+def _held(config: Path, keys: Path | None) -> Path:
+    return keys or config.with_name("keyholder.json")
 
 
 def _devices(path: Path) -> tuple[config.Deployment, Devices]:
@@ -357,30 +373,26 @@ RESTART = (
 
 
 def tighten(
-    path: Path,
-    names: Sequence[str],
-    version: int | None,
-    patience_s: float,
-    say: Callable[[str], None],
+    path: flags.Config,
+    names: Device = None,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="In force now; only where limits.json is lost.")
+    ] = None,
+    patience_s: Annotated[
+        float,
+        typer.Option(
+            "--patience", min=0, max=3600, help="Seconds to wait for the devices' answers."
+        ),
+    ] = 10.0,
 ) -> None:
-    """Send tighter limits to devices, and say which of them took them.
-
-    Args:
-        names: of devices; all that are enrolled where there are none.
-        version: that is in force, for devices whose last limits are not known here any more.
-        patience_s: how long to wait for answers.
-
-    Raises:
-        OperatorFault: the limits are looser than the last, nothing changes, a file or the broker
-            is at fault, or a device refuses.
-    """
+    """Send the devices the limits of the deployment file: more privacy, never less."""
     logs.to_stderr(logging.WARNING)
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     wished = first_limits(deployment, config.query(deployment))
     served = serving(deployment.rounds.mechanism)
     known = limitsfile.load(deployment.site.devices, devices)
-    chosen = _chosen_devices(names, devices)
+    chosen = _chosen_devices(names or [], devices)
     sent = limitsfile.plan_next(chosen, known, wished, version, served.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
     before = {name: one.before for name, one in known.items()}
@@ -389,11 +401,11 @@ def tighten(
         for name, one in sent.items()
     }
     limitsfile.save(deployment.site.devices, devices.site, {**known, **after})
-    say(_summary(sent, served.least_noise, served.whole_budget))
+    typer.echo(_summary(sent, served.least_noise, served.whole_budget))
     answers = exchange(deployment.mqtt, devices, sent, patience_s)
     for line in _answer_lines(sent, answers):
-        say(line)
-    say(RESTART)
+        typer.echo(line)
+    typer.echo(RESTART)
     if answers.refused:
         raise OperatorFault(
             f"{named(answers.refused)} refused; every device must hold to the new limits before "

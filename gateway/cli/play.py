@@ -3,20 +3,24 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from edge.core.entropy import Tape, sealed
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
-from ..mechanisms import Mechanism
+from ..mechanisms import TABLE, Mechanism
+from ..mechanisms.flags import query_of
 from ..mechanisms.scores import Watch, data_free, frame_bytes, scores
 from ..mechanisms.worlds import Inputs, Numbers, Played, Told
-from ..output import Stage, Writer, as_json, check_places, write_all
+from ..output import Stage, Writer, as_json, check_places, stages, write_all
 from ..service.telling import told
+from . import flags, queries
 from .recover import as_public
 
 
@@ -123,3 +127,71 @@ def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -
         lines.append(f"Beware: {beyond}.")
     promised = mechanism.promise(played.world.query, played.found.guarantee)
     return lines + [line for line in promised if line not in lines]
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=queries.OfQuery)
+def play_command(
+    context: typer.Context,
+    mechanism: Annotated[str, typer.Argument(help=f"Which protocol: {' or '.join(TABLE)}.")],
+    sources: flags.Sources = None,
+    sources_random: flags.SourcesRandom = None,
+    points: flags.Points = None,
+    users: flags.Users = None,
+    settings: flags.Settings = None,
+    seed: flags.Seed = None,
+    out: flags.Out = None,
+    scores: Annotated[Path | None, typer.Option(help="Write the scores here, as JSON.")] = None,
+    plot: flags.Plot = None,
+    published: Annotated[
+        Path | None, typer.Option(help="Write here what is public, for heatveil recover.")
+    ] = None,
+    frames: flags.Frames = None,
+    clip: flags.Clip = None,
+    background: flags.Background = None,
+    fit: flags.Fit = None,
+    every: flags.Every = None,
+    frames_count: flags.FramesCount = 20,
+    people: flags.People = None,
+) -> None:
+    """Play one protocol in memory and hold its map against the truth.
+
+    A flag that the protocol has no use for is refused. With --frames the readings are recorded
+    frames of a thermal array.
+    """
+    files = Files(out, scores, plot, published)
+    chosen, given = mechanisms.named(mechanism), queries.given(context)
+    flags.check_taken(context, mechanism, chosen.flags, given)
+    if "frames" in chosen.flags:
+        flags.check_frames(context, frames, given)
+    if frames is not None:
+        if chosen.play_frames is None:
+            raise RuntimeError(f"{mechanism} takes --frames and cannot play them")
+        ratios = {name: given[name] for name in ("epsilon", "delta") if name in given}
+        lines = chosen.play_frames(
+            frames=frames,
+            clip=clip,
+            background=background,
+            fit=fit,
+            every=every,
+            frames_count=frames_count,
+            settings=tuple(settings or ()),
+            label=people,
+            seed=seed,
+            files=files,
+            **ratios,
+        )
+        typer.echo("\n".join(lines))
+        return
+    seen = {
+        "sources": sources,
+        "sources_random": sources_random,
+        "points": points,
+        "users": users,
+    }
+    asks = partial(query_of, chosen, settings or (), **given)
+    with stages() as stage:
+        lines = play(mechanism, asks, seed=seed, files=files, stage=stage, **seen)
+    typer.echo("\n".join(lines))

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from edge.core.limits import NANO
 
@@ -14,6 +16,7 @@ from ..devices.enrol.enrol import HOLDS
 from ..devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
 from ..devices.kit.boardfile import Held
 from ..devices.kit.boards import Board
+from ..devices.kit.connect import lend_board, load_modules
 from ..devices.kit.provisioning import Kit
 from ..devices.kit.start import start
 from ..faults import OperatorFault
@@ -21,8 +24,9 @@ from ..mechanisms import first_limits, first_round, of
 from ..service.ledger import unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
+from . import flags
 from .device_status import known
-from .devices import Change, unfinished
+from .devices import Change, Keys, NewBudget, Out, unfinished
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
 #
@@ -299,3 +303,69 @@ def _link(file: Path, site: str, name: str) -> dict[str, object]:
         f"{file} is not the link of {name}; a board with another's would be turned away. Remove "
         "it, and run this again"
     )
+
+
+# The two commands; which board is meant, and what is written on it, they find out first.
+
+Wait = Annotated[
+    float, typer.Option(min=0, help="Seconds to look for it at the broker; 0 for not at all.")
+]
+WAIT_S = 60.0
+Mpy = Annotated[bool, typer.Option("--mpy", help="Compiled modules: a quicker start, less flash.")]
+Release = Annotated[
+    Path | None, typer.Option(help="A folder that `make edge` made, instead of --mpy.")
+]
+
+
+def provision_command(
+    name: flags.Name,
+    config: flags.Config,
+    board: flags.Board = "auto",
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Its sensor and Wi-Fi, TOML; a board that has them keeps them."),
+    ] = None,
+    sensor: Annotated[
+        int | None, typer.Option(min=0, help="Which it reads, if it is enrolled only now.")
+    ] = None,
+    sensors: Annotated[
+        int, typer.Option(min=1, help="How many, from that one on: 64 of an 8x8 array.")
+    ] = 1,
+    central: flags.Central = "",
+    mpy: Mpy = False,
+    release: Release = None,
+    out: Out = None,
+    folder: flags.Folder = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="End another device whose budget the board holds.")
+    ] = False,
+    wait: Wait = WAIT_S,
+) -> None:
+    """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
+    files, which = load_modules(mpy, release), (sensor, sensors, central)
+    with lend_board(board, wait > 0) as place:
+        provision(
+            config, name, place, settings, out, folder, files, which, replace, wait, typer.echo
+        )
+
+
+def rotate_command(
+    name: flags.Name,
+    config: flags.Config,
+    board: flags.Board = "auto",
+    keys: Keys = False,
+    new_budget: NewBudget = False,
+    settings: Annotated[
+        Path | None, typer.Option(help="Its sensor and Wi-Fi, TOML; those that it has else.")
+    ] = None,
+    folder: flags.Folder = None,
+    mpy: Mpy = False,
+    release: Release = None,
+    wait: Wait = WAIT_S,
+) -> None:
+    """Give a device a new password, or new keys, and bring them to its board."""
+    if new_budget and not keys:
+        raise typer.BadParameter("a budget belongs to keys: give --keys too")
+    files = load_modules(mpy, release)
+    with lend_board(board, wait > 0) as place:
+        rotate(config, name, place, folder, settings, files, keys, new_budget, wait, typer.echo)

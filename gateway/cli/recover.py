@@ -8,21 +8,24 @@ Values and `params` are the mechanism's own, ratios are text such as "1/2", and 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from edge.core.records import Grid, Release
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from ..faults import OperatorFault
-from ..mechanisms import Mechanism, named, of_query
-from ..mechanisms.flags import from_fields, read_text, undrawn
+from ..mechanisms import MECHANISMS, Mechanism, named, of_query
+from ..mechanisms.flags import from_fields, query_of, read_text, undrawn
 from ..mechanisms.flags import value as field_of
 from ..output import Writer, check_places, write_all
+from . import flags
 
 SCHEMA = 1
 
@@ -131,48 +134,61 @@ def recover(query: Any, releases: Any) -> Any:
     return of_query(query).recover(query, releases)
 
 
-def recovered(
-    path: Path,
-    query_of: Callable[[], Any],
-    out: Path | None,
-    plot: Path | None,
-    estimator: str | None = None,
-) -> list[str]:
-    """Draw the map of a file, write what is wanted, and return the lines to print.
+def recover_command(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="What play --published wrote, or a .csv.")],
+    cells: flags.Cells = "100",
+    length: flags.Length = None,
+    sensors: flags.Sensors = "50",
+    spread: flags.Spread = 0.05,
+    sigma: Annotated[
+        str | None,
+        typer.Option(help="Standard deviation of the noise in a .csv, a ratio such as 1/10."),
+    ] = None,
+    delta: flags.Delta = "1/100000",
+    estimator: flags.Estimator = "auto",
+    settings: flags.Settings = None,
+    out: flags.Out = None,
+    plot: flags.Plot = None,
+) -> None:
+    """Draw the map of readings that are public already, by another estimator if you like.
 
-    Args:
-        path: as `play --published` writes it, or a CSV by its name, of readings.
-        query_of: makes the query of a CSV, which says nothing of room and noise.
-        estimator: who draws the map instead of who drew it before; None for the same.
-
-    Raises:
-        OperatorFault: the file or an argument is wrong; then nothing was written.
+    The flags of room and noise are for a .csv (sensor,reading); a JSON file has its own.
     """
-    check_places([place for place in (out, plot) if place], [path])
-    plain = path.suffix.lower() == ".csv"
-    if plain:
-        query = query_of()
-        mechanism = of_query(query)
-        if mechanism.read_csv is None:
-            raise RuntimeError(f"{mechanism.name} reads no table of readings")
-        releases = mechanism.read_csv(path, query)
+    check_places([place for place in (out, plot) if place], [file])
+    if file.suffix.lower() == ".csv":
+        mechanism, read_csv = next((one, one.read_csv) for one in MECHANISMS if one.read_csv)
+        query = query_of(
+            mechanism,
+            [*(settings or ()), *([f"sigma={sigma}"] if sigma is not None else [])],
+            cells=cells,
+            length=length,
+            sensors=sensors,
+            spread=spread,
+            delta=delta,
+            estimator=estimator,
+        )
+        releases = read_csv(file, query)
     else:
-        mechanism, query, releases = read(path)
-        if estimator is not None:
+        flags.check_file(context, file)
+        mechanism, query, releases = read(file)
+        asked = context.get_parameter_source("estimator")
+        if asked is not None and asked.name == "COMMANDLINE":
             known = {field.name: getattr(query, field.name) for field in fields(query)}
             query = from_fields(mechanism, known | {"estimator": estimator})
     with undrawn():
         found = recover(query, releases)
     writers: dict[Path, Writer] = {}
     if plot:
-        writers[plot] = mechanism.redraw(query, releases, found, path.name)
+        writers[plot] = mechanism.redraw(query, releases, found, file.name)
     if out and isinstance(found, Heatmap):
         writers[out] = lambda half: to_npz(found, half)
     write_all(writers)
     if out and not isinstance(found, Heatmap):
         out.unlink(missing_ok=True)  # an older map would be taken for this one
-    return [
+    lines = [
         *mechanism.lines(found),
         *mechanism.silent_lines(releases),
         *mechanism.promise(query, found.guarantee),
     ]
+    typer.echo("\n".join(lines))

@@ -3,12 +3,14 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from edge.core import wire
 from edge.core.entropy import sealed
@@ -28,6 +30,7 @@ from ..service.steps import folded
 from ..settings import config as deployments
 from ..settings.deployment import Deployment
 from ..store.reader import Reader
+from . import flags
 from .store import reading
 
 # What a gateway would have made of recorded messages: real door, judge and mechanism, no I/O.
@@ -139,53 +142,55 @@ def released(ended: OpenRound) -> Release | None:
 LINE_BYTES = 4 << 20  # a message is 1 MiB at the most, and twice that in hex
 
 
-def replay(file: Path, config: Path, say: Callable[[str], None]) -> bool:
-    """Say what becomes of every message; return whether every result is as the store has it.
-
-    Raises:
-        OperatorFault: the deployment, its devices or a line of the file is at fault.
-    """
+def replay(
+    file: Annotated[
+        Path, typer.Argument(help="JSON lines, as `heatveil export --what messages` writes them.")
+    ],
+    config: flags.Config,
+) -> None:
+    """See what becomes of recorded messages, without writing or publishing anything."""
     deployment = deployments.load(config)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     rehearsal, total, same = Rehearsal(devices), Counter[str](), True
     with ExitStack() as stack:
-        store = _store(deployment, stack, say)
+        store = _store(deployment, stack)
         counted: Counter[str] = Counter()
         for number, topic, payload in recorded(file):
             outcome = rehearsal.hear(topic, payload)
             if outcome.ended is not None:
-                same &= _ended(outcome.ended, counted, store, say)
+                same &= _ended(outcome.ended, counted, store)
                 counted.clear()
             if outcome.word == "refused":
-                say(f"line {number} is refused: {outcome.why} ({topic})")
+                typer.echo(f"line {number} is refused: {outcome.why} ({topic})")
             total[outcome.word] += 1
             counted[outcome.word] += 1
         if (left := rehearsal.close().ended) is not None:
-            say(f"the recording ends within round {left.plan.number}, which is closed here")
-            same &= _ended(left, counted, store, say)
-    say(
+            typer.echo(f"the recording ends within round {left.plan.number}, which is closed here")
+            same &= _ended(left, counted, store)
+    typer.echo(
         f"{total['taken']} reports taken, {total['again']} messages that came again, "
         f"{total['refused']} refused, {total['other']} not for a gateway"
     )
-    return same
+    if not same:
+        raise typer.Exit(1)
 
 
-def _ended(
-    ended: OpenRound, counted: Counter[str], store: Reader | None, say: Callable[[str], None]
-) -> bool:
+def _ended(ended: OpenRound, counted: Counter[str], store: Reader | None) -> bool:
     """Say what came of a round; return False where the store has something else."""
     number = ended.plan.number
     if is_distributed(ended.plan.guarantee):
-        say(f"round {number}: a secure sum; what its devices sent can be opened by nobody again")
+        typer.echo(
+            f"round {number}: a secure sum; what its devices sent can be opened by nobody again"
+        )
         return True
     came = f"{len(ended.reports)} of {len(ended.places)} devices, {counted['refused']} refused"
     result = released(ended)
     if result is None:
-        say(f"round {number}: {came}; its noise is the gateway's and is not drawn twice")
+        typer.echo(f"round {number}: {came}; its noise is the gateway's and is not drawn twice")
         return True
     verdict, same = _compared(ended, list(result.values), result.reports, store)
-    say(f"round {number}: {came}; {verdict}")
-    say(f"round {number} gives {json.dumps(list(result.values))}")
+    typer.echo(f"round {number}: {came}; {verdict}")
+    typer.echo(f"round {number} gives {json.dumps(list(result.values))}")
     return same
 
 
@@ -240,9 +245,9 @@ def _message(file: Path, number: int, line: bytes) -> tuple[str, bytes]:
     return topic, payload
 
 
-def _store(deployment: Deployment, stack: ExitStack, say: Callable[[str], None]) -> Reader | None:
+def _store(deployment: Deployment, stack: ExitStack) -> Reader | None:
     try:
         return stack.enter_context(reading(deployment))
     except OperatorFault as fault:
-        say(f"no result is held against a store: {fault}")
+        typer.echo(f"no result is held against a store: {fault}")
         return None

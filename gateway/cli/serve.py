@@ -13,17 +13,18 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import structlog
+import typer
 
 from recovery.maps.guarantee import from_json
 
 from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
-from ..mechanisms import of, of_query, serving
+from ..mechanisms import MECHANISMS, of, of_query, serving
 from ..mechanisms.flags import refused
 from ..mechanisms.scores import SEEDED
 from ..service import telling
@@ -43,6 +44,7 @@ from ..store.reader import Reader
 from ..store.store import Store
 from ..web import access
 from ..web.server import Page
+from . import flags
 from .show import mosaic
 from .store import reading
 
@@ -203,7 +205,26 @@ def holding(hold: bool) -> Iterator[None]:
             threading.Event().wait()
 
 
-def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
+def serve(
+    path: flags.Config,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="End after so many rounds; else run on.")
+    ] = None,
+    hold: Annotated[
+        bool,
+        typer.Option(
+            "--hold",
+            help="Instead of leaving with status 4, say why and rest until told to stop: where "
+            "whoever starts it again knows no statuses, as Docker does.",
+        ),
+    ] = False,
+) -> None:
+    """Run the gateway of a deployment, with its page, until it is told to stop."""
+    with holding(hold):
+        keep_running(path, rounds)
+
+
+def keep_running(path: Path, rounds: int | None = None) -> None:
     """Run the gateway of a deployment file.
 
     Raises:
@@ -245,12 +266,12 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         page.attach(reader=reader)
         manager.moving = service.moving
         writer.seldom()
-        say(f"live page: {page.url}")
+        typer.echo(f"live page: {page.url}")
         if rounds is not None:  # who waits for them must not wait for a broker that never comes
             service.wait_connected()
-        say(service.run(rounds))
+        typer.echo(service.run(rounds))
         if rounds is None and not over.is_set():
-            say(f"the page stays up at {page.url} until Ctrl-C")
+            typer.echo(f"the page stays up at {page.url} until Ctrl-C")
             over.wait()  # the promise is spent, but its map can be seen until we are told
             service.identity.check()
 
@@ -258,15 +279,8 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
 # One round and its map, on a terminal, and nothing left running: `heatveil once`.
 
 
-def once(path: Path, say: Callable[[str], None]) -> bool:
-    """Run one round of a deployment and print what came of it; return whether there is a map.
-
-    It is a round like any other: it is charged, it keeps its pause after the last one, and a round
-    that a gateway left open is gone on with.
-
-    Raises:
-        OperatorFault: the file, the devices, the store or the broker is at fault.
-    """
+def once(path: flags.Config) -> None:
+    """Run one round of a deployment, print its map, and leave nothing running."""
     logs.to_stderr(logging.WARNING)
     deployment = config.load(path)
     serving(deployment.rounds.mechanism)
@@ -277,7 +291,7 @@ def once(path: Path, say: Callable[[str], None]) -> bool:
         on_signal(service.stop),
     ):
         if rest_s := _rest_s(deployment):
-            say(
+            typer.echo(
                 f"the next round may open in {rest_s:.0f} s, for [rounds] every_s is "
                 f"{deployment.rounds.every_s:g} and devices refuse to be asked sooner"
             )
@@ -285,26 +299,25 @@ def once(path: Path, say: Callable[[str], None]) -> bool:
         why = service.run(1)
     began = next((index for index, event in enumerate(heard) if event["kind"] == "round"), None)
     if began is None:  # refused, stopped, or all spent: what was drawn again is not of this round
-        say(f"no round was run: {why}")
-        return False
-    return _told(heard[began:], why, len(devices.by_name), of(deployment).words.most_of, say)
+        typer.echo(f"no round was run: {why}")
+        raise typer.Exit(1)
+    if not _told(heard[began:], why, len(devices.by_name), of(deployment).words.most_of):
+        raise typer.Exit(1)
 
 
-def _told(
-    heard: list[Event], why: str, enrolled: int, most_of: str, say: Callable[[str], None]
-) -> bool:
+def _told(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
     """Say what came of a round; return whether there is a map."""
     found = {event["kind"]: event for event in heard}
     release, map = found.get("release"), found.get("map")
     if release is None:
-        say(f"the round stays open: {why}")
+        typer.echo(f"the round stays open: {why}")
         return False
-    say(f"round {release['number']}: {release['reports']} of {enrolled} devices answered")
+    typer.echo(f"round {release['number']}: {release['reports']} of {enrolled} devices answered")
     if map is None:
-        say(f"no estimate: {why if release['reports'] else telling.SILENCE}")
+        typer.echo(f"no estimate: {why if release['reports'] else telling.SILENCE}")
         return False
     for line in drawn(map, most_of):
-        say(line)
+        typer.echo(line)
     return map["status"] in ("solved", "nobody")
 
 
@@ -333,16 +346,17 @@ def drawn(event: Event, most_of: str) -> list[str]:
 WORKER_PARTS = ("store", "broker", "parts")  # of a worker, as /readyz names them
 
 
-def work(path: Path, name: str | None, port: int | None, say: Callable[[str], None]) -> None:
-    """Take a share of a site's parts and work on it.
-
-    Args:
-        name: of this worker, for people; the machine's own else.
-        port: where its health and its metrics are asked for, on [page] host; None for nowhere.
-
-    Raises:
-        OperatorFault: the file, the devices, the database or the port is at fault.
-    """
+def work(
+    path: flags.Config,
+    name: Annotated[
+        str | None, typer.Option(help="Of this worker, in logs; the machine's own else.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="For its /readyz and /metrics; else it has none."),
+    ] = None,
+) -> None:
+    """Take a share of a site's devices, beside its gateway: see [workers] in the file."""
     logs.to_stderr()
     deployment = config.load(path)
     check_parts(deployment)
@@ -362,7 +376,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
                 metrics=metrics,
             )
             stack.enter_context(page)
-            say(f"health and metrics: {page.url}readyz and {page.url}metrics")
+            typer.echo(f"health and metrics: {page.url}readyz and {page.url}metrics")
         guard = guard_of(deployment, now.devices.by_name, store.opened_s())
         # Whom we find guilty is written down; the leader, who reads it, tells the broker.
         minutes = deployment.guard.minutes
@@ -379,7 +393,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
 
         reloading = stack.enter_context(Reloading(lambda: now.reload(take)))
         stack.enter_context(on_signal(over.set, worker.stop, reload=reloading.ask))
-        say(
+        typer.echo(
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
             "until Ctrl-C; SIGHUP has the devices loaded again"
         )
@@ -405,3 +419,20 @@ def check_parts(deployment: Deployment) -> None:
             "are split into, and the one part there is belongs to heatveil serve. Set partitions "
             "to several times the number of workers, and postgresql under [store]"
         )
+
+
+# Everything on this machine: `heatveil demo`, of the mechanism that has one.
+
+
+def demo(
+    sensors: Annotated[int, typer.Option(min=2, max=1000, help="Virtual thermometers.")] = 50,
+    epsilon: Annotated[str, typer.Option(help="A ratio, for all rounds together.")] = "8/1",
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Readings of each sensor.")] = 4,
+    seed: flags.Seed = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave it running until Ctrl-C.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 for any.")] = 0,
+    folder: Annotated[Path, typer.Option(help="Where veil.png is written.")] = Path("demo"),
+) -> None:
+    """Everything on this machine: broker, gateway, live page and virtual sensors."""
+    run = next(one.demo for one in MECHANISMS if one.demo is not None)
+    run(sensors, epsilon, rounds, seed=seed, keep=keep, port=port, folder=folder)

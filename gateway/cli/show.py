@@ -3,12 +3,12 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from edge.core.records import Release
@@ -22,6 +22,7 @@ from ..output import as_json as written_as_json
 from ..service import telling
 from ..settings import config
 from ..settings.deployment import Deployment
+from . import flags
 from .store import reading
 
 # A map in the letters of a terminal: darker where more of the warmth is.
@@ -80,15 +81,16 @@ KINDS = (".png", ".npz", ".json")
 
 
 def show(
-    path: Path, number: int | None, out: Path | None, as_json: bool, say: Callable[[str], None]
+    path: flags.Config,
+    round: Annotated[
+        int | None, typer.Argument(min=1, help="Its number; else the newest.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it here: .png, .npz or .json.")] = None,
+    as_json: flags.AsJson = False,
 ) -> None:
-    """Print the newest map, or that of a round, and write it where it is wanted.
+    """Show a map: where the warmth is, how sure that is, and under which promise.
 
-    Args:
-        as_json: print the map as it was published, and nothing else.
-
-    Raises:
-        OperatorFault: there is no such map, or nothing can be written there.
+    Beside a gateway that runs, or without one. In JSON it is the map as it was published.
     """
     if out is not None and out.suffix.lower() not in KINDS:
         raise OperatorFault(
@@ -99,24 +101,24 @@ def show(
     deployment = config.load(path)
     query = config.query(deployment)
     with reading(deployment) as reader:
-        body = reader.map(number)
+        body = reader.map(round)
         if body is None:
-            raise _missing(number, reader.rounds(1))
-        round, values = reader.round(body["number"]), reader.release(body["number"])
+            raise _missing(round, reader.rounds(1))
+        row, values = reader.round(body["number"]), reader.release(body["number"])
     found = drawn(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, deployment, values)})
     if as_json:
-        say(json.dumps(body))
+        typer.echo(json.dumps(body))
         return
     mechanism = of(deployment)
-    lines = _told(body, found, round, mechanism)
+    lines = _told(body, found, row, mechanism)
     promised = mechanism.promise(query, found.guarantee)
     if mechanism.trust == "central":  # who is trusted, first
         lines = [promised[0], *(line for line in lines if line != promised[0])]
         promised = promised[1:]
     for line in [*lines, *promised]:
-        say(line)
+        typer.echo(line)
 
 
 def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:

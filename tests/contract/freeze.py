@@ -32,6 +32,7 @@ import numpy as np
 import typer.main
 
 from gateway import cli
+from gateway.cli.commands import load_all
 from tests import sites
 
 FROZEN = Path(__file__).parent / "frozen"
@@ -161,7 +162,7 @@ def _inner(one: Any) -> bool:
 
 def commands() -> dict[str, Any]:
     """Return every command with what it takes: how that is written, and what holds without it."""
-    return dict(_commands("heatveil", typer.main.get_command(cli.app)))
+    return dict(_commands("heatveil", load_all()))
 
 
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from gateway import cli
+from gateway.cli.commands import load_all
 from gateway.settings import config
 
 PAGE = (Path(config.__file__).parents[1] / "README.md").read_text("utf-8")
@@ -15,7 +15,7 @@ PAGE = (Path(config.__file__).parents[1] / "README.md").read_text("utf-8")
 
 def commands() -> dict[str, list[str]]:
     """Return every command, and of a group those in it."""
-    top: Any = typer.main.get_command(cli.app)
+    top: Any = load_all()
     return {name: list(getattr(one, "commands", ())) for name, one in top.commands.items()}
 
 

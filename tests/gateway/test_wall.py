@@ -85,7 +85,7 @@ def wall(
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
     secrets = enrol.enrol_fleet(SITE, 4).secrets
     enrol.save_secrets(secrets, folder / "secrets.json")
-    broker.init(path, [], None, None, lambda _: None, plain)
+    broker.init(path, plain=plain)
     deployment = config.load(path)
     passwords = dict(broker.link_passwords(deployment, folder / "secrets.json"))
     # Somebody who may hear everything: what does not arrive here was stopped by the broker.

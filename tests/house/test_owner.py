@@ -35,7 +35,6 @@ def test_the_service_loads_nothing_that_takes_noise_off() -> None:
     service = loaded("gateway.cli", "gateway.cli.serve", "gateway.mechanisms.thermal.demo")
 
     assert "gateway.service.intake.writer" in service
-    assert "gateway.cli.commands.owner" in service  # its flags alone
     assert opening(service) == set()
     assert opening(loaded("gateway.cli.owner")) >= TAKES_OFF
 

@@ -69,7 +69,7 @@ class Stage:
         self.path = folder / "gateway.toml"
         self._given, self.more, self.login = {**DEFAULTS, **given}, "", ""
         self.write(port or broker.port)
-        fleet.enrol_fleet(self.path, None, lambda _: None)
+        fleet.enrol_fleet(self.path)
         self.database: Any = Path(folder, self._given["database"])
         planned = named("thermal").plan(config.query(config.load(self.path)), [])
         self.price = price(planned.guarantee)

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from gateway import cli
 from gateway.cli import play
+from gateway.cli.commands import COMMANDS as TABLE
+from gateway.cli.commands import load_all
 from tests import processes
 
-TOP: Any = typer.main.get_command(cli.app)
+TOP: Any = load_all()
 COMMANDS = sorted(name for name, one in TOP.commands.items() if not hasattr(one, "commands"))
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
@@ -38,6 +39,16 @@ def test_every_command_explains_each_of_its_flags(
 
     assert said.status == 0
     assert all(len(words) > 2 for words in flags)
+
+
+@pytest.mark.parametrize("command", TABLE)
+def test_a_line_of_the_help_is_of_a_command_that_explains_itself(command: str) -> None:
+    """The lines stand apart from the commands, which are not loaded for them."""
+    loaded = TOP.commands[command]
+
+    assert loaded.name == command
+    assert loaded.help
+    assert len(TABLE[command][2]) < 66  # or it is cut
 
 
 def test_help_does_not_wait_for_numpy() -> None:

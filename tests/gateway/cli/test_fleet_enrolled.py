@@ -104,7 +104,10 @@ def test_nothing_old_is_overwritten(site: Path, fleet: Callable[..., str], old: 
 
 
 def test_a_start_says_which_devices_stay_off(
-    site: Path, fleet: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    site: Path,
+    fleet: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The others go on; one that lost its budget needs a new key."""
     fleet("--enrol")
@@ -113,8 +116,8 @@ def test_a_start_says_which_devices_stay_off(
     started: list[Any] = []
     monkeypatch.setattr(gathering, "Crowd", lambda *given: Absent(started, given))
     monkeypatch.setattr("threading.Event.wait", lambda *_: True)
-    said: list[str] = []
-    virtual.fleet(site, None, None, False, virtual.Seen(), said.append)
+    virtual.fleet(site)
+    said = capsys.readouterr().out.splitlines()
 
     assert said[0].startswith("5 devices are on the broker")
     assert said[1].startswith("device node-4 stays off: ")

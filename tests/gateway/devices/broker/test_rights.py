@@ -58,7 +58,7 @@ def site(
     path = tmp_path / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
     enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")
-    broker.init(path, [], None, None, lambda _: None, plain)
+    broker.init(path, plain=plain)
     folder = tmp_path / "broker"
     settings = (folder / "mosquitto.conf").read_text()
     settings = settings.replace("max_connections 1000", "max_connections 20")

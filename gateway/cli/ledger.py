@@ -1,164 +1,58 @@
-"""What a deployment has spent, and whether its gateway works: `heatveil ledger` and `health`.
+"""What a deployment has spent of its privacy: `heatveil ledger`; exact with --json.
 
 And what it is charged where its store was lost and an older one put in its place: `--accept`.
 """
 
 import json
-import urllib.error
-import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Annotated, Any
+
+import typer
 
 from recovery.maps.guarantee import ratio_text
 
-from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..mechanisms import first_round, serving
-from ..service import steps
 from ..service.ledger import RHO, Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.opening import alone
 from ..store.places import place_of
 from ..store.store import Store
-from ..web.access import read as read_token
+from . import flags
 from .store import reading
-
-# Whether a running gateway works: `heatveil health`, for people, Docker and other watchers.
-
-LARGEST = 1_000_000  # bytes of an answer
-
-
-def health(
-    path: Path | None,
-    url: str | None,
-    token_file: Path | None,
-    patience_s: float,
-    as_json: bool,
-    say: Callable[[str], None],
-) -> bool:
-    """Say how each part of a gateway is; return whether all of them work.
-
-    Args:
-        path: the deployment file, or None where the page's address is given as `url`.
-        as_json: what it says of itself as it says it, for scripts; of one that does not answer,
-            the same with no parts.
-
-    Raises:
-        OperatorFault: neither or both were given, or the token cannot be read.
-    """
-    if (path is None) == (url is None):
-        raise OperatorFault(
-            f"{'neither' if path is None else 'both'} of --config and --url came; one of them "
-            "says which gateway is meant. Give one"
-        )
-    probes = url
-    if path is not None:
-        page = config.load(path).page
-        url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
-        if page.probed is not None:  # it answers while the page's port is full
-            probes = f"http://{_reachable(page.probed[0])}:{page.probed[1]}/"
-    assert_http(str(url))
-    token, shut_out = read_token(token_file), []
-    try:
-        found = _asked(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
-        if found.get("reads"):
-            shut_out = _shut_out(str(url).rstrip("/"), token, patience_s)
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "reason", fault)
-        why = f"nobody answers at {probes or url} ({getattr(reason, 'strerror', None) or reason})"
-        down = {"ready": False, "why": why, "parts": {}}
-        say(json.dumps(down) if as_json else f"down: {why}")
-        return False
-    if as_json:
-        say(json.dumps({**found, "shut_out": shut_out}))
-        return bool(found["ready"])
-    for name, part in found["parts"].items():
-        say(f"{'ok  ' if part['ok'] else 'DOWN'}  {name}{': ' * bool(part['why'])}{part['why']}")
-    for one in shut_out:
-        say(f"note  {one['device']} is shut out: {one['why']}")
-    say("ready" if found["ready"] else f"not ready: {found['why'] or 'see above'}")
-    return bool(found["ready"])
-
-
-def assert_http(url: str) -> None:
-    """Check that this is an address of a page, and no file.
-
-    Raises:
-        OperatorFault: it is something else.
-    """
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise OperatorFault(
-            f"--url {url} is no address of a page, which begins with http:// or https://; "
-            "nothing else can be asked. Copy it from what heatveil serve said"
-        )
-
-
-def _asked(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
-    """Return what the gateway says of itself, whether it is ready or not.
-
-    Raises:
-        OSError: nobody answers.
-        ValueError: somebody else does.
-    """
-    found = _got(url, token, patience_s)
-    if not isinstance(found, dict) or not {"ready", "parts"} <= found.keys():
-        raise ValueError("what answers there is no gateway")
-    return {"why": "", **found}
-
-
-def _shut_out(url: str, token: str | None, patience_s: float) -> list[dict[str, Any]]:
-    """Return the devices that are in quarantine, and why; a gateway works without them."""
-    try:
-        found = _got(f"{url}/api/v1/quarantine", token, patience_s)
-        return [{"device": str(one["device"]), "why": str(one["why"])} for one in found["devices"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []  # one that is just starting has nothing to tell yet
-
-
-def _got(url: str, token: str | None, patience_s: float) -> Any:
-    """Return what is answered, as JSON."""
-    asked = urllib.request.Request(url)
-    if token:
-        asked.add_header("Authorization", f"Bearer {token}")
-    try:
-        with urllib.request.urlopen(asked, timeout=patience_s) as answer:
-            body = answer.read(LARGEST)
-    except urllib.error.HTTPError as refused:
-        with refused:
-            body = refused.read(LARGEST)
-        if refused.code != 503:  # which is how a gateway says that it is not ready
-            why = "it wants another token" if refused.code in (401, 403) else refused.reason
-            raise ValueError(f"HTTP {refused.code}, {why}") from refused
-    return json.loads(body)
-
-
-def _reachable(host: str) -> str:
-    """Return where a page is asked that listens there; on every address, at this machine's own."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
-    return f"[{host}]" if ":" in host else host
-
-
-# What a deployment has spent of its privacy: `heatveil ledger`; exact to the fraction with --json.
 
 ALL = 1_000_000_000
 
 
-def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) -> None:
-    """Print what was promised, what is spent and what is left.
+def ledger(
+    path: flags.Config,
+    as_json: flags.AsJson = False,
+    limit: Annotated[
+        int, typer.Option(min=0, help="List so many rounds, the newest; in JSON all are.")
+    ] = 10,
+    lost: Annotated[
+        int | None,
+        typer.Option(
+            "--accept",
+            min=1,
+            metavar="ROUND",
+            help="Charge the rounds that the ledger lacks, up to this, which the gateway named.",
+        ),
+    ] = None,
+) -> None:
+    """Say what has been spent of the privacy of a deployment, and what is left.
 
-    Args:
-        limit: rounds whose charges are listed, the newest; in JSON all of them.
-
-    Raises:
-        OperatorFault: the deployment or its store cannot be read.
+    Beside a gateway that runs, or without one. In JSON every rho is an exact fraction. With
+    --accept, after a gateway ended with status 4, what was lost with its store is charged first.
     """
+    if lost is not None:
+        accept(path, lost, lambda line: typer.echo(line, err=as_json))
     deployment = config.load(path)
     plan = first_round(deployment, config.query(deployment))
     rho = price(plan.guarantee)
@@ -171,12 +65,14 @@ def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) ->
     standing = Ledger(budget, standing.charges)
     if as_json:
         told = _exactly(deployment, standing, rho, plan, charges)
-        say(json.dumps(told | {"promised": None if promised is None else json.loads(promised)}))
+        typer.echo(
+            json.dumps(told | {"promised": None if promised is None else json.loads(promised)})
+        )
         return
     for line in _in_words(deployment, standing, rho, plan):
-        say(line)
+        typer.echo(line)
     for line in _charges(charges, limit, unit_of(plan.guarantee)):
-        say(line)
+        typer.echo(line)
 
 
 def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
@@ -185,6 +81,9 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
     Raises:
         OperatorFault: nothing was found, or another round, or a gateway runs.
     """
+    from ..devices.enrol.enrol import load_devices
+    from ..service import steps
+
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     plan = first_round(deployment, config.query(deployment))

@@ -49,7 +49,7 @@ def _keep(context: typer.Context, option: typer.CallbackParam, text: Any) -> Non
 @cache
 def _options(map_too: bool) -> tuple[Any, ...]:
     """Return an option for each flag; its help is each mechanism's own where they differ."""
-    from ...mechanisms import MECHANISMS
+    from ..mechanisms import MECHANISMS
 
     helps: dict[str, dict[str, list[str]]] = {}
     usual: dict[str, set[str | None]] = {}

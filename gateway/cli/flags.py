@@ -8,7 +8,7 @@ import typer
 
 from recovery.estimators import HOMES
 
-from ...faults import OperatorFault
+from ..faults import OperatorFault
 from . import queries
 
 Central = Annotated[
@@ -213,4 +213,14 @@ Speed = Annotated[
 From = Annotated[
     str | None, typer.Option("--from", help="Of --scene: the time it begins; its first else.")
 ]
-Config = Annotated[Path, typer.Option(help="The deployment file, TOML.")]
+Config = Annotated[Path, typer.Option("--config", help="The deployment file, TOML.")]
+File = Annotated[Path | None, typer.Option("--config", help="The deployment file, TOML.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Folder = Annotated[
+    Path | None, typer.Option(help="Of the broker's files; broker beside the config.")
+]
+Board = Annotated[
+    str,
+    typer.Option(help="auto, a port such as /dev/ttyACM0, socket://HOST:PORT, or folder:PATH."),
+]
+Name = Annotated[str, typer.Argument(help="The device.", metavar="NAME")]

@@ -1,0 +1,58 @@
+"""Which noise a promise needs, what it hides and what it does not: `heatveil calibrate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..faults import OperatorFault
+from ..mechanisms import TABLE, USUAL, named, of_query
+from ..mechanisms.flags import query_of
+from ..output import stages
+from ..settings import config as deployments
+from . import flags, queries
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=queries.OfNoise)
+def calibrate(
+    context: typer.Context,
+    deployment: Annotated[
+        Path | None,
+        typer.Argument(help="A deployment file instead of the flags of room and noise."),
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help=f"{' or '.join(TABLE)}; a file says it itself.")
+    ] = USUAL,
+    settings: flags.Settings = None,
+    config: Annotated[Path | None, typer.Option(help="The same as DEPLOYMENT.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw epsilon by distance here, or the answers; PNG.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
+    file, every_s = flags.one_file(deployment, config), None
+    if file is None:
+        chosen, given = named(mechanism), queries.given(context)
+        flags.check_taken(context, mechanism, chosen.flags, given)
+        query = query_of(chosen, settings or (), **given)
+    else:
+        flags.check_file(context, file, queries.given(context))
+        loaded = deployments.load(file)
+        query, every_s = deployments.query(loaded), loaded.rounds.every_s
+        chosen = of_query(query)
+    with stages() as stage:
+        made = chosen.calibrate(
+            query,
+            every_s=every_s,
+            as_json=as_json,
+            plot=plot,
+            inputs=[file] if file else [],
+            stage=stage,
+        )
+    if made.lines:
+        typer.echo("\n".join(made.lines))
+    if made.refusal:
+        raise OperatorFault(made.refusal)

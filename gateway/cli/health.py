@@ -1,0 +1,125 @@
+"""Whether a running gateway works: `heatveil health`, for people, Docker and other watchers."""
+
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from ..faults import OperatorFault
+from ..settings import config
+from ..web.access import read as read_token
+from . import flags
+
+LARGEST = 1_000_000  # bytes of an answer
+
+
+def health(
+    path: flags.File = None,
+    url: Annotated[str | None, typer.Option(help="Of the page, instead of the file.")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="Of the page, with --url.")] = None,
+    patience_s: Annotated[
+        float, typer.Option("--patience", min=0.1, max=60, help="Seconds to wait.")
+    ] = 5.0,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Ask a running gateway whether all of it works; exit status 1 where not.
+
+    Give --config, or --url of its page. What does not work is named, with the reason.
+    """
+    if (path is None) == (url is None):
+        raise OperatorFault(
+            f"{'neither' if path is None else 'both'} of --config and --url came; one of them "
+            "says which gateway is meant. Give one"
+        )
+    probes = url
+    if path is not None:
+        page = config.load(path).page
+        url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
+        if page.probed is not None:  # it answers while the page's port is full
+            probes = f"http://{_reachable(page.probed[0])}:{page.probed[1]}/"
+    assert_http(str(url))
+    token, shut_out = read_token(token_file), []
+    try:
+        found = _asked(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
+        if found.get("reads"):
+            shut_out = _shut_out(str(url).rstrip("/"), token, patience_s)
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "reason", fault)
+        why = f"nobody answers at {probes or url} ({getattr(reason, 'strerror', None) or reason})"
+        down = {"ready": False, "why": why, "parts": {}}
+        typer.echo(json.dumps(down) if as_json else f"down: {why}")
+        raise typer.Exit(1) from fault
+    if as_json:
+        typer.echo(json.dumps({**found, "shut_out": shut_out}))
+        raise typer.Exit(0 if found["ready"] else 1)
+    for name, part in found["parts"].items():
+        typer.echo(
+            f"{'ok  ' if part['ok'] else 'DOWN'}  {name}{': ' * bool(part['why'])}{part['why']}"
+        )
+    for one in shut_out:
+        typer.echo(f"note  {one['device']} is shut out: {one['why']}")
+    typer.echo("ready" if found["ready"] else f"not ready: {found['why'] or 'see above'}")
+    if not found["ready"]:
+        raise typer.Exit(1)
+
+
+def assert_http(url: str) -> None:
+    """Check that this is an address of a page, and no file.
+
+    Raises:
+        OperatorFault: it is something else.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise OperatorFault(
+            f"--url {url} is no address of a page, which begins with http:// or https://; "
+            "nothing else can be asked. Copy it from what heatveil serve said"
+        )
+
+
+def _asked(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
+    """Return what the gateway says of itself, whether it is ready or not.
+
+    Raises:
+        OSError: nobody answers.
+        ValueError: somebody else does.
+    """
+    found = _got(url, token, patience_s)
+    if not isinstance(found, dict) or not {"ready", "parts"} <= found.keys():
+        raise ValueError("what answers there is no gateway")
+    return {"why": "", **found}
+
+
+def _shut_out(url: str, token: str | None, patience_s: float) -> list[dict[str, Any]]:
+    """Return the devices that are in quarantine, and why; a gateway works without them."""
+    try:
+        found = _got(f"{url}/api/v1/quarantine", token, patience_s)
+        return [{"device": str(one["device"]), "why": str(one["why"])} for one in found["devices"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []  # one that is just starting has nothing to tell yet
+
+
+def _got(url: str, token: str | None, patience_s: float) -> Any:
+    """Return what is answered, as JSON."""
+    asked = urllib.request.Request(url)
+    if token:
+        asked.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(asked, timeout=patience_s) as answer:
+            body = answer.read(LARGEST)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            body = refused.read(LARGEST)
+        if refused.code != 503:  # which is how a gateway says that it is not ready
+            why = "it wants another token" if refused.code in (401, 403) else refused.reason
+            raise ValueError(f"HTTP {refused.code}, {why}") from refused
+    return json.loads(body)
+
+
+def _reachable(host: str) -> str:
+    """Return where a page is asked that listens there; on every address, at this machine's own."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+    return f"[{host}]" if ":" in host else host
