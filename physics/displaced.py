@@ -33,8 +33,8 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy import sparse
 
 from .places import Floats
 
@@ -82,7 +82,7 @@ class Floor(NamedTuple):
 
     corners: Indices  # (lattice cells, 4): near-left, near-right, far-left, far-right
     pitch_m: Floats  # (lattice cells, 2), width and depth
-    table: sparse.csr_array  # (nodes, heat cells), the share of a body's heat in each
+    table: "scipy.sparse.csr_array"  # (nodes, heat cells), the share of a body's heat in each
     block: Indices  # (lattice cells,), numbers of squares that the steepest are looked for in
     across: Across | None = None  # without, no path is displaced through walls
 
@@ -91,7 +91,7 @@ def floor(
     nodes_m: Floats,
     corners: Indices,
     pitch_m: Floats,
-    table: sparse.csr_array,
+    table: "scipy.sparse.csr_array",
     through_m: float | None = None,
     size_m: tuple[float, float] = (np.inf, np.inf),
 ) -> Floor:

@@ -25,6 +25,12 @@ STRANGER = (
     "Where the broker lets devices in is not known here: tell it yourself, with a role or rules "
     "as `heatveil broker init` writes them"
 )
+UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
+
+
+def unfinished(board: Path) -> Path:
+    """Return where a board's file is while its device is being changed."""
+    return board.with_name(f"{board.name}{UNFINISHED}")
 
 
 def known(path: Path, name: str) -> tuple[Deployment, Devices]:

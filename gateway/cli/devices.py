@@ -31,17 +31,20 @@ from ..store.places import place_of
 from ..store.reader import Reader
 from ..store.store import Store
 from . import flags
-from .device_status import at_broker, free, has_store, known, let_in, listed, meant_by, shut
+from .device_status import (
+    at_broker,
+    free,
+    has_store,
+    known,
+    let_in,
+    listed,
+    meant_by,
+    shut,
+    unfinished,
+)
 from .fleet import STATE
 
 # The files of one device: its half of the keys, its budget, and what it leaves behind.
-
-UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
-
-
-def unfinished(board: Path) -> Path:
-    """Return where a board's file is while its device is being changed."""
-    return board.with_name(f"{board.name}{UNFINISHED}")
 
 
 class Halves:

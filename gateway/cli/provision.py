@@ -25,8 +25,8 @@ from ..service.ledger import unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from . import flags
-from .device_status import known
-from .devices import Change, Keys, NewBudget, Out, unfinished
+from .device_status import known, unfinished
+from .devices import Change, Keys, NewBudget, Out
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
 #

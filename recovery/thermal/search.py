@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy import sparse
 
 from edge.core.records import Grid, Round
 from edge.mechanisms.thermal import Params, params_of
@@ -59,7 +59,7 @@ def parted() -> Response:
         np.stack([x.ravel(), y.ravel()], axis=1),
         np.stack([near, near + 1, near + _CELLS, near + _CELLS + 1], axis=1),
         np.full((len(near), 2), side_m),
-        sparse.csr_array(np.vstack([np.eye(_CELLS)] * 2)),
+        scipy.sparse.csr_array(np.vstack([np.eye(_CELLS)] * 2)),
     )
     far = (1, 2, 4, 12)
     standing = np.arange(_CELLS) != _WALL
