@@ -71,10 +71,11 @@ def check_shards(query: Any) -> None:
                 "trust. Correct it in the query."
             )
     if query.users and shard_of(query).divisor < 1:
+        missing, colluding = ("/".join(map(str, one)) for one in (query.dropout, query.colluders))
         raise ValueError(
-            f"of a shard of {query.users // shard_of(query).shards} devices, {query.dropout} may "
-            f"be missing and {query.colluders} may collude, and nobody is left to bring the "
-            "noise. Ask more devices, or allow for fewer of both."
+            f"of a shard of {query.users // shard_of(query).shards} devices, {missing} may be "
+            f"missing and {colluding} may collude, and nobody is left to bring the noise. Ask "
+            "more devices, or allow for fewer of both."
         )
 
 

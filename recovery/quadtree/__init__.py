@@ -10,6 +10,7 @@ device half.
 
 from collections.abc import Sequence
 
+from edge.core.grid import depth
 from edge.core.records import Release
 from edge.mechanisms.quadtree import NAME as NAME
 
@@ -18,6 +19,11 @@ from .query import Query as Query
 from .schedule import by_map, next_step, of_one_map
 from .schedule import plan as plan
 from .schedule import promise as promise
+
+LOST = (
+    "the noise in a square is as large as the number of all devices, so the map says nothing of "
+    "where people are; ask for more epsilon, or of more devices"
+)
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
@@ -49,14 +55,21 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     found = counted(one, answered[-1])
     mass, sd = density(found)
     counts = f"{found.rounds} round{'s' * (found.rounds > 1)}"
+    lost = found.variance.max() >= found.reports**2
+    (columns, rows), side = query.grid.shape, 1 << depth(query.grid)
+    padding = (
+        f"; {columns} x {rows} is padded to {side} x {side}, the rest never measured"
+        if (columns, rows) != (side, side)
+        else ""
+    )
     return Heatmap(
         query.grid,
         mass,
         promised,
         found.reports,
-        "optimal",
+        LOST if lost else "optimal",
         "last" if query.estimator == "last" else "all",
         f"{len(found.squares)} squares, from {counts}; deviations are of the noise in a square's "
-        "mean, not of how people stand within it",
+        f"mean, not of how people stand within it{padding}",
         sd=sd,
     )
