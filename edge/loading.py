@@ -22,12 +22,6 @@ def load():
     from .net import packets
 
     _tidy(packets)
-    from .net import pause
-
-    _tidy(pause)
-    from .net import flights
-
-    _tidy(flights)
     from .net import link
 
     _tidy(link)
@@ -46,12 +40,6 @@ def load():
     from .core import limits
 
     _tidy(limits)
-    from .core import slots
-
-    _tidy(slots)
-    from .core import copies
-
-    _tidy(copies)
     from .core import keys
 
     _tidy(keys)
@@ -61,36 +49,21 @@ def load():
     from .core import noise
 
     _tidy(noise)
-    from .mechanisms import veil
+    from .mechanisms import thermal_half
 
-    _tidy(veil)
-    from .core import refusals
-
-    _tidy(refusals)
-    from .core import ahead
-
-    _tidy(ahead)
+    _tidy(thermal_half)
     from .core import budget
 
     _tidy(budget)
     from .core import node
 
     _tidy(node)
-    from .core import saying
-
-    _tidy(saying)
     from .net import ticker
 
     _tidy(ticker)
-    from .net import receipts
-
-    _tidy(receipts)
     from .net import ring
 
     _tidy(ring)
-    from .net import talking
-
-    _tidy(talking)
     from .net import device
 
     _tidy(device)

@@ -3,13 +3,11 @@
 import asyncio
 
 from ..core import wire
-from ..core.budget import Budget
-from ..core.copies import Copies, Lost
+from ..core.budget import Budget, Copies, Files, Lost
 from ..core.limits import price
-from ..core.slots import Files
 from ..net import tls
+from ..net.link import sleep_ms, within_ms
 from ..net.mqtt import Client
-from ..net.pause import sleep_ms, within_ms
 from ..net.ring import File, Ring
 from .drivers import Held, kind, opened
 

@@ -21,8 +21,8 @@ called with bytes it keeps them. Other boards have none, and write their flash a
 Source: MicroPython, ports/esp32/machine_rtc.c: 2048 bytes that deep sleep leaves alone.
 """
 
+from ..core.budget import Record, pack, unpack
 from ..core.compat import hmac_sha256
-from ..core.copies import Record, pack, unpack
 from ..core.keys import ratchet
 
 WAKES = 16  # boots for one write of the slots

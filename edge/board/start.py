@@ -10,10 +10,10 @@ import os
 import sys
 
 from ..core.compat import Uptime, forget, spread
-from ..net.clock import Clock
+from ..net.clock import Clock, ask
 from ..net.device import Device
-from ..net.pause import sleep_ms, until
-from . import assemble, day, firmware, led, nap, pins, power
+from ..net.link import sleep_ms, until
+from . import assemble, firmware, led, nap, pins, power
 from .net import Station
 
 FOLDER = "/heatveil"
@@ -100,7 +100,7 @@ class Parts:
             import ntptime
 
             there = (lambda: True) if radio is None else radio.isconnected
-            jobs.append(day.ask(self.clock, there, ntptime.settime, sleep_ms))
+            jobs.append(ask(self.clock, there, ntptime.settime, sleep_ms))
         if self.config.wake_s:
             jobs.append(self._nap())
         if self.config.mechanism != "thermal":

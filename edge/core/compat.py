@@ -126,38 +126,25 @@ def _ticks_between(later, earlier):
     return later - earlier
 
 
-def write_durably(path, data):
-    """Write a whole file and return when it is on the medium, not merely on its way there.
+if hasattr(os, "fsync"):
+    from ..cpython import add_durably as add_durably
+    from ..cpython import write_durably as write_durably
+else:
 
-    On MicroPython `flush` asks the file system to sync the file; on CPython it only empties
-    Python's own buffer, and `fsync` must follow. A new file is for its owner alone, where the
-    system knows owners, and its folder is synced too, or its name could vanish.
-    """
-    fresh = hasattr(os, "fsync") and hasattr(os, "O_DIRECTORY") and not _exists(path)
-    if fresh:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-    with open(path, "wb") as file:
-        file.write(data)
-        file.flush()
-        if hasattr(os, "fsync"):
-            os.fsync(file.fileno())
-    if fresh:
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
-        os.fsync(folder)
-        os.close(folder)
-    if not hasattr(os, "fsync") and hasattr(os, "sync"):
-        os.sync()  # some ports keep a cache below the file system
+    def write_durably(path, data):
+        """Write a whole file and return when it is on the medium, not merely on its way there."""
+        _write(path, data, "wb")
 
+    def add_durably(path, data):
+        """Add to the end of a file and return when it is on the medium."""
+        _write(path, data, "ab")
 
-def add_durably(path, data):
-    """Add to the end of a file and return when it is on the medium; `write_durably` makes it."""
-    with open(path, "ab") as file:
-        file.write(data)
-        file.flush()
-        if hasattr(os, "fsync"):
-            os.fsync(file.fileno())
-    if not hasattr(os, "fsync") and hasattr(os, "sync"):
-        os.sync()
+    def _write(path, data, how):
+        with open(path, how) as file:
+            file.write(data)
+            file.flush()  # which asks the file system to sync the file
+        if hasattr(os, "sync"):
+            os.sync()  # some ports keep a cache below the file system
 
 
 def read_whole(path, longest):
@@ -169,11 +156,3 @@ def read_whole(path, longest):
         if why.errno in ABSENT:
             return b""
         raise
-
-
-def _exists(path):
-    try:
-        os.stat(path)
-    except OSError:
-        return False
-    return True

@@ -1,23 +1,22 @@
-"""The one door for random bits.
+"""The one door for random bits."""
 
-Every stream here is HMAC-SHA256 in counter mode over a key and a fixed prefix, and is read
-through one method, `below(n)`. Three ways to make one:
-
-    Tape(seed)      repeatable, for test vectors and experiments. Not private.
-    keyed(...)      repeatable by whoever holds the boot's chain key, for one reading only.
-    sealed(secret)  repeatable by nobody: the host's secret mixed with the system's entropy.
-
-Stream of `keyed`, byte by byte (privacy holds against anyone who cannot tell HMAC-SHA256
-from a random function; it does not hold at all against the holder of the key):
-
-    epoch key = HMAC(HMAC(chain key, "heatveil-noise-v1"), epoch as 8 bytes)
-    block i   = HMAC(epoch key, "heatveil-noise-v1" | len(device) | device | epoch, 8 bytes
-                     | seq, 8 bytes | channel, 2 bytes | i, 4 bytes)         all big-endian
-
-Bits are taken from the first block on, most significant first. Random access by
-(epoch, seq, channel) means that a lost or repeated message never shifts the stream. `opened` is
-`keyed` for who was handed a single epoch's key.
-"""
+# Every stream here is HMAC-SHA256 in counter mode over a key and a fixed prefix, and is read
+# through one method, `below(n)`. Three ways to make one:
+#
+#     Tape(seed)      repeatable, for test vectors and experiments. Not private.
+#     keyed(...)      repeatable by whoever holds the boot's chain key, for one reading only.
+#     sealed(secret)  repeatable by nobody: the host's secret mixed with the system's entropy.
+#
+# Stream of `keyed`, byte by byte (privacy holds against anyone who cannot tell HMAC-SHA256
+# from a random function; it does not hold at all against the holder of the key):
+#
+#     epoch key = HMAC(HMAC(chain key, "heatveil-noise-v1"), epoch as 8 bytes)
+#     block i   = HMAC(epoch key, "heatveil-noise-v1" | len(device) | device | epoch, 8 bytes
+#                      | seq, 8 bytes | channel, 2 bytes | i, 4 bytes)         all big-endian
+#
+# Bits are taken from the first block on, most significant first. Random access by
+# (epoch, seq, channel) means that a lost or repeated message never shifts the stream. `opened` is
+# `keyed` for who was handed a single epoch's key.
 
 from .compat import hmac_pads, hmac_sha256, os_entropy, sha256
 from .keys import NOISE, checked, epoch_key

@@ -1,16 +1,15 @@
-"""The keys that a device holds: an Identity, which stays for its life, and a chain key.
+"""The keys that a device holds: an Identity, which stays for its life, and a chain key."""
 
-Its host made them from one root of 32 bytes (`host.rootkeys`), which no device holds. The chain
-key does not stay:
-
-    chain of boot 1     = HMAC(root, "heatveil-chain-v1")
-    chain of boot e + 1 = HMAC(chain of boot e, "heatveil-ratchet-v1")
-    epoch key           = HMAC(HMAC(chain of boot e, "heatveil-noise-v1"), e as 8 bytes)
-
-At each boot the device ratchets the chain and erases the one before, so a stolen board gives
-away the noise of this boot and of later ones, not of those before. The holder of the root
-can make the chain of any boot, and hand out single epoch keys, which tell nothing of others.
-"""
+# Its host made them from one root of 32 bytes (`host.rootkeys`), which no device holds. The chain
+# key does not stay:
+#
+#     chain of boot 1     = HMAC(root, "heatveil-chain-v1")
+#     chain of boot e + 1 = HMAC(chain of boot e, "heatveil-ratchet-v1")
+#     epoch key           = HMAC(HMAC(chain of boot e, "heatveil-noise-v1"), e as 8 bytes)
+#
+# At each boot the device ratchets the chain and erases the one before, so a stolen board gives
+# away the noise of this boot and of later ones, not of those before. The holder of the root
+# can make the chain of any boot, and hand out single epoch keys, which tell nothing of others.
 
 from collections import namedtuple
 
@@ -35,47 +34,6 @@ Identity = namedtuple(
         "config_key",
         "state_key",
         "key_id",
-    ),
-)
-
-# The same of a device that may answer a mechanism of central trust: its name, and the key that its
-# reports are sealed with beside the Round's (`central`). Type checkers read the names only here.
-Allowed = namedtuple(
-    "Allowed",
-    (
-        "site",
-        "name",
-        "sensor",
-        "sensors",
-        "mode",
-        "site_key",
-        "mac_key",
-        "config_key",
-        "state_key",
-        "key_id",
-        "central",
-        "seal_key",
-    ),
-)
-
-# The same of a device that takes part in secure sums: the secret of its key in the owner's roster,
-# the key that the roster is signed with, and the roster's message (`secure_sum`).
-Summed = namedtuple(
-    "Summed",
-    (
-        "site",
-        "name",
-        "sensor",
-        "sensors",
-        "mode",
-        "site_key",
-        "mac_key",
-        "config_key",
-        "state_key",
-        "key_id",
-        "static_key",
-        "roster_key",
-        "roster",
     ),
 )
 

@@ -1,19 +1,18 @@
-"""What a device will do at most: given when it is enrolled, and over the air only made tighter.
+"""What a device will do at most: given when it is enrolled, and over the air only made tighter."""
 
-    Limits(version, exponent, square, variance, budget, pace_ms)
-
-    version   rises with every change
-    exponent  the coarsest grain it answers in, 2**-exponent kelvin
-    square    squared sensitivity: how far the worst move changes all readings together, in
-              grains squared
-    variance  the least variance of noise it answers with, in grains squared
-    budget    nano-rho for the life of its key, all mechanisms together
-    pace_ms   the least time between two fresh answers
-
-Whole numbers only, so that every device reckons the same price. In zero-concentrated
-differential privacy an answer costs rho = square / (2 variance), and costs add up.
-Source: Canonne, Kamath and Steinke 2020, Theorem 14.
-"""
+#     Limits(version, exponent, square, variance, budget, pace_ms)
+#
+#     version   rises with every change
+#     exponent  the coarsest grain it answers in, 2**-exponent kelvin
+#     square    squared sensitivity: how far the worst move changes all readings together, in
+#               grains squared
+#     variance  the least variance of noise it answers with, in grains squared
+#     budget    nano-rho for the life of its key, all mechanisms together
+#     pace_ms   the least time between two fresh answers
+#
+# Whole numbers only, so that every device reckons the same price. In zero-concentrated
+# differential privacy an answer costs rho = square / (2 variance), and costs add up.
+# Source: Canonne, Kamath and Steinke 2020, Theorem 14.
 
 from collections import namedtuple
 

@@ -1,24 +1,41 @@
-"""A sensor device without its radio: a Round comes in, a signed frame of blur goes out.
+"""A sensor device without its radio: a Round comes in, a signed frame of blur goes out."""
 
-An answer is made in this order, and the order is the point of it:
+# An answer is made in this order, and the order is the point of it:
+#
+#     verify    what the site did not sign is not looked at
+#     object    a Round beyond the device's limits is refused: nothing charged, nothing read
+#     charge    the budget is written down before it is used; no write, no answer
+#     noise     drawn ahead, for this frame and no other
+#     read      only now is the sensor asked
+#     veil      clamp, and add the noise
+#     pack      sign; the bytes are kept, and sent again as they are
+#
+# A Round that comes again gets the same bytes and costs nothing. How long that took must not show
+# in when the frame goes out: see `ticker`, which every device needs around this.
+#
+# The noise of the next frame, drawn before there is a reading that it will hide.
+#
+# Noise depends on the key, the boot, the number of the frame and the variance, and on no reading.
+# So it can lie ready when a Round comes: the time that a draw takes, which tells how large the
+# noise is, then lies between two frames and not between a Round and its answer.
+#
+#     prepare   draw for frame seq + 1, if that is not done
+#     take      give that noise out, once, and with it the number of its frame
+#
+# Where a Round asks for another variance, or for tables (`bulk`) where exact noise lies ready,
+# that is thrown away and drawn again. A keyed stream is then read once more from its start:
+# nothing that was drawn from it was ever used.
 
-    verify    what the site did not sign is not looked at
-    object    a Round beyond the device's limits is refused: nothing charged, nothing read
-    charge    the budget is written down before it is used; no write, no answer
-    noise     drawn ahead, for this frame and no other
-    read      only now is the sensor asked
-    veil      clamp, and add the noise
-    pack      sign; the bytes are kept, and sent again as they are
-
-A Round that comes again gets the same bytes and costs nothing. How long that took must not show
-in when the frame goes out: see `ticker`, which every device needs around this.
-"""
-
-from ..mechanisms import veil
-from . import wire
-from .ahead import Ahead
+from .. import mechanisms
+from . import entropy, keys, limits, wire
 from .records import Reading, Report
-from .refusals import EXHAUSTED, objection
+
+VERSION = "0.1.0"
+# The same words whatever was asked and seen, for everybody may hear them.
+EXHAUSTED = (
+    "its budget is spent, and with it what was promised for the life of its key; enrol the "
+    "device again, with a new key and a new promise"
+)
 
 
 class Node:
@@ -27,8 +44,8 @@ class Node:
     identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
     (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
     tables: whether noise may come from tables (`bulk`), where a Round asks for that.
-    mechanism: what it answers all its life, `thermal` (None), `disk`, or one of central trust,
-    which it refuses unless its identity names that.
+    mechanism: what it answers all its life, None for the usual one; one of central trust it
+    refuses unless its identity names that.
     """
 
     def __init__(self, identity, budget, step=None, follower=None, tables=False, mechanism=None):
@@ -46,13 +63,15 @@ class Node:
         self._step = step
         self._follower = follower
         self.ahead = Ahead(identity, budget)
-        self._may_table, self.half = tables, veil
-        # What is drawn ahead: variance and tables' bits. Till a Round came, which tells the next.
+        self._may_table = tables
+        self._warm = mechanisms.reads(mechanism) == "temperature"
+        # What is drawn ahead: of a temperature variance and tables' bits. Till a Round came, which
+        # tells the next.
         self._like = budget.limits.variance, 0
-        if mechanism not in (None, veil.NAME):
-            from ..mechanisms.disk_half import half  # what no thermometer needs
-
-            self.half, self._like = half(mechanism, identity, step, follower, tables)
+        if self._warm:
+            self.half = mechanisms.module_of(mechanism)
+        else:
+            self.half, self._like = mechanisms.half(mechanism, identity, step, follower, tables)
         self._seals = hasattr(self.half, "sealed")
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
@@ -71,10 +90,10 @@ class Node:
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
 
         read(params) must return one whole number a sensor, in grains (params as in
-        `veil.Params`); of a disk device read(grid) the cell (x, y). A Round that was answered
-        does not call it again; one whose read failed does, when it comes again. mechanism: on
-        whose topic it came, its own if None. now_ms, of a clock that only goes forward, is when:
-        answers are then kept apart as the limits say.
+        `thermal_half.Params`); where a place is read, read(grid) the cell (x, y). A Round that was
+        answered does not call it again; one whose read failed does, when it comes again.
+        mechanism: on whose topic it came, its own if None. now_ms, of a clock that only goes
+        forward, is when: answers are then kept apart as the limits say.
         """
         self.refusal = ""
         try:
@@ -102,7 +121,7 @@ class Node:
             raise
         except BaseException:  # whatever a driver does, ends itself too; never with the number
             self.faults += 1
-            count = self.identity.sensors if self.half is veil else 2
+            count = self.identity.sensors if self._warm else 2
             self.refusal = "the sensor did not give %d whole numbers" % count
             if self._seals:  # which it does whatever the sensor gave
                 self.refusal = "its report could not be sealed"
@@ -142,8 +161,6 @@ class Node:
 
     def meta(self):
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
-        from .saying import meta
-
         return meta(self.identity, self.budget, self._round, self.half, self.recorded_ms)
 
     def _objection(self, round, mechanism, now_ms):
@@ -156,10 +173,10 @@ class Node:
         held = self.budget.limits
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
-        if self.half is not veil:
-            return self.half.objection(round, self.identity, held, self.budget.round)
-        tables = self._may_table, self.ahead.build
-        return objection(round, self.identity, held, self.budget.round, self._step, tables)
+        given = [round, self.identity, held, self.budget.round]
+        if self._warm:
+            given += [self._step, (self._may_table, self.ahead.build)]
+        return self.half.objection(*given)
 
     def _charge(self, round):
         """Pay for an answer; return nothing, or why it cannot be paid for."""
@@ -191,3 +208,101 @@ class Node:
             report = half.sealed(round, report, noise)
         where = wire.topic(self.identity.site, self.identity.name, "data")
         return wire.pack_report(report, self.identity.mac_key, where, half.bits(round))
+
+
+class Ahead:
+    """The frame counter of one boot, and the noise of the frame to come.
+
+    identity: a `keys.Identity`. budget: its `budget.Budget`, for the keys of this boot and for
+    what was used of them: a second node on one budget goes on where the first one is, and does
+    not read the same streams again.
+    """
+
+    def __init__(self, identity, budget):
+        self.seq = 0  # of the last frame whose noise was given out
+        self.drawn = 0  # times; that it was, and when, must not show in what goes out
+        self._identity = identity
+        self._budget = budget
+        self._epoch = budget.epoch
+        self._noise = None
+        self._for = None  # the mechanism, the variance and the tables that it was drawn for
+        self._tables = self._tables_for = None
+        if identity.mode == "sealed":  # one stream for the whole boot, never repeated
+            stamp = budget.epoch.to_bytes(8, "big")
+            if budget.stream is None:
+                budget.stream = self._sealed = entropy.sealed(budget.chain, stamp)
+            self._sealed = budget.stream
+        else:
+            self._sealed = None
+            self._epoch_key = keys.epoch_key(budget.chain, budget.epoch)
+            self._stream()  # refuses now what it would refuse later
+
+    def prepare(self, mechanism, variance, digits=0):
+        """Draw the noise of the next frame, unless it is there; variance in grains squared.
+
+        digits: bits of the tables that the Round asks for, 0 where it asks for exact noise.
+        """
+        if self.seq != self._budget.frames:  # another node was here
+            self.seq, self._noise = self._budget.frames, None
+        if self._noise is None or self._for != (mechanism.NAME, variance, digits):
+            self._noise = None  # a draw that breaks off must not leave what another needs
+            self.drawn += 1
+            self.build(variance, digits)
+            given = [variance, self._identity.sensors, self._stream()]
+            if self._tables is not None:
+                given.append(self._tables)
+            self._noise = mechanism.draw(*given)
+            self._for = (mechanism.NAME, variance, digits)
+
+    def build(self, variance, digits):
+        """Have the tables that noise is drawn from, or none; MemoryError where they do not fit."""
+        if self._tables_for == (variance, digits):
+            return
+        self._tables = self._tables_for = None  # first, to make room
+        if digits:
+            from ..mechanisms import bulk
+
+            self._tables = bulk.source(variance, digits, self._identity.sensors)
+        self._tables_for = (variance, digits)
+
+    def take(self, mechanism, variance, digits=0):
+        """Return the noise of frame `seq`, which this call raises by one."""
+        self.prepare(mechanism, variance, digits)
+        noise = self._noise
+        self._noise = None  # whatever happens to the frame, no second one gets it
+        self.seq += 1
+        self._budget.frames = self.seq
+        return noise
+
+    def _stream(self):
+        if self._sealed is not None:
+            return self._sealed
+        who = self._identity
+        return entropy.opened(self._epoch_key, who.name, self._epoch, self.seq + 1, who.sensor)
+
+
+def meta(identity, budget, round, half, recorded_ms=None):
+    """Return the device's `meta`; round is the last one it answered, or None.
+
+    half: of its mechanism, as `Node` has it. recorded_ms: when the level that is
+    taken off its readings was recorded, in milliseconds of the epoch; None where nobody knows.
+    """
+    held = dict(zip(limits.NAMES, budget.limits))
+    held["left"] = budget.left
+    said = {
+        "schema": wire.VERSION,
+        "firmware": VERSION,
+        "mode": identity.mode,
+        "key": "".join(["%02x" % b for b in identity.key_id]),
+        "boot": budget.epoch,
+        "sensor": identity.sensor,
+        "sensors": identity.sensors,
+        "unit": "K",
+        "limits": held,
+    }
+    if recorded_ms is not None:
+        said["recorded_ms"] = recorded_ms
+    said.update(half.said(round))
+    if round is not None:
+        said["calibration"] = "".join(["%02x" % b for b in wire.name_of(round)])
+    return said

@@ -1,23 +1,22 @@
-"""What a device reads and writes: Rounds in, reports out, each with a MAC, on their topics.
+"""What a device reads and writes: Rounds in, reports out, each with a MAC, on their topics."""
 
-    message = CBOR map || MAC
-    MAC     = first 16 bytes of HMAC-SHA256(key, len(topic), 2 bytes || topic || map)
-
-    Report  {0: version 1, 1: seq, 2: epoch, 3: name of the Round, 4 bytes,
-             4: readings, typed array, 5: first sensor,
-             6: sealed}         of central trust, in place of 4 and 5: see `central`
-    Round   {0: version 1, 1: number, 2: mechanism, 3: [columns, rows, cell_mm], 4: [params],
-             5: [epsilon num, den, delta num, den, rho num, den, neighbours, trust, unit,
-                 unprotected],      a pair of nulls where the promise is not made
-             6: public key, 32 bytes}   of central trust alone
-
-Keys of the maps that are not known are ignored. The length of a report follows from the
-Round, the sensor and the counters alone, never from a reading or its noise. A Report is
-made of numbers that have noise, or are sealed; there is no way in here for what a sensor saw.
-
-The other half, which a gateway needs, is in `host.post`. wire.cddl states the same for other
-languages.
-"""
+#     message = CBOR map || MAC
+#     MAC     = first 16 bytes of HMAC-SHA256(key, len(topic), 2 bytes || topic || map)
+#
+#     Report  {0: version 1, 1: seq, 2: epoch, 3: name of the Round, 4 bytes,
+#              4: readings, typed array, 5: first sensor,
+#              6: sealed}         of central trust, in place of 4 and 5: see `central`
+#     Round   {0: version 1, 1: number, 2: mechanism, 3: [columns, rows, cell_mm], 4: [params],
+#              5: [epsilon num, den, delta num, den, rho num, den, neighbours, trust, unit,
+#                  unprotected],      a pair of nulls where the promise is not made
+#              6: public key, 32 bytes}   of central trust alone
+#
+# Keys of the maps that are not known are ignored. The length of a report follows from the
+# Round, the sensor and the counters alone, never from a reading or its noise. A Report is
+# made of numbers that have noise, or are sealed; there is no way in here for what a sensor saw.
+#
+# The other half, which a gateway needs, is in `host.post`. wire.cddl states the same for other
+# languages.
 
 from . import cbor
 from .compat import hmac_sha256, same_bytes, sha256

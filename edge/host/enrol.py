@@ -1,9 +1,8 @@
 """The first record of a device's budget, written on the host that enrols it."""
 
-from ..core.copies import Copies
+from ..core.budget import COUNT, Copies
 from ..core.keys import checked
 from ..core.limits import objection
-from ..core.slots import COUNT
 
 
 def provision(slots, state_key, chain, limits):

@@ -7,9 +7,32 @@ who sent a frame and still cannot touch the noise. What a device holds of them, 
 on from boot to boot, is in `keys`.
 """
 
-from ..core.keys import Allowed, Identity, checked, made, ratchet
+from collections import namedtuple
+
+from ..core.keys import Identity, checked, made, ratchet
 
 MODES = ("sealed", "keyholder")
+
+# An Identity of a device that takes part in secure sums: the secret of its key in the owner's
+# roster, the key that the roster is signed with, and the roster's message (`secure_sum`).
+Summed = namedtuple(
+    "Summed",
+    (
+        "site",
+        "name",
+        "sensor",
+        "sensors",
+        "mode",
+        "site_key",
+        "mac_key",
+        "config_key",
+        "state_key",
+        "key_id",
+        "static_key",
+        "roster_key",
+        "roster",
+    ),
+)
 
 
 def mac_key(root):
@@ -100,4 +123,8 @@ def identity(site, name, root, site_key, sensor, mode="sealed", sensors=1, centr
         state_key(root),
         key_id(root),
     )
-    return Allowed(*(who + (central, seal_key(root)))) if central else Identity(*who)
+    if not central:
+        return Identity(*who)
+    from ..mechanisms.central import Allowed  # loaded with all that seals, which few need
+
+    return Allowed(*(who + (central, seal_key(root))))

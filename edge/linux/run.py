@@ -12,7 +12,7 @@ import sys
 from ..board import assemble, places
 from ..board.config import load
 from ..net.clock import Clock
-from ..net.pause import sleep_ms
+from ..net.link import sleep_ms
 from . import camera, i2c, onewire, place, uart
 from .exact import Exact
 from .notify import Notify

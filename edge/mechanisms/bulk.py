@@ -1,8 +1,8 @@
 """Noise of an array's readings from tables, for Rounds that ask for it and devices that may.
 
-A Round asks by one more param than `veil.Params` has: how many bits the thresholds of the tables
-have. Loaded when one comes, for tables take memory, and most Rounds ask for exact noise. A device
-of fewer than ARRAY readings draws exactly all the same.
+A Round asks by one more param than `thermal_half.Params` has: how many bits the thresholds of the
+tables have. Loaded when one comes, for tables take memory, and most Rounds ask for exact noise. A
+device of fewer than ARRAY readings draws exactly all the same.
 
 Noise from tables is not quite of its law, and delta pays for that. What a Round says of itself
 may be forged, so what the price rests on is held to here: one width, and numbers from 1 to ROUNDS
@@ -14,7 +14,7 @@ power is cut. `recovery.thermal.guarantee` charges that.
 """
 
 from ..core.sampler import WIDEST, Sampler
-from . import veil
+from . import thermal_half
 
 BITS = 84  # of a threshold
 ARRAY = 8  # readings from which on tables are worth their memory
@@ -26,21 +26,21 @@ def objection(round, allowed):
     """Return why a device must not answer a Round that asks for tables, or ""."""
     if not allowed:
         return "its noise is from tables, which this device was not set up for"
-    if veil.digits(round) != BITS:
+    if thermal_half.digits(round) != BITS:
         return "its tables are of %d bits, and this device makes them of %d" % (
-            veil.digits(round),
+            thermal_half.digits(round),
             BITS,
         )
     if not 1 <= round.number <= ROUNDS:
         return "its noise is from tables, which answer no Round but number 1 to %d" % ROUNDS
-    variance = veil.params_of(round).variance
+    variance = thermal_half.params_of(round).variance
     if not 1 <= variance <= WIDEST:
         return "its noise is from tables, which a variance of %d grains squared has not" % variance
     return ""
 
 
 def source(variance, bits, count):
-    """Return what `veil.draw` is to draw so many readings' noise from: tables, or None for exact.
+    """Return what `thermal_half.draw` draws so many readings' noise from: tables, None for exact.
 
     bits: of the Round, 0 where it asks for exact noise. ValueError for tables that nobody makes.
     """

@@ -23,6 +23,8 @@ A mechanism of central trust is a module with
 Limits and prices are those of `disk_limits`: a pure epsilon an answer.
 """
 
+from collections import namedtuple
+
 from ..core.compat import sha256
 from ..core.records import Report
 from ..core.wire import REPORT_BYTES, round_body, topic
@@ -33,10 +35,31 @@ LABEL = b"heatveil-seal-v1"
 WIDTH = 8  # bytes of a number
 # Of a payload at the most: 64 bytes are for the rest of a frame, which a gateway must still read.
 NUMBERS = (REPORT_BYTES - 64 - hpke.EXTRA - 2) // WIDTH
-IDENTITY = 10  # parts of a `keys.Identity`; a `keys.Allowed` has more
+IDENTITY = 10  # parts of a `keys.Identity`; a `Allowed` has more
 NOT_ALLOWED = (
     "central-not-allowed: it asks for a report without noise of its own, sealed to the gateway, "
     "and this device is not enrolled for that; enrol it with --central, if its people agree"
+)
+
+
+# An Identity of a device that may answer a mechanism of central trust: its name, and the key that
+# its reports are sealed with beside the Round's.
+Allowed = namedtuple(
+    "Allowed",
+    (
+        "site",
+        "name",
+        "sensor",
+        "sensors",
+        "mode",
+        "site_key",
+        "mac_key",
+        "config_key",
+        "state_key",
+        "key_id",
+        "central",
+        "seal_key",
+    ),
 )
 
 
@@ -158,7 +181,7 @@ class Sealer:
         sealed = hpke.seal(fresh, round.key, *secrets, info, aad, report.payload)
         return Report(report.round, report.sender, report.epoch, report.seq, sealed)
 
-    def said(self):
+    def said(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell", "central": self.allowed}
 

@@ -8,14 +8,14 @@ Source: paper 003, Sections IV to VI, with the corrections that `footprint` name
 """
 
 from ..core.records import Release
+from .disk_half import NAME as NAME
+from .disk_half import draw as draw
+from .disk_half import veil as veil
 from .footprint import Params as Params
 from .footprint import Table as Table
 from .footprint import bits as bits
 from .footprint import outer as outer
 from .footprint import params_of as params_of
-from .place import NAME as NAME
-from .place import draw as draw
-from .place import veil as veil
 
 
 def report(round, reading, rng, table=None):

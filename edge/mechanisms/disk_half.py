@@ -1,28 +1,116 @@
-"""What a device that answers with its place needs beside `node`: why not, at which price, how.
+"""What a device does to a cell before it leaves: move it, mostly near by, now and then anywhere.
+
+What is drawn depends on no cell, so it is drawn ahead, as noise is; `veil` adds the cell to it.
+The Round's weights are in `footprint`, the guarantee in `disk`.
+
+What a device that answers with its place needs beside `node`: why not, at which price, how.
 
 Loaded by `Node` where a device is one of these, and by no thermometer.
 """
 
-from . import disk_limits, place
-from .footprint import HEAD, Table
+from ..core.grid import nearest
+from ..core.records import whole
+from . import disk_limits
+from .footprint import HEAD, Table, outer
+from .footprint import bits as bits
+
+NAME = "disk"
 
 
-def half(mechanism, identity, step, follower, tables):
-    """Return what a Node of another mechanism than thermal works with; arguments as of a Node.
+def draw(table, rng):
+    """Return (1, dx, dy), an offset from the true cell, or (0, x, y), a place of the outer array.
 
-    And what it draws ahead before a Round came: nothing, for the weights come with that.
+    One number below the total weight decides. The offset (dx, dy) has the chance
+    (weight - far) / total, each place of the outer domain far / total: together the law.
     """
-    if mechanism != place.NAME:
-        from . import central
+    u = rng.below(table.total)
+    if u < table.inner:
+        return _offset(table, u)
+    return _anywhere(table, (u - table.inner) // table.far)
 
-        return central.half(mechanism, identity, step or follower or tables)
-    return Half(identity, step, follower, tables), None
+
+def veil(round, reading, drawn):
+    """Return the payload [sensor, place in the outer array], row by row from the top.
+
+    A cell outside the grid counts as the nearest one of it. What is checked here is what was
+    drawn, never the cell.
+    """
+    columns, rows, reach_x, reach_y = outer(round.grid, round.params[0])
+    near, x, y = drawn
+    if near not in (0, 1) or not (-reach_x * near <= x < columns and -reach_y * near <= y < rows):
+        raise ValueError(
+            "what was drawn is not of round %d, and a cell must be hidden by its own Round's "
+            "weights. Draw from the Table of this round" % round.number
+        )
+    cell = nearest(round.grid, whole(reading.values, 2))
+    x += near * (cell[0] + reach_x)
+    y += near * (cell[1] + reach_y)
+    return [reading.sensor, y * columns + x]
+
+
+def _offset(table, u):
+    """Return the offset at u of what the footprint weighs beyond far."""
+    y = 0
+    while u >= table.upto[y]:
+        y += 1
+    if y:
+        u -= table.upto[y - 1]
+    params, full, at = table.of[1], table.fulls[y], table.at[y] - table.fulls[y]
+    over = (table.near if full else params[at]) - table.far
+    images, x = 4 if y else 1, 0  # of the row's first cell, on the diagonal; x counts from there
+    if u >= images * over:
+        u -= images * over
+        images, x = table.side(y), 1
+        over = table.near - table.far
+        if full > 1:
+            x += min(u // (images * over), full - 1)
+            u -= (x - 1) * images * over
+        while True:
+            if x >= full:
+                over = params[at + x] - table.far
+            if u < images * over:
+                break
+            u -= images * over
+            x += 1
+    return _mirrored(table, x + y, y, u // over)
+
+
+def _mirrored(table, x, y, image):
+    """Return the drawn offset at one of the mirror images of a cell of the octant."""
+    if image & 1:
+        x = -x
+    turned = image & 2
+    if y:
+        if turned:
+            y = -y
+        turned = image & 4
+    if turned or not table.reach_x:
+        x, y = y, x
+    return 1, x, y
+
+
+def _anywhere(table, k):
+    """Return the drawn place number k of the outer domain: the grid's own rows first."""
+    own = table.rows - 2 * table.reach_y
+    if k < own * table.columns:
+        return 0, k % table.columns, table.reach_y + k // table.columns
+    k -= own * table.columns
+    j = half = width = 0
+    for j, count, half in table.caps():  # noqa: B007, the run that k falls into is used below
+        width = table.columns - 2 * (table.reach_x - half)
+        if k < 2 * count * width:
+            break
+        k -= 2 * count * width
+    row, x = k // width, k % width
+    j += row // 2
+    y = table.reach_y + own - 1 + j if row % 2 else table.reach_y - j
+    return 0, table.reach_x - half + x, y
 
 
 class Half:
     """The disk mechanism as a Node uses it, with the Table of the last Round."""
 
-    NAME = place.NAME
+    NAME = NAME  # what is here under the same names, for a Node
 
     def __init__(self, identity, step, follower, tables):
         if identity.sensors != 1 or step or follower or tables:
@@ -79,12 +167,12 @@ class Half:
 
     def draw(self, table, count, rng):
         """Return an offset or a place; there is one sensor, whatever `count`."""
-        return place.draw(table, rng)
+        return draw(table, rng)
 
-    def said(self):
+    def said(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 
     looser = staticmethod(disk_limits.looser)
-    veil = staticmethod(place.veil)
-    bits = staticmethod(place.bits)
+    veil = staticmethod(veil)
+    bits = staticmethod(bits)

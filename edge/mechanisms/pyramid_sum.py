@@ -21,7 +21,7 @@ shares as in paper 001.
 from collections import namedtuple
 
 from ..core.grid import depth
-from ..core.noise import shares
+from ..core.shares import shares
 from . import summing
 from .pyramid import BITS, DEEPEST, coarser, divided, within
 

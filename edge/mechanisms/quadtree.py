@@ -29,8 +29,9 @@ Differs from the paper:
 from collections import namedtuple
 
 from ..core.grid import depth, nearest
-from ..core.noise import coin, shares
+from ..core.noise import coin
 from ..core.records import whole
+from ..core.shares import shares
 from . import summing
 
 NAME = "quadtree"

@@ -15,9 +15,8 @@ that hides less is refused. A device that cannot read marks nothing, and nobody 
 """
 
 from ..core import wire
-from ..core.node import Node
+from ..core.node import EXHAUSTED, Node, meta
 from ..core.records import Reading
-from ..core.refusals import EXHAUSTED
 from . import crypto, disk_limits, module_of
 from .secure_sum import ADJACENCIES, ROUND_BYTES, Terms, read_roster
 from .sum_member import Member, Refused, shard_topic
@@ -47,7 +46,7 @@ class Half:
             )
         self.of, self.NAME = of, of.NAME
 
-    def said(self):
+    def said(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 
@@ -104,8 +103,6 @@ class SumNode(Node):
 
     def meta(self):
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
-        from ..core.saying import meta
-
         return meta(self.identity, self.budget, self._joined, self.half)
 
     def _join(self, message, read, now_ms):

@@ -11,15 +11,15 @@ and Steinke 2020 in place of a rounded Gaussian.
 """
 
 from ..core.records import Reading, Release
-from .veil import MARGIN as MARGIN
-from .veil import NAME as NAME
-from .veil import PARAMS as PARAMS
-from .veil import Params as Params
-from .veil import bits as bits
-from .veil import digits as digits
-from .veil import draw as draw
-from .veil import params_of as params_of
-from .veil import veil as veil
+from .thermal_half import MARGIN as MARGIN
+from .thermal_half import NAME as NAME
+from .thermal_half import PARAMS as PARAMS
+from .thermal_half import Params as Params
+from .thermal_half import bits as bits
+from .thermal_half import digits as digits
+from .thermal_half import draw as draw
+from .thermal_half import params_of as params_of
+from .thermal_half import veil as veil
 
 
 def report(round, reading, rng):

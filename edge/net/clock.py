@@ -2,7 +2,16 @@
 
 TLS asks for it, because a certificate has dates; nothing else may. Budget, ticks and answers
 go by `compat.Uptime`, which nobody on the network can set.
+
+The time of day, which TLS asks for and nothing else: a certificate has dates.
+
+A board without a battery begins at its own year zero, when no certificate is valid yet. So it
+asks a time server, whom it must believe: a liar there can keep the board from its broker, or make
+it take a certificate that has run out, and no more than that. Budget, ticks and answers go by
+`compat.Uptime`, which nobody can set.
 """
+
+AGAIN_MS = 5000
 
 
 class Clock:
@@ -23,3 +32,20 @@ class Clock:
     def was_lost(self):
         """The power was gone, so the board begins at its own year zero again."""
         self.by = None
+
+
+async def ask(clock, ready, settime, sleep_ms):
+    """Set the board's clock and return; try again for as long as that takes.
+
+    clock: a `clock.Clock`, told that it is known. ready(): whether there is a network. settime:
+    the firmware's `ntptime.settime`, which waits for a second at the most.
+    """
+    while not clock.known:
+        if ready():
+            try:
+                settime()
+                clock.was_set("ntp")
+            except (OSError, OverflowError):
+                pass
+        if not clock.known:
+            await sleep_ms(AGAIN_MS)

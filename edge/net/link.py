@@ -1,20 +1,24 @@
-"""One connection at a time to a broker: opened, written to and closed, and no wait without an end.
+"""One connection at a time to a broker at most, and no wait is without an end."""
 
-A packet is one write, for what is written in pieces waits for the other side's delayed
-acknowledgement (40 ms). Whoever finds the connection broken says so with `end`, once.
-
-The loop stands still while noise is drawn, and what goes out late because of that would tell how
-long it took. So a device draws only while nothing is half way out (`busy`), and afterwards lets
-nothing out before the next tick (`hush`): no answer to what was published, no ping, no goodbye.
-
-What differs between Pythons: their streams, at the end of this file; and that on MicroPython a
-closed port and a wrong certificate are not noticed before something is written or read.
-"""
+# A packet is one write, for what is written in pieces waits for the other side's delayed
+# acknowledgement (40 ms). Whoever finds the connection broken says so with `end`, once.
+#
+# The loop stands still while noise is drawn, and what goes out late because of that would tell how
+# long it took. So a device draws only while nothing is half way out (`busy`), and afterwards lets
+# nothing out before the next tick (`hush`): no answer to what was published, no ping, no goodbye.
+#
+# What differs between Pythons: their streams, at the end of this file; and that on MicroPython a
+# closed port and a wrong certificate are not noticed before something is written or read.
+#
+# Waiting, in milliseconds, on both Pythons: the one file with a true division.
+#
+# CPython's asyncio counts in seconds and MicroPython's boards count in whole milliseconds. What is
+# divided here is a time to sleep, never a reading, a noise or what is made of them.
 
 import asyncio
 
+from ..core.compat import spread
 from .packets import DISCONNECT, Fault
-from .pause import until, within, within_ms
 
 GOODBYE_MS = 1000
 
@@ -110,30 +114,73 @@ class Link:
             raise
 
 
-def _no_delay(stream):
-    """Let what is written to a stream go out at once, where the port can (RFC 896)."""
-    if hasattr(stream, "transport"):  # CPython's does so; and `drain` waits till all of it went
-        stream.transport.set_write_buffer_limits(1, 0)  # in TLS 0 would be for ever
-        return
+if hasattr(asyncio, "sleep_ms"):
+    sleep_ms = asyncio.sleep_ms
+
+    async def within_ms(ms, awaitable):
+        """Return what it gives; asyncio.TimeoutError when that takes longer."""
+        return await asyncio.wait_for_ms(awaitable, ms)  # type: ignore[attr-defined]
+
+    def _no_delay(stream):
+        """Let what is written to a stream go out at once, where the port can (RFC 896)."""
+        try:
+            stream.s.setsockopt(6, 1, 1)  # IPPROTO_TCP, TCP_NODELAY: lwIP and Linux agree
+        except (AttributeError, OSError):  # in TLS, or too old: one write a packet does well too
+            pass
+
+    def _unsent(stream):
+        """Return how many bytes that were written to a stream still wait to go out."""
+        return len(stream.out_buf)
+
+    async def _hang_up(stream):
+        """Close a stream, and wait for nobody."""
+        try:
+            stream.close()
+            await stream.wait_closed()
+        except OSError:
+            pass
+
+else:
+    from ..cpython import hang_up as _hang_up
+    from ..cpython import no_delay as _no_delay
+    from ..cpython import sleep_ms as sleep_ms
+    from ..cpython import unsent as _unsent
+    from ..cpython import within_ms as within_ms
+
+
+async def within(ms, event):
+    """Wait for an event, for so long at most; say whether it is set."""
+    if hasattr(event, "within_ms"):  # not asyncio's: whoever runs many devices brings a cheaper
+        await event.within_ms(ms)
+        return event.is_set()
     try:
-        stream.s.setsockopt(6, 1, 1)  # IPPROTO_TCP, TCP_NODELAY: lwIP and Linux agree
-    except (AttributeError, OSError):  # in TLS, or too old: one write a packet does well too
+        await within_ms(ms, event.wait())
+    except asyncio.TimeoutError:
         pass
+    return event.is_set()
 
 
-def _unsent(stream):
-    """Return how many bytes that were written to a stream still wait to go out."""
-    if hasattr(stream, "transport"):
-        return stream.transport.get_write_buffer_size()
-    return len(stream.out_buf)
+async def until(clock, due_ms):
+    """Return when a `compat.Uptime` comes to this millisecond, or at once where it has passed."""
+    while True:
+        left_ms = due_ms - clock.EARLY_MS - clock.now_ms()
+        if left_ms <= 0:
+            return clock.stay(due_ms)
+        await sleep_ms(left_ms)
 
 
-async def _hang_up(stream):
-    """Close a stream, and wait for nobody."""
-    try:
-        if hasattr(stream, "transport"):  # CPython's close would wait for the other side's
-            stream.transport.abort()
-        stream.close()
-        await stream.wait_closed()
-    except OSError:
-        pass
+class Pauses:
+    """Between attempts: from least to twice most, doubled each time, and never the neighbour's."""
+
+    def __init__(self, least_ms, most_ms):
+        self.least_ms = least_ms
+        self.most_ms = most_ms
+        self._next_ms = least_ms
+
+    async def wait(self, event, anew):
+        """Return after a pause, or at once when the event is set; anew: begin with the least."""
+        if anew:
+            self._next_ms = self.least_ms
+        pause_ms = self._next_ms
+        self._next_ms = min(2 * pause_ms, self.most_ms)
+        await within(pause_ms + spread(pause_ms), event)

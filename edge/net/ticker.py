@@ -1,24 +1,23 @@
-"""When a frame goes out: at a tick that was fixed when its Round came.
+"""When a frame goes out: at a tick that was fixed when its Round came."""
 
-How long noise takes to draw tells how large it is. So it is drawn ahead, and a frame leaves a
-whole number of ticks after its Round arrived, however long it took to make:
-
-    due = arrival + k tick,   k = 1, 2, ... the least by which the frame was there
-
-k is 1 as long as the tick is longer than the longest answer: a sensor opened anew and read, three
-slots written, noise drawn that did not lie ready, a frame packed. A larger k tells how long that
-took, and with it something of the noise. So the tick is twice the longest answer of this board
-with this sensor, which `heatveil provision` reckons and measures there, and each larger k is
-counted (`missed`), for `diag` to tell: then the tick is too short.
-
-No clock and no radio in here: who calls says what time it is, in milliseconds of a clock that
-only goes forward (`compat.Uptime`), and sends what comes back. The loop of a device:
-
-    ticker.came(message, read, clock.now_ms())    when a Round comes, and at once afterwards,
-    frame = ticker.due(clock.now_ms())            then every few milliseconds: send if not None
-
-Source: Canonne, Kamath and Steinke 2020, Section 5.4, on what the time of a draw gives away.
-"""
+# How long noise takes to draw tells how large it is. So it is drawn ahead, and a frame leaves a
+# whole number of ticks after its Round arrived, however long it took to make:
+#
+#     due = arrival + k tick,   k = 1, 2, ... the least by which the frame was there
+#
+# k is 1 as long as the tick is longer than the longest answer: a sensor opened anew and read,
+# three slots written, noise drawn that did not lie ready, a frame packed. A larger k tells how
+# long that took, and with it something of the noise. So the tick is twice the longest answer of
+# this board with this sensor, which `heatveil provision` reckons and measures there, and each
+# larger k is counted (`missed`), for `diag` to tell: then the tick is too short.
+#
+# No clock and no radio in here: who calls says what time it is, in milliseconds of a clock that
+# only goes forward (`compat.Uptime`), and sends what comes back. The loop of a device:
+#
+#     ticker.came(message, read, clock.now_ms())    when a Round comes, and at once afterwards,
+#     frame = ticker.due(clock.now_ms())            then every few milliseconds: send if not None
+#
+# Source: Canonne, Kamath and Steinke 2020, Section 5.4, on what the time of a draw gives away.
 
 
 class Ticker:

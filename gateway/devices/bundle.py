@@ -33,7 +33,7 @@ from edge.core.slots import COUNT
 from ..faults import OperatorFault
 
 # Of edge, and no board loads it.
-HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py")
+HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py", "cpython.py")
 MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"

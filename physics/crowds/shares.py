@@ -1,6 +1,6 @@
 """The noise of many devices at once, exactly, as the devices of a shard would draw it together.
 
-A device adds its part of `noise.shares`; the sum over all parts of one noise is a difference
+A device adds its part of `shares.shares`; the sum over all parts of one noise is a difference
 of two geometric numbers. The sum of S geometric numbers is drawn by binary digits: digit i of one
 of them is 1 with probability 1 / (1 + exp(2**i t)), independent of all others, so S of them have a
 binomial number of ones. Above the last digit that is worth while the rest is geometric again,
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.core import noise
+from edge.core import noise, shares
 from edge.mechanisms.expo import exp_floor
 
 Whole = NDArray[np.int64]
@@ -32,7 +32,7 @@ _RARE = 24  # exponent from which on a digit is left to the tail
 def sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) -> Whole:
     """Return the noise of `parts` devices on each of so many numbers, `divisor` to one noise.
 
-    The law of `noise.shares(length, divisor, num, den, rng, pieces=parts)`, in a time that
+    The law of `shares.shares(length, divisor, num, den, rng, pieces=parts)`, in a time that
     hardly grows with the devices.
     """
     whole, rest = divmod(parts, divisor)
@@ -43,7 +43,7 @@ def sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) ->
         found -= _geometric(length, whole, num, den, bits, rng)
     if rest:
         found += np.array(
-            noise.shares(length, divisor, num, den, rng, pieces=rest), dtype=np.int64
+            shares.shares(length, divisor, num, den, rng, pieces=rest), dtype=np.int64
         )
     return found
 

@@ -23,8 +23,8 @@ import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from edge.core.noise import polya
 from edge.core.records import Release, Round
+from edge.core.shares import polya
 from edge.mechanisms.pyramid import NAME, epsilons, levels, params_of, reached, within
 
 __all__ = ["NAME", "analyse", "coordinates", "cost", "messages", "modulus", "shares"]

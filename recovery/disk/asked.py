@@ -12,7 +12,7 @@ from typing import Any
 
 from edge.core.limits import NANO, Limits
 from edge.core.records import Round
-from edge.mechanisms import place
+from edge.mechanisms import disk_half
 from edge.mechanisms.disk_limits import enrolled
 from edge.mechanisms.expo import exp_floor
 
@@ -86,7 +86,7 @@ def _other_epsilon(params: list[int], promise: Any, rng: Any) -> tuple[list[int]
 
 NAME = "disk"
 SENSORS = 1  # a place is one sensor's
-DRAWS = place
+DRAWS = disk_half
 CONVERTED = False
 _FINE = 1 << 40  # parts of one that a root is reckoned to
 

@@ -16,10 +16,10 @@ from dataclasses import replace
 import numpy as np
 
 from edge.core.records import Guarantee, Release, Round
-from edge.core.refusals import EXPONENTS
 from edge.mechanisms.bulk import BITS
 from edge.mechanisms.thermal import NAME as NAME
 from edge.mechanisms.thermal import Params, bits
+from edge.mechanisms.thermal_half import EXPONENTS
 
 from ..estimators.record import COOLEST, Estimate, Seen
 from ..estimators.table import estimate

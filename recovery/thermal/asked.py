@@ -10,12 +10,12 @@ from typing import Any
 
 from edge.core.limits import NANO, Limits
 from edge.core.records import Round
-from edge.mechanisms import veil
+from edge.mechanisms import thermal_half
 from edge.mechanisms.thermal import unveil as unveil
 
 SENSORS = 2  # that a device of several reads here
 MODES = ("sealed", "keyholder")
-DRAWS = veil
+DRAWS = thermal_half
 CONVERTED = True  # what a sensor says has a converter's steps
 
 

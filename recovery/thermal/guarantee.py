@@ -9,7 +9,7 @@ from edge.core.budget import BEHIND
 from edge.core.records import Guarantee, Round
 from edge.core.sampler import Sampler
 from edge.mechanisms.bulk import BITS, ROUNDS, SLACK
-from edge.mechanisms.veil import NAME, digits
+from edge.mechanisms.thermal_half import NAME, digits
 from physics.response import Response
 
 from ..maps.guarantee import ratio_text, upward

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.background import Follower
-from edge.core.refusals import EXPONENTS
+from edge.mechanisms.thermal_half import EXPONENTS
 from physics.places import length_m
 from physics.response import Response
 

@@ -15,7 +15,7 @@ from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.truth import ask
 
-from edge.net import receipts
+from edge.net.device import unpack_receipt
 from gateway.devices.broker import dynamic
 from tests.waiting import eventually
 
@@ -73,7 +73,7 @@ class Honest(threading.Thread):
                 self.waits_since_s = time.monotonic()
                 radio.send(forge.topic(name), forge.frame(name, plan, 1, seq, seq))
                 while not self.over:
-                    said = [receipts.unpack(one, key, where)[1] for _, one in radio.next()]
+                    said = [unpack_receipt(one, key, where)[1] for _, one in radio.next()]
                     if seq in said:
                         break
                 self.took_s.append(time.monotonic() - self.waits_since_s)

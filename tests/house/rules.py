@@ -228,7 +228,7 @@ RULES = (
         "edge holds no float, no true division and nothing that makes one, but where it sleeps",
         inexact,
         "edge",
-        {"net/pause.py": ("true division",)},
+        {"cpython.py": ("true division",)},
     ),
     Rule(
         "edge takes random bits through the one door, entropy, and no experiment's tape",
@@ -237,8 +237,8 @@ RULES = (
         {
             "core/compat.py": ("random bits from urandom", "random bits from os_entropy"),
             "core/entropy.py": ("random bits from os_entropy", "a stream of its own"),
-            "net/pause.py": WAITS,
-            "net/talking.py": WAITS,
+            "net/link.py": WAITS,
+            "net/device.py": WAITS,
         },
     ),
     Rule(
@@ -252,7 +252,7 @@ RULES = (
         "edge prints and logs nothing, and writes no text of a reading, but of its own state",
         telling,
         "edge",
-        {"net/talking.py": ("import of json",)},
+        {"net/device.py": ("import of json",)},
     ),
     Rule(
         "what packs messages and keeps state does not know a Reading",

@@ -181,9 +181,9 @@ def test_what_a_file_may_have_is_what_it_has(rule: rules.Rule, place: str) -> No
 @pytest.mark.parametrize(
     ("place", "line"),
     [
-        ("net/pause.py", "x = 0.5"),
-        ("net/talking.py", "print(x)"),
-        ("net/talking.py", "import random"),
+        ("cpython.py", "x = 0.5"),
+        ("net/device.py", "print(x)"),
+        ("net/device.py", "import random"),
         ("core/compat.py", "import random"),
         ("core/compat.py", "import machine"),
         ("core/entropy.py", "from os import urandom"),

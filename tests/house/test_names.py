@@ -39,8 +39,6 @@ KNOWN: dict[str, int] = {
     "edge/net/device.py": 1,
     "edge/linux/enrol.py": 1,
     "edge/linux/run.py": 2,
-    "edge/mechanisms/place.py": 1,
-    "edge/mechanisms/veil.py": 1,
     "physics/crowds/shuffle.py": 1,
     "recovery/peers/mdsw.py": 4,
 }

@@ -56,12 +56,11 @@ del loading
 loaded = used()
 """
 PARTS = """
-from edge.core.budget import Budget
+from edge.core.budget import Budget, Files
 from edge.net.device import Device
 from edge.core.keys import Identity
 from edge.net.mqtt import Client
 from edge.net.ring import Ring
-from edge.core.slots import Files
 """
 LIVE = """
 import asyncio
@@ -97,24 +96,24 @@ asyncio.run(live())
 
 FRAMES = """
 gc.threshold(-1)
-from edge.core import ahead, budget, keys, records, slots, wire
-from edge.mechanisms import veil
+from edge.core import budget, keys, node, records, wire
+from edge.mechanisms import thermal_half
 from edge.net import ring
 who = keys.Identity(*IDENTITY)
-own = budget.Budget(slots.Files(FOLDER, "n"), who.state_key)
+own = budget.Budget(budget.Files(FOLDER, "n"), who.state_key)
 own.boot()
 with open(FOLDER + "/round", "rb") as file:
     message = file.read()
 asked = wire.unpack_round(message, who.site_key, wire.round_topic("lab", "thermal"))
-name, noise, waiting = wire.name_of(asked), ahead.Ahead(who, own), ring.Ring(2048)
+name, noise, waiting = wire.name_of(asked), node.Ahead(who, own), ring.Ring(2048)
 where = wire.topic("lab", "n", "data")
 # KEPT
 def made(count):
     for _ in range(count):
-        drawn = noise.take(veil, veil.Params(*asked.params).variance)
-        blurred = veil.veil(asked, records.Reading(2, (5000,)), drawn)
+        drawn = noise.take(thermal_half, thermal_half.Params(*asked.params).variance)
+        blurred = thermal_half.veil(asked, records.Reading(2, (5000,)), drawn)
         report = records.Report(name, "n", own.epoch, noise.seq, blurred)
-        frame = wire.pack_report(report, who.mac_key, where, veil.bits(asked))
+        frame = wire.pack_report(report, who.mac_key, where, thermal_half.bits(asked))
         waiting.put(frame)
         # KEEP
         if not waiting.free(frame):

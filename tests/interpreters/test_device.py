@@ -17,7 +17,7 @@ from edge.net.device import Device
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.core.limits import Limits
-from edge.net.pause import sleep_ms
+from edge.net.link import sleep_ms
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 

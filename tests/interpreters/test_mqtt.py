@@ -30,7 +30,7 @@ import asyncio
 import sys
 from edge.net import tls
 from edge.net.mqtt import Client
-from edge.net.pause import Pauses, sleep_ms
+from edge.net.link import Pauses, sleep_ms
 
 def read(path):
     with open(path, "rb") as file:

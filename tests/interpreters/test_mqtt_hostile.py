@@ -157,7 +157,7 @@ def test_a_closed_port_is_tried_again(interpreter) -> None:
     script = """
 import asyncio
 from edge.net.mqtt import Client
-from edge.net.pause import Pauses, sleep_ms
+from edge.net.link import Pauses, sleep_ms
 
 async def main():
     client = Client("127.0.0.1", 9, "n", wait_s=1)
@@ -212,7 +212,7 @@ def test_who_stops_while_it_still_connects_is_not_held_up(interpreter, listener:
 import asyncio
 from edge.core.compat import Uptime
 from edge.net.mqtt import Client
-from edge.net.pause import sleep_ms
+from edge.net.link import sleep_ms
 
 async def main():
     clock = Uptime()

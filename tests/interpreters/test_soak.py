@@ -34,7 +34,7 @@ from edge.core import keys, slots
 from edge.core.budget import Budget
 from edge.net.device import Device
 from edge.net.mqtt import Client
-from edge.net.pause import Pauses, sleep_ms
+from edge.net.link import Pauses, sleep_ms
 from edge.net.ring import Ring
 
 who, kept = keys.Identity(*{who}), slots.Ram()

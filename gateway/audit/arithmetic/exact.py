@@ -14,7 +14,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from edge.core import noise
+from edge.core import noise, shares
 from edge.core.entropy import Stream
 
 from ..claim import Claim, Effort, true
@@ -318,7 +318,7 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         yield follows(case.name, case.args, sampler, law, effort.pick(*case.floors))
     for args, floors in SHARED:
         stubs = stands_in("geometric", "coin")
-        yield shares_add_up(args, resting_on(noise.polya, **stubs), effort.pick(*floors))
+        yield shares_add_up(args, resting_on(shares.polya, **stubs), effort.pick(*floors))
     for n in (1, 2, 3, 5, 8, 11):
         law = dict.fromkeys(range(n), ratio(1, n))
         yield follows("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from edge.board.nap import WAKES, Nap
-from edge.core import copies
+from edge.core import budget as budgets
 from edge.core.budget import Budget, Lost
 from edge.core.keys import ratchet
 from edge.core.limits import Limits
@@ -116,8 +116,8 @@ def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
     yield "all longer", [kept + b"\0" for kept in now]
     for at in (0, 5, 20, 40, 70, 110):
         yield f"all with byte {at} turned", [_turned(kept, at) for kept in now]
-    records = [copies.unpack(kept, key) for kept in now]
-    yield "all signed by another key", [copies.pack(record, bytes(32)) for record in records]
+    records = [budgets.unpack(kept, key) for kept in now]
+    yield "all signed by another key", [budgets.pack(record, bytes(32)) for record in records]
     for i in range(COUNT):
         for day, kept in (("an old", old[i]), ("a true", now[i])):
             for name, other in SPOILT.items():
@@ -131,8 +131,8 @@ def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
     newest = max(range(COUNT), key=lambda i: records[i].counter)
     for name, change in BACK.items():
         record = records[newest]._replace(spent=records[newest].spent + 5, round=9)
-        slots = [copies.pack(record._replace(counter=one.counter), key) for one in records]
-        slots[newest] = copies.pack(change(record), key)
+        slots = [budgets.pack(record._replace(counter=one.counter), key) for one in records]
+        slots[newest] = budgets.pack(change(record), key)
         yield f"the newest one {name}", slots
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from edge.board.nap import Nap
 from edge.core import wire
-from edge.core.budget import Budget, Lost
-from edge.core.copies import unpack
+from edge.core.budget import Budget, Lost, unpack
 from edge.core.entropy import Tape
 from edge.core.keys import ratchet
 from edge.core.limits import Limits, price

@@ -9,7 +9,7 @@ from typing import Any
 from scipy.stats import binom
 
 from edge.core import tightening, wire
-from edge.mechanisms import veil
+from edge.mechanisms import thermal_half
 from edge.net import device as edge_device
 from edge.net.ring import Ring
 from edge.net.ticker import Ticker
@@ -442,7 +442,7 @@ def _fits(round: Any, root: bytes) -> Claim:
                 drawn.append(z)
                 return [z] * count
 
-            with replaced(veil, "draw", huge):
+            with replaced(thermal_half, "draw", huge):
                 device = Device(round, root)
                 frame = device.answer(message(round, 1)[1], (value,))
             lengths.add(None if frame is None else len(frame))

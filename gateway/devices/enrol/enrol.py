@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from edge.core import keys
 from edge.host import rootkeys
+from edge.mechanisms.central import Allowed
 
 from ...faults import OperatorFault, text_of
 from ...service.ledger import paid_at_release
@@ -38,7 +39,7 @@ class Device(NamedTuple):
     def of(cls, who: Any) -> "Device":
         """Return the gateway's half of an `edge.core.keys.Identity`."""
         ours = who.key_id, who.mac_key, who.config_key
-        allowed = (who.central, who.seal_key) if isinstance(who, keys.Allowed) else ()
+        allowed = (who.central, who.seal_key) if isinstance(who, Allowed) else ()
         return cls(who.name, Place(who.sensor, who.sensors), who.mode, *ours, *allowed)
 
 
@@ -102,14 +103,14 @@ def enrol_fleet(
 def join_sums(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
     """Return an enrolment whose devices take part in secure sums, each with its roster's message.
 
-    Of what their roots make they then hold two keys more: see `edge.core.keys.Summed`.
+    Of what their roots make they then hold two keys more: see `edge.host.rootkeys.Summed`.
     """
 
     def joined(one: Secret) -> Secret:
         root = made.roots[one.identity.name]
         own: list[Any] = [rootkeys.static_key(root), rootkeys.roster_key(root)]
         parts = [*one.identity, *own, rosters[one.identity.name]]
-        return one._replace(identity=keys.Summed(*parts))
+        return one._replace(identity=rootkeys.Summed(*parts))
 
     devices = tuple(map(joined, made.secrets.devices))
     return made._replace(secrets=made.secrets._replace(devices=devices))
@@ -238,9 +239,9 @@ def identity_of(ours: Sequence[Any], row: Row) -> Any:
     if row.get("roster"):
         own = parse_key(row, "static_key"), parse_key(row, "roster_key")
         summed = [*ours, *own, bytes.fromhex(row["roster"])]
-        return keys.Summed(*summed)
+        return rootkeys.Summed(*summed)
     parts = [*ours, *_allowed(row)]
-    return keys.Allowed(*parts) if len(parts) > len(ours) else keys.Identity(*parts)
+    return Allowed(*parts) if len(parts) > len(ours) else keys.Identity(*parts)
 
 
 def _allowed(row: Row) -> tuple[str, bytes] | tuple[()]:

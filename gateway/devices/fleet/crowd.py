@@ -25,7 +25,7 @@ import structlog
 from edge.core import wire
 from edge.mechanisms.secure_sum import ROUND_BYTES
 from edge.net import tls
-from edge.net.pause import Pauses
+from edge.net.link import Pauses
 
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt import access

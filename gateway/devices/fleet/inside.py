@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 from edge.core import wire  # noqa: E402
 from edge.core.budget import Budget  # noqa: E402
-from edge.core.keys import Allowed, Identity  # noqa: E402
+from edge.core.keys import Identity  # noqa: E402
 from edge.core.slots import Files  # noqa: E402
 from edge.net.device import Device  # noqa: E402
+from edge.net.link import Pauses  # noqa: E402
 from edge.net.mqtt import Client  # noqa: E402
-from edge.net.pause import Pauses  # noqa: E402
 from edge.net.spill import File  # noqa: E402
 
 
@@ -121,6 +121,8 @@ def identity(words: "list[Any]") -> "Any":
     if not words[10:]:
         return Identity(*who)
     who += [words[10], unhexlify(words[11])]
+    from edge.mechanisms.central import Allowed  # what few need
+
     return Allowed(*who)
 
 

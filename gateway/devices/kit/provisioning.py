@@ -21,11 +21,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edge import mechanisms
 from edge.board import drivers
-from edge.core import copies, refusals
+from edge.core import budget as budgets
 from edge.core.records import SealedRound
 from edge.core.wire import KEY_BYTES
-from edge.mechanisms import disk_half
 
 from ...faults import OperatorFault
 from ...loopback import is_loopback
@@ -106,8 +106,9 @@ def check_device(deployment: Deployment, asked: Any, board: Held, step: Any) -> 
         if board.mechanism != asked.mechanism:
             return f"it asks for {asked.mechanism}, and the device has {board.mechanism}"
         if board.reads == "temperature":
-            return str(refusals.objection(asked, who, held, newest, step, may))
-        half, _ = disk_half.half(board.mechanism, who, None, None, False)
+            half = mechanisms.module_of(board.mechanism)
+            return str(half.objection(asked, who, held, newest, step, may))
+        half, _ = mechanisms.half(board.mechanism, who, None, None, False)
         keyed = paid_at_release(asked.guarantee)
         shown = SealedRound(*(*asked, bytes(KEY_BYTES))) if keyed else asked
         return str(half.objection(shown, who, held, newest))
@@ -388,7 +389,7 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     found = []
     for path in bundle.SLOTS:
         data = read_file(board, path) if path.rpartition("/")[2] in names else b""
-        found.append(copies.unpack(data, held.identity.state_key))
+        found.append(budgets.unpack(data, held.identity.state_key))
     if held.given:
         if len(found) - found.count(None) < 2:  # one alone may be an old copy
             raise OperatorFault(

@@ -25,7 +25,7 @@ from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Reading, Report, Round
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.mechanisms import disk_limits, footprint, place
+from edge.mechanisms import disk_half, disk_limits, footprint
 from edge.mechanisms.expo import exp_floor
 
 from ...mechanisms import USUAL, named
@@ -126,7 +126,7 @@ if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
 from edge.core import entropy, slots, wire
-from edge.mechanisms import footprint, place
+from edge.mechanisms import disk_half, footprint
 from edge.core.budget import Budget
 from edge.mechanisms.expo import exp_floor
 from edge.core.keys import Identity
@@ -145,7 +145,7 @@ rng = entropy.keyed(unhexlify(%r), who.name, 1, 1, 0)
 cells = []
 for i in range(%d):
     cell = (i %% 9, i %% 7)
-    cells += place.veil(asked, Reading(0, cell), place.draw(table, rng))[1:]
+    cells += disk_half.veil(asked, Reading(0, cell), disk_half.draw(table, rng))[1:]
 report = Report(wire.name_of(asked), who.name, 1, 1, [0] + cells)
 topic = wire.topic(who.site, who.name, "data")
 frame = wire.pack_report(report, who.mac_key, topic, footprint.bits(asked))
@@ -171,8 +171,8 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     kept, chain = slots.Ram(), rootkeys.first_chain(root)
     provision(kept, who.state_key, chain, disk_limits.enrolled(6, 1, 2))
     records = [bytes(kept.read(i)).hex() for i in range(slots.COUNT)]
-    asked = Round(1, place.NAME, GRID, PLACE_PARAMS, PLACE_PROMISE)
-    message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, place.NAME)))
+    asked = Round(1, disk_half.NAME, GRID, PLACE_PARAMS, PLACE_PROMISE)
+    message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, disk_half.NAME)))
 
     told = _plain(who), records, message.hex(), chain.hex(), DRAWS
     lines = _lines(board.run(_PLACE_CODE % told))
@@ -180,7 +180,7 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     table, cells = footprint.Table(asked), [0]
     rng = entropy.keyed(chain, NAME, 1, 1, 0)
     for i in range(DRAWS):
-        cells += place.veil(asked, Reading(0, (i % 9, i % 7)), place.draw(table, rng))[1:]
+        cells += disk_half.veil(asked, Reading(0, (i % 9, i % 7)), disk_half.draw(table, rng))[1:]
     topic = wire.topic(SITE, NAME, "data")
     report = Report(wire.name_of(asked), NAME, 1, 1, cells)
     here = bytes(wire.pack_report(report, who.mac_key, topic, footprint.bits(asked)))
@@ -308,7 +308,7 @@ except Exception as why:
 _WRITE = """
 import os
 import time
-from edge.core.copies import Copies
+from edge.core.budget import Copies
 from edge.core.limits import Limits
 from edge.core.slots import COUNT, Files
 folder, name = %r

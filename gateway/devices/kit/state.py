@@ -24,7 +24,7 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge.core import compat, copies, limits, slots
+from edge.core import budget, compat, limits, slots
 from edge.board import config
 try:
     held = config.load(%r)
@@ -42,10 +42,10 @@ else:
     print("sensors", who.sensors)
     print("tick", held.tick_ms)
     print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
-    kept = copies.Copies(slots.Files(%r, "budget"), who.state_key)
+    kept = budget.Copies(slots.Files(%r, "budget"), who.state_key)
     try:
         record = kept.newest()
-    except copies.Lost as why:
+    except budget.Lost as why:
         print("lost", why)
     else:
         print("lost")

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.entropy import Tape
-from edge.core.noise import dlaplace, shares
+from edge.core.noise import dlaplace
 from edge.core.records import Grid, Release
+from edge.core.shares import shares
 from physics.crowds.shares import sums
 from physics.points import cells_of, histogram, mnormal
 from recovery.maps.heatmap import Heatmap

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge.board import start
-from edge.net import pause
+from edge.net import link
 from edge.net.ring import File, Ring
 
 
@@ -41,7 +41,7 @@ def sleeping(ring: Ring, world: World, farewell: Any, monkeypatch: pytest.Monkey
     parts.config = SimpleNamespace(identity=None, wake_s=60)
     parts.led = SimpleNamespace(dark=lambda: None)
     parts.station = parts.nap = parts.machine = parts.watchdog = None
-    for module in (start, pause):
+    for module in (start, link):
         monkeypatch.setattr(module, "sleep_ms", world.sleep_ms)
     monkeypatch.setattr(start, "Uptime", lambda: world)
     monkeypatch.setattr("edge.board.assemble.farewell", farewell)

@@ -115,7 +115,7 @@ class Unbound(Nap):
     """Believes what lies there, of whatever past it is."""
 
     def taken(self, record: Any) -> Any:
-        from edge.core.copies import unpack
+        from edge.core.budget import unpack
 
         left = unpack(bytes(self._memory()), self._key)
         self._memory(b"")

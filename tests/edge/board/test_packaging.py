@@ -9,7 +9,7 @@ import edge
 
 EDGE = Path(str(edge.__file__)).parent
 TO_THE_ROOT = {"board/boot.py", "board/main.py"}
-OF_A_BUILD = {"manifest.py", "entropy.py", "noise.py"}  # and names for the outside
+OF_A_BUILD = {"manifest.py", "entropy.py", "noise.py", "cpython.py"}  # and what is for CPython
 
 
 def on_a_device() -> list[str]:

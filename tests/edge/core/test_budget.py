@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import BEHIND, Budget, Lost
-from edge.core.copies import SIZE, Copies, Record, pack, unpack
+from edge.core.budget import BEHIND, SIZE, Budget, Copies, Lost, Record, pack, unpack
 from edge.core.keys import ratchet
 from edge.core.limits import Limits, price
 from edge.core.slots import COUNT, Ram

@@ -18,7 +18,7 @@ from edge.core.tightening import topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.host.post import pack_limits
-from edge.mechanisms import thermal, veil
+from edge.mechanisms import thermal, thermal_half
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC = wire.round_topic("lab", "thermal")
@@ -127,7 +127,7 @@ def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
         order.append("sensor")
         return (5,)
 
-    monkeypatch.setattr(veil, "draw", noted)
+    monkeypatch.setattr(thermal_half, "draw", noted)
     device.answer(message(), read)
 
     assert order == ["write", "write", "write", "noise", "sensor"]
@@ -145,7 +145,7 @@ def test_noise_that_lies_ready_is_used_for_one_frame_and_no_second(
         drawn.append(variance)
         return draw(variance, count, rng)
 
-    monkeypatch.setattr(veil, "draw", noted)
+    monkeypatch.setattr(thermal_half, "draw", noted)
     device, sent = node(mode), []
     for number in (1, 2, 3):
         device.prepare()
@@ -591,9 +591,9 @@ def test_a_draw_that_breaks_off_leaves_no_noise_of_another_variance(
         drawn.append(variance)
         return draw(variance, count, rng)
 
-    monkeypatch.setattr(veil, "draw", full)
+    monkeypatch.setattr(thermal_half, "draw", full)
     assert device.answer(asked, Thermometer()) is None
-    monkeypatch.setattr(veil, "draw", noted)
+    monkeypatch.setattr(thermal_half, "draw", noted)
 
     assert device.answer(asked, Thermometer()) is not None
     assert drawn == [10**10]

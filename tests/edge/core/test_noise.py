@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from scipy.stats import chi2
 
-from edge.core import noise
+from edge import noise
 from edge.core.entropy import Tape
 
 DRAWS = 100_000

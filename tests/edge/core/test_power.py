@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import Budget, Lost
-from edge.core.copies import SIZE, Copies, Record, pack, unpack
+from edge.core.budget import SIZE, Budget, Copies, Lost, Record, pack, unpack
 from edge.core.limits import Limits
 from edge.core.slots import COUNT, Ram
 from edge.host.enrol import provision

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from edge.core import noise
 from edge.core.entropy import Tape
+from edge.core.shares import poisson, shares
 from physics.crowds.shares import sums
 
 FALSE_ALARM = 1e-6
@@ -43,7 +43,7 @@ def difference_law(r: float, rate: float) -> dict[int, float]:
 def test_a_part_is_a_difference_of_polya_numbers(divisor: int, num: int, den: int) -> None:
     """From blocks and by rejection alike; noise that is a third too narrow is told from it."""
     rng = Tape(b"part")
-    drawn = np.array([z for _ in range(12) for z in noise.shares(1500, divisor, num, den, rng)])
+    drawn = np.array([z for _ in range(12) for z in shares(1500, divisor, num, den, rng)])
 
     assert p_value(drawn, difference_law(1 / divisor, num / den)) > FALSE_ALARM
     assert p_value(drawn, difference_law(1 / divisor, 1.5 * num / den)) < FALSE_ALARM
@@ -54,8 +54,8 @@ def test_so_many_parts_add_up_to_the_promised_noise_and_more_only_add(pieces: in
     """Six of six are discrete Laplace; nine bring half as much again in variance."""
     law = difference_law(pieces / 6, 1 / 5)
     rng = Tape(b"sum")
-    apart = sum(np.array(noise.shares(1500, 6, 1, 5, rng)) for _ in range(pieces))
-    together = np.array(noise.shares(1500, 6, 1, 5, rng, pieces=pieces))
+    apart = sum(np.array(shares(1500, 6, 1, 5, rng)) for _ in range(pieces))
+    together = np.array(shares(1500, 6, 1, 5, rng, pieces=pieces))
     at_once = sums(4000, pieces, 6, 1, 5, rng)
 
     for drawn in (apart, together, at_once):
@@ -81,7 +81,7 @@ def test_a_crowds_noise_has_the_law_of_its_shards() -> None:
 def test_a_number_of_a_known_mean_has_its_law() -> None:
     """Every sampler is tested, not the topmost alone: a fault below looks plausible above."""
     rng = Tape(b"poisson")
-    drawn = np.array([noise.poisson(7, 3, rng) for _ in range(20_000)])
+    drawn = np.array([poisson(7, 3, rng) for _ in range(20_000)])
 
     def law(mean: float) -> dict[int, float]:
         return {k: math.exp(-mean) * mean**k / math.factorial(k) for k in range(40)}
@@ -113,6 +113,6 @@ def test_a_longer_word_moves_no_chance() -> None:
 def test_noise_is_shared_by_somebody() -> None:
     """A divisor of nought would be noise of nobody."""
     with pytest.raises(ValueError, match="at least one"):
-        noise.shares(3, 0, 1, 2, Tape(b""))
+        shares(3, 0, 1, 2, Tape(b""))
     with pytest.raises(ValueError, match="at least 0"):
-        noise.poisson(-1, 2, Tape(b""))
+        poisson(-1, 2, Tape(b""))

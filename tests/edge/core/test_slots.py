@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from edge.core import compat
 from edge.core.slots import COUNT, PAGE, Blocks, Files, Ram
 
 
@@ -100,21 +99,6 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path) -> None:
     (tmp_path / "n007.0").write_bytes(bytes(100_000))
 
     assert len(Files(str(tmp_path), "n007").read(0)) == PAGE
-
-
-def test_a_port_with_sync_alone_is_asked_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Boards have no fsync; where there is a cache below the file system, sync empties it."""
-    asked: list[bool] = []
-    monkeypatch.delattr(os, "fsync")
-    monkeypatch.setattr(os, "sync", lambda: asked.append(True))
-    compat.write_durably(str(tmp_path / "x"), b"1")
-    monkeypatch.delattr(os, "sync")
-    compat.write_durably(str(tmp_path / "x"), b"2")
-
-    assert asked == [True]
-    assert (tmp_path / "x").read_bytes() == b"2"
 
 
 def test_a_block_holds_no_trace_of_what_was_there() -> None:

@@ -11,7 +11,7 @@ from edge.core import cbor, wire
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Guarantee, Reading, Report, Round
 from edge.host import post
-from edge.net import receipts
+from edge.net.device import unpack_receipt
 
 KEY = bytes(range(32))
 TOPIC = "heatveil/1/lab/n001/data"
@@ -133,20 +133,20 @@ def test_a_receipt_comes_back_and_is_bound_to_its_device(
     where = wire.topic("lab", "n001", "receipt")
     message = post.pack_receipt(epoch, seq, taken, KEY, where)
 
-    assert receipts.unpack(message, KEY, where) == (epoch, seq, taken)
+    assert unpack_receipt(message, KEY, where) == (epoch, seq, taken)
     assert cbor2.loads(message[:-16]) == {0: 1, 1: seq, 2: epoch, 3: int(taken)}
     for key, topic in ((b"x" * 32, where), (KEY, TOPIC), (KEY, where.replace("1", "2"))):
         with pytest.raises(wire.Fault):
-            receipts.unpack(message, key, topic)
+            unpack_receipt(message, key, topic)
     with pytest.raises(wire.Fault):
-        receipts.unpack(message[:3] + bytes([message[3] ^ 1]) + message[4:], KEY, where)
+        unpack_receipt(message[:3] + bytes([message[3] ^ 1]) + message[4:], KEY, where)
 
 
 @pytest.mark.parametrize("body", [{0: 1}, {0: 1, 1: 1, 2: 1}, {0: 1, 1: -1, 2: 1, 3: 1}, {0: 2}])
 def test_a_signed_receipt_that_misses_something_is_a_fault(body: dict[int, int]) -> None:
     """Not a receipt for another message, and no crash."""
     with pytest.raises(wire.Fault):
-        receipts.unpack(wire.signed(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
+        unpack_receipt(wire.signed(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
 
 
 def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:

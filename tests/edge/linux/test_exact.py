@@ -9,7 +9,7 @@ import pytest
 
 from edge.core.compat import Uptime
 from edge.linux.exact import Exact
-from edge.net.pause import until
+from edge.net.link import until
 
 TRIES = 60
 OFFSETS_NS = (100_000, 600_000)  # into a millisecond, at which the work before is over

@@ -222,7 +222,7 @@ def test_a_device_that_is_not_asked_loads_no_tables() -> None:
     )
     ran = processes.run(
         [sys.executable, "-c", script],
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=Path(__file__).resolve().parents[3],
         capture_output=True,
         text=True,
         check=True,

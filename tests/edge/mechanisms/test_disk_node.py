@@ -17,7 +17,7 @@ from edge.core.slots import Ram
 from edge.core.tightening import topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.mechanisms import disk, disk_limits, place
+from edge.mechanisms import disk, disk_half, disk_limits
 from edge.mechanisms.expo import exp_floor
 from edge.net.device import Device
 from tests.edge.mechanisms.disk_law import PROMISE, disc
@@ -120,7 +120,7 @@ def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 
     device = node(booted(slots=Noted()))
     order.clear()
-    monkeypatch.setattr(place, "draw", drawn)
+    monkeypatch.setattr(disk_half, "draw", drawn)
     device.answer(message(), read)
 
     assert order == ["write", "write", "write", "draw", "read"]
@@ -130,8 +130,8 @@ def test_what_lies_ready_is_used_for_the_next_round_alike_and_for_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After a frame the next draw is over before a Round comes; other weights are drawn anew."""
-    tables, draw = [], place.draw
-    monkeypatch.setattr(place, "draw", lambda t, rng: tables.append(t.of[1]) or draw(t, rng))
+    tables, draw = [], disk_half.draw
+    monkeypatch.setattr(disk_half, "draw", lambda t, rng: tables.append(t.of[1]) or draw(t, rng))
     device = node()
     device.prepare()
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from edge.core.entropy import Tape, keyed
 from edge.core.records import Grid, Guarantee, Reading, Round
-from edge.mechanisms import thermal, veil
+from edge.mechanisms import thermal, thermal_half
 
 ROOT = bytes(range(32))
 PROMISE = Guarantee((1, 1), (1, 100000), (1, 2), "n", "local", "u", "p")
@@ -118,7 +118,7 @@ def test_noise_is_never_stretched_over_more_readings() -> None:
 
 def test_a_sum_that_would_not_fit_its_frame_is_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception would tell that the noise was large; the clip looks at public numbers only."""
-    monkeypatch.setattr(veil, "dgauss", lambda num, den, rng: 10**6)
+    monkeypatch.setattr(thermal_half, "dgauss", lambda num, den, rng: 10**6)
     payload = thermal.report(a_round(), Reading(0, (4000,)), Tape(b""))
 
     assert payload == [0, (1 << 15) - 1]

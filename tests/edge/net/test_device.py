@@ -15,7 +15,7 @@ from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.net import talking
+from edge.net import device as devices
 from edge.net.device import Device
 from edge.net.ring import Ring
 
@@ -118,7 +118,7 @@ def test_it_says_who_and_how_it_is_and_hears_what_is_its_own() -> None:
 
 def test_a_frame_goes_out_at_its_tick_and_again_with_the_same_bytes(monkeypatch) -> None:
     """Sooner would tell how long the noise took; other bytes could be averaged."""
-    monkeypatch.setattr(talking, "AGAIN_MS", 200)
+    monkeypatch.setattr(devices, "AGAIN_MS", 200)
     came: list[float] = []
 
     async def play(broker: Broker, ring: Any) -> None:
@@ -175,8 +175,8 @@ def test_nothing_is_said_while_a_frame_is_held_back() -> None:
 
 def test_no_older_frame_is_said_while_one_is_held_back(monkeypatch) -> None:
     """One that has no receipt yet is sent again at a moment that tells as much as an ack's."""
-    monkeypatch.setattr(talking, "AGAIN_MS", 1)
-    monkeypatch.setattr(talking, "IDLE_MS", 1)
+    monkeypatch.setattr(devices, "AGAIN_MS", 1)
+    monkeypatch.setattr(devices, "IDLE_MS", 1)
     came: list[float] = []
 
     async def play(broker: Broker, ring: Any) -> None:

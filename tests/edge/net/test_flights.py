@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from edge.net.flights import Window
+from edge.net.mqtt import Window
 
 
 class Way:

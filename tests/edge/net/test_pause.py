@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge.core.compat import Uptime
-from edge.net.pause import until, within, within_ms
+from edge.net.link import until, within, within_ms
 
 
 def ended(wait: Callable[[asyncio.Event], Awaitable[Any]]) -> int:

@@ -23,7 +23,7 @@ from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.mechanisms import veil
+from edge.mechanisms import thermal_half
 from edge.net import packets
 from edge.net.device import Device
 from edge.net.link import Link
@@ -151,13 +151,13 @@ def lived(
 
     leaves: says goodbye as soon as it can, while its last frame waits.
     """
-    drawn = veil.draw
+    drawn = thermal_half.draw
 
     def slow(*given: Any) -> Any:
         time.sleep(draw_s)
         return drawn(*given)
 
-    monkeypatch.setattr(veil, "draw", slow)
+    monkeypatch.setattr(thermal_half, "draw", slow)
     kept = slots.Ram()
     provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), LIMITS)
     budget = Budget(kept, WHO.state_key)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edge.core import cbor, wire
-from edge.net import talking
+from edge.net import device as devices
 from gateway import logs
 from gateway.cli.serve import on_signal
 from gateway.devices.enrol import budgets, enrol
@@ -91,7 +91,7 @@ def main(path: Path, options: dict[str, Any]) -> None:
     deployment = config.load(path)
     secrets = enrol.load_secrets(path.with_name("secrets.json"), deployment.site.name)
     folder = path.with_name("state")
-    talking.AGAIN_MS = round(1000 * options.get("resend_s", 1.0))
+    devices.AGAIN_MS = round(1000 * options.get("resend_s", 1.0))
     if options.get("frees") == "puback":
         trusting()
     log = os.open(path.with_name("spool.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

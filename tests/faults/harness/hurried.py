@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edge.core import wire
 from edge.core.records import Report
 from edge.mechanisms import thermal
-from edge.net import receipts
+from edge.net.device import unpack_receipt
 from gateway.devices.enrol import enrol
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
@@ -176,7 +176,7 @@ class Hurried:
         if name not in self.by_name or self.frees != "receipt":
             return
         key = self.by_name[name].config_key
-        epoch, seq, _ = receipts.unpack(message.payload, key, message.topic)
+        epoch, seq, _ = unpack_receipt(message.payload, key, message.topic)
         self._free(name, epoch, seq)
 
     def _free(self, name: str, epoch: int, seq: int) -> None:

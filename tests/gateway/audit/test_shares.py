@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.core.noise import geometric, polya, shares
+from edge.core.noise import geometric
 from edge.core.records import Release
+from edge.core.shares import polya, shares
 from edge.mechanisms import quadtree as device
 from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Effort

@@ -14,7 +14,7 @@ from edge.core import wire
 from edge.core.limits import Limits
 from edge.core.node import Node
 from edge.mechanisms import thermal
-from edge.net import receipts
+from edge.net.device import unpack_receipt
 from gateway.devices.enrol import budgets, enrol
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
@@ -71,7 +71,7 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
         if message.topic.endswith("/receipt"):
             name = message.topic.split("/")[3]
             key = known.by_name[name].config_key
-            assert receipts.unpack(message.payload, key, message.topic) == (1, 1, True)
+            assert unpack_receipt(message.payload, key, message.topic) == (1, 1, True)
             heard.add(name)
         elif message.payload:
             rounds.append(message.payload)

@@ -336,7 +336,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that lost its memory must not cost a reading, nor a device its noise."""
-    monkeypatch.setattr("edge.net.talking.AGAIN_MS", 100)
+    monkeypatch.setattr("edge.net.device.AGAIN_MS", 100)
     plan = named("thermal").plan(config.query(room.deployment()), [])
     topic = wire.round_topic(room.site, "thermal")
     asked = post.pack_round(plan, room.devices.site_key, topic)

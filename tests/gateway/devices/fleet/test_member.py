@@ -11,7 +11,7 @@ import pytest
 from edge.core import wire
 from edge.core.records import Grid, Guarantee, Round
 from edge.host import post
-from edge.net.pause import within
+from edge.net.link import within
 from gateway.devices.fleet.member import Alarm, Clockwork, Hall
 
 

@@ -96,7 +96,7 @@ def test_a_heap_too_small_is_said(desk) -> None:
     [
         ("core/noise.py", "def dgauss", "def other"),
         ("core/keys.py", 'b"heatveil-noise-v1"', 'b"heatveil-noise-v2"'),
-        ("mechanisms/veil.py", "+ z", "+ 2 * z"),
+        ("mechanisms/thermal_half.py", "+ z", "+ 2 * z"),
         ("core/cbor.py", "def ", "def x"),
     ],
 )

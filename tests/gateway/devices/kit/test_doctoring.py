@@ -5,8 +5,8 @@ import json
 import pytest
 
 from edge.board import config
-from edge.core import copies, slots
-from edge.core.budget import Budget
+from edge.core import slots
+from edge.core.budget import Budget, unpack
 from gateway.cli.doctor import examine
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
@@ -108,7 +108,7 @@ def test_a_budget_that_is_spent(desk, made) -> None:
         ({bundle.SLOTS[0]: b"torn", bundle.SLOTS[1]: b""}, "fewer than two slots verify"),
         ({bundle.CONFIG: b"[]"}, "is no whole JSON object"),
         ({bundle.CONFIG: b"{"}, "has no driver"),
-        ({"edge/core/copies.py": b"oops ("}, "not whole"),
+        ({"edge/core/slots.py": b"oops ("}, "not whole"),
         ({"edge/net/ticker.py": b"# older\n"}, "1 of its files"),
         (
             {"edge/core/noise.py": b"def dgauss(*_): return 0\n"},
@@ -195,7 +195,7 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
     """And a budget that begins again, under a chain that nobody had before."""
     boot(desk)
     old = held(desk).identity
-    chain = copies.unpack(read_file(desk.board(), bundle.SLOTS[0]), old.state_key).chain
+    chain = unpack(read_file(desk.board(), bundle.SLOTS[0]), old.state_key).chain
     said = desk.run("rotate", NAME, *made, "--keys", "--new-budget")
     assert said.status == 0, said.err
     new = held(desk)
@@ -204,7 +204,7 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
 
     assert (seen.ours, seen.epoch, seen.word) == (True, 0, "ready")
     assert seen.key == devices.by_name[NAME].key_id.hex() != old.key_id.hex()
-    record = copies.unpack(read_file(desk.board(), bundle.SLOTS[0]), new.identity.state_key)
+    record = unpack(read_file(desk.board(), bundle.SLOTS[0]), new.identity.state_key)
     assert record.chain != chain
 
 

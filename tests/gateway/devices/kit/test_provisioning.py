@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from edge.core import copies, slots
-from edge.core.budget import Budget
+from edge.core import slots
+from edge.core.budget import Budget, unpack
 from edge.linux import enrol as linux
 from gateway.cli.provision import kept, provision
 from gateway.devices import bundle
@@ -63,7 +63,7 @@ def test_no_key_of_the_noise_stays_on_the_host(desk) -> None:
     provisioned(desk, board)
     own = held(desk)
 
-    record = copies.unpack(read_file(board, bundle.SLOTS[1]), own.identity.state_key)
+    record = unpack(read_file(board, bundle.SLOTS[1]), own.identity.state_key)
     assert record is not None
     chain = record.chain.hex()
     near = [file for file in desk.path.parent.glob("*") if file.is_file()]

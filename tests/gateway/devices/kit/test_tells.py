@@ -258,8 +258,8 @@ def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("mechanisms/place.py", "u = rng.below(table.total)", "u = rng.below(table.inner)"),
-        ("mechanisms/place.py", "x = -x", "x = x"),
+        ("mechanisms/disk_half.py", "u = rng.below(table.total)", "u = rng.below(table.inner)"),
+        ("mechanisms/disk_half.py", "x = -x", "x = x"),
         ("mechanisms/footprint.py", "Table", "Tabel"),
         (
             "mechanisms/disk_half.py",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge.mechanisms.disk import Table, outer
-from edge.mechanisms.place import draw
+from edge.mechanisms.disk_half import draw
 from gateway.mechanisms import named
 from gateway.mechanisms.disk.words import guesses
 from gateway.mechanisms.flags import query_of

@@ -9,7 +9,7 @@ import pytest
 from edge.core import wire
 from edge.core.records import Report
 from edge.host import post
-from edge.net import receipts
+from edge.net.device import unpack_receipt
 from gateway.service.intake import door
 from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.mqtt.connection import Message
@@ -96,7 +96,7 @@ def test_receipts_are_those_of_the_wire() -> None:
                 packed = door.make_receipt(epoch, seq, taken, KEY, door.prefix(topic))
 
                 assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
-                assert receipts.unpack(packed, KEY, topic) == (epoch, seq, taken)
+                assert unpack_receipt(packed, KEY, topic) == (epoch, seq, taken)
 
 
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:

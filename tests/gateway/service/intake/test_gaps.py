@@ -8,7 +8,7 @@ import pytest
 import structlog.testing
 
 from edge.core import wire
-from edge.net import receipts as edge_receipts
+from edge.net.device import frame_numbers, read_receipt
 from gateway.devices.fleet.spool import Counts, Shelf, Spool
 from gateway.service.intake import writer
 from gateway.service.intake.door import Arrival, authenticate
@@ -82,7 +82,7 @@ def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway
         """Let all that the device has arrive, one after the other, each freed by its receipt."""
         while frame := shelf.oldest():
             (receipt,) = gateway.take([frame], number)
-            assert edge_receipts.heard(receipt, node.identity)[:2] == edge_receipts.numbers(frame)
+            assert read_receipt(receipt, node.identity)[:2] == frame_numbers(frame)
             shelf.free(frame)
 
     answer(1)

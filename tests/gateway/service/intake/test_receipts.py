@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edge.core import wire
-from edge.net import receipts as signed
+from edge.net.device import read_receipt
 from gateway.service.intake import writer
 from gateway.service.intake.judge import Verdict
 from gateway.service.intake.outcomes import Receipt
@@ -40,11 +40,11 @@ def test_a_receipt_is_what_the_device_takes_for_one_and_no_other_device_does(hom
     [(topic, payload)] = packer.packed([Receipt("node-1", 7, 300, True)])
 
     assert topic == wire.topic(SITE, "node-1", "receipt")
-    assert signed.heard(payload, home.nodes["node-1"].identity) == (7, 300, True)
-    assert signed.heard(payload, home.nodes["node-0"].identity) is None
+    assert read_receipt(payload, home.nodes["node-1"].identity) == (7, 300, True)
+    assert read_receipt(payload, home.nodes["node-0"].identity) is None
     for at in range(len(payload)):
         forged = payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]
-        assert signed.heard(forged, home.nodes["node-1"].identity) is None
+        assert read_receipt(forged, home.nodes["node-1"].identity) is None
 
 
 def test_each_bearer_lets_go_of_its_own_messages_and_receipts_go_out_once(home: Any) -> None:

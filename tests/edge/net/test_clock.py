@@ -3,8 +3,7 @@
 import asyncio
 from itertools import count
 
-from edge.board import day
-from edge.net.clock import Clock
+from edge.net.clock import Clock, ask
 
 
 def test_it_is_asked_for_until_it_is_known() -> None:
@@ -19,7 +18,7 @@ def test_it_is_asked_for_until_it_is_known() -> None:
     async def sleep_ms(ms: int) -> None:
         slept.append(ms)
 
-    asyncio.run(day.ask(clock, lambda: next(looks) > 1, settime, sleep_ms))
+    asyncio.run(ask(clock, lambda: next(looks) > 1, settime, sleep_ms))
 
     assert (clock.by, len(asked), len(slept)) == ("ntp", 3, 4)
     assert min(slept) >= 4000  # a server throws out who asks more often
