@@ -2,7 +2,7 @@
 
 A board compiles what it imports, and what that needs for a moment lies where the next thing is to
 stay. Loaded as they ask for each other, they take a heap half as large again as loaded so. The
-link comes early, for its modules are large, and need the most room to be compiled in.
+device's own file comes first, for it is the largest, and needs the most room to be compiled in.
 
     from edge import loading
     loading.load()
@@ -19,6 +19,9 @@ def load():
     from .core import compat
 
     _tidy(compat)
+    from .net import device
+
+    _tidy(device)
     from .net import packets
 
     _tidy(packets)
@@ -64,9 +67,6 @@ def load():
     from .net import ring
 
     _tidy(ring)
-    from .net import device
-
-    _tidy(device)
     _lines(level)
 
 

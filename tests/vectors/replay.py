@@ -33,9 +33,9 @@ def draws(case):
     rng = stream(case)
     if case["sampler"] == "below":
         return [rng.below(case["args"][0]) for _ in range(case["count"])]
-    from edge.core import noise
+    from edge.core import noise, shares
 
-    sampler = getattr(noise, case["sampler"])
+    sampler = getattr(noise, case["sampler"], None) or getattr(shares, case["sampler"])
     return [int(sampler(*(case["args"] + [rng]))) for _ in range(case["count"])]
 
 
