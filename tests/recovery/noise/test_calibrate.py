@@ -12,7 +12,7 @@ from edge.core.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.noise import Ratio
-from recovery.noise.calibrate import calibrate
+from recovery.noise.calibrate import calibrate, delivered_delta
 from recovery.noise.gaussian import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from recovery.thermal import plan
 from recovery.thermal.noise import calibration
@@ -42,6 +42,16 @@ def test_the_noise_grants_what_was_asked_and_hardly_more(
     less = Fraction(made.sensitivity_squared, 2 * (made.variance - 1))
     rho = max(less, Fraction(math.ceil(10**9 * Fraction(*made.rho)) + 2, 10**9))
     assert gaussian_epsilon(math.sqrt(0.5 / rho) / 1.001, 1e-5) > epsilon[0] / epsilon[1]
+
+
+@pytest.mark.parametrize("readings", [1, 2, 24])
+def test_no_less_delta_is_told_than_so_many_readings_give(readings: int) -> None:
+    """By the curve of one Gaussian as wide as all of them together, which is the least there is."""
+    least = gaussian_delta(1.0, math.sqrt(8 / readings))
+
+    told = delivered_delta(2, 16, readings, 1.0)
+
+    assert least <= told <= (1.02 if readings == 1 else 20) * least
 
 
 def test_a_devices_ledger_lasts_as_long_as_the_promise() -> None:
