@@ -46,7 +46,7 @@ def test_the_noise_grants_what_was_asked_and_hardly_more(
 
 @pytest.mark.parametrize("readings", [1, 2, 24])
 def test_no_less_delta_is_told_than_so_many_readings_give(readings: int) -> None:
-    """By the curve of one Gaussian as wide as all of them together, which is the least there is."""
+    """By the curve of one Gaussian as wide as all of them together: the least there is."""
     least = gaussian_delta(1.0, math.sqrt(8 / readings))
 
     told = delivered_delta(2, 16, readings, 1.0)
