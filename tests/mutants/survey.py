@@ -262,13 +262,11 @@ def forked(child: Callable[[], None], most_s: int) -> int:
 def surveyed() -> tuple[dict[str, Any], dict[tuple[str, ...], str], list[Mistake]]:
     """Return the groups by their names, why survivors do no harm, and every change there is."""
     data = tomllib.loads(DATA.read_text("utf-8"))
-    harmless = {
-        (row["where"], " ".join(one.word for one in planting.tokens(row["line"])), change): row[
-            "why"
-        ]
-        for row in data.get("harmless", [])
-        for change in row["changes"]
-    }
+    harmless = {}
+    for row in data.get("harmless", []):
+        for printed in row["changes"]:
+            where, change, line = printed.split(": ", 2)
+            harmless[where, laid_out(line), change] = row["why"]
     groups = {group["name"]: group for group in data["group"]}
     dotted = {f".{file[:-3].replace('/', '.')}": file for file in planting.sources()}
 
