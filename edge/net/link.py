@@ -7,13 +7,10 @@
 # long it took. So a device draws only while nothing is half way out (`busy`), and afterwards lets
 # nothing out before the next tick (`hush`): no answer to what was published, no ping, no goodbye.
 #
-# What differs between Pythons: their streams, at the end of this file; and that on MicroPython a
+# What differs between Pythons: their streams, after the class; and that on MicroPython a
 # closed port and a wrong certificate are not noticed before something is written or read.
 #
-# Waiting, in milliseconds, on both Pythons: the one file with a true division.
-#
-# CPython's asyncio counts in seconds and MicroPython's boards count in whole milliseconds. What is
-# divided here is a time to sleep, never a reading, a noise or what is made of them.
+# Waiting is in milliseconds on both Pythons; CPython's own way of it is in `edge.cpython`.
 
 import asyncio
 

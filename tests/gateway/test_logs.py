@@ -51,7 +51,7 @@ def test_a_traceback_holds_no_reading_no_noise_and_no_key(terminal: str) -> None
 
     assert ran.returncode == 0
     assert "a device could not answer" in ran.stderr
-    assert "veil.py" in ran.stderr
+    assert "thermal_half.py" in ran.stderr
     for secret in ("4242", "31337", "this-is-a-root-key"):
         # The script itself is not on the disk, so no line of it is shown either.
         assert secret not in ran.stderr

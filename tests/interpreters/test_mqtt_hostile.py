@@ -183,6 +183,9 @@ class Stream:
     def __init__(self):
         self.written = []
         self.out_buf = b""
+        self.transport = self  # as CPython's streams have one
+    def get_write_buffer_size(self):
+        return 0
     def write(self, data):
         self.written.append(bytes(data))
     async def drain(self):

@@ -27,7 +27,7 @@ from ..claim import Claim, Effort, true
 
 ANSWERS_SCRIPT = """
 import binascii
-from edge.core import cbor, entropy, grid, keys, limits, noise, wire, tightening
+from edge.core import cbor, entropy, grid, keys, limits, noise, shares, wire, tightening
 from edge.mechanisms import thermal
 from edge.host import post, rootkeys
 from edge.core.budget import Budget
@@ -51,7 +51,7 @@ for name, several in (
 ):
     for args in several:
         for rng in (entropy.Tape(b"answers"), entropy.keyed(ROOT, "n\\u00e9", 3, 1 << 40, 12)):
-            sampler = getattr(noise, name)
+            sampler = getattr(shares if name == "polya" else noise, name)
             print(name, args, [int(sampler(*(args + (rng,)))) for _ in range(12)])
 rng = entropy.Tape(b"below")
 print("below", [rng.below(n) for n in (1, 2, 3, 256, 1000003, 2**70) for _ in range(4)])
