@@ -127,17 +127,7 @@ Line = MutableMapping[str, Any]
 PRIVATE = frozenset(
     [
         *("value", "values", "reading", "readings", "mass", "payload", "frame", "body", "message"),
-        *(
-            "noise",
-            "warmth",
-            "counts",
-            "total",
-            "credible",
-            "certified",
-            "verdict",
-            "sd",
-            "blocks",
-        ),
+        *("noise", "warmth", "counts", "total", "credible", "certified", "verdict", "sd"),
         *("secret", "password", "token"),
         *("key", "keys", "root", "site_key", "mac_key", "config_key", "link_key"),
     ]

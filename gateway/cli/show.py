@@ -152,7 +152,6 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
         body["chosen"],
         *telling.heard(body),
         None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
-        blocks=telling.heard_blocks(body),
     )
 
 

@@ -13,8 +13,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from recovery.maps.heatmap import BLANK, HATCHED
-
 from ..output import FAINT, FOUND, TRUE
 
 Floats = NDArray[np.float64]
@@ -31,7 +29,6 @@ class Panel(NamedTuple):
     margin: tuple[int, int] = (0, 0)  # cells by which it exceeds the grid: left and right, top
     colour: str = FOUND  # on a line
     sd: Floats | None = None  # (rows, columns), drawn on a line as a band of one deviation
-    looks: Floats | None = None  # (rows, columns), of `Blocks`: mostly noise is hatched, few blank
 
 
 def draw(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") -> None:
@@ -80,18 +77,15 @@ def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
         axis.set_title(fill(panel.title, 42), loc="left", fontsize=10)
         axis.set_xlabel(f"x ({unit})")
         axis.set_ylabel(f"y ({unit})")
-        few = False if panel.looks is None else panel.looks == BLANK
         shown = axis.imshow(
-            np.ma.masked_where(few | ~np.isfinite(panel.values), panel.values),
+            np.ma.masked_invalid(panel.values),
             cmap="inferno",
             extent=extent(grid, panel.margin),
             vmin=0,
             vmax=panel.top,
             interpolation="nearest",
         )
-        axis.set_facecolor("#e8e6ec")  # where nothing can be, or too little
-        if panel.looks is not None:
-            _hatched(axis, grid, panel)
+        axis.set_facecolor("#e8e6ec")  # where nothing can be
         written = FuncFormatter(_percent) if panel.share else None
         beside = axis.inset_axes((1.03, 0, 0.05, 1))  # as tall as the panel, whatever its shape
         figure.colorbar(shown, cax=beside, label=panel.label, format=written)
@@ -100,15 +94,6 @@ def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
             frame = Rectangle((left, top), right - left, bottom - top)
             frame.set(fill=False, edgecolor="#7dd3fc", linewidth=1.2)
             axis.add_patch(frame)
-
-
-def _hatched(axis: Axes, grid: Any, panel: Panel) -> None:
-    """Hatch what is mostly noise."""
-    left, right, bottom, top = extent(grid, panel.margin)
-    rows, columns = panel.values.shape
-    across, down = np.linspace(left, right, columns + 1), np.linspace(top, bottom, rows + 1)
-    cells = np.ma.masked_where(panel.looks != HATCHED, panel.values)
-    axis.pcolor(across, down, cells, hatch="////", alpha=0)
 
 
 def _tall(grid: Any, margin: tuple[int, int]) -> float:

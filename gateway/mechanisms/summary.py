@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.places import cell_places
-from recovery.maps.heatmap import SOLID, Blocks
 
 Floats = NDArray[np.float64]
 Whether = NDArray[np.bool_]
@@ -112,28 +111,6 @@ def where(place: Place, grid: Any) -> str:
         f"{_rounded(low)} to {_rounded(high)}" for low, high in zip(*place.sides, strict=True)
     ]
     return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
-
-
-def claims(blocks: Blocks) -> list[int]:
-    """Return which blocks may be spoken of, the densest first: those that are solid."""
-    dense = blocks.shares / (blocks.boxes[:, 2] * blocks.boxes[:, 3])
-    solid = np.flatnonzero(blocks.looks == SOLID)
-    return [int(at) for at in solid[np.argsort(-dense[solid], kind="stable")]]
-
-
-def claimed(blocks: Blocks, grid: Any) -> str:
-    """Return in a sentence what is sure of the densest block."""
-    found = claims(blocks)
-    if not found or len(blocks.shares) == 1:
-        return "The answers tell no place from another; ask more people, or for larger cells."
-    low, high = 100 * blocks.low[found[0]], 100 * blocks.high[found[0]]
-    top, left, rows, columns = blocks.boxes[found[0]]
-    area = np.zeros((grid.shape[1], grid.shape[0]), dtype=bool)
-    area[top : top + rows, left : left + columns] = True
-    place = Place(np.zeros(0), 0.0, _sides(area, grid))
-    finer = "" if rows == columns == 1 else "; finer is not resolved"
-    spot = where(place, grid).removeprefix("evenly in ")
-    return f"Between {low:.3g} and {high:.3g}% of all are in {spot}{finer}."
 
 
 def far(grid: Any, parts: float) -> str:

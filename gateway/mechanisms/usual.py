@@ -16,7 +16,7 @@ from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer
 from .record import Fact, Payload
 from .scores import SEEDED, data_free, frame_bytes
-from .summary import claimed, far, most_of
+from .summary import far, most_of
 from .worlds import Calibrated, Floats, Found, Numbers, Played, Told
 
 
@@ -116,19 +116,14 @@ def facts(found: Found) -> list[Fact]:
     if not isinstance(found, Heatmap):
         return [Fact("Map", None, "", f"No map: {found.why}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    # Of nothing finer than what the answers tell apart is anything said.
-    mass = found.mass if found.blocks is None else found.blocks.drawn
-    top = np.unravel_index(mass.argmax(), mass.shape)
-    share, most = 100 * float(mass[top]), most_of(mass / mass.sum(), found.grid)
+    top = np.unravel_index(found.mass.argmax(), found.mass.shape)
+    share, most = 100 * float(found.mass[top]), most_of(found.mass, found.grid)
     told = [Fact("Share of the fullest cell", share, "%", f"Most: {most}{caution}.")]
     if found.why:
         told.append(
             Fact("Estimator", found.estimator, "", f"Drawn by {found.estimator}: {found.why}.")
         )
-    if found.blocks is not None:
-        said = claimed(found.blocks, found.grid)
-        told.append(Fact("How sure", f"{found.blocks.level:.0%}", "", f"How sure: {said}"))
-    elif found.sd is not None:
+    if found.sd is not None:
         off = 100 * float(found.sd[top])
         sentence = (
             f"How sure: the fullest cell holds {share:.3g}% of all, give or take {off:.3g}% "
@@ -180,9 +175,6 @@ def _draw(
     mechanism, line = of_query(query), query.grid.shape[1] == 1
     share = None if truth is None else truth / truth.sum()
     mass, sd = (found.mass, found.sd) if isinstance(found, Heatmap) else (None, None)
-    looks = None
-    if isinstance(found, Heatmap) and found.blocks is not None:
-        mass, looks = found.blocks.drawn, found.blocks.spread(found.blocks.looks)
     # Truth and map in the same colours, so that they can be held against each other.
     top = max((float(one.max()) for one in (share, mass) if one is not None), default=None)
     shown = []
@@ -192,8 +184,8 @@ def _draw(
     shown += mechanism.panels(query, releases)
     if mass is not None:
         band = sd if line else None
-        shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=band, looks=looks))
-    if sd is not None and looks is None and not line:
+        shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=band))
+    if sd is not None and not line:
         said = "How unsure: one standard deviation of each cell's share"
         shown.append(Panel(said, sd, "standard deviation", True, colour=SENT))
     if not shown:

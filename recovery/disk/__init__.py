@@ -79,12 +79,22 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     channel, epsilon = channel_of(releases[0].round), float(epsilon_of_one(query))
     # Loaded here alone: every gateway starts with this file.
     from .estimators import estimate
-    from .profile import Profile, resolved
 
     found = estimate(query.estimator, channel, counts, epsilon)
-    seen = counts.astype(np.float64)
-    likely = found if query.estimator == "em" else estimate("em", channel, counts, epsilon)
-    blocks = resolved(Profile(channel, seen, likely.mass, query.level), found.mass)
+    sd = found.sd
+    if sd is None:  # the estimator does not know
+        from .estimators import cell_sd
+
+        # Where auto knows no deviations it has drawn EM's map.
+        name = "em" if query.estimator == "auto" else query.estimator
+        # A map that is smoothed on purpose hides by how much: the usual one tells.
+        like = found if name != "ems" else estimate("auto", channel, counts, epsilon)
+        sd = cell_sd(
+            channel,
+            like.mass,
+            reports,
+            lambda channel, again: estimate(name, channel, again, epsilon),
+        )
     return Heatmap(
         query.grid,
         found.mass,
@@ -93,8 +103,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         found.status,
         query.estimator,
         found.why,
-        sd=blocks.deviations(found.mass),
-        blocks=blocks,
+        sd=sd,
     )
 
 

@@ -11,7 +11,6 @@ They are each other's transpose, and a mass that adds to one becomes a law that 
 Source: Du et al. 2024 (paper 003), Sections IV and VI, of which this is the linear algebra.
 """
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -193,54 +192,6 @@ class Channel:
         if not isinstance(way, ByMatrix):
             way = by_matrix((self.rows, self.columns), self.kernel)
         return way.matrix + self._even.reshape(-1, 1)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """What is answered, summed over squares of `step` places a side, flat.
-
-    Sums of answers have a law of their own, so nothing is approximate; what they no longer tell is
-    finer than a square, and the kernel is wider.
-    """
-
-    channel: Channel
-    step: int
-    support: Bools  # of the squares
-
-    def kept(self, values: Floats) -> Floats:
-        """Return an outer array in the squares that may be answered."""
-        return (values if self.step == 1 else in_blocks(values, self.step))[self.support]
-
-    def law(self, cell: int) -> Floats:
-        """Return the chance of each square from a cell."""
-        y, x = divmod(cell, self.channel.columns)
-        law: Floats = self.channel.base * self.channel.support.astype(np.float64)
-        high, wide = self.channel.kernel.shape
-        law[y : y + high, x : x + wide] += self.channel.kernel
-        return self.kept(law)
-
-    def back(self, values: Floats) -> Floats:
-        """Return for every cell the mean, over the answers from there, of values of squares."""
-        whole = np.zeros(self.support.shape)
-        whole[self.support] = values
-        high, wide = self.channel.support.shape
-        spread = np.repeat(np.repeat(whole, self.step, 0), self.step, 1)[:high, :wide]
-        return self.channel.adjoint(spread * self.channel.support).ravel()
-
-
-def answers_of(channel: Channel, most: int) -> Answers:
-    """Return the answers in about so many squares at most."""
-    high, wide = channel.support.shape
-    step = max(1, math.ceil(math.sqrt(high * wide / most)))
-    if step == 1:
-        return Answers(channel, 1, channel.support)
-    return Answers(channel, step, in_blocks(channel.support.astype(np.float64), step) > 0)
-
-
-def in_blocks(values: Floats, step: int) -> Floats:
-    """Return the sums over squares of so many cells a side, the last ones smaller."""
-    rows = np.add.reduceat(values, np.arange(0, values.shape[0], step), axis=0)
-    return np.add.reduceat(rows, np.arange(0, values.shape[1], step), axis=1)
 
 
 def _check(rows: int, columns: int, kernel: Floats, base: float, support: Bools) -> None:

@@ -22,9 +22,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from .channel import Channel, answers_of
-from .channel import in_blocks as in_blocks
-from .em import log_likelihood
+from .channel import Channel
 
 # The likeliest weights of a few laws.
 #
@@ -88,29 +86,25 @@ def fitted(laws: Floats, counts: Floats, weights: Floats) -> Floats:
 _MOVES_MAX = 30
 _CELLS_ENOUGH = 1e-3  # nats: less changes no choice
 _SURE = 12.0  # nats by which every neighbour is less likely, for a cell to be beyond doubt
-_ANSWERS_MAX = 12_000  # places of answers; where there are more they are summed over squares
 _ELSEWHERE_MAX = 2_000_000  # chances that are looked at to say where else one cell may be
 
 
 class Search:
-    """The answers, and the laws of the ground and of every cell that was thought of.
-
-    On a large map answers are summed over squares: what is crowded is found in a fiftieth of the
-    time, and weighed by every answer at the end.
-    """
+    """The answers, and the laws of the ground and of every cell that was thought of."""
 
     def __init__(self, channel: Channel, counts: Floats, ground: Floats) -> None:
-        self.channel, self.counts, self._ground = channel, counts, ground
-        self._answers = answers_of(channel, _ANSWERS_MAX)
-        kept = self._answers.kept(counts)
-        self.some = kept > 0
-        self.seen = kept[self.some]
-        self._known = {-1: self._answers.kept(channel.forward(ground))[self.some]}
+        self.channel, self.counts, self.some = channel, counts, counts.ravel() > 0
+        self.seen = counts.ravel()[self.some]
+        self._known = {-1: channel.forward(ground).ravel()[self.some]}
 
     def law(self, cell: int) -> Floats:
         """Return the chance of each answer that was given, from a cell; -1 is the ground."""
         if cell not in self._known:
-            self._known[cell] = self._answers.law(cell)[self.some]
+            y, x = divmod(cell, self.channel.columns)
+            law: Floats = self.channel.base * self.channel.support.astype(np.float64)
+            high, wide = self.channel.kernel.shape
+            law[y : y + high, x : x + wide] += self.channel.kernel
+            self._known[cell] = law.ravel()[self.some]
         return self._known[cell]
 
     def laws(self, cells: list[int]) -> Floats:
@@ -119,16 +113,14 @@ class Search:
 
     def missing(self, cells: list[int], weights: Floats) -> int:
         """Return the cell that a step of expectation maximisation would multiply most."""
-        over = np.zeros(len(self.some))
-        over[self.some] = self.seen / (self.laws(cells) @ weights)
-        gains = self._answers.back(over)
+        gains = self.channel.adjoint(self.counts * self._over(cells, weights)).ravel()
         gains[cells] = 0
         return int(gains.argmax())
 
     def moved(self, cells: list[int], weights: Floats) -> tuple[list[int], Floats]:
         """Return cells and weights after every move to a neighbour that gains."""
         for _ in range(_MOVES_MAX):
-            over = 1 / (self.laws(cells) @ weights)
+            over = self._over(cells, weights)
             moves = [
                 (gained, at, near)
                 for at, cell in enumerate(cells)
@@ -143,6 +135,12 @@ class Search:
             weights = fitted(self.laws(cells), self.seen, np.maximum(weights, 1e-3))
         return cells, weights
 
+    def _over(self, cells: list[int], weights: Floats) -> Floats:
+        """Return one over the chance of each answer that was given, nought for the others."""
+        found = np.zeros(self.counts.shape)
+        found.ravel()[self.some] = 1 / (self.laws(cells) @ weights)
+        return found
+
     def _elsewhere(
         self, over: Floats, cell: int, weight: float, far: int
     ) -> list[tuple[float, int]]:
@@ -150,18 +148,27 @@ class Search:
         y, x = divmod(cell, self.channel.columns)
         rows = range(max(0, y - far), min(self.channel.rows, y + far + 1))
         columns = range(max(0, x - far), min(self.channel.columns, x + far + 1))
-        here, times, found = self.law(cell), weight * over, []
+        kernel, top, left = self.channel.kernel, rows[0], columns[0]
+        high, wide = kernel.shape
+        # Beyond this window none of these cells has another law than any other of them.
+        window = np.s_[top : rows[-1] + high, left : columns[-1] + wide]
+        here = np.zeros(self.counts[window].shape)
+        some = np.flatnonzero(self.counts[window])
+        counts, over = self.counts[window].ravel()[some], weight * over[window].ravel()[some]
+        found = []
+        here[y - top : y - top + high, x - left : x - left + wide] = kernel
         for v, u in itertools.product(rows, columns):
-            other = v * self.channel.columns + u
-            more = (self.law(other) - here) * times
-            gained = float(self.seen @ np.log1p(np.maximum(more, -1 + 1e-12)))
-            found.append((gained, other))
+            change = -here
+            change[v - top : v - top + high, u - left : u - left + wide] += kernel
+            more = change.ravel()[some] * over
+            gained = float(counts @ np.log1p(np.maximum(more, -1 + 1e-12)))
+            found.append((gained, v * self.channel.columns + u))
         return found
 
     def places(self, cells: list[int], weights: Floats) -> tuple[Floats, float]:
         """Return where each one may be, and by how many nats that is more than where it is."""
         found = np.zeros((len(cells), self.channel.rows * self.channel.columns))
-        over, more = 1 / (self.laws(cells) @ weights), 0.0
+        over, more = self._over(cells, weights), 0.0
         far = max(1, int(math.sqrt(_ELSEWHERE_MAX / len(self.seen)) / 2))
         for at, cell in enumerate(cells):
             near = self._elsewhere(over, cell, weights[at + 1], 1)
@@ -173,32 +180,31 @@ class Search:
             found[at, [other for _, other in near]] = chances / chances.sum()
         return found, more
 
-    def finer(self, cells: list[int], weights: Floats) -> float:
-        """Return by how many nats every answer's likelihood is more than that of the sums."""
-        if self._answers.step == 1:
-            return 0.0
-        mass = weights[0] * self._ground
-        mass.ravel()[cells] += weights[1:]
-        whole = log_likelihood(self.counts, self.channel.forward(mass))
-        return whole - float(self.seen @ np.log(self.laws(cells) @ weights))
+    def covariance(self, cells: list[int], weights: Floats) -> Floats:
+        """Return that of the weights, which add to one, (1 + cells, 1 + cells)."""
+        used, tangent, bent = self._bent(cells, weights)
+        found = np.zeros((len(weights), len(weights)))
+        found[np.ix_(used, used)] = tangent @ np.linalg.inv(bent) @ tangent.T
+        return found
 
     def evidence(self, cells: list[int], weights: Floats) -> float:
         """Return the logarithm of the answers' chance under these cells, and of theirs."""
         worth = float(self.seen @ np.log(self.laws(cells) @ weights))
-        bent = self._bent(cells, weights)
+        bent = self._bent(cells, weights)[2]
         integral = math.lgamma(len(bent) + 1) + len(bent) / 2 * math.log(2 * math.pi)
         integral -= float(np.linalg.slogdet(bent)[1]) / 2
         count, size = len(cells), self.channel.rows * self.channel.columns
         sets = math.lgamma(size + 1) - math.lgamma(count + 1) - math.lgamma(size - count + 1)
         return worth + integral - sets - (count + 1) * math.log(2)
 
-    def _bent(self, cells: list[int], weights: Floats) -> Floats:
-        """Return how bent the likelihood is along the directions that keep the weights' sum."""
+    def _bent(self, cells: list[int], weights: Floats) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Return which weights are some, the directions that keep their sum, and how bent."""
         used = np.flatnonzero(weights > NO_WEIGHT)
         laws = self.laws(cells)
         once = laws[:, used] / (laws @ weights)[:, None] * np.sqrt(self.seen)[:, None]
         tangent = np.vstack([-np.ones((1, len(used) - 1)), np.eye(len(used) - 1)])
-        return _known(tangent.T @ (once.T @ once) @ tangent)
+        bent = tangent.T @ (once.T @ once) @ tangent
+        return used, tangent, _known(bent)
 
 
 def _known(bent: Floats) -> Floats:
@@ -233,14 +239,26 @@ class Crowded:
     ground: Floats  # (rows, columns), adds to one
     cells: tuple[int, ...]  # row by row
     weights: Floats  # (1 + cells,), the ground's first; nought where there is none of it
+    covariance: Floats  # (1 + cells, 1 + cells), of the weights
     places: Floats  # (cells, rows * columns): the chance that this one is there
     evidence: float  # in nats, comparable with `smooth_map`'s
 
     @property
     def mass(self) -> Floats:
         """The map to expect, (rows, columns)."""
-        parts = np.vstack([self.ground.reshape(1, -1), self.places])
-        return np.asarray((self.weights @ parts).reshape(self.ground.shape))
+        return np.asarray((self.weights @ self._parts).reshape(self.ground.shape))
+
+    @property
+    def variances(self) -> Floats:
+        """The mean square by which each share may be off, (rows, columns): of weight and place."""
+        parts, squares = self._parts, np.square(self.weights) + np.diag(self.covariance)
+        of_weight = np.einsum("ip,ij,jp->p", parts, self.covariance, parts)
+        of_place = squares[1:] @ (self.places * (1 - self.places))
+        return np.asarray(np.maximum(of_weight + of_place, 0.0).reshape(self.ground.shape))
+
+    @property
+    def _parts(self) -> Floats:
+        return np.vstack([self.ground.reshape(1, -1), self.places])
 
 
 def crowded(channel: Channel, counts: Floats, ground: Floats, hoped: float = -np.inf) -> Crowded:
@@ -257,7 +275,6 @@ def crowded(channel: Channel, counts: Floats, ground: Floats, hoped: float = -np
     weights = np.ones(1)
     best = (search.evidence(cells, weights), cells, weights)
     last, tries = best[0], 0
-    hoped -= search.finer(cells, weights)
     while len(cells) < min(CELLS_MAX, size) and tries < _PATIENCE:
         cells = [*cells, search.missing(cells, weights)]
         weights = fitted(search.laws(cells), search.seen, np.append(0.98 * weights, 0.02))
@@ -272,8 +289,8 @@ def crowded(channel: Channel, counts: Floats, ground: Floats, hoped: float = -np
             break
     evidence, cells, weights = best
     places, more = search.places(cells, weights)
-    more += search.finer(cells, weights)
-    return Crowded(ground, tuple(cells), weights, places, evidence + more)
+    covariance = search.covariance(cells, weights)
+    return Crowded(ground, tuple(cells), weights, covariance, places, evidence + more)
 
 
 # Sums over squares of cells, and the chance of each square of answers from each square of cells.
@@ -329,3 +346,9 @@ def _apart(sums: Floats, length: int, axis: int) -> Floats:
     return np.asarray(
         np.take(sums, range(length, whole), axis) - np.take(sums, range(whole - length), axis)
     )
+
+
+def in_blocks(values: Floats, step: int) -> Floats:
+    """Return the sums over squares of so many cells a side, the last ones smaller."""
+    rows = np.add.reduceat(values, np.arange(0, values.shape[0], step), axis=0)
+    return np.add.reduceat(rows, np.arange(0, values.shape[1], step), axis=1)

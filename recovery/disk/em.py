@@ -17,7 +17,6 @@ the rule: the gain is 1e-3 exp(epsilon), and 1e-3 where it smooths.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,9 +39,7 @@ class Fit:
     steps: int  # how often forward and adjoint were both computed
     status: str  # "optimal" where the method's own rule ended it, or a sentence
     why: str = ""  # what was chosen on the way, in words
-
-
-_LEFT = 10  # times steps and gain: more than the whole way has left
+    sd: Floats | None = None  # (rows, columns), where the method knows it; else None
 
 
 def em(
@@ -52,7 +49,6 @@ def em(
     gain: float,
     smooth: bool = False,
     steps_max: int = 10_000,
-    enough: float = math.inf,
 ) -> Fit:
     """Return the map at which a step gains less log-likelihood than `gain`.
 
@@ -61,7 +57,6 @@ def em(
         gain: in nats over all answers; see `gain_of`.
         smooth: EMS instead of EM. Its likelihood may fall, which ends it too.
         steps_max: it stops there and says so.
-        enough: a log-likelihood; where so slow a way cannot come there, it stops and says so.
 
     Raises:
         ValueError: counts that no answers give.
@@ -81,9 +76,6 @@ def em(
         before, worth = worth, log_likelihood(seen, law)
         if worth - before < gain:
             return Fit(mass, worth, step, OPTIMAL)
-        # Gains fall like a power of the steps, so what is left is a few times gain times steps.
-        if enough < math.inf and worth + _LEFT * step * (worth - before) < enough:
-            return Fit(mass, worth, step, f"stopped after {step} steps, too far below {enough:g}")
     return Fit(
         mass,
         worth,
@@ -195,15 +187,7 @@ _STRETCH = 0.3
 _LOWEST = -700.0
 
 
-def em_fast(
-    channel: Channel,
-    counts: ArrayLike,
-    *,
-    gain: float,
-    steps_max: int = 10_000,
-    start: Floats | None = None,
-    until: Callable[[Floats], bool] | None = None,
-) -> Fit:
+def em_fast(channel: Channel, counts: ArrayLike, *, gain: float, steps_max: int = 10_000) -> Fit:
     """Return the map at which a step of `em` gains less log-likelihood than `gain`.
 
     Args:
@@ -211,22 +195,18 @@ def em_fast(
         gain: in nats over all answers; see `em.gain_of`.
         steps_max: of the printed method, that is how far the path is followed at most; the
             evaluations, which `steps` of the Fit counts, are fewer.
-        start: the map to begin with; an even one if None.
-        until: says of a map's law whether it is good enough, and the way ends there.
 
     Raises:
         ValueError: counts that no answers give.
     """
     seen = checked_counts(channel, counts)
-    mass = even(channel) if start is None else start
+    mass = even(channel)
     if not seen.any():
         return Fit(mass, 0.0, 0, NOBODY)
     law = channel.forward(mass)
     worth = log_likelihood(seen, law)
     spent, walked, trust = 0, 0.0, _STRETCH
     while walked < steps_max:
-        if until is not None and until(law):
-            return Fit(mass, worth, spent, OPTIMAL)
         # One plain step: it says what a step gains here, which is the rule.
         mass = stepped(channel, seen, mass, law)
         law = channel.forward(mass)
@@ -244,9 +224,8 @@ def em_fast(
         tried_law = channel.forward(tried)
         tried_worth = log_likelihood(seen, tried_law)
         spent += evaluations
-        if tried_worth < worth or (until is not None and until(tried_law)):
-            # The likelihood never falls, and where to stop is between two steps: too long a
-            # stretch is walked again, shorter.
+        if tried_worth < worth:
+            # The likelihood never falls: too long a stretch is walked again, shorter.
             trust /= 4
             continue
         mass, law, worth = tried, tried_law, tried_worth

@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from .channel import Channel
+from .channel import Channel, by_transform
 from .crowded_map import block_chances
 from .crowded_map import in_blocks as in_blocks
 from .em import log_likelihood
@@ -402,3 +402,34 @@ def _refined(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
         overall=found.overall + more,
         height=height,
     )
+
+
+def deviations(found: Posterior) -> Floats:
+    """Return the standard deviation of each cell's share under one order, (rows, columns).
+
+    To first order a share changes by f (du - sum of f du). It is the population's share.
+    """
+    grid = found.lattice
+    mass = found.mass
+    root = scipy.linalg.solve_triangular(found.factor, np.eye(found.u.size), lower=True)
+    total = np.zeros_like(mass)
+    for row in root:
+        change = grid.spread(row)
+        total += (change - float(np.vdot(mass, change))) ** 2
+    return mass * np.sqrt(total)
+
+
+def scatter(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:
+    """Return the variance of each share of the users themselves, given the map and the answers.
+
+    Each answer from o is of a user in cell i with chance w = f_i P_oi / g_o, so the variance is
+    the sum of counts w (1 - w), over n**2.
+    """
+    reports, base = float(counts.sum()), channel.base
+    once = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
+    twice = np.divide(once, law, out=np.zeros_like(law), where=counts > 0)
+    # The square of a chance is that of its kernel, twice its product with the base, and base**2.
+    squared = by_transform(mass.shape, channel.kernel * (channel.kernel + 2 * base))
+    both = squared.adjoint(twice) + base**2 * float(twice.sum())
+    found = mass * channel.adjoint(once) - np.square(mass) * both
+    return np.maximum(found, 0.0) / reports**2

@@ -52,7 +52,7 @@ def judge(seen: Seen) -> tuple[Seen, Verdict]:
     ('fits', 3)
     """
     sensors = len(seen.readings)
-    basis = basis_of(seen)
+    basis = _basis(seen)
     dof = sensors - basis.shape[1]
     # Of two combinations left, no sensor could be told from another.
     if dof < 3:
@@ -113,7 +113,7 @@ and are left out'
     )
 
 
-def basis_of(seen: Seen) -> Floats:
+def _basis(seen: Seen) -> Floats:
     """Return U, (sensors, r): all that heat, level and slope can do to the readings."""
     cells = np.arange(seen.operator.shape[1])
     few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)

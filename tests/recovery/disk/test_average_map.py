@@ -9,7 +9,7 @@ import scipy.integrate
 from edge.core.records import Grid
 from physics.crowds.disk import count_many
 from recovery.disk import Query, plan, smooth_map
-from recovery.disk.average_map import averaged, kinds, mean, mended, misfit
+from recovery.disk.average_map import averaged, doubted, kinds, mean, mended, misfit
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.crowded_map import Crowded, block_chances, in_blocks
 from recovery.disk.em import gain_of, log_likelihood, stepped
@@ -63,16 +63,25 @@ def test_an_even_crowd_is_even() -> None:
     assert off("auto", people, (7, 10)) < 0.6 * off("em", people, (7, 10))
 
 
-def test_chances_are_those_of_evidence() -> None:
-    """They add to one, and the mean is of the same parts."""
+def test_chances_are_those_of_evidence_and_doubt_flattens_them() -> None:
+    """They add to one, the mean is of the same parts, and the deviations hold their distances."""
     people = np.random.default_rng(4).multinomial(900, np.full(36, 1 / 36)).reshape(6, 6)
     people[2, 3] += 200
     _, channel, counts = answered(people, (3, 2), 1)
     found = kinds(channel, counts)
+    chances, doubt = [kind.chance for kind in found], doubted(found)
+    expected = sum(kind.chance * kind.mass for kind in found)
+    apart = sum(
+        one * np.square(kind.mass - expected) for one, kind in zip(doubt, found, strict=True)
+    )
     fit = averaged(channel, counts, gain_of(1.5))
 
-    assert sum(kind.chance for kind in found) == pytest.approx(1)
-    assert mean(found) == pytest.approx(sum(kind.chance * kind.mass for kind in found))
+    assert sum(chances) == pytest.approx(1)
+    assert mean(found) == pytest.approx(expected)
+    assert max(doubt) < max(chances)
+    assert doubt.sum() == pytest.approx(1)
+    assert fit.sd is not None
+    assert (fit.sd**2 >= 0.999 * apart).all()
     assert max(found, key=lambda kind: kind.chance).name in fit.why
 
 
@@ -87,11 +96,10 @@ def test_a_map_that_does_not_fit_is_mended_no_further_than_it_must() -> None:
     assert 2 < misfit(channel, counts, wrong) <= 5
     assert steps > 1
     assert misfit(channel, counts, mended_map) <= 0
-    longer = mended_map
-    for _ in range(5):
-        longer = stepped(channel, counts, longer, channel.forward(longer))
-    # Hardly beyond where it begins to fit, and not where five more steps lead.
-    assert misfit(channel, counts, mended_map) > misfit(channel, counts, longer) / 2 - 0.05
+    short = wrong
+    for _ in range(steps - 1):
+        short = stepped(channel, counts, short, channel.forward(short))
+    assert misfit(channel, counts, short) > 0
     assert log_likelihood(counts, channel.forward(mended_map)) > log_likelihood(
         counts, channel.forward(wrong)
     )
@@ -164,3 +172,26 @@ def test_a_crowded_cell_on_a_smooth_map_is_weighed_against_that_map(
     # One order of three has a third of what is held of smooth maps.
     wanted = few.found.evidence - best.found.overall + math.log(3)
     assert math.log(few.chance / best.chance) == pytest.approx(wanted)
+
+
+def test_deviations_hold_the_users_own_scatter_and_what_was_mended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whose answer it is by Bayes, by cell; how far it was moved; what kinds leave open."""
+    monkeypatch.setattr(smooth_map, "_PLACES_MAX", 40)
+    channel, counts = foot(3, 2, 30_000, 0.1)
+    found = kinds(channel, counts)
+    expected = mean(found)
+    before, steps = mended(channel, counts, expected, gain_of(3))
+    joint = channel.matrix() * before.ravel()
+    whose = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    total = counts.ravel() @ (whose * (1 - whose)) / counts.sum() ** 2
+    total += np.square(before - expected).ravel()
+    for kind, chance in zip(found, doubted(found), strict=True):
+        total += chance * (kind.variances + np.square(kind.mass - expected)).ravel()
+    fit = averaged(channel, counts, gain_of(3))
+
+    assert steps > 0
+    assert fit.sd is not None
+    assert fit.mass.ravel() == pytest.approx(counts.ravel() @ whose / counts.sum())
+    assert fit.sd.ravel() ** 2 == pytest.approx(total, rel=2e-3)

@@ -126,6 +126,10 @@ def test_a_coarse_lattice_gives_nearly_the_same_map(monkeypatch: pytest.MonkeyPa
     assert coarse.lattice.step == 2
     assert coarse.mass.shape == (16, 20)
     assert abs(coarse.mass - whole.mass).sum() / 2 < 0.02
+    monkeypatch.undo()
+    assert smooth_map.deviations(coarse).sum() == pytest.approx(
+        smooth_map.deviations(posterior(channel, counts)).sum(), rel=0.2
+    )
 
 
 # Orders are compared by one likelihood, that of the cells, and left out where all is lost.

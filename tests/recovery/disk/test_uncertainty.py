@@ -1,4 +1,4 @@
-"""Which map is drawn, how far it says it is off, and how badly it fits."""
+"""How sure a map is: held against how far maps really fall from the truth."""
 
 import itertools
 import math
@@ -11,14 +11,49 @@ from physics.crowds.disk import count_many
 from recovery.disk import Query, plan
 from recovery.disk.average_map import misfit
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.estimators import ESTIMATORS, estimate, expected_w2
-from recovery.distance import wasserstein2
+from recovery.disk.em import OPTIMAL, Fit, em_fast, gain_of
+from recovery.disk.estimators import ESTIMATORS, cell_sd, estimate
 
 
 def disk(shape: tuple[int, int], radius: int = 2) -> Channel:
     planned = plan(Query(Grid(shape, 1000), (2, 1), radius=radius), [])
     assert planned is not None
     return channel_of(planned)
+
+
+TRUTH = np.outer([1.0, 3.0, 6.0, 3.0, 2.0], [1.0, 2.0, 5.0, 4.0, 2.0, 1.0]) / 225
+CHANNEL = disk((6, 5))
+REPORTS = 20_000
+
+
+def answers(runs: int) -> np.ndarray:
+    """(runs, outer rows, outer columns)."""
+    law = CHANNEL.forward(TRUTH)
+    drawn = np.random.default_rng(8).multinomial(REPORTS, (law / law.sum()).ravel(), size=runs)
+    return np.asarray(drawn.reshape(runs, *law.shape))
+
+
+@pytest.mark.long
+def test_the_printed_method_falls_as_far_as_it_says() -> None:
+    """Against two hundred runs with the real truth, which the bootstrap never sees."""
+    gain = gain_of(2)
+    fits = [em_fast(CHANNEL, counts, gain=gain).mass for counts in answers(200)]
+    really = np.sqrt(np.square(np.array(fits) - TRUTH).mean(axis=0))
+    said = np.array([cell_sd(CHANNEL, fit, REPORTS) for fit in fits[:5]]).mean(axis=0)
+
+    assert np.sqrt(np.square(said / really).mean()) == pytest.approx(1, abs=0.2)
+    assert np.median(abs(np.log(said / really))) < 0.25
+    # Four times the users know twice as much: were the number of reports forgotten, it would show.
+    assert cell_sd(CHANNEL, fits[0], 4 * REPORTS).sum() < 0.7 * said.sum()
+
+
+def test_it_is_the_same_every_time_and_of_the_estimator_asked_for() -> None:
+    """The same answers give the same map and the same doubt, to the last bit."""
+    once, twice = (cell_sd(CHANNEL, TRUTH, 500) for _ in range(2))
+    ems = cell_sd(CHANNEL, TRUTH, 500, lambda ch, counts: estimate("ems", ch, counts, 2.0))
+
+    assert (once == twice).all()
+    assert not np.allclose(once, ems)
 
 
 @pytest.mark.long
@@ -39,10 +74,9 @@ def test_every_estimator_draws_a_map_of_every_shape(name: str, shape: tuple[int,
 
 def test_no_other_name_and_no_other_epsilon() -> None:
     """A name that is mistyped must not become the default."""
-    channel = disk((6, 5))
     for name, epsilon in (("EM", 1.0), ("em", 0.0), ("em", float("nan")), ("auto", float("inf"))):
         with pytest.raises(ValueError, match="must be"):
-            estimate(name, channel, np.zeros(channel.support.shape), epsilon)
+            estimate(name, CHANNEL, np.zeros(CHANNEL.support.shape), epsilon)
 
 
 @pytest.mark.long
@@ -66,48 +100,30 @@ def test_where_no_smooth_map_fits_the_answers_are_believed(cells: int, drawn: st
     assert misfit(channel, 0 * counts, truth) == 0
 
 
-# The default, between three maps.
+# Deviations by repetition, of estimators whose deviations are known by hand.
 
 
-def answered(channel: Channel, truth: np.ndarray, reports: int, seed: int = 3) -> np.ndarray:
-    law = channel.forward(truth / truth.sum())
-    drawn = np.random.default_rng(seed).multinomial(reports, (law / law.sum()).ravel())
-    return np.asarray(drawn.reshape(law.shape), dtype=float)
+def test_an_estimator_that_never_looks_is_off_by_its_bias() -> None:
+    """It draws the same map of whatever is answered: what does not spread is wrong too."""
+    channel = disk((6, 5), 2)
+    truth = np.outer([1.0, 3.0, 6.0, 3.0, 2.0], [1.0, 2.0, 5.0, 4.0, 2.0, 1.0]) / 225
+    even = np.full((5, 6), 1 / 30)
+    said = cell_sd(channel, truth, 1_000, lambda ch, counts: Fit(even, 0.0, 1, OPTIMAL))
+
+    assert said == pytest.approx(abs(even - truth))
 
 
-def test_smoothed_noise_is_drawn_where_nothing_is_likelier() -> None:
-    """Of an even crowd at small epsilon; a crowd in one corner is not told from noise so."""
-    channel, corner = disk((6, 5)), np.ones((5, 6))
-    few = answered(channel, corner, 300)
-    corner[0, 0] = 40
-    many = answered(channel, corner, 20_000)
+def test_an_estimator_that_counts_spreads_as_counts_do() -> None:
+    """Shares of answers at their own place: Poisson's deviations, sqrt(n g) / n, of 400 runs."""
+    channel, reports = disk((6, 5), 1), 3_000
+    truth = np.full((5, 6), 1 / 30)
+    law = channel.forward(truth)[1:-1, 1:-1]
 
-    assert (
-        estimate("auto", channel, few, 2.0).mass == estimate("ems", channel, few, 2.0).mass
-    ).all()
-    parts = estimate("auto", channel, many, 2.0)
-    assert "25% of the map of EM" in parts.why
-    assert parts.mass[0, 0] > 2 * estimate("ems", channel, many, 2.0).mass[0, 0]
+    def counting(channel: Channel, counts: np.ndarray) -> Fit:
+        return Fit(truth + counts[1:-1, 1:-1] / reports - law, 0.0, 1, OPTIMAL)
 
-
-@pytest.mark.parametrize("name", ["auto", "em"])
-def test_a_map_is_as_far_off_as_it_says(name: str) -> None:
-    """Within half as much again over some runs, of a crowd that nothing is told of; four times the
-    people are known better."""
-    channel, truth = disk((6, 5)), np.random.default_rng(4).pareto(1, (5, 6))
-    truth /= truth.sum()
-    really, said = [], []
-    for seed in range(5):
-        counts = answered(channel, truth, 4_000, seed)
-        mass = estimate(name, channel, counts, 2.0).mass
-        really.append(wasserstein2(mass, truth, normalise=True))
-        said.append(expected_w2(name, channel, counts, 2.0, mass))
-    ratio = np.mean(said) / np.mean(really)
-
-    assert 1 / 1.5 < ratio < 1.5
-    mass = estimate(name, channel, 16 * counts, 2.0).mass
-    assert expected_w2(name, channel, 16 * counts, 2.0, mass) < 0.7 * np.mean(said)
-    assert expected_w2(name, channel, 0 * counts, 2.0, truth) is None
+    said = cell_sd(channel, truth, reports, counting, repetitions=400)
+    assert said / np.sqrt(law / reports) == pytest.approx(1, abs=0.15)
 
 
 # How badly a map fits: the chi-square of every outcome that there may be, by its chance.
