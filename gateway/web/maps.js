@@ -18,7 +18,8 @@ function sureWords({ numbers, expected_error: off }) {
 
 // What a map says of itself: what is wrong with it, and how sure it is.
 function ownWords({ credible, verdict }) {
-  return [credible ? sureWords(credible) : "", (verdict && verdict.says) || ""].filter(Boolean).join(" ");
+  const old = verdict && verdict.why ? `Do not trust this map: ${verdict.why}.` : ""; // stored before maps said it themselves
+  return [credible ? sureWords(credible) : "", (verdict && verdict.says) || old].filter(Boolean).join(" ");
 }
 
 // Whether what the deployment file says is wrong, and the map with it.

@@ -246,8 +246,7 @@ def test_a_map_that_contradicts_its_query_says_so(
     live: server.Page, tab: Page, until: Until
 ) -> None:
     """In its own words where else it says how sure it is; the next map that fits takes it back."""
-    why = "the readings contradict the query"
-    verdict = {"level": "assumptions", "why": why, "says": f"Do not trust this map: {why}."}
+    verdict = {"level": "assumptions", "why": "the readings contradict the query"}  # an old one's
     live.feed.put({**drawn(1, 8), "credible": None, "certified": None, "verdict": verdict})
     until(tab, "document.getElementById('map').dataset.number == '1'")
     said = tab.inner_text("#sure"), tab.get_attribute("#sure", "data-state")
