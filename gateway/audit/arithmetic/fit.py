@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import binom, chi2
 
-from edge.core import noise
+from edge.core import noise, shares
 
 from ..claim import Claim, Effort
 
@@ -117,7 +117,8 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield two claims for each sampler at each of its parameters."""
     for case in (*CASES, *_own(effort)):
         tape, count = effort.tape("fit", case.name, case.args), effort.pick(*case.draws)
-        sampler: Any = getattr(noise, case.name, _uniform)
+        home = shares if case.name == "polya" else noise
+        sampler: Any = getattr(home, case.name, _uniform)
         drawn = [int(sampler(*case.args, tape)) for _ in range(count)]
         yield from fits(f"{case.name}{case.args}", np.array(drawn), case.law(*case.args), effort)
 
