@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.core import noise
+from edge.core import noise, shares
 from edge.core.entropy import Tape
 from gateway.audit.arithmetic import exact as laws
 from gateway.audit.arithmetic import fit
@@ -24,7 +24,8 @@ QUICK = 100_000
 @functools.cache
 def draws(sampler: str, args: tuple[int, ...]) -> Whole:
     tape = Tape(f"{sampler} {args}".encode())
-    drawn = np.array([int(getattr(noise, sampler)(*args, tape)) for _ in range(QUICK)])
+    home = shares if sampler == "polya" else noise
+    drawn = np.array([int(getattr(home, sampler)(*args, tape)) for _ in range(QUICK)])
     drawn.setflags(write=False)
     return drawn
 
