@@ -1,8 +1,8 @@
-"""The device's modules, brought into memory one by one, from the bottom up, with nothing between.
+"""A thermometer's modules, brought into memory with nothing left between them.
 
 A board compiles what it imports, and what that needs for a moment lies where the next thing is to
-stay. Loaded as they ask for each other, they take a heap half as large again as loaded so. The
-device's own file comes first, for it is the largest, and needs the most room to be compiled in.
+stay. So facts about lines are left out, and each is tidied up behind; the device's own file, with
+all that it asks for, comes first, for the largest needs the most room.
 
     from edge import loading
     loading.load()
@@ -14,65 +14,24 @@ import gc
 
 
 def load():
-    """Load what a device and its link need, and tidy up behind each module."""
+    """Load what a device and its link need, and tidy up behind each of them."""
     level = _lines(3)
-    from .core import compat
+    from .net import device as device
 
-    _tidy(compat)
-    from .net import device
-
-    _tidy(device)
-    from .net import packets
-
-    _tidy(packets)
-    from .net import link
-
-    _tidy(link)
-    from .net import mqtt
-
-    _tidy(mqtt)
-    from .core import cbor
-
-    _tidy(cbor)
-    from .core import records
-
-    _tidy(records)
-    from .core import wire
-
-    _tidy(wire)
-    from .core import limits
-
-    _tidy(limits)
-    from .core import keys
-
-    _tidy(keys)
-    from .core import entropy
-
-    _tidy(entropy)
-    from .core import noise
-
-    _tidy(noise)
-    from .mechanisms import thermal_half
-
-    _tidy(thermal_half)
-    from .core import budget
-
-    _tidy(budget)
-    from .core import node
-
-    _tidy(node)
-    from .net import ticker
-
-    _tidy(ticker)
-    from .net import ring
-
-    _tidy(ring)
-    _lines(level)
-
-
-def _tidy(loaded):
-    """Free what it took to compile the module that was loaded."""
     gc.collect()
+    from .net import mqtt as mqtt
+
+    gc.collect()
+    from .core import budget as budget
+
+    gc.collect()
+    from .mechanisms import thermal_half as thermal_half
+
+    gc.collect()
+    from .net import ring as ring
+
+    gc.collect()
+    _lines(level)
 
 
 def _lines(level):

@@ -16,6 +16,7 @@ def say(place, values=None):
         with open(__file__[: __file__.rfind("/") + 1] + "words.txt") as file:
             file.seek(place)
             line = file.read(LONGEST).split("\n")[0]
-        return line if values is None else line % values
+        said = line if values is None else line % values
+        return said or "fault %d" % place  # a refusal that says nothing would be none
     except Exception:
         return "fault %d" % place

@@ -1,7 +1,7 @@
 """What a device may still answer: one ledger for all mechanisms, for the life of its key."""
 
 # It counts nano-rho, the price of an answer in zero-concentrated differential privacy, which adds
-# up whatever the mechanism. What it allows is in all three slots (`copies`) before it is used:
+# up whatever the mechanism. What it allows is in all three slots (`Copies`) before it is used:
 #
 #     boot      raises the epoch and ratchets the chain key, so the key before is erased
 #     charge    spends from a lease; when that ends, the end of the next one is written
@@ -66,7 +66,7 @@ class Budget:
     epoch, chain, limits: of this boot. spent: nano-rho charged, with what power cuts cost.
     round: the newest round charged, or -1; after a power cut, a lease before that at worst.
     frames, stream: how many of this boot were given their noise, and the noise of a sealed
-    device; `ahead` keeps them here, for all who have this budget.
+    device; `node.Ahead` keeps them here, for all who have this budget.
     fault: why it has stopped, or "". mended: which slot was found torn at boot, or "".
     """
 

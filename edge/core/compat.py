@@ -1,7 +1,7 @@
-"""The only file that knows which Python it runs on.
+"""What differs between Pythons, and only what this package needs.
 
-Everything else in this package is one source for MicroPython and CPython. What differs
-between them, and only what this package needs, is settled here.
+All else is one source for MicroPython and CPython, but for streams (see `net.link`) and what is
+CPython's alone (`edge.cpython`).
 """
 
 import errno

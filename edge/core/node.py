@@ -13,7 +13,7 @@
 # A Round that comes again gets the same bytes and costs nothing. How long that took must not show
 # in when the frame goes out: see `ticker`, which every device needs around this.
 #
-# The noise of the next frame, drawn before there is a reading that it will hide.
+# `Ahead`: the noise of the next frame, drawn before there is a reading that it will hide.
 #
 # Noise depends on the key, the boot, the number of the frame and the variance, and on no reading.
 # So it can lie ready when a Round comes: the time that a draw takes, which tells how large the

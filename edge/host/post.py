@@ -1,6 +1,6 @@
 """A gateway's half of the wire: Rounds, limits and Receipts packed, reports opened.
 
-How the messages look is said in `wire`, `tightening` and `receipts`.
+How the messages look is said in `core.wire`, `core.tightening` and `net.device`.
 """
 
 from ..core import cbor

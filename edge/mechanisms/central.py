@@ -35,7 +35,7 @@ LABEL = b"heatveil-seal-v1"
 WIDTH = 8  # bytes of a number
 # Of a payload at the most: 64 bytes are for the rest of a frame, which a gateway must still read.
 NUMBERS = (REPORT_BYTES - 64 - hpke.EXTRA - 2) // WIDTH
-IDENTITY = 10  # parts of a `keys.Identity`; a `Allowed` has more
+IDENTITY = 10  # parts of a `keys.Identity`; an `Allowed` has more
 NOT_ALLOWED = (
     "central-not-allowed: it asks for a report without noise of its own, sealed to the gateway, "
     "and this device is not enrolled for that; enrol it with --central, if its people agree"
@@ -101,7 +101,7 @@ class Sealer:
     def objection(self, round, identity, limits, newest):
         """Return why this device must not answer a Round, or "".
 
-        As in `refusals`: from public numbers alone, before anything is charged or read.
+        As in `thermal_half.objection`: from public numbers alone, before anything is charged or read.
         """
         if not self.allowed:
             return NOT_ALLOWED

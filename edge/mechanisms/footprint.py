@@ -61,7 +61,7 @@ def bits(round):
 
 
 class Table:
-    """A Round's weights, checked, in the order in which `place.draw` goes through them.
+    """A Round's weights, checked, in the order in which `disk_half.draw` goes through them.
 
     of: the grid and params that it was made of. columns, rows, reach_x, reach_y: as of `outer`.
     cells: of the outer domain. inner: what the footprint weighs beyond far. total: of all weights.

@@ -1,14 +1,11 @@
-"""What is known of the time of day: whether it was set, and by whom.
+"""The time of day: whether it was set, by whom, and how a board asks for it.
 
 TLS asks for it, because a certificate has dates; nothing else may. Budget, ticks and answers
 go by `compat.Uptime`, which nobody on the network can set.
 
-The time of day, which TLS asks for and nothing else: a certificate has dates.
-
 A board without a battery begins at its own year zero, when no certificate is valid yet. So it
 asks a time server, whom it must believe: a liar there can keep the board from its broker, or make
-it take a certificate that has run out, and no more than that. Budget, ticks and answers go by
-`compat.Uptime`, which nobody can set.
+it take a certificate that has run out, and no more than that.
 """
 
 AGAIN_MS = 5000

@@ -3,7 +3,7 @@
 #     device = Device(identity, budget, read, client, Ring(4096), tick_ms=500)
 #     await asyncio.gather(client.run(), device.run())
 #
-# One task makes frames, and one talks (`talking`), so that no answer of the broker delays a tick.
+# One task makes frames, and one talks (`Talker`), so that no answer of the broker delays a tick.
 # A frame is in the ring before anybody else has it, and stays there until its Receipt comes.
 #
 # While noise is drawn or a Round answered everything else stands still. So that what is late by it
@@ -13,13 +13,13 @@
 #
 # No pins and no radio in here.
 #
-# What a device says to its broker, one thing after the other, and when it must be silent.
+# `Talker`: what a device says to its broker, one thing after the other, and when it must be silent.
 #
 # Frames come first: the oldest that has no Receipt, with the same bytes each time, and those of a
 # secure sum. What else there is (ack, meta, state, diag) never goes out while a frame is held
 # back: said as soon as that is made, it would tell how long the noise took.
 #
-# A device forgets a report when its Receipt has come: here it is believed or not.
+# Receipts: a device forgets a report when its Receipt has come and is believed.
 #
 #     Receipt {0: version 1, 1: seq, 2: epoch, 3: 1 when the report counts, else 0}
 #

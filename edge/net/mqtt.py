@@ -6,11 +6,9 @@
 #     await client.publish(topic, frame, qos=1)
 #
 # The session is kept at the broker, so what came meanwhile comes after a reconnection; what has no
-# PUBACK is sent again as it was, with DUP. Source: MQTT 3.1.1, sections 3.1.2, 4.3.2 and 4.4.
+# PUBACK, which is few, is sent again as it was, with DUP.
 #
-# Messages at QoS 1 that have no PUBACK yet: few, and the same bytes each time but for DUP.
-#
-# Source: MQTT 3.1.1, sections 2.3.1 (numbers), 3.3.1.1 (DUP) and 4.4 (sent again).
+# Source: MQTT 3.1.1, sections 2.3.1 (numbers), 3.1.2, 3.3.1.1 (DUP), 4.3.2 and 4.4 (sent again).
 
 import asyncio
 

@@ -133,13 +133,21 @@ def telling(node: ast.AST) -> Found:
             yield node.lineno, "a traceback"
 
 
+# Where edge draws: its own modules, and their names for others.
+SAMPLERS = (
+    "edge.core.entropy",
+    "edge.core.noise",
+    "edge.core.shares",
+    "edge.entropy",
+    "edge.noise",
+)
+
+
 @listed
 def drawing(node: ast.AST) -> Found:
     """Return where an analyst draws: after the release everything is a pure function."""
     for line, name in modules(node):
-        if name.startswith(
-            ("random", "secrets", "numpy.random", "edge.core.entropy", "edge.core.noise")
-        ):
+        if name.startswith(("random", "secrets", "numpy.random", *SAMPLERS)):
             yield line, f"import of {name}"
     match node:
         case ast.Attribute(attr=word) | ast.keyword(arg=str(word)) | ast.alias(name=word):

@@ -13,6 +13,7 @@ import pytest
 
 from gateway.mechanisms import MECHANISMS
 from tests import processes
+from tests.house.rules import SAMPLERS
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {mechanism.name for mechanism in MECHANISMS}
@@ -26,7 +27,7 @@ AWAITING = {
 }
 AWAITING_FOLDERS = {"gateway/web", "gateway/devices/fleet"}
 
-RANDOM_MODULES = {"random", "secrets", "numpy.random", "edge.core.entropy", "edge.core.noise"}
+RANDOM_MODULES = {"random", "secrets", "numpy.random", *SAMPLERS}
 RANDOM_WORDS = {"default_rng", "getrandbits", "random", "random_state", "rvs", "urandom"}
 
 

@@ -84,6 +84,9 @@ import random
 from numpy.random import default_rng
 x = np.random.normal()
 from edge.core.noise import dgauss
+from edge.noise import dgauss
+from edge.core.shares import polya
+from edge.entropy import Tape
 from edge.core import entropy
 norm.rvs(9)
 solve(random_state=1)

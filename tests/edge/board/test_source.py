@@ -22,7 +22,7 @@ MAY = {  # rule: file, and what it may do there
     },
     rules.chance: {"board/net.py": WAITS, "board/start.py": WAITS},
     rules.calendar: {
-        "board/start.py": {"import of ntptime"},  # for TLS, see day.py
+        "board/start.py": {"import of ntptime"},  # for TLS, see net/clock.py
         "board/nap.py": {"the hour of the day from RTC"},  # its memory, and nothing else of it
     },
     rules.telling: {

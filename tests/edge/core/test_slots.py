@@ -1,5 +1,6 @@
 """Where a budget is kept: what was written comes back, and a write has ended when it returns."""
 
+import importlib.util
 import os
 import stat
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from edge.core import compat
 from edge.core.slots import COUNT, PAGE, Blocks, Files, Ram
 
 
@@ -99,6 +101,25 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path) -> None:
     (tmp_path / "n007.0").write_bytes(bytes(100_000))
 
     assert len(Files(str(tmp_path), "n007").read(0)) == PAGE
+
+
+def test_a_port_with_sync_alone_is_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Boards have no fsync; where there is a cache below the file system, sync empties it."""
+    asked: list[bool] = []
+    monkeypatch.delattr(os, "fsync")
+    monkeypatch.setattr(os, "sync", lambda: asked.append(True))
+    spec: Any = importlib.util.spec_from_file_location("edge.core.of_a_board", compat.__file__)
+    board: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(board)
+    board.write_durably(str(tmp_path / "x"), b"1")
+    board.add_durably(str(tmp_path / "x"), b"2")
+
+    assert (asked, (tmp_path / "x").read_bytes()) == ([True, True], b"12")
+
+    monkeypatch.delattr(os, "sync")
+    board.write_durably(str(tmp_path / "x"), b"3")
 
 
 def test_a_block_holds_no_trace_of_what_was_there() -> None:
