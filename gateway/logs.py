@@ -137,7 +137,7 @@ SHARED = frozenset(("round", "map", "ha", "gateway", "+"))  # levels of topics t
 # What makes a line the same as another; whatever else it holds may count up meanwhile.
 TELLING = (
     *("event", "why", "device", "number", "part", "outcome", "logger", "ready"),
-    *("spent", "epsilon_spent"),
+    *("spent", "epsilon_spent", "shard", "suspects"),
 )
 FIRST_S, LONGEST_S = 10.0, 3600.0  # a line that is said again waits so long, and twice each time
 LINES = 1000  # different ones that are remembered

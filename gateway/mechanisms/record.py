@@ -80,7 +80,9 @@ class Fold(NamedTuple):
     """
 
     slots: Callable[[Payload], Iterable[tuple[int, int]]]  # (slot, amount) of a payload
-    release: Callable[[Any, Mapping[int, Any], int], Any]  # round, `storage.tallies.Sum`s, reports
+    release: Callable[
+        [Any, Mapping[int, Any], int], Any
+    ]  # round, `store.message_rows.Sum`s, reports
 
 
 class Exported(NamedTuple):

@@ -39,7 +39,8 @@ from .workers.leases import leading
 log = structlog.get_logger()
 
 _META, _DEVICES = 4096, 100_000  # bytes of a message that is looked at; how many are kept
-LOOK_S = 1.0  # for a broker that has us already to let us read
+READ_S = 1.0  # for a broker that has us already to let us read
+LOOK_S = 1.0  # how often the disk is looked at
 BEHIND_S = 0.2  # what is retained comes with the word that we are subscribed, or right behind it
 
 UNREAD = (
@@ -159,7 +160,7 @@ class Uplink:
         topic = wire.round_topic(site, self._deployment.rounds.mechanism)
         told: dict[str, Any] = {"subscribe": [topic], "lasting": False, "on_message": take}
         broker = self._deployment.mqtt.model_copy(update={"version": str(self.link.version)})
-        link = Link(broker, f"heatveil-{site}-reads", self._pump, **told).wait(LOOK_S)
+        link = Link(broker, f"heatveil-{site}-reads", self._pump, **told).wait(READ_S)
         try:
             return came.get(timeout=BEHIND_S)
         except Empty:
@@ -331,7 +332,7 @@ class Service:
         return self._campaign.ledger()
 
     def renew(self, deployment: Deployment, devices: Devices) -> None:
-        """Go on with what `operate.reloading.reread` lets pass, from the next round on."""
+        """Go on with what `operate.supervision.reread` lets pass, from the next round on."""
 
         def change() -> None:
             self._campaign.renew(deployment, devices)

@@ -305,8 +305,6 @@ def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[N
         "other one first"
     )
     if not isinstance(place, Path):
-        pass
-
         with held_at(place, taken, lost):
             yield
         return

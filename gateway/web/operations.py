@@ -187,7 +187,12 @@ def _round(row: Any, unit: Unit) -> records.Round:
 def _map(body: Any, what: str) -> Map:
     if body is None:
         raise missing(what)
-    return msgspec.convert(body, Map)
+    made = msgspec.convert(body, Map)
+    if (
+        made.verdict and made.verdict.why and not made.verdict.says
+    ):  # one of before it was a sentence
+        made.verdict.says = f"Do not trust this map: {made.verdict.why}."
+    return made
 
 
 def _rho(rho: Fraction | None, unit: Unit) -> records.Rho | None:

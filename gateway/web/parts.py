@@ -36,7 +36,7 @@ class Parts:
     """The feed, and what reads the store, the health and the counts, once they are there."""
 
     feed: Feed = field(default_factory=Feed)
-    reader: Any = None  # `storage.reader.Reader`
+    reader: Any = None  # `store.reader.Reader`
     health: Health | None = None
     metrics: Metrics | None = None
 

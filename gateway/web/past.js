@@ -2,7 +2,7 @@
 
 import { room } from "./draw.js";
 import { get } from "./link.js";
-import { doubted, picture } from "./maps.js";
+import { picture } from "./maps.js";
 import { at } from "./words.js";
 
 const kept = new Map(); // by number; a map that was published does not change
@@ -39,7 +39,7 @@ function say(head, map) {
   const when = map ? `, ${map.when}` : "";
   const said = `Round ${head.number}${when}${head.status === "solved" ? "" : `: ${head.why}`}`;
   at("when").setAttribute("aria-valuetext", said);
-  const doubt = doubted(map) ? ". Do not trust this map: the readings contradict what is stated" : "";
+  const doubt = map && map.verdict && map.verdict.says ? `. ${map.verdict.says}` : "";
   at("past-note").textContent = `${said} (${heads.length} can be looked at)${doubt}`;
 }
 

@@ -108,7 +108,7 @@ class Page:
             token: the secret that whoever reads must show; None for nobody need.
             hosts: other names that this page is asked for by, such as a proxy's.
             reader: reads the store beside the gateway; it may come later, by `attach`.
-            probed: host and port where `probes` alone are answered; None for nowhere.
+            probed: host and port where `probe_routes` alone are answered; None for nowhere.
 
         Raises:
             OperatorFault: the network could read it, a port is taken, or a host is another's.

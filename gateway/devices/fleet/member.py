@@ -5,8 +5,8 @@ noise is drawn ahead only while no frame of any device waits for its moment.
 
 A device waits again and again for its news, with a time limit, and asyncio makes a timer for each
 such wait. Of a thousand devices most limits are never reached, and those that are lie close
-together: so one timer (`Clockwork`) is for all alarms of a loop. `net.link.within` of edge waits with
-these where it is given one.
+together: so one timer (`Clockwork`) is for all alarms of a loop. `net.link.within` of edge waits
+with these where it is given one.
 """
 
 import asyncio

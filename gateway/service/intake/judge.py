@@ -138,7 +138,7 @@ def judge(
         if counted is not None:  # sent again, because our receipt was lost
             verdict.again.append(Receipt(sender, epoch, seq, counted))
             if counted and round is not None and name == round.name:
-                verdict.taken[sender] = report  # the round may not know: see `doubts.recall`
+                verdict.taken[sender] = report  # the round may not know: see `recall`
             continue
         last = verdict.newest.get(who) or newest.get(who, NEVER)
         used = bool(before) or key in known.seen

@@ -98,7 +98,8 @@ class Collecting:
     A share that does not fit may be its giver's lie or its dealer's, who can deal a neighbour a
     wrong one. So `liars` are suspects: their shares are not used. `proven` are those whose shares
     do not fit with t of their dealers, of whom one is honest: fewer than t of anybody's neighbours
-    collude. `barred` dealt what cannot be opened, if their neighbours say the truth.
+    collude. Where nearly all must stay, nobody can be proven. `barred` dealt what cannot be
+    opened, if their neighbours say the truth.
     """
 
     def __init__(
@@ -165,13 +166,17 @@ class Collecting:
             SHARING: (self._joined, lambda i: devices[i].commit),
             MASKING: (self._dealt, lambda i: not self._missing(i)),
             FIXED: (self._fixed, lambda i: (CONFIRM, 0) in devices[i].frames),
-            REVEALING: (self._fixed, lambda i: devices[i].given),
+            REVEALING: (self._knowing(), lambda i: devices[i].given),
         }
         if self.state not in asked:
             return 0, 0
         those, done = asked[self.state]
         found = [bool(done(i)) for i in those]
         return sum(found), len(found)
+
+    def _knowing(self) -> list[int]:
+        """Return who knows who else is in the sum, and alone is asked for shares."""
+        return [i for i in self._fixed if (CONFIRM, 0) in self._devices[i].frames]
 
     @property
     def counted(self) -> list[int]:
@@ -188,7 +193,7 @@ class Collecting:
             return []
         if self.state == FIXED:
             self.state = REVEALING
-            known = self._left(i for i in self._fixed if (CONFIRM, 0) in self._devices[i].frames)
+            known = self._left(self._knowing())
             return [(i, self._tags(i, known)) for i in known]
         came = {
             OPEN: lambda: (i for i, one in self._devices.items() if one.keys),
@@ -343,17 +348,18 @@ class Collecting:
     def _convict(
         self, points: Mapping[int, list[tuple[int, int]]], secrets: Mapping[int, int]
     ) -> None:
-        """Find whose shares do not fit with so many dealers that it is they who lie."""
-        against = Counter[int]()
-        for i in secrets if self.liars else ():
-            near = self.shard.neighbours[i]
-            honest = [point for point in points[i] if near[point[0] - 1] not in self.liars]
-            for x, y in points[i]:
-                if near[x - 1] in self.liars:
-                    found = decoded([*honest, (x, y)], self.shard.t)
-                    if found and found[0] == secrets[i] and x in found[1]:
-                        against[near[x - 1]] += 1
-        self.proven = {j for j, dealers in against.items() if dealers >= self.shard.t}
+        """Find whose shares do not fit with so many dealers that it is they who lie.
+
+        Who colludes can bend a dealer's line through t - 1 honest shares and all of its own; so
+        the line is the dealer's where one honest share more is on it.
+        """
+        shard, against = self.shard, Counter[int]()
+        sure = shard.t + shard.threshold - shard.divisor
+        for i in secrets if self.liars and shard.k >= sure else ():
+            found = decoded(points[i], shard.t)
+            if found and found[0] == secrets[i] and len(points[i]) - len(found[1]) >= sure:
+                against.update(shard.neighbours[i][x - 1] for x in found[1])
+        self.proven = {j for j, dealers in against.items() if dealers >= shard.t}
 
     def _right(self, i: int, alive: bool) -> Callable[[int], bool]:
         """Return whether a secret is the one that a device committed itself to."""

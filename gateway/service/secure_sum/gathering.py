@@ -6,13 +6,15 @@ is left of the round, once enough are; and with the round. Nothing is kept on th
 that ends gives its open sums up, so there is never a second set of one sum (`Steps.give_up`). What
 a device sends is of no use to anybody before the sum is opened, and is gone then.
 
-The guard hears of every frame that is none of its device's in this round, as at the intake, and
-shuts out who gave false shares beyond doubt. Who is shut out is left out of every sum.
+The guard hears of every frame that is none of its device's, as at the intake, and shuts out who
+gave false shares beyond doubt; of a frame of an earlier round it hears nothing, for what a device
+could not send in time comes then. Who is shut out is left out of every sum.
 """
 
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 import structlog
@@ -38,13 +40,14 @@ TOO_FEW = (
     "which are away, or raise gather_s under [rounds]"
 )
 UNFIT = (
-    "too few shares fit: nothing of the shard is opened, and its epsilon is spent. Each suspect "
-    "lied, or was lied about: look at those that are named again and again"
+    "too few shares came or fit: nothing of the shard is opened, and its epsilon is spent. "
+    "Suspects, where any are named, lied or were lied about: look at those named again and again"
 )
 LIED = "it gave false shares in a secure sum, to more of its neighbours than may lie themselves"
 EARLY = 0.95  # of the time that a round has: its last step must end before the round does
-HARMLESS = {"late", "repeated"}  # a frame that came again, or after its step
-QUIET = HARMLESS | {"quarantined", "flood"}  # the log would be as long as the flood
+FORGED = {"forged", "wrong-length"}  # no frame of this device, whenever it came
+# A frame that came again, or after its step; or the log would be as long as the flood.
+QUIET = {"late", "repeated", "quarantined", "flood"}
 
 log = structlog.get_logger()
 
@@ -98,6 +101,10 @@ class SecureSums:
             )
             for shard in self._shards
         ]
+        with suppress(Empty):
+            while True:
+                bearer, message = self._came.get_nowait()
+                bearer.settle((), [message])
         self._due_s, self._round, self._open = [], round, True
 
     def begin(self) -> None:
@@ -190,7 +197,7 @@ class SecureSums:
             why = "retained" if message.retained else "unknown"
         else:
             why = self._sums[at].take(place, message.payload)
-            if guard and why and why not in HARMLESS:
+            if guard and why in FORGED:
                 guard.forged(device, now_s)
         if why:
             self.refused[why] += 1

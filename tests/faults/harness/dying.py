@@ -42,11 +42,11 @@ def publishing_first() -> None:
         begin(self, *args, **words)
         made.append(self)
 
-    def kept(self: Any, name: bytes, body: str, post: Any = ()) -> None:
+    def kept(self: Any, name: bytes, body: str, post: Any = (), vacant: Any = None) -> None:
         for letter in post:
             made[-1]._publish(letter.topic, letter.payload, retain=letter.retain)
         time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGKILL)
-        keep(self, name, body, post)
+        keep(self, name, body, post, vacant)
 
     Outbox.__init__, Store.keep_map = begun, kept  # type: ignore[method-assign]

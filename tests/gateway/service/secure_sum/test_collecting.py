@@ -1,5 +1,7 @@
 """A gateway that adds up what it cannot see: exact whoever vanishes, or not at all."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -189,6 +191,31 @@ def test_false_shares_are_found_out(about: int) -> None:
     assert talk.town.shard.t == 13
     assert talk.gateway.liars == {7}
     assert talk.gateway.proven == ({7} if about >= 13 else set())
+
+
+def test_who_colludes_proves_nothing_against_the_honest() -> None:
+    """They bend a line through t - 2 honest shares and their own, and one share is off it."""
+    town = Town(drawn(40, 10)[0])
+    shard, gateway = town.shard, town.collecting()
+    colluding, victim = range(shard.threshold - shard.divisor), 4
+    points, secrets = {}, {}
+    for i in range(victim + 1, 40):
+        line, near = secure_sum.drawn(shard.t, Tape(b"line %d" % i)), shard.neighbours[i]
+        kept = [x for x, j in enumerate(near, 1) if j > victim][: shard.t - 2]
+        points[i] = [
+            (
+                x,
+                (share(line, x) + (x * prod(x - root for root in kept) if j in colluding else 0))
+                % P,
+            )
+            for x, j in enumerate(near, 1)
+        ]
+        secrets[i] = line[0]
+    gateway.liars = {victim}
+    gateway._convict(points, secrets)
+
+    assert len(colluding) == victim == 4
+    assert gateway.proven == set()
 
 
 def lie(talk: Talk, place: int, about: int = 99) -> bytes:
