@@ -101,7 +101,7 @@ class Sealer:
     def objection(self, round, identity, limits, newest):
         """Return why this device must not answer a Round, or "".
 
-        As in `thermal_half.objection`: from public numbers alone, before anything is charged or read.
+        As in `thermal_half`: from public numbers alone, before anything is charged or read.
         """
         if not self.allowed:
             return NOT_ALLOWED

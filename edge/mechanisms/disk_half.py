@@ -124,7 +124,7 @@ class Half:
     def objection(self, round, identity, limits, newest):
         """Return why this device must not answer a Round, or ""; the Table is there if it may.
 
-        As in `thermal_half.objection`: from public numbers alone, before anything is charged or read.
+        As in `thermal_half`: from public numbers alone, before anything is charged or read.
         """
         if identity.mode != "sealed":
             return (

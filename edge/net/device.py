@@ -13,7 +13,7 @@
 #
 # No pins and no radio in here.
 #
-# `Talker`: what a device says to its broker, one thing after the other, and when it must be silent.
+# `Talker`: what a device says to its broker, one thing after the other, and when it is silent.
 #
 # Frames come first: the oldest that has no Receipt, with the same bytes each time, and those of a
 # secure sum. What else there is (ack, meta, state, diag) never goes out while a frame is held

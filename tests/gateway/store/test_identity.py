@@ -218,3 +218,15 @@ def test_a_file_into_which_its_log_is_being_written_back_is_still_ours(tmp_path:
         file.seek(28)
         file.write(pages)
     store.close()
+
+
+def test_what_was_rescued_before_is_not_written_over(tmp_path: Path) -> None:
+    """Nobody has looked at it yet, and it may hold the only receipts of its time."""
+    path = tmp_path / "heatveil.sqlite"
+    with closing(Store(path, "lab")) as store:
+        (earlier := tmp_path / "heatveil.sqlite.rescued").write_text("of another time")
+        path.unlink()
+        with pytest.raises(ReplacedFault, match=r"saved as .*rescued-2"):
+            store.keep([kept(1)])
+
+    assert earlier.read_text() == "of another time"

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept
 from gateway.service.ledger import Charge
-from gateway.store.places import Place
+from gateway.store.places import Database, Place
 from gateway.store.reader import Gap, Reader
 from gateway.store.schema import SCHEMA
 from gateway.store.store import Store
@@ -160,3 +160,9 @@ def test_a_store_is_read_while_it_is_written(place: Place) -> None:
 
     assert len(counts) > 2
     assert all(count % 20 == 0 for count in counts)
+
+
+def test_where_a_database_is_is_said_without_its_words() -> None:
+    """Its words may hold what is nobody's business."""
+    place = Database("host=secret.example user=somebody")
+    assert "secret" not in f"{place} {place!r}"

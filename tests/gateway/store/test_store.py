@@ -305,3 +305,14 @@ def test_the_store_knows_what_a_round_cost_and_who_answered_it(store: Store, hom
     assert known.seen == {("north", KEY, 1, 5): {digest(b"frame 5"): True}}
     assert known.prices == {NAME: RHO}
     assert known.answered == {(NAME, "north")}
+
+
+def test_many_topics_do_not_fill_the_disk_either(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write anywhere could take a new topic for each message."""
+    monkeypatch.setattr(message_rows, "REFUSED_KEPT", 10)
+    for n in range(24):
+        store.keep([], [DeadLetter(f"topic {n}", str(n), b"x")])
+
+    assert [letter.why for letter in store.refused()] == [str(n) for n in range(23, 13, -1)]

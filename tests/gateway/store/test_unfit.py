@@ -6,9 +6,11 @@ Of SQLite's files: what PostgreSQL finds broken it says by itself.
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +149,16 @@ def test_who_may_only_read_the_folder_reads_it_and_writes_nothing(running: bool)
             store.close()
     finally:
         shutil.rmtree(folder)
+
+
+def test_another_programs_database_is_no_store(tmp_path: Path) -> None:
+    """Somebody else's tables are neither read as ours nor added to."""
+    path = tmp_path / "heatveil.sqlite"
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+    with pytest.raises(OperatorFault, match="another program's tables \\(recipes\\)"):
+        Store(path, "lab")
+    with pytest.raises(OperatorFault, match="cannot be opened"):
+        Reader(path)
+    with closing(sqlite3.connect(path)) as other:
+        assert "".join(other.iterdump()).count("CREATE TABLE") == 1

@@ -8,7 +8,7 @@ import pytest
 
 from edge.core.sampler import Sampler
 from edge.core.table import LIMB, Table
-from recovery.noise.tables import distance, exponential, slack
+from recovery.noise.tables import distance, exponential, slack, unmixed
 
 # The sum of two tables: its law in full against the exact one, in 80 digits.
 
@@ -139,3 +139,28 @@ def test_the_exponential_is_never_below(x: Fraction) -> None:
     truth = mpmath.exp(fraction(x))
 
     assert truth <= fraction(exponential(x)) <= truth * (1 + mpmath.mpf(10) ** -15)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("fine", "factor", "coarse"), [(5, 1, 100), (6, 2, 30), (20, 3, 50)])
+def test_what_poisson_bounds_is_bounded(fine: int, factor: int, coarse: int) -> None:
+    """Coarse cases where the sum is visibly no Gaussian: the truth stays below, by little."""
+    mpmath.mp.dps = 40
+    last = 14 * (factor * int(coarse**0.5 + 1) + int(fine**0.5 + 1))
+    nearby, whole = 14 * int(coarse**0.5 + 1), fine + factor**2 * coarse
+    law = [
+        mpmath.fsum(
+            mpmath.exp(
+                -mpmath.mpf(j * j) / (2 * coarse) - mpmath.mpf((z - factor * j) ** 2) / (2 * fine)
+            )
+            for j in range(-nearby, nearby)
+        )
+        for z in range(last)
+    ]
+    gauss = [mpmath.exp(-mpmath.mpf(z * z) / (2 * whole)) for z in range(last)]
+    total, over = 2 * mpmath.fsum(law) - law[0], 2 * mpmath.fsum(gauss) - gauss[0]
+    off = [abs(a / total - b / over) for a, b in zip(law, gauss, strict=True)]
+    truth = mpmath.fsum(off) - off[0] / 2
+    bound = as_mpf(unmixed(Fraction(fine), factor, Fraction(coarse)))
+
+    assert truth <= bound <= 20 * truth

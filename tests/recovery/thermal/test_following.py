@@ -10,6 +10,7 @@ import pytest
 from edge.core.records import Grid
 from recovery import thermal
 from recovery.thermal import Query, calibration
+from recovery.thermal.guarantee import promise
 from recovery.thermal.noise import carry, follower, raised
 
 ROOM = Query(
@@ -127,3 +128,14 @@ def test_what_does_not_go_together_is_refused(fields: dict[str, object], words: 
     """A level that nobody planned for would be taken for somebody, or the other way round."""
     with pytest.raises(ValueError, match=words):
         replace(ROOM, **fields)  # type: ignore[arg-type]
+
+
+def test_the_promise_says_what_follows() -> None:
+    """Two promises that differ must read differently."""
+    units = {
+        promise(query, calibration(query)).unit
+        for query in (ROOM, following(Fraction(1, 1000)), following(Fraction(1, 500)))
+    }
+
+    assert len(units) == 3
+    assert any("follows them by at most 1/500 K an answer" in unit for unit in units)

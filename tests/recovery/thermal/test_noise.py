@@ -122,3 +122,12 @@ def test_noise_for_insulated_walls_does_not_hide_a_move_between_walls_that_lose(
     # With the operators of such walls among those it is given, the noise is enough.
     made = calibrate(losing[None], (100, 1), 1, query.epsilon, query.delta)
     assert made.sensitivity >= felt * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("grid", Grid((6, 4), 400)), ("drift_slope", 0.1), ("sensors", (2,))]
+)
+def test_another_room_than_that_of_the_response_is_refused(name: str, value: object) -> None:
+    """Cells of another size would be further apart, or nearer, than what is promised."""
+    with pytest.raises(ValueError, match=f"{name} is .* beside the response of a room"):
+        asking(parted(), **{name: value})

@@ -303,3 +303,25 @@ def test_a_damaged_key_is_noticed_before_it_is_used(
 
     with pytest.raises(Exception, match="its check|does not fit its keys"):
         keyring.read_ring(path, "owned", *keyring.KINDS)
+
+
+def test_without_a_database_no_boot_is_known(heatveil: Heatveil, owned: Any) -> None:
+    """Nobody can say then what is a slip, so it must be said to be none; and nothing is made."""
+    owned.database.unlink()
+    said = run(heatveil, owned, "shred", "--before", 2)
+
+    assert said.status == 1
+    assert "none of it was heard here" in said.err
+    assert run(heatveil, owned, "shred", "--before", 2, "--future").status == 0
+    assert run(heatveil, owned, "list").status == 0
+    assert not owned.database.exists()
+
+
+def test_boots_of_another_key_do_not_count(heatveil: Heatveil, owned: Any) -> None:
+    """A device that was enrolled again counts its boots anew."""
+    with sqlite3.connect(owned.database) as database:
+        database.execute("UPDATE newest SET key_id = x'00000000' WHERE device = 'node-1'")
+    said = run(heatveil, owned, "shred", "--before", 2, "--device", "node-1")
+
+    assert said.status == 1
+    assert "none of it was heard here" in said.err

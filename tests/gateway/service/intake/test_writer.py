@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from edge.core import wire
 from edge.host import post
@@ -282,3 +282,50 @@ def test_a_closed_round_holds_exactly_what_is_in_the_store(desk: Desk) -> None:
     assert closed is not None
     assert sorted(closed.reports) == desk.answers()
     assert len(desk.answers()) + len(desk.store.refused()) == 4
+
+
+@pytest.mark.long
+def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread would be gone, and the gateway would look alive and take nothing any more."""
+    keep, left = desk.store.keep, [3]
+
+    def broken(*rows: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise IntegrityError("INSERT", {}, sqlite3.IntegrityError("constraint failed"))
+        keep(*rows)
+
+    monkeypatch.setattr(desk.store, "keep", broken)
+    desk.open()
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
+    until_s = time.monotonic() + 60
+    while left[0] and time.monotonic() < until_s:
+        time.sleep(0.005)
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan), 2)
+    desk.diary.wait("ack", 1)
+
+    assert desk.answers() == ["node-1"]
+    assert [what for kind, what in desk.diary.entries if kind == "ack"] == [2]
+
+
+def test_a_disk_that_is_broken_is_waited_for_like_one_that_is_full(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no message's fault: refusing them one by one would lose them all."""
+    monkeypatch.setattr(places, "AGAIN_S", 0.02)
+    left = [3]
+
+    def malformed(kept: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise DatabaseError("INSERT", {}, sqlite3.DatabaseError("disk image is malformed"))
+
+    watched(desk, monkeypatch, malformed)
+    desk.open()
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
+    desk.diary.wait("ack", 1)
+
+    assert desk.answers() == ["node-1"]
+    assert desk.store.refused() == []

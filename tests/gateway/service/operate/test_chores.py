@@ -47,3 +47,20 @@ def test_one_that_fails_is_told_of_and_tried_again_beside_the_others() -> None:
     assert logs[0]["event"] == "a chore failed"
     assert (logs[0]["chore"], logs[0]["why"]) == ("failing", "RuntimeError")
     assert "secret" not in str(logs)
+
+
+def test_the_end_waits_for_the_chore_under_way_and_begins_no_other() -> None:
+    """A store is closed after this: nobody may still be writing to it."""
+    begun, done = threading.Event(), []
+
+    def long() -> None:
+        begun.set()
+        time.sleep(0.2)
+        done.append("long")
+
+    chores = Chores(Chore(3600, long), Chore(3600, lambda: done.append("next")))
+    with chores:
+        assert begun.wait(10)
+
+    assert done == ["long"]
+    assert not chores._thread.is_alive()

@@ -104,3 +104,13 @@ def test_a_careless_call_still_writes_no_payload_and_no_secret(written: io.Strin
     structlog.get_logger().error("no", **secrets, size=3)
 
     assert told(written) == [{"event": "no", "level": "error", "size": 3}]
+
+
+def test_what_is_remembered_of_lines_is_bounded(written: io.StringIO) -> None:
+    """A hostile device can make reasons up."""
+    log = structlog.get_logger()
+    repeats = structlog.get_config()["processors"][2]
+    for number in range(3 * logs.LINES):
+        log.warning("refused", why=str(number))
+
+    assert len(repeats._said) == logs.LINES

@@ -14,7 +14,7 @@ from gateway.store.message_rows import Sum
 from gateway.store.store import Store
 
 NAME, OTHER = b"abcd", b"efgh"
-CELLS, REPORTS, PARTS, BATCH = 256, 200_000, 4, 500
+PARTS = 4
 
 
 def summed(store: Store, fold: Fold, plan: Any, name: bytes = NAME) -> Any:
@@ -56,3 +56,9 @@ def test_sums_of_a_transaction_that_fails_are_not_there(store: Store) -> None:
     with store.engine.connect() as connection:
         assert message_rows.summed(connection, NAME) == ({}, 0)
         assert message_rows.came(connection, NAME) == 0
+
+
+def test_a_sensor_that_is_summed_twice_is_an_error_and_no_average(home: Any) -> None:
+    """More answers of one sensor in a round would average its noise away."""
+    with pytest.raises(ValueError, match="2 times"):
+        rounds.named("thermal").release(home.round(), {1: Sum(10, 2)}, 2)
