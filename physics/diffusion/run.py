@@ -156,7 +156,8 @@ class Run:
             medium: another object than before is another medium, from this step on.
 
         Raises:
-            ValueError: a step that is not positive, or a medium on another grid.
+            ValueError: a step that is not positive, a medium on another grid, or heat that is not
+                finite.
         """
         if not 0 < step_s < math.inf:
             raise ValueError(
@@ -171,6 +172,11 @@ class Run:
         cells = len(self.medium.shape)
         flat = self._field.reshape(*self._field.shape[:-cells], -1)
         after, flows = advance(self._ready(), flat, drive)
+        if not np.isfinite(after).all():
+            raise ValueError(
+                "heat came without end: a power, or a temperature beyond a side, is not finite, "
+                "and nobody would be told from anybody. Look at heaters and weather."
+            )
         self._field = _locked(after.reshape(self._field.shape))
         self.balance = self.balance.plus(flows)
         self.at_s += step_s

@@ -19,6 +19,7 @@ from ..instruments.views import HEAD_M
 from ..places import cell_places
 from . import records
 from .day import followed, is_straight, known, may_stand, route, walked
+from .model import covered
 from .plan import (
     QUANTUM_MM,
     air_cell,
@@ -232,6 +233,13 @@ def _things(room: Room, source: Source) -> Faults:
                     "must stand beside walls",
                     "one place is wall or it is not",
                 )
+        if where[0] == "heater" and not covered(room, (left, top, right, bottom)).any():
+            yield source.fault(
+                (*where, "rect_m"),
+                f"{span}, where no air is",
+                f"must reach {QUANTUM_MM} mm into the air, for walls are drawn in such steps",
+                "its heat warms the air",
+            )
 
 
 def _paths(room: Room, source: Source) -> Faults:

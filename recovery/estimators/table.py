@@ -116,6 +116,17 @@ ESTIMATORS: Mapping[str, Callable[[Seen], Estimate]] = MappingProxyType(
 )
 
 
+def estimate_judged(name: str, seen: Seen) -> Estimate:
+    """Return what an estimator makes of readings that were judged already, and why it.
+
+    Args:
+        name: "auto" is whichever `choose` chooses.
+    """
+    chosen, why = choose(seen) if name == "auto" else (name, "")
+    found = estimate(chosen, seen)
+    return replace(found, estimator=chosen, why=why or found.why)
+
+
 def estimate(name: str, seen: Seen) -> Estimate:
     """Return what the estimator of that name makes of the readings.
 

@@ -40,11 +40,14 @@ _PLACES = 120
 _CAUTIOUS = 2.0
 
 
-def judge(seen: Seen) -> tuple[Seen, Verdict]:
+def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict]:
     """Return the readings without the sensors that are at odds with the others, and which.
 
     Where the noise of all of them is larger than stated, the readings come back with as much
     noise as there is.
+
+    Args:
+        names: what the verdict calls the sensors of the rows; without, their numbers from 0.
 
     >>> calm, loud = np.zeros(30), np.eye(30)[3] * 9.0
     >>> seen = Seen(np.ones((30, 2)), calm, 1.0, np.array([[0.0], [1.0]]), (1, 2))
@@ -74,12 +77,13 @@ def judge(seen: Seen) -> tuple[Seen, Verdict]:
         if len(dropped) == DROPPED_MAX or len(kept) <= least:
             return seen, Verdict(
                 "assumptions",
-                f"{len(dropped) + 1} sensors or more are at odds with all the others, by up to "
+                f"more than {len(dropped)} sensors are at odds with all the others, by up to "
                 f"{abs(dropped[0][1] if dropped else z[worst]):.3g} deviations of the noise: "
                 "sensors are broken, or there is other noise than stated or heat that has not "
                 "spread; how far off the map is cannot be said",
             )
-        dropped.append((int(kept[worst]), float(z[worst])))
+        row = kept[worst]
+        dropped.append((int(row if names is None else names[row]), float(z[worst])))
         kept = np.delete(kept, worst)
     if dropped:
         open_rows = replace(seen, operator=seen.operator[kept], readings=seen.readings[kept])

@@ -196,10 +196,7 @@ def order_behind(release: Release, lines: bool = True) -> Order:
 
 
 def cell_shares(points: Floats, weights: Floats, shape: tuple[int, int]) -> Floats:
-    """Return the share of each cell of a grid of (columns, rows), (rows, columns).
-
-    A third axis is looked at from above.
-    """
+    """Return the share of each cell of a grid of (columns, rows), (rows, columns)."""
     columns, rows = shape
     x = np.minimum((points[:, 0] * columns).astype(np.int64), columns - 1)
     y = np.zeros_like(x)

@@ -19,7 +19,7 @@ CELLS_MAX = 1 << 20  # a map of 1024 x 1024
 USERS_MAX = 1 << 30
 USERS = 10_000  # that are planned for where nobody says how many
 POINTS_MAX = NUMBERS - 1  # of one user: what a sealed report holds beside the sensor
-ORDERS = {1: 16, 2: 15, 3: 10}  # of the curve, by axes: places of at most 31 bits
+ORDERS = {1: 16, 2: 15}  # of the curve, by axes: places of at most 31 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Query:
     readings: int = 1  # releases, which share epsilon evenly
     axes: int | None = field(  # None for those of the grid
         default=None,
-        metadata=described("3 for places with a height, mapped from above.", example="2"),
+        metadata=described("1 or 2, as the grid says: devices tell no height.", example="2"),
     )
     groups: Groups = field(
         default="rule", metadata=described('How the size of groups is chosen: or "paper".')
@@ -100,8 +100,8 @@ class Query:
             ("readings", _counts(self.readings, 1 << 20), "a whole number from 1 to 1048576"),
             (
                 "axes",
-                self.axes is None or (self.axes in (1, 2, 3) and (self.axes == 1) == line),
-                "1 for a grid of one row, 2 or 3 for any other",
+                self.axes is None or (self.axes in (1, 2) and (self.axes == 1) == line),
+                "1 for a grid of one row, 2 for any other: devices tell no height",
             ),
             ("groups", self.groups in ("rule", "paper"), "rule or paper"),
             (

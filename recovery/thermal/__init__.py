@@ -22,8 +22,8 @@ from edge.mechanisms.thermal import Params, bits
 from edge.mechanisms.thermal_half import EXPONENTS
 
 from ..estimators.record import COOLEST, Estimate, Seen
-from ..estimators.table import estimate
-from ..estimators.verdict import FAR, describe_misfit, judge, misfit, name_sensors
+from ..estimators.table import estimate_judged
+from ..estimators.verdict import FAR, describe_misfit, judge, misfit
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
 from ..proofs.certified import certified_band, least_deviation
 from .guarantee import promise
@@ -177,7 +177,9 @@ def recover(
         # Loaded here alone: few queries need it, and every gateway starts with this file.
         from .joint import jointly
 
-        return mapped(query, guarantee, jointly(query, kept, seen, levels), None, verdict)
+        drawn = jointly(query, kept, seen, levels)
+        # Nothing was held against what the query says of spread and drift.
+        return mapped(query, guarantee, drawn, None, None if verdict.fits else verdict)
     if fault := _misfit(query, seen):
         found = Unresolved(query.grid, guarantee, *fault)
         return replace(found, why=f"{verdict.why}; {found.why}" if verdict.why else found.why)
@@ -188,7 +190,7 @@ def recover(
         )
     # Sensors and clamp alone cannot say that a query is right.
     said = proved if verdict.fits else verdict
-    return mapped(query, guarantee, estimate(query.estimator, seen), band, said)
+    return mapped(query, guarantee, estimate_judged(query.estimator, seen), band, said)
 
 
 def _judged(
@@ -202,19 +204,16 @@ def _judged(
     mixed = levels is not None and levels.shared_k is not None
     if mixed or query.estimator == "l1-printed":
         return seen, Verdict("fits"), releases
-    found, verdict = judge(seen)
+    found, verdict = judge(seen, sensors_heard(query, releases, levels).tolist())
     if not verdict.dropped:
         return found, verdict, releases
-    names = sensors_heard(query, releases, levels)
-    dropped = tuple((int(names[row]), z) for row, z in verdict.dropped)
-    rest = without(releases, [sensor for sensor, _ in dropped])
+    rest = without(releases, [sensor for sensor, _ in verdict.dropped])
     # The others are weighed anew, for one that was off may have been the one blurred most.
     again = look(query, rest, levels)
     if again is None:
         return seen, verdict, releases
-    why = verdict.why.replace(name_sensors(verdict.dropped), name_sensors(dropped))
     again = replace(again, sigma=again.sigma * found.sigma / seen.sigma)
-    return again, replace(verdict, dropped=dropped, why=why), rest
+    return again, verdict, rest
 
 
 def _at_clamp(sensors: Sequence[int]) -> str:

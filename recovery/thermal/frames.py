@@ -20,7 +20,7 @@ from physics.places import cell_places
 
 from ..estimators import record
 from ..estimators.convex import chi_radius
-from ..estimators.table import estimate
+from ..estimators.table import estimate_judged
 from ..maps.heatmap import Heatmap, Unresolved
 from ..sparse import minimise_l1
 from . import Query, mapped, operator, shared_params
@@ -197,7 +197,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         query.failure,
         query.level,
     )
-    return mapped(query, guarantee, estimate(query.estimator, known))
+    return mapped(query, guarantee, estimate_judged(query.estimator, known))
 
 
 def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:

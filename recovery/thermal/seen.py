@@ -127,7 +127,7 @@ def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None
     """Return what the releases leave to an estimator; None where no sensor was heard.
 
     Sensors that were silent are left out, and one that was heard less often, so is blurred
-    more, is weighed so that the noise is alike on all: see `background.alike`.
+    more, is weighed so that the noise is alike on all: see `alike`.
 
     Args:
         levels: of the room alone, to be taken away. Where the query leaves that to the gateway
@@ -268,7 +268,8 @@ def evenly(
     deviations = _deviations(query, params, times[heard])
     if levels is not None:
         deviations = np.hypot(deviations, levels.error_k[heard])
-    weights = weighed.sigma / deviations
+    # As `seen` weighed them: what judged the readings may have raised the noise since.
+    weights = np.sqrt(np.mean(np.square(deviations))) / deviations
     plain = replace(
         weighed,
         operator=weighed.operator / weights[:, None],

@@ -365,3 +365,12 @@ def test_recorded_people_stand_in_doors_that_are_open(tmp_path: Path) -> None:
     )
     (tmp_path / "room.toml").write_text(OFFICE.replace(PRIVACY, told + PRIVACY, 1))
     assert len(read(tmp_path / "room.toml").walkers) == 1
+
+
+def test_a_heater_in_the_step_of_a_thin_wall_warms_nothing_and_is_refused(tmp_path: Path) -> None:
+    """20 mm of wall are drawn as 25, and what stands in the rest would divide by no air."""
+    thin = OFFICE.replace("thickness_mm = 100", "thickness_mm = 20", 1)
+    text = thin.replace("[5.8, 1.0, 0.2, 2.0]", "[2.061, 0.5, 0.01, 1.0]", 1)
+
+    assert "into the air" in refusal(tmp_path, text)
+    assert read_again(tmp_path, text.replace("[2.061, 0.5, 0.01", "[2.061, 0.5, 0.1", 1)) == 5

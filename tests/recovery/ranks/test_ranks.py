@@ -136,7 +136,7 @@ def test_releases_of_another_plan_are_refused() -> None:
         {"users": 0},
         {"points": 0},
         {"axes": 1},
-        {"axes": 4},
+        {"axes": 3},
         {"groups": "best"},
         {"group": 0},
         {"estimator": "em"},

@@ -13,6 +13,7 @@ from physics.places import cell_places, sensor_places
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, plan, recover
+from recovery.thermal.seen import evenly, seen
 
 # Sources are two and equal, so that all scenes can be weighed.
 STATED = Query(Grid((60, 1), 0), (40,), 0.02, (10, 1), (1, 10), sources=2, intensity_min=1.0)
@@ -74,3 +75,16 @@ def test_sensors_that_are_silent_are_left_out(silent: list[int]) -> None:
         distance(replace(STATED, spread_max_m2=0.06), release._replace(values=values), [20, 45])
         < 0.03
     )
+
+
+def test_noise_that_was_raised_stays_raised_without_weights() -> None:
+    """What judged the readings may have found more noise; the readings are what they were."""
+    release = released(STATED, 0.03, [20, 45], 0.0, 7)
+    drifting = replace(STATED, drift=1.0)
+    found = seen(drifting, [release])
+    assert found is not None
+    plain, _ = evenly(drifting, [release], found)
+    raised, _ = evenly(drifting, [release], replace(found, sigma=2 * found.sigma))
+
+    assert raised.sigma == pytest.approx(2 * plain.sigma)
+    assert raised.readings == pytest.approx(plain.readings)
