@@ -224,6 +224,9 @@ class _Mover(ast.NodeTransformer):
         # What is done with a text then, such as encode, makes bytes that must be right.
         return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        return node  # a text that is compared must be right, too
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         given, found = node.left, self.generic_visit(node)
         if isinstance(node.op, ast.Mod) and given is not node.left:
@@ -251,6 +254,8 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
     Modules meet where one imports the other, so a class and what it inherits from keep apart.
     """
     defined = set().union(*map(_defined, trees.values())) - fixed
+    for path, tree in trees.items():
+        _refuse_hidden(path, tree, defined)
     held = {path: {name for _, _, name in _names(tree)} & defined for path, tree in trees.items()}
     near = {path: {path} for path in trees}
     for path, tree in trees.items():
@@ -268,6 +273,20 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
         for node, field, name in _names(tree):
             if name in short:
                 setattr(node, field, short[name])
+
+
+def _refuse_hidden(path: str, tree: ast.Module, defined: set[str]) -> None:
+    """Raise ValueError where a private name is met by a text, or by what is never renamed."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Global | ast.Nonlocal)
+            or (isinstance(node, ast.Constant) and node.value in defined)
+            or (isinstance(node, ast.Import) and any(a.name[0] == "_" for a in node.names))
+        ):
+            raise ValueError(
+                f"{path} has {ast.unparse(node)}, and private names become short: this one would "
+                "no longer be met, on boards alone. Say it another way"
+            )
 
 
 def _names(tree: ast.Module) -> list[tuple[ast.AST, str, str]]:

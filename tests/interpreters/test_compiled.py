@@ -54,6 +54,24 @@ def test_a_life_is_that_of_the_sources(run) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("left", [None, b""])
+def test_without_its_words_it_does_the_same_and_says_less(
+    run, folder: Path, left: bytes | None
+) -> None:
+    """A file that is lost or cut short must not turn a refusal into an answer."""
+    words = folder / "edge" / "words.txt"
+    kept = words.read_bytes()
+    words.unlink() if left is None else words.write_bytes(left)
+    try:
+        said = run(SCRIPT).splitlines()
+    finally:
+        words.write_bytes(kept)
+
+    assert (said[0], said[-1]) == (LIFE.splitlines()[0], LIFE.splitlines()[-1])
+    assert said[1].startswith("3 9 ready fault ")
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors_replay_bit_for_bit(run, name: str) -> None:
     """One bit of difference, and the holder of the key no longer gets the reading back."""

@@ -17,6 +17,7 @@ from scipy.stats import binom, chi2
 
 from edge.core import noise, shares
 
+from ...mechanisms import named
 from ..claim import Claim, Effort
 
 # The laws of the samplers in floats, for as many values as anybody will draw.
@@ -125,8 +126,12 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
 
 def _own(effort: Effort) -> list[Case]:
     """Return the noise of an operator's own deployment."""
-    variance = getattr(effort.own.held[0], "variance", 0) if effort.own else 0
-    return [Case("dgauss", (variance, 1), dgauss)] if variance else []
+    own = effort.own
+    subject = named(own.mechanism).subject if own else None
+    # Others' limits have a variance too, which is a cap and nothing that anybody draws with.
+    if subject is None or subject.KIND != "noise":
+        return []
+    return [Case("dgauss", (own.held[0].variance, 1), dgauss)]
 
 
 def fits(name: str, drawn: Whole, law: Law, effort: Effort) -> Iterator[Claim]:

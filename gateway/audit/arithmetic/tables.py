@@ -18,7 +18,7 @@ from fractions import Fraction
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from edge.core import entropy, table
@@ -30,6 +30,7 @@ from edge.mechanisms import bulk
 
 from ...devices.enrol import enrol, keycount
 from ...faults import OperatorFault
+from ...mechanisms import serving
 from ...service.rounds import Place
 from ..bench import Device, listening, message
 from ..claim import Claim, Effort, at_most, true
@@ -215,7 +216,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for query in (effort.own.query,) if effort.own else tabled:
         yield from _promised(query, mechanism.plan(query, ()))
     yield _refused(mechanism, tabled[0])
-    yield _counted()
+    yield _counted(mechanism)
     held = replace(tabled[0], keyholder=True)
     yield from array_claims(mechanism.plan(held, ()), effort)
 
@@ -342,18 +343,20 @@ def _refused(mechanism: Any, tabled: Any) -> Claim:
     )
 
 
-def _counted() -> Claim:
+def _counted(mechanism: Any) -> Claim:
     """Return whether a sensor gets as many keys as delta pays for, and not one more."""
     place, made = Place(3, 2), []
     nobody = enrol.Devices("audit", bytes(32), {})
     array = enrol.Device("array", place, "sealed", bytes(4), bytes(32), bytes(32))
     fleet = nobody._replace(by_name={array.name: array})
+    asked = SimpleNamespace(rounds=SimpleNamespace(sampler="table"))
+    most = serving(mechanism.name).key_limit(asked) or 0
 
     def single(path: Path) -> None:
-        keycount.count_key(path, nobody, place, {}, KEYS)
+        keycount.count_key(path, nobody, place, {}, most)
 
     def whole(path: Path) -> None:
-        keycount.count_fleet(path, fleet, KEYS)
+        keycount.count_fleet(path, fleet, most)
 
     for ways in ((single,), (whole,), (whole, single)):
         made.append(0)

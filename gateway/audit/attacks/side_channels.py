@@ -279,7 +279,7 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
         # One sees the same always, the others do not.
         told = [odd if number % 2 else still for number in range(ROUNDS)]
         yield from _alike(f"frames of {mechanism.bits(asked)}-bit numbers", asked, devices, told)
-        yield _one_noise(asked, root, still)
+        yield _one_noise(asked, root, (still, odd))
     yield _silent("a reading", asked, [Device(asked, root) for _ in _rubbish(1)], _rubbish(1))
     yield _fits(asked, root)
 
@@ -344,14 +344,14 @@ def _alike(
     )
 
 
-def _one_noise(round: Any, root: bytes, rooms: Sequence[tuple[int, ...]]) -> Claim:
+def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]]]) -> Claim:
     """Return whether devices of one key draw the same noise, whatever they read."""
-    devices = [Device(round, root, sensors=2) for _ in rooms]
+    devices = [Device(round, root, sensors=2) for _ in turns[0]]
     alike = 0
     for number in range(1, ROUNDS // 2 + 1):
         _, signed = message(round, number)
         noises = set()
-        for device, room in zip(devices, rooms, strict=True):
+        for device, room in zip(devices, turns[number % len(turns)], strict=True):
             payload = device.opened(device.answer(signed, room)).payload
             noises.add(tuple(y - x for y, x in zip(payload[1:], room, strict=True)))
         alike += len(noises) == 1

@@ -179,7 +179,6 @@ def describe_devices(fleet: Any, asking: Common) -> dict[str, Order]:
             "step": member.step,
             "tables": member.tables,
             "mechanism": getattr(member, "mechanism", None) or USUAL,
-            "reads": named(getattr(member, "mechanism", None) or USUAL).reads,
             "follower": asking.follower,
         }
         found[name] = Order(json.dumps(told).encode(), _reader(fleet, name))

@@ -32,6 +32,7 @@ from edge.core import wire  # noqa: E402
 from edge.core.budget import Budget  # noqa: E402
 from edge.core.keys import Identity  # noqa: E402
 from edge.core.slots import Files  # noqa: E402
+from edge.mechanisms import module_of  # noqa: E402
 from edge.net.device import Device  # noqa: E402
 from edge.net.link import Pauses  # noqa: E402
 from edge.net.mqtt import Client  # noqa: E402
@@ -98,17 +99,6 @@ class Line(Client):
         return bool(taken)
 
 
-# The modules of edge that a thermometer does without.
-PLACES = (
-    "mechanisms.expo",
-    "core.grid",
-    "mechanisms.footprint",
-    "mechanisms.place",
-    "mechanisms.disk_limits",
-    "mechanisms.disk_half",
-)
-
-
 def read(params: "Any") -> list[int]:
     """Return what the sensors see, as our parent has it."""
     say("read", getattr(params, "exponent", 0))
@@ -140,16 +130,10 @@ async def complain(device: "Any", client: "Any") -> None:
             say("why", why)
 
 
-def ready(reads: str) -> None:
-    """Load what a device that reads this needs besides, one by one as `loading` does."""
-    for name in PLACES if reads == "place" else ():
-        __import__("edge." + name)
-        gc.collect()
-
-
 def made(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
     """Return the device that this is, its client and its will; what it was told may go then."""
-    ready(told["reads"])
+    module_of(told["mechanism"])  # what it needs the most room for, while there is room
+    gc.collect()
     who = identity(told["who"])
     budget = Budget(Files(told["folder"], who.name), who.state_key, 1)
     budget.boot()

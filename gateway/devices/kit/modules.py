@@ -174,9 +174,10 @@ def choose_files(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> 
     if "file" in driver:
         return left | {YOURS: Path(driver["file"]).read_bytes()}
     folder, _, name = YOURS.rpartition("/")
-    root = find_root(board)
-    if name in list_files(board, root + folder):
-        return left | {YOURS: read_file(board, root + YOURS)}  # its owner's, and nobody else's
+    # Its owner's, and nobody else's; after a cut it may be in ROMFS alone, with edge on the flash.
+    for root in ("", ROM):
+        if name in list_files(board, root + folder):
+            return left | {YOURS: read_file(board, root + YOURS)}
     return files
 
 

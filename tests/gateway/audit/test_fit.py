@@ -6,6 +6,7 @@ half of a normal, and a uniform of the right variance, which every test of the v
 
 import functools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -123,3 +124,13 @@ def test_good_draws_pass_from_any_seed() -> None:
     for _ in range(40):
         drawn = rng.choice(law.values, p=law.probabilities, size=QUICK)
         assert fits(drawn, law)
+
+
+@pytest.mark.parametrize(("mechanism", "cases"), [("thermal", 1), ("disk", 0), ("ranks", 0)])
+def test_noise_of_an_operator_is_looked_at_where_devices_draw_it(
+    mechanism: str, cases: int
+) -> None:
+    """A cap of disk's limits is a variance of 1e16, whose law no memory holds."""
+    own = SimpleNamespace(mechanism=mechanism, held=[SimpleNamespace(variance=10**4)])
+
+    assert len(fit._own(Effort(own=own))) == cases

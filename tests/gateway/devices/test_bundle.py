@@ -1,0 +1,87 @@
+"""What compiled modules come to mean is what their sources mean, or they are not made."""
+
+import ast
+import runpy
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import words
+from gateway.devices.bundle import SPEAKER, move_sentences, shorten_names
+
+SPEAKS = {SPEAKER: ast.parse("")}
+
+
+def moved(text: str) -> tuple[str, bytes]:
+    """Return a module without its sentences, and the file that holds them."""
+    trees = {"edge/one.py": ast.parse(text), **SPEAKS}
+    held = move_sentences(trees)
+    return ast.unparse(trees["edge/one.py"]), held
+
+
+def test_sentences_go_to_a_file_and_come_back(tmp_path: Path) -> None:
+    """With the values that were put into them."""
+    text, held = moved("def f(n):\n    return 'it has %d params instead of one' % n\n")
+    shutil.copy(words.__file__, tmp_path)
+    (tmp_path / "words.txt").write_bytes(held)
+    say = runpy.run_path(str(tmp_path / "words.py"))["say"]
+    space: dict[str, Any] = {"_say": say}
+    exec(text.split("\n", 1)[1], space)  # without its import
+
+    assert b"params" in held
+    assert "params" not in text
+    assert space["f"](3) == "it has 3 params instead of one"
+
+
+@pytest.mark.parametrize("held", [None, b"", b"\n\n\n"])
+def test_a_refusal_is_never_empty(tmp_path: Path, held: bytes | None) -> None:
+    """Whoever refuses says why, and who says nothing answers: a file may be lost or cut short."""
+    shutil.copy(words.__file__, tmp_path)
+    if held is not None:
+        (tmp_path / "words.txt").write_bytes(held)
+    say = runpy.run_path(str(tmp_path / "words.py"))["say"]
+
+    assert say(1) == "fault 1"
+    assert say(1, (2,)) == "fault 1"
+
+
+@pytest.mark.parametrize(
+    "kept", ["'the label of a key'.encode()", "why == 'the budget is spent for ever'"]
+)
+def test_a_text_that_must_be_right_stays_where_it_is(kept: str) -> None:
+    """A label of a key, and what is compared, must not hang on a file that can be lost."""
+    assert kept in moved(f"def f(why):\n    return {kept}\n")[0]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "_on = 1\ndef f():\n    global _on\n    _on = 2\n",
+        "def f():\n    _a = 1\n    def g():\n        nonlocal _a\n        _a = 2\n",
+        "class A:\n    def _f(self):\n        return getattr(self, '_f')\n",
+        "import _thread\n_a = _thread\n",
+    ],
+)
+def test_a_private_name_that_would_no_longer_be_met_is_refused(hidden: str) -> None:
+    """It would break on boards alone, where nobody sees a traceback."""
+    with pytest.raises(ValueError, match="private names become short"):
+        shorten_names({"edge/one.py": ast.parse(hidden)}, set())
+
+
+def test_modules_that_meet_share_no_short_name() -> None:
+    """A class and what it inherits from have one space of names."""
+    trees = {
+        "edge/one.py": ast.parse("class A:\n    def __init__(self):\n        self._held = 1\n"),
+        "edge/two.py": ast.parse(
+            "from .one import A\nclass B(A):\n    def f(self):\n        self._other = 2\n"
+        ),
+    }
+    shorten_names(trees, set())
+    made = [
+        {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        for tree in trees.values()
+    ]
+
+    assert not made[0] & made[1]
