@@ -3,8 +3,8 @@
 0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage; 3 is an
 audit in which nothing fails and not all could be measured; 4 is a store that is not what it was,
 with which nothing may be started again. Any other exception is our own fault and shows its
-traceback. A command's work is in the module named for it and is imported when the command runs,
-so that --help is quick.
+traceback. A command's module, which `commands.COMMANDS` names, is imported when it runs, so that
+--help is quick.
 """
 
 import errno

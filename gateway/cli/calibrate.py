@@ -28,7 +28,7 @@ def calibrate(
     settings: flags.Settings = None,
     config: Annotated[Path | None, typer.Option(help="The same as DEPLOYMENT.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw epsilon by distance here, or the answers; PNG.")
+        Path | None, typer.Option(help="Draw epsilon by distance here; PNG, of thermal alone.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:

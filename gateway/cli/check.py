@@ -21,6 +21,7 @@ from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import OperatorFault, TakenFault
 from ..mechanisms import first_round, of, serving
+from ..mechanisms.usual import TRUSTED
 from ..service.ledger import (
     budget_of,
     check_budget,
@@ -278,6 +279,8 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     if devices is not None:
         yield from _devices(deployment, devices)
         yield from check_files.key_findings(deployment, path, devices)
+    if of(deployment).trust == "central":
+        yield note("rounds", TRUSTED)
     for caution in of(deployment).cautions(query):
         yield note("rounds", caution)
     yield from check_files.file_findings(deployment, path)

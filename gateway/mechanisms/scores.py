@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from edge.core import wire
 from edge.core.records import Report
+from edge.mechanisms import central
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
 
 from ..output import Stage
@@ -86,15 +87,20 @@ def _number(score: Callable[[Floats, Floats], float], truth: Floats, mass: Float
 
 
 def frame_bytes(mechanism: Any, round: Any, numbers: int | None = None) -> int:
-    """Return how long the frame of one report is on the wire, its MAC included.
+    """Return how long the frame of one report is on the wire, sealed and signed as it goes out.
+
+    Of a secure sum, whose numbers go out in pieces and among other messages, as if they were one.
 
     Args:
         numbers: in a report; None for as many as the mechanism says.
     """
-    payload = [0] * (1 + (numbers or mechanism.vector_length(round)))
+    count, bits = 1 + (numbers or mechanism.vector_length(round)), mechanism.bits(round)
+    payload: Any = [0] * count
+    if mechanism.trust == "central":
+        payload, bits = bytes(central.sealed_bytes(count)), 0
     report = Report(wire.name_of(round), "node-00", 1, 1, payload)
     topic = wire.topic("lab", report.sender, "data")
-    return len(wire.pack_report(report, bytes(32), topic, mechanism.bits(round)))
+    return len(wire.pack_report(report, bytes(32), topic, bits))
 
 
 # Looks on while a mechanism is played: how long each verb took, and what was released.

@@ -95,7 +95,7 @@ def promise(query: Any, guarantee: Any) -> list[str]:
     return sentences(guarantee)
 
 
-_TRUSTED = (
+TRUSTED = (
     "Trusted: the gateway. It sees every place until the noise is on; whoever runs it, or breaks "
     "into it before then, sees them too. The promise holds against everybody else."
 )
@@ -103,12 +103,12 @@ _TRUSTED = (
 
 def trusted_promise(query: Any, guarantee: Any) -> list[str]:
     """Return the guarantee of a mechanism whose gateway is trusted: who that is, first."""
-    return [_TRUSTED, *sentences(guarantee)]
+    return [TRUSTED, *sentences(guarantee)]
 
 
 def trusted_facts(found: Found) -> list[Fact]:
     """Return who is trusted, and what a map says."""
-    return [Fact("Trusted", "the gateway", "", _TRUSTED), *facts(found)]
+    return [Fact("Trusted", "the gateway", "", TRUSTED), *facts(found)]
 
 
 def facts(found: Found) -> list[Fact]:
@@ -270,6 +270,7 @@ def calibrate(
     promised = round.guarantee
     length = mechanism.vector_length(round)
     numbers = {
+        "schema": 1,
         "mechanism": mechanism.name,
         "trust": mechanism.trust,
         **promised._asdict(),
@@ -280,6 +281,7 @@ def calibrate(
         "numbers_per_report": length,
         "bits_per_number": mechanism.bits(round),
         "report_bytes": frame_bytes(mechanism, round),
+        "promise": mechanism.promise(query, promised),
     }
     stage("working out what a report tells whoever sees it")
     more, lines = mechanism.calibrated(query, round)
@@ -287,12 +289,14 @@ def calibrate(
     if as_json:
         return Calibrated([json.dumps(numbers | more)], refusal)
     said = [one for one in mechanism.promise(query, promised) if "ot protected:" not in one]
-    sent = (
-        f"A report is {length} whole number{'s' * (length > 1)} of {mechanism.bits(round)} bits, "
-        f"its frame {numbers['report_bytes']} bytes."
-    )
+    many = f"{length} whole number{'s' * (length > 1)} of {mechanism.bits(round)} bits"
+    sent = [f"A report is {many}, its frame {numbers['report_bytes']} bytes."]
+    if mechanism.trust == "distributed":
+        sent = [f"A device adds {many} to the sum, masked."]
+    if every_s is not None:
+        sent.append(f"One comes every {every_s:g} s, so this lasts {numbers['window_s']:g} s.")
     first = [f"NOT PROTECTED: {promised.unprotected}.", ""]
-    return Calibrated([*first, *said, sent, *lines], refusal)
+    return Calibrated([*first, *said, *sent, *lines], refusal)
 
 
 def nothing_more(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:

@@ -8,6 +8,7 @@ Which Python is on a board, and whether edge can run on it.
 """
 
 import hashlib
+import math
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -227,7 +228,7 @@ def describe_form(found: Interpreter, files: dict[str, bytes]) -> str:
         how, end = "run in place in ROMFS", "_rom"
     else:
         how, end = (".mpy", "_mpy") if START in files else ("sources", "")
-    return f"{find_heap_kb(end):.0f} KB needed ({how})"
+    return f"{math.ceil(find_heap_kb(end))} KB needed ({how})"
 
 
 def install_modules(
@@ -280,9 +281,12 @@ def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> No
     end = "_rom" if runs_in_place(found, files) else "_mpy" if START in files else ""
     needed = find_heap_kb(end) * 1024
     if found.heap < needed:
+        less = (
+            "Take a board" if START in files else "Give --mpy, which takes less, or take a board"
+        )
         raise OperatorFault(
             f"{board.where} has {found.heap // 1024} KB of heap free and "
-            f"{describe_form(found, files)}, or it stops in the middle of its start. Take a board "
+            f"{describe_form(found, files)}, or it stops in the middle of its start. {less} "
             "with more, or a firmware without what you do not use or with a ROMFS partition of "
             "128 KB, from which modules run in place"
         )

@@ -28,7 +28,6 @@ from ..worlds import Floats, Inputs
 Whole = NDArray[np.int64]
 
 ONE_BY_ONE = 2000  # devices; of more, with a place each, the sum is drawn at once
-_WEIGHT = 1000  # parts of one in which weights are told
 
 
 @dataclass(frozen=True)

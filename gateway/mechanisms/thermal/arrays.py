@@ -468,9 +468,14 @@ def _draw(array: Recorded, query: Query, window: Drawn, path: Path) -> None:
     """Write the mean of the frames, what was sent of it, and the map, as PNG."""
     from ..panels import Panel, draw  # half a second, and few plays are drawn
 
+    above = "K above the empty room"
     shown = [
-        Panel("The mean of the frames, never sent", array.warmth.mean(axis=0), "K, warmer"),
-        Panel("What was sent, blurred", window.sent, "K, warmer than the empty room"),
+        Panel(
+            "The mean of the frames, never sent",
+            array.warmth.mean(axis=0),
+            above,
+        ),
+        Panel("What was sent, blurred", window.sent, above),
     ]
     if window.somewhere:
         shown.append(Panel("What was recovered", window.mass, "share of the heat", True))

@@ -224,7 +224,7 @@ def _titles(picture: Picture) -> list[str]:
     sure = plane if is_plane(picture.grid) else title(picture.credible, picture.certified)
     told = list(picture.titles)
     if picture.verdict is not None and picture.verdict.contradicts:
-        told[2] += ". Do not trust this map: the readings contradict what is stated"
+        told[2] += f". {picture.verdict.says.rstrip('.')}"
     return [*told, sure]
 
 

@@ -35,7 +35,7 @@ def test_sentences_go_to_a_file_and_come_back(tmp_path: Path) -> None:
     assert space["f"](3) == "it has 3 params instead of one"
 
 
-@pytest.mark.parametrize("held", [None, b"", b"\n\n\n"])
+@pytest.mark.parametrize("held", [None, b"", b"\n\n\n"], ids=["lost", "empty", "cut"])
 def test_a_refusal_is_never_empty(tmp_path: Path, held: bytes | None) -> None:
     """Whoever refuses says why, and who says nothing answers: a file may be lost or cut short."""
     shutil.copy(words.__file__, tmp_path)
