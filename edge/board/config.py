@@ -30,6 +30,7 @@ import os
 from binascii import crc32, unhexlify
 from collections import namedtuple
 
+from .. import mechanisms
 from ..core.compat import read_whole
 from ..core.keys import Identity
 
@@ -107,11 +108,12 @@ def checked(body, path=PLACE):
     told = _words(body, whole, more, path, "")
     if told["mode"] not in ("sealed", "keyholder"):
         raise fault(path, "has another mode", "sealed or keyholder")
-    mechanism = told["mechanism"] or "thermal"
+    mechanism = told["mechanism"] or mechanisms.USUAL
     central = told["central"] or ""
-    if mechanism not in ("thermal", "disk", central):
-        raise fault(path, "has another mechanism", "thermal or disk, or one that central names")
-    if mechanism != "thermal" and (told["sensors"] != 1 or told["tables"]):
+    if mechanism not in mechanisms.LOCAL + (central,):
+        usual = " or ".join(mechanisms.LOCAL)
+        raise fault(path, "has another mechanism", usual + ", or one that central names")
+    if mechanisms.reads(mechanism) == "place" and (told["sensors"] != 1 or told["tables"]):
         raise fault(path, "has several sensors or tables, and tells a place", "of one sensor")
     for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
         _between(told, word, least, most, path)

@@ -10,6 +10,7 @@ import os
 import sys
 
 from ..core.compat import Uptime, forget, spread
+from ..mechanisms import reads
 from ..net.clock import Clock, ask
 from ..net.device import Device
 from ..net.link import sleep_ms, until
@@ -31,7 +32,7 @@ def run():
     parts = None
     try:
         config = load()
-        if config.mechanism != "thermal":
+        if reads(config.mechanism) == "place":
             from . import places
 
             sensor = places.of_board(config, machine)
@@ -103,7 +104,7 @@ class Parts:
             jobs.append(ask(self.clock, there, ntptime.settime, sleep_ms))
         if self.config.wake_s:
             jobs.append(self._nap())
-        if self.config.mechanism != "thermal":
+        if reads(self.config.mechanism) == "place":
             jobs.append(self.sensor.keep(sleep_ms))
         await asyncio.gather(*jobs)
 

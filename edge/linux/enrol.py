@@ -18,6 +18,7 @@ from ..core.compat import write_durably
 from ..core.limits import Limits
 from ..core.slots import COUNT, Files, Ram
 from ..host.enrol import provision
+from ..mechanisms import reads
 from . import uart
 from .place import CONFIG, alone
 
@@ -87,7 +88,7 @@ def enrol(path, folder, driver):
 def _check_driver(config):
     """Check that it tells what the device is to answer, while the device's file is still there."""
     name = config.driver["name"]
-    if config.mechanism != "thermal":
+    if reads(config.mechanism) == "place":
         if why := places.objection(config):
             raise ValueError(
                 "%s; the device is to tell its place, and holds its key for nothing where it "

@@ -7,30 +7,59 @@ with status 2 where what it was given must be mended by somebody, and a new star
 import asyncio
 import os
 import signal
+import socket
 import sys
 
 from ..board import assemble, places
 from ..board.config import load
+from ..mechanisms import reads
 from ..net.clock import Clock
 from ..net.link import sleep_ms
-from . import camera, i2c, onewire, place, uart
+from . import buses, place, uart
 from .exact import Exact
-from .notify import Notify
+
+
+class Notify:
+    """systemd, or nobody: told that the device is ready, lives (`feed`), and how (`show`)."""
+
+    def __init__(self):
+        where = os.environ.get("NOTIFY_SOCKET", "")
+        self._where = "\0" + where[1:] if where.startswith("@") else where
+        self._told = None
+
+    def feed(self):
+        """Say that all is well."""
+        self._say("WATCHDOG=1")
+
+    def show(self, word):
+        """Say how the device is, in a word; the first time also that it has started."""
+        if word != self._told:
+            self._say("STATUS=%s" % word if self._told else "READY=1\nSTATUS=%s" % word)
+            self._told = word
+
+    def _say(self, text):
+        if not self._where:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
+                out.sendto(text.encode(), self._where)
+        except OSError:  # nobody listens any more; that is no reason to stop
+            pass
 
 
 def sensor_of(config):
     """Return the sensor that the config names, by the kernel's buses."""
 
     def bus(driver):
-        return i2c.Bus(1 if driver["bus"] is None else driver["bus"])
+        return buses.Bus(1 if driver["bus"] is None else driver["bus"])
 
-    if config.mechanism != "thermal":
+    if reads(config.mechanism) == "place":
         return places.held(config, uart.opened, bus)
     return assemble.sensor_of(
         config,
         i2c=bus,
-        wire=lambda driver: onewire.Wire(),
-        camera=camera.opened,
+        wire=lambda driver: buses.Wire(),
+        camera=buses.open_camera,
     )
 
 
@@ -66,7 +95,7 @@ async def live(config, folder, notify, sensor):
         device.node.recorded_ms = assemble.recorded_ms(config)
         answering = device.run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
-    if config.mechanism != "thermal":
+    if reads(config.mechanism) == "place":
         work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))
     try:
         await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)

@@ -32,6 +32,7 @@ import json
 from ..core import cbor, compat, wire
 from ..core.compat import free_heap, spread
 from ..core.node import Node
+from ..mechanisms import USUAL
 from .link import within
 from .ticker import Ticker
 
@@ -82,7 +83,7 @@ class Device:
         uptime=None,
         vitals=None,
         tables=False,
-        mechanism="thermal",
+        mechanism=USUAL,
         suite=None,
     ):
         longest = FRAME + 4 * identity.sensors

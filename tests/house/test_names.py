@@ -34,11 +34,6 @@ ELSE = {"gateway/service/operate/health.py", "gateway/web/panels.js"}
 # Who still knows a mechanism, with how many names: a line may go and a number may fall, and
 # nothing is added.
 KNOWN: dict[str, int] = {
-    "edge/board/config.py": 4,
-    "edge/board/start.py": 2,
-    "edge/net/device.py": 1,
-    "edge/linux/enrol.py": 1,
-    "edge/linux/run.py": 2,
     "physics/crowds/shuffle.py": 1,
     "recovery/peers/mdsw.py": 4,
 }

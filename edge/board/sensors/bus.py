@@ -4,7 +4,7 @@ A driver's fault is one of two sentences, GONE or RUBBISH. Neither holds a numbe
 sensor says must not leave by way of a traceback.
 
 i2c: whatever has the methods of MicroPython's `machine.I2C` that are called here: `writeto`,
-`readfrom_into`, `writeto_mem` and `readfrom_mem_into`. On Linux that is `edge.linux.i2c`.
+`readfrom_into`, `writeto_mem` and `readfrom_mem_into`. On Linux that is `edge.linux.buses`.
 """
 
 import time

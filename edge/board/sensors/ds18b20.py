@@ -5,7 +5,7 @@ the resolution, 0x7F for twelve bits, which convert within 750 ms; 8 the CRC of 
 low bit first. After a loss of power the count is that of 85 degrees until it has converted.
 
 wire: the firmware's `ds18x20.DS18X20`, or whatever has its methods `convert_temp`,
-`read_scratch` and `write_scratch`; on Linux `edge.linux.onewire`. Its `read_temp` is a float and
+`read_scratch` and `write_scratch`; on Linux `edge.linux.buses`. Its `read_temp` is a float and
 is not called. A reading takes most of a second, during which nothing else runs.
 
 Source: Maxim, DS18B20 data sheet, figures 2, 9 and 10, table 3; Application Note 27.

@@ -8,8 +8,8 @@ import pytest
 
 from edge.board import drivers
 from edge.board.sensors import bus
-from edge.linux import i2c
-from edge.linux.onewire import Wire
+from edge.linux import buses
+from edge.linux.buses import Wire
 
 spec = importlib.util.spec_from_file_location(
     "chips", Path(__file__).parents[1] / "board/chips.py"
@@ -51,10 +51,10 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> chips.Bus:
         chip = line._at(held.whom)
         return bytes(chip.said(size) if hasattr(chip, "said") else chip.load(held.register, size))
 
-    monkeypatch.setattr(i2c.os, "open", lambda path, flags: {"/dev/i2c-1": 99}[path])
-    monkeypatch.setattr(i2c.os, "write", write)
-    monkeypatch.setattr(i2c.os, "read", read)
-    monkeypatch.setattr(i2c.fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(buses.os, "open", lambda path, flags: {"/dev/i2c-1": 99}[path])
+    monkeypatch.setattr(buses.os, "write", write)
+    monkeypatch.setattr(buses.os, "read", read)
+    monkeypatch.setattr(buses.fcntl, "ioctl", ioctl)
     return line
 
 
@@ -70,7 +70,7 @@ def test_every_chip_is_read_through_the_kernel(kernel: chips.Bus) -> None:
     kernel.chips[0x44] = chips.Sht4x(0xBE, 0xEF, 0x92, 0xBE, 0xEF, 0x92)
 
     def read(name: str) -> tuple[int, ...]:
-        return drivers.opened(words(name), lambda told: i2c.Bus(told["bus"])).read(PARAMS)
+        return drivers.opened(words(name), lambda told: buses.Bus(told["bus"])).read(PARAMS)
 
     assert read("amg8833") == (25 * 256,) * 64
     assert read("tmp117") == (25 * 256,)
@@ -120,9 +120,8 @@ def test_a_coarse_sensor_is_set_to_twelve_bits(tmp_path: Path) -> None:
 
 def test_a_computer_without_the_library_says_so() -> None:
     """The MLX90640 needs one, and its name is told."""
-    from edge.linux import camera
 
     if importlib.util.find_spec("adafruit_mlx90640"):
         pytest.skip("adafruit_mlx90640 is installed here, and this is about where it is not")
     with pytest.raises(ValueError, match="adafruit"):
-        drivers.opened(words("mlx90640"), camera=camera.opened)
+        drivers.opened(words("mlx90640"), camera=buses.open_camera)

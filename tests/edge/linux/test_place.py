@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edge.linux import place
-from edge.linux.notify import Notify
+from edge.linux.run import Notify
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])

@@ -24,7 +24,7 @@ from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
 from edge.linux import run
 from edge.linux.enrol import enrol
-from edge.linux.notify import Notify
+from edge.linux.run import Notify
 from gateway.service.serving import level_s
 from tests import processes
 
