@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests import processes
+from tests.interpreters.test_edge import AS_A_BOARD
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = sorted(path.name for path in (ROOT / "tests" / "vectors").glob("*.json"))
 
 # Prints how many cases there are, then every case that comes out differently.
-REPLAY = """
+REPLAY = f"""
+{AS_A_BOARD}
 import json, sys
 sys.path.insert(0, "tests/vectors")
 from replay import replay

@@ -107,11 +107,10 @@ def hpke_message(case):
 
 def sealed_frame(case):
     """Return a Round of central trust, its name, and a frame that answers it."""
-    from edge.mechanisms import central, crypto, hpke  # isort: skip  # the largest, while there is room
-
     from edge.core import wire
     from edge.core.records import Report, SealedRound
     from edge.host import post, rootkeys
+    from edge.mechanisms import central, crypto, hpke
 
     private, secret, root = [unhex(case[word]) for word in ("private", "secret", "root")]
     key = crypto.x25519(private, crypto.BASE)
@@ -141,10 +140,8 @@ def sealed_frame(case):
 
 def sum_keys(case):
     """Return what two devices of a secure sum make of their secrets, but for masks."""
-    from edge.mechanisms import secure_sum  # isort: skip  # the largest, while there is room
-
     from edge.core.compat import sha256
-    from edge.mechanisms import crypto
+    from edge.mechanisms import crypto, secure_sum
 
     sid, t = unhex(case["sid"]), case["t"]
     static, fresh = [[crypto.Secret(unhex(one)) for one in case[word]] for word in ("d", "c")]
