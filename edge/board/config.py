@@ -117,8 +117,8 @@ def checked(body, path=PLACE):
         raise fault(path, "has several sensors or tables, and tells a place", "of one sensor")
     for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
         _between(told, word, least, most, path)
-    for word, usual, least, most in (("tick_ms", 5000, 10, 60000), ("wake_s", 0, 0, 86400)):
-        told[word] = usual if told[word] is None else told[word]
+    for word, default, least, most in (("tick_ms", 5000, 10, 60000), ("wake_s", 0, 0, 86400)):
+        told[word] = default if told[word] is None else told[word]
         _between(told, word, least, most, path)
     link = _words(told["link"], LINK, {"ca": str}, path, "link.")
     _between(link, "port", 1, 65535, path)
