@@ -385,17 +385,6 @@ def test_a_device_cannot_throw_the_gateway_off(
         assert ears.heard == [(leaf("node-2", "data"), b"as itself")]
 
 
-def test_a_session_is_found_again_and_gives_no_password_away(wall: Wall) -> None:
-    """The name must be the same after a restart, or what the broker kept would be lost."""
-    device = wall.device("node-2")
-    name = access.client_id(device, "heatveil-lab-node-2")
-
-    assert access.client_id(wall.device("node-2"), "heatveil-lab-node-2") == name
-    assert name.startswith("heatveil-lab-node-2-")
-    assert wall.passwords["node-2"][:8] not in name
-    assert access.client_id(Mqtt(), "heatveil-lab") == "heatveil-lab"
-
-
 @pytest.mark.parametrize(
     ("username", "password"),
     [(None, None), ("node-0", "0" * 64), ("node-0", "of node-1"), ("stranger", "0" * 64)],

@@ -12,7 +12,6 @@ import pytest
 from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import Kept
 from gateway.store import sqlite
-from gateway.store.places import Database
 from gateway.store.store import Store
 
 SITE = """
@@ -66,6 +65,7 @@ def test_a_backup_under_writes_is_of_one_moment(
             after = written[0] + 1
             assert (said.status, said.err) == (0, "")
             assert "checked" in said.out
+            assert out.stat().st_mode & 0o077 == 0, "it holds who answered when"
             with closing(sqlite3.connect(out)) as copy:
                 assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
                 rows = copy.execute("SELECT count(*) FROM reports").fetchone()[0]
@@ -119,21 +119,6 @@ def test_a_backup_that_fails_leaves_nothing(
     said = heatveil("backup", "--config", site, "--out", tmp_path / "nowhere" / "copy.sqlite")
     assert said.status == 1
     assert "cannot be copied" in said.err
-
-
-def test_postgresql_has_a_tool_of_its_own(tmp_path: Path) -> None:
-    """A copy must be of one moment, and pg_dump makes such a one."""
-    with pytest.raises(OperatorFault, match="Run pg_dump"):
-        sqlite.backup(Database("host=db.example"), tmp_path / "copy")
-
-
-def test_a_backup_is_for_nobody_else(site: Path, tmp_path: Path) -> None:
-    """It holds who answered when."""
-    store = Store(tmp_path / "heatveil.sqlite", "lab")
-    store.backup(tmp_path / "copy.sqlite")
-    store.close()
-
-    assert (tmp_path / "copy.sqlite").stat().st_mode & 0o077 == 0
 
 
 def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(

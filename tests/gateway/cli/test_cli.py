@@ -129,12 +129,3 @@ def test_the_installed_program_is_the_same_command() -> None:
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("heatveil: 0 sources were asked for")
     assert ran.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("option", ["--keys", "--new-budget"])
-def test_a_rotation_is_explained_in_the_same_words_wherever_it_is(option: str) -> None:
-    """Two texts of one option would differ one day, and the budget hangs on it."""
-    both = TOP.commands["rotate"], TOP.commands["device"].commands["rotate"]
-    said = [one.help for each in both for one in each.params if option in one.opts]
-    assert len(said) == 2
-    assert said[0] == said[1]

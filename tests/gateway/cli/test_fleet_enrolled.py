@@ -143,12 +143,3 @@ class Absent:
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-def test_a_lost_folder_of_budgets_is_not_begun_anew(site: Path, fleet: Callable[..., str]) -> None:
-    """Beginning anew would draw the old noise for new readings."""
-    fleet("--enrol")
-    (site.parent / "state").rename(site.parent / "moved")
-
-    assert "enrol the fleet again" in fleet()
-    assert not (site.parent / "state").exists()

@@ -201,10 +201,3 @@ def test_a_room_in_metres_is_scored_in_metres(heatveil: Callable[..., Any]) -> N
     ]
     assert (True, True) in told
     assert all(worse == words for worse, words in told)
-
-
-def test_calibrating_a_sum_says_the_command(heatveil: Any) -> None:
-    """Without a number of devices nobody knows how the noise is shared."""
-    said = heatveil("calibrate", "--mechanism", "quadtree").err
-
-    assert "heatveil calibrate --mechanism quadtree --set users=2000" in said

@@ -63,23 +63,6 @@ def test_every_figure_is_printed_drawn_and_written(
 
 
 @pytest.mark.long
-def test_a_table_has_intervals_and_both_numbers_of_privacy(
-    heatveil: Command, tmp_path: Path
-) -> None:
-    """And the map that says nothing, against which all are to be read."""
-    out = heatveil("reproduce", "disk-9", "--runs", 2, "--scale", 0.01, "--folder", tmp_path).out
-    numbers = json.loads((tmp_path / "disk-9.json").read_text("utf-8"))
-    line = numbers["panels"][0]["lines"]["DAM"]
-
-    assert "+-" in out
-    assert "uniform map" in out
-    assert "local privacy in cells / worst log-ratio" in out
-    assert [one["at"] for one in line] == [1, 3]
-    assert line[1]["worst_log_ratio"] == pytest.approx(3.5, abs=1e-6)
-    assert line[1]["runs"] == 2
-
-
-@pytest.mark.long
 def test_equal_orders_have_equal_figures(heatveil: Command, tmp_path: Path) -> None:
     """And another seed has another one."""
     for name, seed in (("a", 4), ("b", 4), ("c", 5)):

@@ -117,25 +117,6 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     assert sorted(answers) == sorted(expected)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["serve", "fleet"])
-def test_without_insecure_neither_speaks_in_the_clear(
-    site: Path, heatveil: Callable[..., Any], name: str
-) -> None:
-    """Old deployment files say nothing of TLS: they must not go on as before, and learn why."""
-    site.write_text(site.read_text().replace("insecure = true\n", ""))
-    enrolled = heatveil("enrol", "--config", site)
-    rounds = ["--rounds", "1"] if name == "serve" else []  # else it waits for a better broker
-    refused = heatveil(name, "--config", site, *rounds)
-    last = refused.err.splitlines()[-1]
-
-    assert enrolled.status == 0
-    assert refused.status == 1
-    assert last.startswith("heatveil: the broker at 127.0.0.1:")
-    assert "ca_file" in last
-    assert "insecure = true" in last
-
-
 def test_a_seeded_run_says_so_on_the_page_too() -> None:
     """Whoever looks at the page alone must not believe in noise that can be repeated."""
     asked = query(cells="10", sensors="4", epsilon="8/1")

@@ -5,7 +5,6 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +31,6 @@ def test_the_ledger_in_words(kept: Any, heatveil: Heatveil) -> None:
     assert "of 8 at delta 1/100000" in lines[2]
     assert [line.split()[:2] for line in lines[4:]] == [["round", "2"], ["round", "1"]]
     assert lines[5].endswith("and 1 devices that answered it again")
-
-
-def test_a_larger_promise_in_the_file_does_not_make_more_left(
-    kept: Any, heatveil: Heatveil
-) -> None:
-    """What people were told first is what they are told again."""
-    kept.path.write_text(kept.path.read_text().replace("readings = 3", "readings = 300"))
-    told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
-
-    assert Fraction(told["budget"]) == 3 * kept.rho
 
 
 def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil) -> None:

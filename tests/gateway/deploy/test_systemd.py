@@ -64,26 +64,6 @@ def test_a_unit_is_exposed_as_little_as_was_promised(
     assert ran.returncode == 0
 
 
-def test_without_its_defences_a_unit_would_fail_that_test(analyze: str, tmp_path: Path) -> None:
-    """The score falls with what is taken away, so it is looked at in earnest."""
-    text = (HERE / UNITS[0]).read_text()
-    (tmp_path / UNITS[0]).write_text(re.sub(r"^(SystemCallFilter|Protect).*\n", "", text, flags=8))
-    command = [analyze, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSED:.0f}"]
-
-    assert processes.run([*command, tmp_path / UNITS[0]], capture_output=True).returncode != 0
-
-
-def test_all_units_are_locked_in_alike() -> None:
-    """A defence that is added to one is not forgotten in the other."""
-    inner = []
-    for unit in ALL:
-        text = (HERE / unit).read_text()
-        closed = text[text.index("ProtectSystem=") : text.index("[Install]")]
-        inner.append(re.sub(r"^#.*\n", "", closed, flags=re.M))
-
-    assert inner[0] == inner[1] == inner[2]
-
-
 @pytest.mark.parametrize("unit", UNITS)
 def test_what_the_units_set_is_what_the_program_knows(
     unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

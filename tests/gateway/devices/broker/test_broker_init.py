@@ -174,21 +174,6 @@ def test_files_that_do_not_fit_are_told_and_left(
     assert "Nothing was written" in said.err
 
 
-def test_new_devices_are_not_forgotten_in_silence(init: Any, site: Path) -> None:
-    """A fleet that was enrolled again has other passwords: the old file shuts it out."""
-    init()
-    (site.parent / "secrets.json").unlink()
-    enrol.save_secrets(enrol.enrol_fleet("lab", 4).secrets, site.parent / "secrets.json")
-    said = init()
-
-    assert said.status == 1
-    assert "passwords is of another enrolment" in said.err
-    (site.parent / "broker" / "passwords").unlink()
-    (site.parent / "broker" / "acl").unlink()
-    assert init().status == 0
-    assert "user node-3\n" in (site.parent / "broker" / "acl").read_text()
-
-
 def test_an_expired_certificate_is_said_to_be(init: Any, site: Path) -> None:
     """And how to get another: the one thing that stops a whole building at once."""
     init()
@@ -250,18 +235,3 @@ def test_a_password_file_of_mosquittos_own_is_understood(
 
     assert mosquitto.holds(made, {"ada": "sesame"})
     assert not mosquitto.holds(made, {"ada": "Sesame"})
-
-
-def test_a_password_file_holds_who_is_in_it() -> None:
-    """Somebody less or another password: then it is another enrolment's."""
-    (row,) = mosquitto.render_passwords({"ada": "sesame"}, [bytes(12)]).splitlines()
-    name, rest = row.split(":")
-    _, kind, turns, salt, hashed = rest.split("$")
-
-    assert (name, kind, turns, salt) == ("ada", "7", "101", "A" * 16)
-    assert len(hashed) == 88
-    assert mosquitto.holds(row, {"ada": "sesame"})
-    assert not mosquitto.holds(row, {"ada": "Sesame"})
-    assert not mosquitto.holds(row, {"ada": "sesame", "bob": "sesame"})
-    assert mosquitto.holds(row + "\n" + row.replace("ada", "bob"), {"bob": "sesame"})
-    assert not mosquitto.holds("", {"ada": "sesame"})

@@ -135,15 +135,6 @@ def test_the_gateway_is_never_shut_out(gate: Control) -> None:
     assert not gate.clients()["gateway"].get("disabled")
 
 
-def test_what_the_plugin_refuses_is_told_with_the_command(gate: Control) -> None:
-    """Its own words, and what to do; what may be refused is not told."""
-    answers = gate.ask(dynamic.compose_disable("nobody") + dynamic.compose_delete("nobody"))
-    assert [answer.error for answer in answers[:2]] == ["Client not found"] * 2
-    with pytest.raises(OperatorFault, match=r"did not do disableClient \(Client not found\)"):
-        control.expect(answers)
-    control.expect(answers, "Client not found", "Role not found")
-
-
 def test_answers_to_others_and_rubbish_are_not_ours(gate: Control, doors: Any, pump: Pump) -> None:
     """Two who administer at once do not take each other's answers."""
     other = Control(doors.comes("gateway"), "other", pump).wait()

@@ -16,7 +16,7 @@ import pytest
 
 from gateway.devices.broker import control, dynamic, mosquitto
 from gateway.devices.broker.control import Control, Silence
-from gateway.devices.broker.doors import Plain, Resting, Running, describe_unreadable, replace_file
+from gateway.devices.broker.doors import Plain, Resting, Running, replace_file
 from gateway.devices.broker.doors import open_doors as opened
 from gateway.devices.broker.dynamic import differ
 from gateway.devices.broker.embedded import find_free_port
@@ -100,14 +100,6 @@ def test_a_link_laid_beside_it_is_not_followed(tmp_path: Path) -> None:
     assert not path.is_symlink()
 
 
-def test_what_cannot_be_read_is_told_in_one_line() -> None:
-    """By the system's own word, and with a way out."""
-    said = str(describe_unreadable(Path("/x/acl"), PermissionError(13, "Permission denied")))
-
-    assert said.startswith("/x/acl cannot be read (Permission denied)")
-    assert "\n" not in said
-
-
 WORDS = {"gateway": "g", "node-0": "a", "node-1": "b"}
 
 
@@ -175,14 +167,6 @@ def test_a_name_that_begins_another_is_not_taken_for_it(folder: Path) -> None:
     assert rules(folder, "node-1") == []
     assert rules(folder, "node-10") != []
     assert door.knows("node-10")
-
-
-def test_it_says_that_it_shuts_nobody_out(folder: Path) -> None:
-    """An operator must know that the device goes on to come in."""
-    before = (folder / "passwords").read_text()
-
-    assert "goes on to let it in" in Plain("lab", folder).disable("node-0")
-    assert (folder / "passwords").read_text() == before
 
 
 def test_files_that_are_none_are_told(folder: Path) -> None:
@@ -281,25 +265,6 @@ def test_who_is_removed_or_renewed_is_cut_off_at_once(doors: Any) -> None:
         assert not may_come(pump, doors.comes("node-1"))
         assert not may_come(pump, doors.comes("node-2"))
         assert may_come(pump, doors.comes("node-2", "another"))
-
-
-def test_a_name_does_not_come_back_with_its_old_password(doors: Any) -> None:
-    """Removed and added again it is another device; at rest and running alike."""
-    for runs in (True, False):
-        if runs:
-            with doors.run(), opened(doors.comes("gateway"), SITE, doors.folder) as door:
-                assert door is not None
-                door.remove("node-1")
-                door.add("node-1", "of its own")
-        else:
-            with opened(doors.comes("gateway"), SITE, doors.folder) as door:
-                assert isinstance(door, Resting)
-                door.remove("node-3")
-                door.add("node-3", "of its own")
-    with doors.run(), Pump("test") as pump:
-        for name in ("node-1", "node-3"):
-            assert not may_come(pump, doors.comes(name))
-            assert may_come(pump, doors.comes(name, "of its own"))
 
 
 def test_rights_that_somebody_widened_are_put_right_with_the_password(doors: Any) -> None:

@@ -213,45 +213,6 @@ def test_a_name_that_would_reach_further_than_its_own_topics_is_none(
         enrol.check_name(good, devices, "hub")
 
 
-@pytest.mark.parametrize(("name", "whose"), [("node-1", "enrolled already"), ("hub", "gateway's")])
-def test_a_name_that_somebody_has_is_not_given_again(
-    devices: enrol.Devices, name: str, whose: str
-) -> None:
-    """Two of one name could speak for each other."""
-    with pytest.raises(OperatorFault, match=whose):
-        enrol.check_name(name, devices, "hub")
-
-
-def test_a_sensor_has_one_device(devices: enrol.Devices) -> None:
-    """The first that is free, or the wanted one; an array has all that it reads."""
-    array = devices.by_name["node-1"]._replace(place=enrol.Place(1, 2))
-    held = devices._replace(by_name={"a": array})
-
-    assert enrol.find_free_sensor(held, 4, None) == 0
-    assert enrol.find_free_sensor(held, 4, 3) == 3
-    for taken in (1, 2):
-        with pytest.raises(OperatorFault, match=f"sensor {taken} is read by a"):
-            enrol.find_free_sensor(held, 4, taken)
-    with pytest.raises(OperatorFault, match="all 4 sensors"):
-        enrol.find_free_sensor(devices, 4, None)
-
-
-def test_two_devices_have_no_key_in_common_but_the_sites(devices: enrol.Devices) -> None:
-    """And none of them is another's, job by job."""
-    first, second = (
-        enrol.enrol_device(devices, "attic", 0, keyholder=False).secret for _ in range(2)
-    )
-    ours, theirs = (
-        {one.identity.mac_key, one.identity.config_key, one.identity.state_key, one.link_key}
-        for one in (first, second)
-    )
-
-    assert len(ours) == len(theirs) == 4
-    assert not ours & theirs
-    assert first.identity.site_key == second.identity.site_key == devices.site_key
-    assert first.identity.key_id != second.identity.key_id
-
-
 def test_a_boards_file_holds_what_it_needs_and_no_root(
     devices: enrol.Devices, tmp_path: Path
 ) -> None:
@@ -274,12 +235,3 @@ def test_a_boards_file_holds_what_it_needs_and_no_root(
     assert enrol.read_key_id(path, "lab") == made.secret.identity.key_id
     assert enrol.read_key_id(path, "hall") is None
     assert enrol.read_key_id(tmp_path / "none", "lab") is None
-
-
-def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
-    """What it holds is written nowhere else."""
-    path = tmp_path / "attic.device.json"
-    enrol.refuse_old(path)
-    path.write_text("precious")
-    with pytest.raises(OperatorFault, match="not overwritten"):
-        enrol.refuse_old(path)

@@ -227,27 +227,6 @@ def program(request: pytest.FixtureRequest, need: Callable[[str], str]) -> str:
 
 
 @pytest.mark.long
-def test_real_interpreters_answer_and_say_goodbye(site: Site, home: Any, program: str) -> None:
-    """Each frame is counted on its way: made, sent, acknowledged, received."""
-    with site.machines(program) as fleet:
-        missing = fleet.wait()
-        for number in (1, 2):
-            site.ask(number, home)
-            assert eventually(lambda n=number: fleet.counts.received == 3 * n)
-        # A receipt may be told of before the PUBACK that came just after it.
-        eventually(lambda: fleet.counts.acknowledged == 6)
-        metas = [json.loads(meta) for meta in site.of("meta")]
-    gone = eventually(lambda: site.of("state").count(b"disconnected") == 3)
-
-    assert missing == {}
-    assert gone
-    assert (fleet.counts.made, fleet.counts.sent, fleet.counts.acknowledged) == (6, 6, 6)
-    assert (fleet.counts.waiting, fleet.counts.lost) == (0, 0)
-    assert {meta["boot"] for meta in metas} == {1}
-    assert b"lost" not in site.of("state")
-
-
-@pytest.mark.long
 def test_one_that_is_killed_comes_back_with_the_same_frame(
     site: Site, home: Any, program: str
 ) -> None:

@@ -44,14 +44,6 @@ def test_devices_die_and_come_back(fleet: Mortals) -> None:
     assert fleet.most >= 1
 
 
-def test_nobody_dies_where_no_deaths_are_asked_for(fleet: Mortals) -> None:
-    """The control: nothing else kills."""
-    with Churn(fleet, 0) as dying:
-        pass
-
-    assert (dying.deaths, fleet.most) == (0, 0)
-
-
 def test_one_that_cannot_come_back_ends_nothing(fleet: Mortals) -> None:
     """The others go on dying, and it is not counted as one that returned."""
     fleet.bars = True

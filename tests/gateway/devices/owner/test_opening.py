@@ -1,6 +1,5 @@
 """Frames to readings without any file: arrays of sensors, lost readings, frames out of place."""
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from edge.core.budget import Budget
 from edge.core.limits import Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Report, Round
-from edge.host import post, rootkeys
+from edge.host import rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import thermal
 from gateway.devices.enrol.enrol import Device, Devices
@@ -63,20 +62,6 @@ def packed(payload: list[int], seq: int = 1) -> bytes:
     report = Report(wire.name_of(PLAN), NAME, 1, seq, payload)
     topic = wire.topic(SITE, NAME, "data")
     return bytes(wire.pack_report(report, rootkeys.mac_key(ROOT), topic, thermal.bits(PLAN)))
-
-
-def test_an_array_s_sixty_four_readings_come_back_in_their_places() -> None:
-    """All of a frame's noise is from one stream, named by its first sensor."""
-    values = random.Random(5).choices(range(-3999, 4000), k=ARRAY.sensors)
-    message = post.pack_round(PLAN, SITE_KEY, wire.round_topic(SITE, "thermal"))
-    device = node()
-    frame = device.answer(message, lambda _: values)
-    assert frame, device.refusal
-    rows, left = opened([frame], devices())
-
-    assert [row.grains for row in rows] == values
-    assert [row.sensor for row in rows] == list(range(3, 67))
-    assert left == []
 
 
 def test_a_reading_that_the_frame_cut_is_lost_and_says_so() -> None:

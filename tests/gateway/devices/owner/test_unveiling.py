@@ -180,16 +180,6 @@ def test_a_row_that_was_forged_is_left_out(heatveil: Heatveil, owned: Any, state
     assert all(owned.seen[key] == grains for key, (grains, note) in found.items() if not note)
 
 
-def test_frames_of_an_older_enrolment_are_told_apart_from_forged_ones(
-    heatveil: Heatveil, owned: Any
-) -> None:
-    """After new keys the old frames are still there; their own key file opens them."""
-    change(owned, "UPDATE reports SET key_id = x'00000000', frame = x'00' WHERE device = 'node-1'")
-    said = unveil(heatveil, owned)
-
-    assert "5 of node-1 left out: it came under another key" in said.out
-
-
 def test_a_round_of_less_noise_put_in_its_place_opens_nothing(
     heatveil: Heatveil, owned: Any
 ) -> None:
