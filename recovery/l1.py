@@ -1,11 +1,13 @@
-"""An operator in its own few directions, made ready once and used for many readings.
+"""An operator in its own few directions, and the least heat by a cone program on them.
 
 A blurring operator has few directions that carry anything: A = U B with r orthonormal columns
 in U and B of shape (r, cells), r about a dozen. Since
 
     ||A f - y||**2 = ||B f - U'y||**2 + ||y - U U'y||**2
 
-nothing is lost when r numbers stand for the readings of all sensors.
+nothing is lost when r numbers stand for the readings of all sensors. The cone programs are
+slow and independent of the active set of `recovery.sparse`: as printed its reference, in the few
+directions what is left where it has no proof.
 """
 
 import math
@@ -167,25 +169,6 @@ def _ready(basis: Floats, small: Floats) -> Prepared:
     )
 
 
-# The l1 program as cone programs, by cvxpy and Clarabel: as printed, and made small.
-#
-# Both are slow and independent of the active set: the one is its reference, the other what is
-# left where it has no proof.
-
-
-# The program made small: in the operator's own few directions (`recovery.l1`) nothing
-# is lost, and the cone has one row for each of them instead of one for every sensor.
-
-
-@dataclass(frozen=True, slots=True)
-class Reduced:
-    """The same readings in the few directions that carry anything."""
-
-    operator: Floats  # B, (r, cells)
-    readings: Floats  # U'y, (r,)
-    beyond: float  # what no heat can explain: ||y - U U'y||
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a solver says: heat, and the multipliers that show how good it is."""
@@ -196,51 +179,46 @@ class Found:
     solved: bool
 
 
-def reduce(operator: Floats, readings: Floats) -> Reduced:
-    """Return the readings and the operator in the operator's own directions."""
-    basis, small = _directions(operator.shape, operator.tobytes())
-    inside = basis.T @ readings
-    return Reduced(small, inside, float(np.linalg.norm(readings - basis @ inside)))
-
-
-@lru_cache(maxsize=2)
-def _directions(shape: tuple[int, int], entries: bytes) -> tuple[Floats, Floats]:
-    """Return U and B; kept, because a room is read many times and this is half the work."""
-    operator = np.frombuffer(entries).reshape(shape)
-    directions, strengths, cells = np.linalg.svd(operator, full_matrices=False)
-    kept = strengths > RANK_TOLERANCE * strengths[0]
-    return directions[:, kept], strengths[kept, None] * cells[kept]
-
-
 def least_l1(matrix: Floats, target: Floats, radius: float, ceiling: Floats) -> Found:
     """Minimise sum(f) subject to ||matrix f - target|| <= radius and 0 <= f <= ceiling."""
     # Imported here alone: it takes half a second, and the gateway plans without it.
     import cvxpy
 
-    heat = cvxpy.Variable(matrix.shape[1])
-    near = cvxpy.SOC(cvxpy.Constant(radius), matrix @ heat - target)
-    most = float(ceiling[0]) if (ceiling == ceiling[0]).all() else ceiling
-    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(heat)), [near, heat >= 0, heat <= most])
+    # In these units the numbers are near one, which the solver's absolute tolerances need.
+    most, size = float(ceiling.max()), float(np.linalg.norm(target))
+    unit = radius if radius > 1e-6 * size else size
+    share = cvxpy.Variable(matrix.shape[1])
+    near = cvxpy.SOC(
+        cvxpy.Constant(radius / unit), (matrix * (most / unit)) @ share - target / unit
+    )
+    bounds = [share >= 0, share <= _bound(ceiling)]
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(share)), [near, *bounds])
     nothing = Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), 0, solved=False)
     if not _solved(problem):
         return nothing
     iterations = int(problem.solver_stats.num_iters or 0)
-    if heat.value is None:
+    if share.value is None:
         return replace(nothing, iterations=iterations)
-    multipliers = np.asarray(near.dual_value[1], dtype=np.float64).ravel()
-    return Found(np.clip(heat.value, 0, ceiling), multipliers, iterations, solved=True)
+    multipliers = np.asarray(near.dual_value[1], dtype=np.float64).ravel() * (most / unit)
+    return Found(np.clip(most * share.value, 0, ceiling), multipliers, iterations, solved=True)
 
 
 def least_residual(matrix: Floats, target: Floats, ceiling: Floats) -> Floats:
     """Return the heat within 0..ceiling that comes nearest to the readings."""
     import cvxpy
 
-    heat = cvxpy.Variable(matrix.shape[1])
-    off = cvxpy.Minimize(cvxpy.norm(matrix @ heat - target))
-    found = _solved(cvxpy.Problem(off, [heat >= 0, heat <= ceiling]))
-    if not found or heat.value is None:
+    most, size = float(ceiling.max()), float(np.linalg.norm(target)) or 1.0
+    share = cvxpy.Variable(matrix.shape[1])
+    off = cvxpy.Minimize(cvxpy.norm((matrix * (most / size)) @ share - target / size))
+    found = _solved(cvxpy.Problem(off, [share >= 0, share <= _bound(ceiling)]))
+    if not found or share.value is None:
         return np.zeros(matrix.shape[1])
-    return np.asarray(np.clip(heat.value, 0, ceiling))
+    return np.asarray(np.clip(most * share.value, 0, ceiling))
+
+
+def _bound(ceiling: Floats) -> float | Floats:
+    """Return each cell's share of the largest bound, one number where all are alike."""
+    return 1.0 if (ceiling == ceiling[0]).all() else ceiling / ceiling.max()
 
 
 def _solved(problem: Any) -> bool:

@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 from scipy.special import gammaln
 
 from ..estimators.record import Seen
-from ..l1 import reduce
+from ..l1 import prepare
 from ..sequence import uniforms
 
 # What readings and prior ask of a sampler, in the few directions that carry anything.
@@ -61,11 +61,12 @@ def compress(seen: Seen, coolest: float) -> Problem:
     prior, sigma = seen.prior, seen.sigma
     found = opened(seen)
     cells = len(found)
-    small = reduce(seen.operator[:, found], seen.readings)
-    reach = np.sqrt(np.square(small.operator).sum(axis=1) * prior.most) * prior.warmest
+    ready = prepare(seen.operator[:, found])
+    inside, beyond = ready.compress(seen.readings)
+    reach = np.sqrt(np.square(ready.small).sum(axis=1) * prior.most) * prior.warmest
     told = reach > _FAINT * sigma
     columns = np.zeros((cells + 1, int(told.sum())))
-    columns[:cells] = small.operator[told].T / sigma
+    columns[:cells] = ready.small[told].T / sigma
     numbers = np.arange(min(prior.most, cells) + 1)
     sets = gammaln(numbers + 1) + gammaln(cells - numbers + 1) - gammaln(cells + 1)
     sets = np.where(numbers < prior.fewest, -np.inf, sets)
@@ -77,8 +78,8 @@ def compress(seen: Seen, coolest: float) -> Problem:
     grid[:-1] = np.argwhere(at < cells)
     return Problem(
         columns,
-        small.readings[told] / sigma,
-        0.5 * float(np.square(np.append(small.readings[~told], small.beyond) / sigma).sum()),
+        inside[told] / sigma,
+        0.5 * float(np.square(np.append(inside[~told], beyond) / sigma).sum()),
         np.square(columns[:cells]).sum(axis=1),
         sets,
         coolest,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
-from ..l1 import reduce
+from ..l1 import prepare
 from ..sparse import Solution, minimise_l1
 from .record import Estimate, Seen
 
@@ -42,9 +42,10 @@ class Small:
 
 def small(seen: Seen) -> Small:
     """Return the readings in the directions of the operator, and the cells that are open."""
-    made = reduce(np.ascontiguousarray(seen.operator, dtype=np.float64), seen.readings)
+    ready = prepare(seen.operator)
+    inside, beyond = ready.compress(seen.readings)
     cells = np.arange(seen.operator.shape[1]) if seen.open is None else np.flatnonzero(seen.open)
-    return Small(made.operator[:, cells], made.readings, made.beyond, cells)
+    return Small(ready.small[:, cells], inside, float(np.linalg.norm(beyond)), cells)
 
 
 def estimated(

@@ -119,6 +119,24 @@ def test_units_do_not_matter(seed: int, kelvin: float, joule: float) -> None:
     assert there.objective / joule == pytest.approx(here.objective, rel=1e-6)
 
 
+@pytest.mark.parametrize("heat", [1e-6, 1e6])
+@pytest.mark.parametrize("kelvin", [1e-9, 1e6])
+@pytest.mark.parametrize("times", [1.3, 0.01])
+def test_units_do_not_matter_to_the_cone_program(heat: float, kelvin: float, times: float) -> None:
+    """Heat of a millionth and readings in 1e-9 units are solved, or refused, as any others."""
+    operator, readings, radius = instance(9)
+    radius *= times
+    usual = l1.by_clarabel(prepare(operator), readings, radius, np.ones(40))
+    ready = prepare(operator * (kelvin / heat))
+    there = l1.by_clarabel(ready, readings * kelvin, radius * kelvin, np.full(40, heat))
+
+    assert usual is not None
+    assert there is not None
+    assert there.status == usual.status == ("optimal" if times > 1 else "infeasible")
+    assert there.objective / heat == pytest.approx(usual.objective, rel=1e-5)
+    assert there.residual / kelvin == pytest.approx(usual.residual, rel=1e-5)
+
+
 @pytest.mark.parametrize("method", ["auto", "cvxpy"])
 def test_readings_that_nothing_explains_are_a_result(method) -> None:
     """The nearest heat comes back, as near as a bounded least-squares solver comes."""
