@@ -122,7 +122,8 @@ def _tell(source: Source, error: ErrorDetails) -> str:
         if _ANSWERS.search(str(where[-1])):
             why = "it answers people: what it tells of them the promise does not count"
         given = f"{told(table)} has an unknown key {key}" if key else f"there is {where[0]!r}"
-        return str(source.fault(where, given, f"there are {', '.join(names)}{meant}", why))
+        known = f"the {'keys' if key else 'tables'} are {', '.join(names)}{meant}"
+        return str(source.fault(where, given, known, why))
     if not key:
         name = str(where[0])
         if kind == "missing":
@@ -130,22 +131,48 @@ def _tell(source: Source, error: ErrorDetails) -> str:
                 source.fault(where, f"there is no [{name}]", "it is needed", "all else is in it")
             )
         if kind == "room_file":
-            given, expected = told(table), error["msg"]
+            given = f"{told(table)} has {error['ctx']['has']}"
+            expected, why = error["msg"], "two could contradict each other, and none says nothing"
         else:
             many = "tuple" in str(Document.model_fields[name].annotation)
-            given = f"{name} is written as if there were {'one' if many else 'several'}"
+            given = f"{name} is {_written(error['input'])}"
             expected = f"it must be written {f'[[{name}]]' if many else f'[{name}]'}"
-        return str(source.fault((*where, *at), given, expected, "a table is read as one"))
+            why = "a table is read as one"
+        return str(source.fault((*where, *at), given, expected, why))
     field = spec.model_fields[key]
     value = error["input"]
     for part in at:
         value = value[part]
-    given = f"{key} of {told(table)} is {repr(value)[:60]}"
-    expected = error["msg"].replace("Input should be", "it must be")
-    if kind == "missing":
+    given, expected = f"{key} of {told(table)} is {repr(value)[:60]}", _expected(error)
+    if kind == "missing" and len(where) == len(table) + 1:
         given, expected = f"{told(table)} has no {key}", "it is needed"
     fault = source.fault((*where, *at), given, expected, str(field.description))
     return f"{fault} Write {key} = {(field.examples or [''])[0]}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        return "written as if there were one"
+    return "written as if there were several" if isinstance(value, list) else "no table"
+
+
+# What a value must be, where pydantic's words for it are those of a programmer.
+_KINDS = {
+    "bool_type": "it must be true or false",
+    "float_type": "it must be a number",
+    "int_type": "it must be a whole number",
+    "missing": "it must have more entries",
+    "string_pattern_mismatch": "it must not be empty",
+    "string_type": "it must be a text in quotes",
+    "too_long": "it must have fewer entries",
+    "tuple_type": "it must be a list in square brackets",
+}
+
+
+def _expected(error: ErrorDetails) -> str:
+    usual = error["msg"].replace("Input should be", "it must be")
+    usual = usual.replace("greater than or equal to", "at least")
+    return _KINDS.get(error["type"], usual.replace("less than or equal to", "at most"))
 
 
 def _tables() -> dict[str, type[BaseModel]]:

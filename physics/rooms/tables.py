@@ -207,7 +207,9 @@ class Table(BaseModel):
     def _one(self) -> "Table":
         found = [key for key in self.either if getattr(self, key) is not None]
         if self.either and len(found) != 1:
-            raise wrong(f"exactly one of {' and '.join(self.either)} is needed", *found[1:])
+            has = " and ".join(found) or "neither " + " nor ".join(self.either)
+            expected = f"exactly one of {' and '.join(self.either)} is needed"
+            raise PydanticCustomError("room_file", expected, {"at": found[1:], "has": has})
         return self
 
 
