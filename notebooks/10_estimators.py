@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Which map shall I draw?
 # The readings have passed the veil and cannot be asked again. What is drawn from them is a choice,
-# and it matters as much as the noise. Here are eight ways on one corridor, and how to choose.
+# and it matters as much as the noise. Here are seven ways on one corridor, and how to choose.
 
 # %%
 from dataclasses import replace

@@ -61,8 +61,6 @@ def report_sem_geo_i(
     Source: Wang, Nie, Wang, Xu, Yang and Huang 2017, "Local private ordinal data distribution
     estimation", as paper 003 uses it in Section VII; the form of P is ours.
 
-    In rising order because nobody may learn which of them was the anchor.
-
     Args:
         anchors: (cells, cells), A, each row of total 1.
         cells: (n,) whole numbers, the flat cell of each user.
@@ -91,6 +89,7 @@ def report_sem_geo_i(
         answers[:, place] = np.where(taken, bound, other)
     # The others count from the anchor's successor, round the grid's end.
     answers[:, 1:] = (answers[:, 1:] + answers[:, :1] + 1) % count
+    # In rising order nobody learns which of them was the anchor.
     answers.sort(axis=1)
     return answers
 

@@ -1,6 +1,6 @@
 """The noise of many devices at once, exactly, as the devices of a shard would draw it together.
 
-A device adds its part of `shares.shares`; the sum over all parts of one noise is a difference
+A device adds its part of `edge.core.shares`; the sum over all parts of one noise is a difference
 of two geometric numbers. The sum of S geometric numbers is drawn by binary digits: digit i of one
 of them is 1 with probability 1 / (1 + exp(2**i t)), independent of all others, so S of them have a
 binomial number of ones. Above the last digit that is worth while the rest is geometric again,
@@ -32,8 +32,8 @@ _RARE = 24  # exponent from which on a digit is left to the tail
 def sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) -> Whole:
     """Return the noise of `parts` devices on each of so many numbers, `divisor` to one noise.
 
-    The law of `shares.shares(length, divisor, num, den, rng, pieces=parts)`, in a time that
-    hardly grows with the devices.
+    The law of `edge.core.shares.shares` with `pieces=parts`, in a time that hardly grows with the
+    devices.
     """
     whole, rest = divmod(parts, divisor)
     found = np.zeros(length, dtype=np.int64)

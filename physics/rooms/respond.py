@@ -87,9 +87,9 @@ def _goes_on(other: History, one: History) -> bool:
 # cell would feel of a watt at the sensor, for heat passes from here to there as from there to
 # here. So one run, with a pulse at each sensor's view, gives the response to a source anywhere:
 # the field after l steps is the response to the interval that ended l steps before the reading.
-# Through doors that open and close it holds with their states in reverse order. All steps are
-# damped, as those of a simulated day must be: only so is the answer to a source the same whenever
-# it starts, and then this is the very answer of that simulation, to round-off.
+# Through doors that open and close it holds with their states in reverse order. The steps are
+# those of a simulated day, and the answer to a source is the same whenever it starts: this is the
+# very answer of that simulation, to round-off.
 #
 # Source: reciprocity of Green's functions for symmetric operators; Morse and Feshbach 1953,
 # section 7.4.

@@ -207,7 +207,6 @@ class Vacant:
         self.room, self._views, self._weather = daily(room), views, weather
         self.clock, self._since_s = clock or of_day, at_s
         medium = self._media(self.room)(at_s, at_s)
-        # Damped throughout, as days and responses are.
         self._now = Run(medium, at_s=at_s)
         self._causes = causes(self.room)
         self._beside = [

@@ -428,7 +428,7 @@ def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[in
         cells: the distances, growing; or PRESENCE alone.
 
     Raises:
-        ValueError: it is beyond what can be squared exactly, see `recovery.noise.worst`.
+        ValueError: it is beyond what can be squared exactly.
     """
     every, here = np.ones(len(cells), dtype=bool), room.operator()
     # What is found somewhere is not too large, and what is answered not too small.

@@ -45,7 +45,7 @@ class Trial(NamedTuple):
     """
 
     source: Source
-    mechanism: str  # of `contenders.CONTENDERS`, or UNIFORM
+    mechanism: str  # of `disk_contenders.CONTENDERS`, or UNIFORM
     side: int  # cells along either axis
     epsilon: Ratio
     run: int

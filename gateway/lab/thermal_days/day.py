@@ -132,8 +132,6 @@ class Living:
     ) -> None:
         self.room, self.day, self._views = room, day, views
         stage("letting the room settle overnight")
-        # Damped throughout, as the response is that noise is scaled to: else people who come at
-        # the start would show more, in the first steps, than the promise counts on.
         medium, start_s = model.medium(room, room.day.start_s), room.day.start_s
         self._run = Run(medium, self._night(), start_s)
 

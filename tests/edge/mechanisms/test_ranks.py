@@ -124,11 +124,6 @@ def test_all_points_of_a_user_are_hidden_together() -> None:
     assert worst == ranks.sensitivity(round) == 6
 
 
-def told_apart(law: dict[int, float], shift: int) -> float:
-    """Return the greatest log ratio between a law and itself moved by so much, where seen."""
-    return max(abs(math.log(law[z] / law[z + shift])) for z in law if z + shift in law)
-
-
 def test_the_noise_has_the_law_of_the_epsilon() -> None:
     """30 000 draws at scale 7: frequencies fit exp(-|z| / 7), and not a scale 1/10 away."""
     round = a_round(group=1, order=3, axes=1)

@@ -1,11 +1,9 @@
-"""The end-to-end layer passes real devices, and rejects every device that says too much.
+"""What the end-to-end layer proves from samples: bounds that hold, and see a fault where one is.
 
-The faults are put into the running code, between a Round and its release; `tests/mutants` puts
-them, and many more, into the source.
+All samples come from a fixed generator, so that no test can flake. Gaussians stand in for noise
+here; that the devices' noise is what they are taken for is the audit's own business, and
+`tests/mutants` plants mistakes in devices.
 """
-
-from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +11,7 @@ from scipy.stats import binom
 
 from gateway.audit.attacks import device
 from gateway.audit.attacks.device import apart, learnt, misfit, product, rate, variance
-from gateway.audit.claim import ALPHA, Claim
-
-# What samples prove: bounds that hold, and see a fault where there is one.
-#
-# All samples come from a fixed generator, so that no test can flake. Gaussians stand in for noise
-# here; that the devices' noise is what they are taken for is the audit's own business.
+from gateway.audit.claim import ALPHA
 
 SIGMA = 800.0
 
@@ -178,16 +171,3 @@ def test_noise_that_is_shared_or_missing_is_seen(fault: str, words: str) -> None
 
     assert any(words in sentence for sentence in failed)
     assert all(c.holds for c in device.noise_claims("room", broken("none"), SIGMA, ALPHA))
-
-
-Draw = Callable[[int, int, Any], list[int]]
-
-
-def failed(claims: Iterable[Claim]) -> list[str]:
-    """Return what does not hold."""
-    return [claim.sentence for claim in claims if not claim.holds]
-
-
-def uniform(noise: list[int], variance: int, rng: Any) -> list[int]:
-    reach = int((3 * variance) ** 0.5)
-    return [rng.below(2 * reach + 1) - reach for _ in noise]

@@ -1,7 +1,6 @@
-"""Exact enumeration tells a sampler that is right from every one that has been got wrong.
+"""Exact enumeration follows a sampler to every outcome, without drawing a single random number.
 
-The planted samplers are those that have shipped somewhere, one slip each, resting on laws that
-are right; the layer must reject them without drawing a single random number.
+`tests/mutants/noise.toml` plants the slips that have shipped somewhere, which it must reject.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Places are audited cell by cell and answer by answer; each mistake must be found.
+"""Places are audited cell by cell and answer by answer, from the exact law of one draw.
 
-The mistakes are made in the device's half or in the plan, as somebody would make them.
+`tests/mutants` plants mistakes in the device's half and in the plan.
 """
 
 import math
@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recovery.disk.cases
-from edge.core.records import Grid, Round
+from edge.core.records import Grid
 from edge.mechanisms import disk
 from edge.mechanisms.disk import Table, draw
 from gateway.audit.arithmetic import finite
@@ -44,16 +44,6 @@ def places(**changed: Any) -> Verbs:
 def failed(mechanism: Verbs, words: str = "") -> list[Claim]:
     found = finite.claims(mechanism, Effort())
     return [claim for claim in found if not claim.holds and words in claim.sentence]
-
-
-def weights(change: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
-    """Return a plan whose params were changed, and a device that takes them as they are."""
-
-    def planned(query: Any, releases: Any) -> Round | None:
-        made = plan(query, releases)
-        return made and made._replace(params=change(made.params))
-
-    return planned
 
 
 def test_places_as_they_are_keep_their_promise_everywhere() -> None:

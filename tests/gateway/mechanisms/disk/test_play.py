@@ -17,13 +17,6 @@ from recovery.disk import plan
 from recovery.maps.heatmap import from_npz
 
 query = partial(query_of, named("disk"))
-
-KEYS = {
-    *("emd_l1", "emd_l2", "w2", "w2_cells", "similarity", "pearson", "kl", "mse"),
-    *("reports", "vector_length", "bytes_per_report"),
-    *("seconds_plan", "seconds_report", "seconds_release", "seconds_recover"),
-    *("emd_l1_data_free", "w2_data_free", "epsilon", "worst_log_ratio", "local_privacy_cells"),
-}
 GOOD = "user,x,y\nann,0.10,0.10\nbob,0.60,0.20\neve,0.95,0.85\n"
 
 
