@@ -2,11 +2,13 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,47 @@ def test_the_worker_goes_when_its_gateway_is_killed() -> None:
         assert not running(pid)  # before what is left of the block is killed
 
 
+HUNG = """
+import sys, time
+from multiprocessing.connection import Connection
+from gateway import mechanisms
+from gateway.service import solver
+
+class Library:
+    def recover(self, query, releases):
+        if query == "hang":
+            while True:
+                time.sleep(0.05)
+        return "a map"
+
+mechanisms.named = lambda name: Library()
+solver.work(Connection(int(sys.argv[1])), 0.1)
+"""
+
+
+@pytest.mark.long
+def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None:
+    """The gateway was killed while a library never came back: nothing may run on for ever.
+
+    A worker that waits between two maps is not hung, however long that is.
+    """
+    near, far = socket.socketpair()
+    with far:
+        command = [sys.executable, "-c", HUNG, str(far.fileno())]
+        worker = processes.Child(command, pass_fds=[far.fileno()], stderr=subprocess.DEVNULL)
+    pipe = Connection(near.detach())
+    assert pipe.poll(solvers.IMPORT_S)
+    assert pipe.recv() == "ready"
+    pipe.send(("thermal", "draw", []))
+    assert pipe.recv() == "a map"
+    time.sleep(2 * 0.1 + 1 + 0.3)
+    assert worker.poll() is None
+    pipe.send(("thermal", "hang", []))
+
+    assert worker.wait(10) == -signal.SIGALRM
+    pipe.close()
+
+
 KERNEL = """
 def slow(x):
     return x + 1
@@ -127,7 +170,8 @@ COMPILES = """
 import sys, time
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
-from gateway import solver; from gateway import mechanisms
+from gateway import mechanisms
+from gateway.service import solver
 from numba.core import dispatcher
 from recovery.kernels import compiled
 

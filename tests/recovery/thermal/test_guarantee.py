@@ -16,7 +16,9 @@ from recovery.noise.tables import slack
 from recovery.thermal import Query, calibration, guarantee, plan
 from recovery.thermal.curve import curve, presence
 from recovery.thermal.guarantee import exact_delta, priced_delta
+from recovery.thermal.search import parted
 from tests.recovery.noise.test_tables import total_variation
+from tests.recovery.thermal.test_noise import asking
 
 PLANE = Query(Grid((8, 8), 500), (8, 8), 0.3, (1, 1), sampler="table")
 LINE = Query(Grid((80, 1), 250), (50,), 0.5, (8, 1), readings=24, sampler="table")
@@ -27,6 +29,15 @@ def planned(query: Query) -> Round:
     made = plan(query, ())
     assert made is not None
     return made
+
+
+@pytest.mark.parametrize("through_walls", [True, False])
+def test_a_promise_on_foot_says_that_the_room_is_not_hidden(through_walls: bool) -> None:
+    """Who is beyond a wall is told from who is before it, unless walls are passed in counting."""
+    made = planned(asking(replace(parted(), through_walls=through_walls))).guarantee
+
+    assert ("in which of the rooms" in made.unprotected) is not through_walls
+    assert ("never through a wall" in made.neighbours) is not through_walls
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -1,5 +1,7 @@
 """A sensor that does not answer: no new device comes of it, and one that is at work goes on."""
 
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,12 @@ from edge.board import config
 from gateway.cli.provision import kept
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
-from gateway.devices.kit import boards, state
+from gateway.devices.kit import boards, provisioning, selftest, settings, state
+from gateway.devices.kit.provisioning import Kit
+from tests.gateway.devices.kit.test_provisioning import Cut, Pulled
 
 NAME = "attic"
+OWN = (*bundle.SLOTS, bundle.CONFIG)
 SILENT = '[driver]\nname = "tmp117"\nsda = 4\nscl = 5\naddress = 73\n'  # the stand-in's is at 72
 
 
@@ -125,6 +130,56 @@ def test_no_keys_are_made_for_a_bare_board_whose_sensor_is_silent(
     said = run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
     assert said.status == 0, said.err
     assert names(spare) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
+
+
+@pytest.mark.long
+def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_run(
+    desk: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The power fails before each step: no start with half of them, and the same words end it."""
+    monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial("it is dead"))
+    assert desk.run("device", "add", NAME).status == 0
+    first = desk.path.with_name(f"{NAME}.device.json")
+    own = settings.read_settings(desk.own)
+    with monkeypatch.context() as well:
+        well.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
+        held = kept(desk.path, NAME, first)
+        assert held is not None
+        provisioning.provision(desk.board(), Kit(held, own), lambda _: None)
+    assert desk.run("device", "rotate", NAME, "--keys").status == 0
+    fresh, worked = first.read_bytes(), tmp_path / "worked"
+    done = desk.path.with_name(f"{NAME}.board.json").read_bytes()
+    shutil.copytree(folder, worked)
+
+    def brought(after: int) -> int:
+        held = kept(desk.path, NAME, first)
+        assert held is not None
+        cable = Pulled(desk.board(), after, False)
+        with suppress(Cut):
+            provisioning.provision(cable, Kit(held, own), lambda _: None)
+        return cable.steps
+
+    for after in range(1, brought(0) + 1):
+        first.write_bytes(fresh)
+        desk.path.with_name(f"{NAME}.board.json").write_bytes(done)
+        shutil.rmtree(folder)
+        shutil.copytree(worked, folder)
+        brought(after)
+        new = kept(desk.path, NAME, first)
+        assert new is not None
+        whole = state.read_state(desk.board(), new.identity.mac_key).ours
+        there = [folder / path for path in OWN if (folder / path).exists()]
+        old = all(
+            one.read_bytes() == (worked / one.relative_to(folder)).read_bytes() for one in there
+        )
+        old = old and len(there) == len(OWN)
+        assert not (folder / bundle.MAIN).exists() or whole or old, after
+        assert brought(0) > 0
+        assert given(desk)
+        seen = state.read_state(desk.board(), new.identity.mac_key)
+        assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
+        assert (folder / bundle.MAIN).exists()
 
 
 @pytest.mark.long

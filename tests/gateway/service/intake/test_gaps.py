@@ -69,6 +69,18 @@ def answers(home: Any, numbers: range) -> dict[int, bytes]:
     return {number: home.answer(NAME, home.round(number)) for number in numbers}
 
 
+def test_numbers_that_never_came_are_named_and_counted_once(home: Any, gateway: Gateway) -> None:
+    """In one batch or in two, over a restart, and whatever comes again meanwhile."""
+    frames = answers(home, range(1, 10))
+    gateway.take([frames[1], frames[4]], 4)
+    gateway.take([frames[4], frames[1]], 4)
+    gateway.restart()
+    gateway.take([frames[8], frames[4], frames[8]], 8)
+
+    assert gateway.gaps() == [Gap(1, 5, 7), Gap(1, 2, 3)]
+    assert gateway.missing == 5
+
+
 def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway) -> None:
     """The device says how many it lost, and the gateway says which."""
     node, spool, counts = home.nodes[NAME], Spool(3), Counts()

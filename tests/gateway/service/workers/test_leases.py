@@ -67,6 +67,19 @@ def test_a_part_is_taken_when_its_lease_has_run_out_and_not_before(store: Store)
     assert ada.take(PARTS, PARTS) == []
 
 
+def test_what_is_given_back_is_free_at_once_and_nothing_of_anothers(store: Store) -> None:
+    """Nobody waits for the lease of a worker that said goodbye."""
+    ada, bob = worker(store, "ada", 60.0), worker(store, "bob", 60.0)
+    held = ada.take(PARTS, PARTS)
+    ada.give(held[:2])
+    taken = bob.take(PARTS, PARTS)
+    assert [lease.part for lease in taken] == [0, 1]
+    ada.give(held)  # two of which are another's by now
+
+    assert bob.renew(taken) == set(taken)
+    assert len(bob.take(PARTS, PARTS)) == PARTS - 2
+
+
 @pytest.mark.parametrize(("forward_s", "free"), [(-86400.0, PARTS), (86400.0, PARTS), (0.0, 0)])
 def test_a_clock_that_is_set_keeps_no_part_from_the_living(
     store: Store, forward_s: float, free: int
