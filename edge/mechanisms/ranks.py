@@ -153,13 +153,16 @@ def wrong(round):
 def release(round, payloads, rng):
     """Return the blurred sums of all groups of places in their order.
 
-    An empty payload is of a device that had no place to tell: it counts with the first place of
-    the curve, for how many answered is public, and what they answered is not. ValueError where a
-    sensor answers twice, with another number of places, or with none of the curve: nothing is
-    released then.
+    An empty payload is of a device that had no place to tell: how many answered is public, and
+    what they answered is not, so it counts as one anywhere, each of its places drawn evenly from
+    the curve. ValueError where a sensor answers twice, with another number of places, or with
+    none of the curve: nothing is released then.
     """
-    blank, why = [0] * params_of(round).points, wrong(round)
-    reports = [payload[1:] if payload else blank for payload in payloads]
+    params, why = params_of(round), wrong(round)
+    curve, points = 1 << params.order * params.axes, range(params.points)
+    reports = [
+        payload[1:] if payload else [rng.below(curve) for _ in points] for payload in payloads
+    ]
     for payload in payloads:
         fault = payload and why(payload)
         if fault:

@@ -38,6 +38,9 @@ _UNPROTECTED = (
     "that somebody is there and answers, when, and who it is; how many answer; points beyond "
     "those that count; and further windows"
 )
+_BLANK = (
+    "a device that has no place to tell counts as one anywhere, and how many have none is hidden"
+)
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -124,7 +127,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         float(reports),
         _status(query, min(release.reports for release in full)),
         query.estimator,
-        "places lie evenly between groups" if query.estimator == "auto" else "",
+        "; ".join([*["places lie evenly between groups"] * (query.estimator == "auto"), _BLANK]),
     )
 
 

@@ -155,12 +155,15 @@ def test_epsilon_divides_the_scale() -> None:
 
 
 def test_a_release_is_sums_and_noise_of_those_who_answered() -> None:
-    """With the noise near nothing it is the sums; who had no place counts at the curve's start."""
+    """With the noise near nothing it is the sums; who had no place counts as one anywhere."""
     round = a_round(group=2, order=3, axes=1, epsilon=(1000, 1))
-    found = ranks.release(round, [[4, 6], [2, 1], [9, 7], [], [1, 3]], Tape(b"none"))
+    found = ranks.release(round, [[4, 6], [2, 1], [9, 7], [1, 3]], Tape(b"none"))
+    blank = ranks.release(round._replace(params=(1, *round.params[1:])), [[]] * 800, Tape(b"b"))
 
-    assert found.values == [0 + 1, 3 + 6, 7]
-    assert found.reports == 5
+    assert found.values == [1 + 3, 6 + 7]
+    assert found.reports == 4
+    assert all(80 < count < 120 for count in Counter(blank.values).values())
+    assert sorted(set(blank.values)) == list(range(8))
     assert ranks.release(round, [], Tape(b"")).values == []
 
 
