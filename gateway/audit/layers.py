@@ -120,7 +120,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("limits", "a device's limits loosened from afar", wire.limits_claims),
     Layer("rounds", "questions that ask for less privacy", wire.rounds_claims),
     Layer("gateway", "answers that count twice, evidence lost", gateway.claims),
-    Layer("sealed", "private reports that others open", sealed.sealed_claims, False),
+    Layer("sealed", "private reports that others open", sealed.sealed_claims, kinds=CENTRAL),
     Layer("sums", "sums that are seen through, or are wrong", sums.sums_claims, False),
     Layer("links", "brokers that are not who they say", links.claims, False),
     Layer("after", "a map made of more than was published", promise.after_claims, kinds=ALL),

@@ -242,6 +242,9 @@ class Central(Protocol):
     def noise(self, round: Any) -> Sequence[tuple[int, int]]:
         """Return the scale of the discrete Laplace noise of each of them, for five users."""
 
+    def released(self, round: Any, values: Sequence[int]) -> Sequence[int]:
+        """Return which of these a release of such values holds, in order: by the values alone."""
+
     def readings(self, query: Any) -> int:
         """Return for how many releases the promise holds."""
 

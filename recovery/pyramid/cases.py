@@ -1,8 +1,7 @@
 """What the audit needs to know of pyramids: grids so small that every report can be tried.
 
 Written from the promise and not from the plan: what reports add to each square is counted here
-from the cells, and held against what a Release holds. Every square is kept in these rounds, so
-that each number of a Release belongs to one square whatever the noise was.
+from the cells, and held against what a Release holds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
     yield "one level", _query((4, 4), (3, 2), "dense", users=6, units=8, places=2)
     yield "oblong, two reports", _query((5, 3), (2, 1), "sparse", 2, kept=64, units=5, places=2)
     yield "a line", _query((4, 1), (1, 3), "sparse", kept=16, units=3)
+    yield "few are kept", _query((8, 8), (4, 1), "sparse", kept=3, units=2)
     yield "tree", _query((8, 8), (1, 2), "tree", users=120, units=6, places=2)
 
 
@@ -72,6 +72,22 @@ def noise(round: Round) -> list[tuple[int, int]]:
     for level, weight in enumerate(weights, first):
         scale = units * den * sum(weights), num * weight  # units over a share of num/den
         found += [scale] * len(_squares(round.grid, level))
+    return found
+
+
+def released(round: Round, values: Sequence[int]) -> list[int]:
+    """Return the measured ones: below squares with most noisy parts, of equal ones the first."""
+    p, found, before = params_of(round), list[int](), 0
+    above: set[int] | None = None  # the squares that were kept on the level above
+    for level in range(p.first, p.first + len(p.weights)):
+        squares = _squares(round.grid, level)
+        side, own = 2**level, list[tuple[int, int]]()
+        for at, square in enumerate(squares, before):
+            row, column = divmod(square, side)
+            if above is None or row // 2 * (side // 2) + column // 2 in above:
+                own.append((-values[len(found)], square))
+                found.append(at)
+        above, before = {square for _, square in sorted(own)[: p.kept]}, before + len(squares)
     return found
 
 

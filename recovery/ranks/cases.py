@@ -59,6 +59,11 @@ def gathered(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
     return [sum(places[at : at + group]) for at in range(0, len(places), group)]
 
 
+def released(round: Round, values: Sequence[int]) -> range:
+    """Return all of them."""
+    return range(len(noise(round)))
+
+
 def noise(round: Round) -> list[tuple[int, int]]:
     """Return the scale of each sum's noise as a release draws it, by the Round's own numbers."""
     group, num, den, order, axes, points = round.params

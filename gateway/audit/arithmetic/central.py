@@ -92,7 +92,8 @@ def _drawn(
     """Return the claim that a release is its exact numbers, each with a draw of its own.
 
     Draw for draw from the same tape, so that nothing rests on chance; the law of the sampler
-    itself is held by layers of its own.
+    itself is held by layers of its own. Which numbers those are must follow from what is
+    released: were they chosen by exact ones, the choice would tell of these without noise.
     """
     crowd = _crowd(payloads, [user % len(payloads) for user in range(USERS)])
     exact, off = mechanism.subject.gathered(round, crowd), 0
@@ -101,8 +102,8 @@ def _drawn(
         found = mechanism.release(round, crowd, one).values
         scales = mechanism.subject.noise(round)
         meant = [
-            value + dlaplace(num, den, other)
-            for value, (num, den) in zip(exact, scales, strict=True)
+            exact[at] + dlaplace(scales[at][0], scales[at][1], other)
+            for at in mechanism.subject.released(round, found)
         ]
         off += list(found) != meant
     return true(

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
-from math import exp
+from math import exp, log
 from typing import Any
 
 from scipy.stats import chi2
@@ -54,6 +54,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 MIXED = (2, 1, 4, 0, 2, 1, 3, 2)
 USERS = 20
 MIXED_SUMS = (40, 20, 20, 0, 0)
+MIXED_DELTA = 1e-6
 MIXED_RATES = (Fraction(2 * 3, 2 * 5), *[Fraction(2 * 2, 2 * 5)] * 4)
 
 
@@ -61,17 +62,23 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what comes out of a shuffler, where users bring the noise that a gateway else draws.
 
     Twenty users stand in two of four cells. What the analyst adds up is held against their exact
-    sums and the law that the promise asks for. It sees noise of one side, noise for parts that
-    were not scaled, noise that is not in what is sent, and a modulus that sums wrap around.
+    sums and the law that the promise asks for; how many shares there are, against the bound that
+    Balle and others (2020) prove. It sees noise of one side, noise for parts that were not
+    scaled, noise that is not in what is sent, a modulus that sums wrap around, and few shares.
     """
     round: Any = Round(1, shuffle.NAME, Grid((2, 2), 0), MIXED, None)
     modulus, tape, noise = shuffle.modulus(round, USERS), effort.tape("mixed"), []
+    epsilon, many = MIXED[4] / MIXED[5], len(MIXED_SUMS)
+    split, least = shuffle.shares(epsilon, many, USERS, MIXED_DELTA, modulus), 1 << 30
     for _ in range(REPEATS):
         mixed = [
             message
             for user in range(USERS)
-            for message in shuffle.messages(round, [user, user % 2, 2], USERS, 3, modulus, tape)
+            for message in shuffle.messages(
+                round, [user, user % 2, 2], USERS, split, modulus, tape
+            )
         ]
+        least = min(least, len(mixed) // (USERS * many))
         found = shuffle.analyse(round, mixed[::-1], modulus, USERS).values
         noise.append([value - exact for value, exact in zip(found, MIXED_SUMS, strict=True)])
     for level, places in (("the whole", [0]), ("its quarters", [1, 2, 3, 4])):
@@ -83,6 +90,16 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             samples=len(own),
             detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
         )
+    # How far shares of two sets of values with one sum are apart, r of them modulo q from n users:
+    # exp(-s) with 2 s = (r - 2) (ln n - 1) - ln q, for each of all sums, in both directions.
+    apart = exp(-((least - 2) * (log(USERS) - 1) - log(modulus)) / 2)
+    yield at_most(
+        "a shuffler's shares tell more than their sums at most with the chance delta",
+        MIXED_DELTA,
+        many * (exp(epsilon) + 1) * apart,
+        unit="delta",
+        samples=REPEATS,
+    )
 
 
 def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:

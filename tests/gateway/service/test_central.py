@@ -32,7 +32,7 @@ from structlog.testing import capture_logs
 from edge.core import wire
 from edge.core.budget import Budget
 from edge.core.node import Node
-from edge.core.records import Report
+from edge.core.records import Reading, Report
 from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
@@ -53,6 +53,7 @@ from gateway.service.mqtt.connection import Message
 from gateway.service.operate.metrics import Metrics
 from gateway.service.outbox import Outbox
 from gateway.service.rounds import OpenRound
+from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.store import sqlite
 from gateway.store.reader import Reader
@@ -102,15 +103,15 @@ class Fleet:
     def __init__(self, allowed: str = "tally") -> None:
         self.made = enrol.enrol_fleet(SITE, DEVICES, central=allowed)
         self.devices = enrol.derive_devices(self.made.secrets)
-        self.nodes = [self._node(who) for who, _ in self.made.secrets.devices]
+        self.nodes = [self._node(who, allowed or "tally") for who, _ in self.made.secrets.devices]
 
-    def _node(self, who: Any) -> Node:
+    def _node(self, who: Any, mechanism: str) -> Node:
         slots, root = Ram(), self.made.roots[who.name]
         limits = disk_limits.enrolled(1, 1, 2 * ROUNDS)
         provision(slots, who.state_key, rootkeys.first_chain(root), limits)
         budget = Budget(slots, who.state_key)
         budget.boot()
-        return Node(who, budget, mechanism="tally")
+        return Node(who, budget, mechanism=mechanism)
 
     def frames(self, plan: Any, read: Callable[[Any], Any] = lambda _: (CELL, 0)) -> list[Message]:
         """Return what devices answer to a Round, as it comes off the wire."""
@@ -649,10 +650,11 @@ class Live(Intake):
     """An intake to which devices answer as soon as a round is open."""
 
     fleet: Fleet
+    cell: tuple[int, int]
 
     def open(self, round: OpenRound) -> None:
         super().open(round)
-        for message in self.fleet.frames(round.plan):
+        for message in self.fleet.frames(round.plan, lambda _: self.cell):
             self.put(SimpleNamespace(publish=print, settle=lambda *_: None), message)
 
 
@@ -670,12 +672,33 @@ def fetch(address: str) -> bytes:
     return b""
 
 
+# A map's shape, and a cell that devices tell of as a number which nothing else here is.
+SAID = {"ranks": ((4, 4), (23456, 12345)), "pyramid": ((2, 4096), (1, 3014))}
+
+
+@pytest.mark.parametrize("name", SAID)
 def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Its cell, in whatever form; but it is in what the round's key opens, or nothing is shown."""
-    fleet, events, metrics = Fleet(), [], Metrics()
+    """What it reported, in whatever form; but what the round's key opens holds it."""
+    monkeypatch.undo()  # here mechanism and recovery are real
+    monkeypatch.setattr(campaign, "LINGER_S", 0.3)
+    (shape, cell), mechanism = SAID[name], mechanisms.named(name)
+    fleet, events, metrics = Fleet(name), [], Metrics()
     process, seen = Process(tmp_path, fleet, never), []
+    process.deployment = Deployment(
+        site={"name": SITE, "database": process.place},
+        room={"cells": shape},
+        privacy={"epsilon": "1/1", "readings": 1},
+        rounds={"mechanism": name, "every_s": 0},
+        store={"round_keys": tmp_path / "run"},
+        **{name: {"devices": DEVICES, "estimator": "auto" if name == "ranks" else "sparse"}},
+    )
+    monkeypatch.setattr(
+        process, "recover", lambda _, query, releases: mechanism.recover(query, releases)
+    )
+    plan = mechanisms.first_round(process.deployment, config.query(process.deployment))
+    planted = mechanism.report(plan, Reading(0, cell), None)[1]
     unseal = sealing.RoundKey.unseal
 
     def unsealed(*given: Any) -> Any:
@@ -688,7 +711,7 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     told: Any = process.store, fleet.devices, lambda *_: None, lambda *_: None
     with capture_logs() as logs:
         intake = Live(*told, metrics=metrics)
-        intake.fleet = fleet
+        intake.fleet, intake.cell = fleet, cell
         needs: Any = process.store, intake, process, process, events.append
         Campaign(process.deployment, fleet.devices, *needs).run(1)
         intake.stop()
@@ -716,6 +739,7 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
         "backup": (tmp_path / "backup").read_bytes(),
     }
 
-    assert [name for name, held in places.items() if any(one in held for one in forms(CELL))] == []
+    assert planted > 1 << 23
+    assert [at for at, held in places.items() if any(one in held for one in forms(planted))] == []
     assert all(places.values())
-    assert any(one in seen[0] for one in forms(CELL))
+    assert any(one in seen[0] for one in forms(planted))
