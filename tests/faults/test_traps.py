@@ -1,7 +1,6 @@
 """Traps that others fell into, as far as no other test would notice: see README.md."""
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +19,6 @@ from edge.host import post
 from gateway.devices.broker import embedded, mosquitto
 from gateway.devices.enrol.check import WIDEST, check_widths
 from gateway.faults import OperatorFault
-from gateway.service.mqtt.pump import Pump, Rider
-from gateway.service.mqtt.service import Link
-from gateway.settings.deployment import Mqtt
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
@@ -88,54 +84,6 @@ def test_8_no_device_may_have_frames_that_are_never_taken(sensors: int) -> None:
             check_widths(devices)
         with pytest.raises(ValueError, match="a message of"):
             post.unpack_report(frame, bytes(32), "a topic", "one")
-
-
-def test_10_who_takes_a_message_and_fails_does_not_end_the_thread(stage: Staged) -> None:
-    """In paho's own thread an exception would be the end of all links."""
-    site, came = stage(), list[bytes]()
-
-    def take(link: Link, message: Any) -> None:
-        link.ack(message)
-        if message.payload == b"bad":
-            raise ZeroDivisionError
-        came.append(message.payload)
-
-    at = Mqtt(host="127.0.0.1", port=site.broker.port, insecure=True)
-    with Pump("trap") as pump, Radio(site.broker.port, "mouth") as radio:
-        link = Link(at, "trap", pump, subscribe=["trap"], on_message=take).wait()
-        for payload in (b"bad", b"good"):
-            assert radio.publish("trap", payload)
-            time.sleep(0.1)
-        assert eventually(lambda: came == [b"good"])
-        link.close()
-
-
-def test_11_no_two_devices_come_back_in_the_same_moment() -> None:
-    """Each waits for half as long to half as long again, and twice as long the next time."""
-    moments = []
-    for _ in range(200):
-
-        def refuse() -> None:
-            raise ConnectionRefusedError
-
-        rider = Rider(SimpleNamespace(reconnect=refuse), lambda _: None)  # type: ignore[arg-type]
-        wait_s, now_s = rider.wait_s, time.monotonic()
-        Pump._connect(None, rider)  # type: ignore[arg-type]
-        moments.append((rider.retry_at_s - now_s) / wait_s)
-        assert rider.wait_s == 2 * wait_s
-
-    assert 0.5 <= min(moments) < 0.7
-    assert 1.3 < max(moments) < 2.0
-    assert len({round(one, 3) for one in moments}) > 100
-
-
-def test_16_and_17_no_duckdb_in_the_service_and_no_strict_editable_install() -> None:
-    """One writes a row in 3 ms; with the other a new module is unseen."""
-    files = [file.read_text("utf-8") for file in (ROOT / "gateway").rglob("*.py")]
-    assert len(files) > 100
-    assert not [one for one in files if re.search(r"^\s*(import|from) duckdb", one, re.MULTILINE)]
-    for file in ("pyproject.toml", ".ci/venv.sh"):
-        assert "editable_mode" not in (ROOT / file).read_text()
 
 
 def test_18_no_test_listens_on_a_port_that_it_did_not_look_for() -> None:

@@ -48,21 +48,3 @@ def found(rule: Callable[[str], list[str]], path: Path, text: str) -> list[str]:
 def test_no_file_breaks_a_rule_but_where_it_may(rule: Callable[[str], list[str]]) -> None:
     """A driver that scaled in floats would void the promise; one that printed, all of it."""
     assert [fault for path in FILES for fault in found(rule, path, path.read_text())] == []
-
-
-@pytest.mark.parametrize(
-    ("rule", "line"),
-    [
-        (rules.inexact, "x = count * 0.25"),
-        (rules.chance, "import random"),
-        (rules.calendar, "import ntptime"),
-        (rules.telling, "print(count)"),
-        (rules.open_compare, "ok = mac == other"),
-        (rules.trusting, "context.verify_mode = ssl.CERT_NONE"),
-    ],
-)
-def test_a_planted_line_is_found(rule: Callable[[str], list[str]], line: str) -> None:
-    """In a driver, each of them."""
-    path = EDGE / "board" / "sensors" / "amg8833.py"
-
-    assert found(rule, path, path.read_text() + line + "\n")

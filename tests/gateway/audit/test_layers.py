@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from edge.core.entropy import Tape
-from gateway.audit import layers
 from gateway.audit.claim import ALPHA, FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
 from gateway.audit.layers import LAYERS, VERBS, Layer, audit, look
 from gateway.mechanisms import MECHANISMS
@@ -125,13 +124,6 @@ def test_the_first_failure_may_end_a_layer() -> None:
 
     assert len(look(both, THERMAL, Effort(first=True)).claims) == 1
     assert len(look(both, THERMAL, Effort()).claims) == 2
-
-
-def test_every_layer_of_the_table_has_its_own_name_and_says_what_it_sees() -> None:
-    """`--layer` goes by the name."""
-    assert len({one.name for one in LAYERS}) == len(LAYERS)
-    assert all(one.about and one.run.__module__.startswith("gateway.audit") for one in LAYERS)
-    assert layers.LAYERS is LAYERS
 
 
 def test_a_claim_is_judged_by_its_bound() -> None:

@@ -15,10 +15,8 @@ import structlog.testing
 from edge.core import wire
 from edge.core.records import Report
 from edge.host import post
-from gateway.devices.broker import embedded
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.faults import OperatorFault
 from gateway.mechanisms import named
 from gateway.mechanisms.thermal.granting import granted
 from gateway.service import telling
@@ -157,19 +155,6 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
         assert retained == []  # nothing is asked any more
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("here")
-def test_rounds_run_over_the_fallback_broker_too(tmp_path: Path) -> None:
-    """`heatveil demo` on a machine without mosquitto."""
-    with embedded.run_broker("amqtt") as at:
-        room = Room(Mqtt(host=at.host, port=at.port, insecure=True), tmp_path, "fallback")
-        with room.service() as service, room.nodes():
-            service.run()
-
-    assert [event["reports"] for event in room.told("release")] == [SENSORS, SENSORS]
-    assert len(room.told("map")) == 2
-
-
 @pytest.mark.usefixtures("here")
 def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(room: Room) -> None:
     """The round closes without it, and the map is drawn from the others."""
@@ -250,23 +235,6 @@ def test_what_was_released_is_not_asked_again(room: Room) -> None:
     (again,) = room.told("map")
     last = [event for event in before if event["kind"] == "map"][-1]
     assert again | {"seconds": 0} == last | {"seconds": 0}
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("here")
-def test_a_restart_does_not_shorten_the_pause_between_rounds(room: Room) -> None:
-    """Three polite restarts must not ask three rounds in as many seconds."""
-    with room.service(rounds={"every_s": 3600}) as service, room.nodes():
-        service.run(rounds=1)
-        charged = service.ledger().charges
-    with room.service(rounds={"every_s": 3600}) as service, room.nodes():
-        runner = threading.Thread(target=service.run)
-        runner.start()
-        time.sleep(0.7)
-        assert service.ledger().charges == charged
-        service.stop()
-        runner.join(30)
-    assert room.told("done")[-1]["why"] == "it was stopped"
 
 
 @pytest.mark.long
@@ -362,29 +330,3 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     assert kept == SENSORS, "a receipt that the gateway did not sign let a report go"
     assert released
     assert len(set(heard)) == SENSORS
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("here")
-def test_no_reading_is_ever_logged(room: Room, capfd: pytest.CaptureFixture[str]) -> None:
-    """Logs travel to places that nobody reviews: counts, reasons and prices only."""
-    with room.service() as service, room.nodes():
-        service.run()
-
-    said = capfd.readouterr()
-    numbers = {str(value) for event in room.told("release") for value in event["values"]}
-    assert "release" in said.out + said.err
-    assert not any(f" {number}" in said.out + said.err for number in numbers if len(number) > 3)
-
-
-@pytest.mark.usefixtures("here")
-def test_a_second_gateway_on_one_database_does_not_start(room: Room) -> None:
-    """Two would throw each other off the broker for ever, each taking half of the answers."""
-    with room.service():
-        threads = set(threading.enumerate())
-        with pytest.raises(OperatorFault, match=r"another gateway runs on .*heatveil\.sqlite"):
-            room.service()
-
-        assert set(threading.enumerate()) == threads
-    with room.service():
-        pass  # the lock went with the first

@@ -58,18 +58,6 @@ def test_a_pure_budget_is_logged_in_its_own_unit() -> None:
     assert teller.last["budget"]["spent"] == 6.125  # for programs, as ever
 
 
-def test_a_round_that_nobody_answered_is_a_warning() -> None:
-    """It is paid for all the same."""
-    teller = Teller()
-    with structlog.testing.capture_logs() as logs:
-        teller.tell({"kind": "release", "number": 3, "reports": 0, "values": [None]})
-        teller.tell({"kind": "release", "number": 4, "reports": 1, "values": [5]})
-
-    (warning,) = [one for one in logs if one["log_level"] == "warning"]
-    assert (warning["event"], warning["number"]) == (telling.SILENCE, 3)
-    assert "budget of their keys is spent" in warning["event"]
-
-
 def test_alarms_are_told_whole_each_time_and_counted_over_a_start() -> None:
     """A device under a new key is another one; what was found before this start is known."""
     heard: list[Any] = []

@@ -1,7 +1,7 @@
 """A store that a gateway of schema 4 really left behind goes on where it was.
 
-`old/make_schema_4.py` made it, with the code of that time: four devices, of which one was set
-back, two rounds that ended and one that is open.
+It was made with the code of that time: four devices, of which one was set back, two rounds that
+ended and one that is open.
 """
 
 import gzip

@@ -2,7 +2,6 @@
 
 import json
 import queue
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +12,8 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.devices.broker import mosquitto
-from gateway.devices.broker.embedded import find_free_port
 from gateway.service.homeassistant import Announcer
 from gateway.settings.deployment import Deployment
-from tests import processes
 
 CONFIG = "homeassistant/device/heatveil_lab/config"
 STATE, HEALTH, AVAILABLE = (f"heatveil/1/lab/ha/{x}" for x in ("state", "health", "availability"))
@@ -192,46 +188,3 @@ def client(port: int, name: str, *filters: str) -> Iterator[tuple[Client, Any]]:
     yield one, came
     one.disconnect()
     one.loop_stop()
-
-
-def test_on_a_broker_home_assistant_sees_it_and_no_device_can_forge_it(
-    make: Callable[..., Announcer],
-    need: Callable[[str], str],
-    answers: Callable[[int], None],
-    tmp_path: Path,
-) -> None:
-    """With the access list that `heatveil broker init` writes, and two more for Home Assistant."""
-    names = ["gateway", "node-0", "homeassistant"]
-    rules = mosquitto.render_access("lab", "gateway", ["node-0"]) + (
-        "user homeassistant\ntopic read homeassistant/#\ntopic read heatveil/1/lab/ha/#\n"
-    )
-    (tmp_path / "acl").write_text(rules)
-    salts = [bytes(mosquitto.SALT_BYTES)] * 3
-    (tmp_path / "passwords").write_text(
-        mosquitto.render_passwords(dict.fromkeys(names, "word"), salts)
-    )
-    port = find_free_port()
-    (tmp_path / "mosquitto.conf").write_text(
-        f"listener {port} 127.0.0.1\nacl_file {tmp_path}/acl\npassword_file {tmp_path}/passwords\n"
-        "user root\n"
-    )
-    command = [need("mosquitto"), "-c", tmp_path / "mosquitto.conf"]
-    with processes.Child(command, stderr=subprocess.DEVNULL) as child:
-        answers(port)
-        with client(port, "gateway") as (gateway, _), client(port, "node-0") as (device, _):
-            announcer = make()
-            announcer._publish = lambda *sent: gateway.publish(sent[0], sent[1], 1, sent[2])
-            announcer.online()
-            announcer.event(MAP)
-            for topic in (STATE, CONFIG, AVAILABLE):
-                device.publish(topic, b"forged", 1, True).wait_for_publish(5)
-            gateway.publish("heatveil/1/lab/ha/last", b"1", 1, True).wait_for_publish(5)
-            wanted = "homeassistant/#", "heatveil/1/lab/ha/#"
-            with client(port, "homeassistant", *wanted) as (_, came):
-                found = dict([came.get(timeout=30)[:2] for _ in range(4)])
-        child.terminate()
-
-    assert set(found) == {CONFIG, STATE, AVAILABLE, "heatveil/1/lab/ha/last"}
-    assert json.loads(found[CONFIG])["device"]["identifiers"] == ["heatveil_lab"]
-    assert json.loads(found[STATE])["x"] == 2.5
-    assert found[AVAILABLE] == b"online"

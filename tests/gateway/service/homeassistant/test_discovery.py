@@ -15,7 +15,6 @@ from gateway.settings.deployment import Deployment
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE / "device_discovery.schema.json").read_text())
 SITES = {
-    "corridor": {},
     "expiring": {"homeassistant": {"enabled": True, "prefix": "home/ha", "expire_s": 7200.5}},
     "plane": {"room": {"cells": [8, 4], "length_m": 4.0}, "sensors": {"count": [4, 2]}},
     "unit": {"room": {"cells": 10}},

@@ -1,6 +1,5 @@
 """The series of a gateway: Prometheus can read them, and no device is among them."""
 
-import re
 import threading
 from typing import Any
 from urllib.request import urlopen
@@ -99,31 +98,6 @@ def test_the_text_holds_all_series_and_no_device() -> None:
     labels = {key for one in families for sample in one.samples for key in sample.labels}
     assert labels <= {"kind", "outcome", "step", "le"}
     assert (waiting, _read(text)["ready"]) == (0, 1)
-
-
-def test_the_text_is_as_prometheus_demands() -> None:
-    """Each family once, with words and a kind; counters end in what they are, buckets add up."""
-    metrics = Metrics()
-    for seconds in (0.001, 0.3, 0.3, 99.0):
-        metrics.batch_seconds.observe(seconds)
-    families = list(text_string_to_metric_families(metrics.text().decode()))
-    lines = metrics.text().decode().splitlines()
-    kinds = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE")}
-    held = {sample.labels["le"]: sample.value for one in families for sample in one.samples
-            if sample.name == "heatveil_batch_seconds_bucket"}  # fmt: skip
-
-    assert len({one.name for one in families}) == len(families) == len(kinds)
-    for one in families:
-        assert one.documentation, one.name
-        assert re.fullmatch(r"heatveil_[a-z_]+", one.name)
-        assert one.type in ("counter", "gauge", "histogram"), one.name
-    counters = {name for name, kind in kinds.items() if kind == "counter"}
-    assert all(name.endswith("_total") for name in counters)
-    assert all(name.endswith("_seconds") for name, kind in kinds.items() if kind == "histogram")
-    assert list(held.values()) == sorted(held.values())
-    assert (held["0.005"], held["0.5"], held["30.0"], held["+Inf"]) == (1, 3, 3, 4)
-    samples = [(sample.name, *sample.labels.items()) for one in families for sample in one.samples]
-    assert len(set(samples)) == len(samples)
 
 
 def test_every_label_begins_at_nought() -> None:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gateway.service.operate.schedule import LOOK_S, parsed, refusal, wait_s
+from gateway.service.operate.schedule import LOOK_S, parsed, wait_s
 
 DAY = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -57,11 +57,3 @@ def test_a_change_of_summer_time_is_waited_through(start: str) -> None:
 
     assert opened is not None
     assert (opened.hour, opened.minute, opened.second) == (3, 0, 0)
-
-
-def test_a_refusal_names_the_hours_and_the_time() -> None:
-    """Whoever asks why nothing happens reads it in one sentence."""
-    assert refusal("22:00-06:00", _at("12:34")) == (
-        "rounds open from 22:00 to 06:00, and it is 12:34"
-    )
-    assert refusal("22:00-06:00", _at("23:00")) == refusal(None, _at("12:34")) == ""

@@ -114,16 +114,6 @@ def test_signs_of_life_come_until_a_vital_thread_dies(vital: Any) -> None:
     assert dead == 0
 
 
-def test_the_end_is_told_once_and_ends_the_thread() -> None:
-    """Then the manager gives us the time that we were promised."""
-    told = Told(10)
-    with told:
-        pass
-
-    assert told.said == ["STOPPING=1"]
-    assert "watchdog" not in [one.name for one in threading.enumerate()]
-
-
 @contextmanager
 def manager(address: str) -> Iterator[socket.socket]:
     """Listen as systemd does, on a path or on an abstract name."""
