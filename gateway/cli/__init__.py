@@ -3,20 +3,139 @@
 0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage; 3 is an
 audit in which nothing fails and not all could be measured; 4 is a store that is not what it was,
 with which nothing may be started again. Any other exception is our own fault and shows its
-traceback. A command's module, which `commands.COMMANDS` names, is imported when it runs, so that
---help is quick.
+traceback. A command is declared in the module that does its work, which `COMMANDS` names and which
+is imported when it runs: so --help waits for no library, and the service loads nothing of the
+owner's keys.
 """
 
 import errno
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ..faults import OperatorFault
-from .commands import app
+
+# By name: the module, what of it (a function, or a Typer of its own), and the line in the help.
+COMMANDS = {
+    "demo": ("serve", "demo", "Everything on this machine: broker, gateway, page and sensors."),
+    "serve": ("serve", "serve", "Run the gateway of a deployment, with its page."),
+    "once": ("serve", "once", "Run one round of a deployment and print its map."),
+    "replay": ("replay", "replay", "See what becomes of recorded messages; nothing is written."),
+    "work": ("serve", "work", "Take a share of a site's devices, beside its gateway."),
+    "enrol": (
+        "fleet",
+        "enrol_fleet",
+        "Make new keys and budgets for the devices of a deployment.",
+    ),
+    "fleet": ("fleet", "fleet", "Run virtual devices against the broker of a deployment."),
+    "check": ("check", "check", "Say what is, or may be, wrong with a deployment."),
+    "config": ("config", "config", "Print a deployment file to begin with, or its schema."),
+    "ledger": (
+        "ledger",
+        "ledger",
+        "Say what is spent of a deployment's privacy, and what is left.",
+    ),
+    "show": ("show", "show", "Show a map: where the warmth is, and how sure that is."),
+    "health": ("health", "health", "Ask a running gateway whether all of it works."),
+    "audit": ("audit", "audit", "Hold every promise against what the code really does."),
+    "backup": ("export", "backup", "Copy the store of a deployment while its gateway runs."),
+    "export": ("export", "export", "Write what a deployment has gathered, with its promise."),
+    "unveil": ("owner", "unveil", "Give the holder of keys the exact readings: NOT PRIVATE."),
+    "tighten": ("owner", "tighten", "Send the devices tighter limits: more privacy, never less."),
+    "play": ("play", "app", "Play one protocol in memory and hold its map against the truth."),
+    "recover": ("recover", "recover_command", "Draw the map of readings that are public already."),
+    "calibrate": ("calibrate", "app", "Say which noise a promise needs, and what it hides."),
+    "simulate": ("studies", "simulate", "Live through a day in a room."),
+    "reproduce": ("studies", "reproduce", "Make a figure of a paper again."),
+    "budget": ("doctor", "budget", "Say how long a battery lasts, and what a board needs."),
+    "provision": (
+        "provision",
+        "provision_command",
+        "Make a device of a bare board with MicroPython.",
+    ),
+    "doctor": ("doctor", "doctor", "Say what a board holds, and what is wrong with it."),
+    "rotate": ("provision", "rotate_command", "Bring a new password, or new keys, to a board."),
+    "broker": ("broker", "app", "A broker of your own: TLS, passwords, access list."),
+    "device": (
+        "devices",
+        "app",
+        "Devices: list, add, remove, new keys, shut out, let back.",
+    ),
+    "keys": ("owner", "keys", "The owner's keys: list, hand out single boots, shred."),
+}
+
+
+def load(name: str) -> Any:
+    """Return a command with everything that it takes."""
+    module, what, _ = COMMANDS[name]
+    declared = getattr(import_module(f".{module}", __name__), what)
+    if not isinstance(declared, typer.Typer):
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command()(declared)
+        declared = single
+    command = typer.main.get_command(declared)
+    command.name = name
+    return command
+
+
+def load_all() -> Any:
+    """Return the program with every command loaded, for whoever looks at what each takes."""
+    top: Any = typer.main.get_command(app)
+    for name in COMMANDS:
+        top.add_command(load(name))
+    return top
+
+
+class Commands(TyperGroup):
+    """All the commands, by their lines in the help until one is called."""
+
+    def __init__(self, **given: Any) -> None:
+        """Begin with nothing loaded."""
+        super().__init__(**given)
+        for name, (_, _, line) in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=line))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return what is called, which is loaded now, and what it is called with."""
+        name, stub, rest = super().resolve_command(ctx, args)
+        return name, stub if name is None else load(name), rest
+
+
+app = typer.Typer(
+    name="heatveil",
+    cls=Commands,
+    help="Thermal sensors that report warmth without giving away who stood where.",
+    epilog="Exit status: 0 done; 1 what you can mend, said in one line; 2 a wrong usage; "
+    "4 the store is not what it was.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def heatveil(
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="Log from debug, info, warning or error up."),
+    ] = None,
+) -> None:
+    """Thermal sensors that report warmth without giving away who stood where."""
+    if log is not None:
+        from ..logs import asked
+
+        os.environ["HEATVEIL_LOG"] = log  # what this process starts is to say as much
+        asked()  # a level that is none is refused by every command, also by one that logs nothing
 
 
 def main(words: list[str] | None = None) -> None:

@@ -154,12 +154,12 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
 
 def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     """Yield whether what was charged may be added to, and what is left."""
-    from .store import reading
+    from ..store.reader import open_reader
 
     guarantee = first_round(deployment, query).guarantee
     rho = reading_price(guarantee)
     budget = budget_of(guarantee, deployment.privacy.readings)
-    with reading(deployment) as reader:
+    with open_reader(deployment) as reader:
         promised, least = reader.promise()
         ledger = reader.ledger(budget)
         if lacking := reader.forgotten():

@@ -25,9 +25,8 @@ from ..settings import config as deployments
 from ..settings.deployment import Deployment
 from ..store import sqlite
 from ..store.places import place_of
-from ..store.reader import RoundRow
+from ..store.reader import RoundRow, open_reader
 from . import flags
-from .store import reading
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
 
@@ -398,7 +397,7 @@ def export(
     if what is None:
         what = "reports" if serving(mechanism.name).exported.report else "releases"
     kind = kinds(mechanism)[what]
-    with reading(deployment) as reader:
+    with open_reader(deployment) as reader:
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
         rows, used = written(out, kind, kind.rows(reader, span), promise)

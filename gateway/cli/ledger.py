@@ -23,9 +23,9 @@ from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.opening import alone
 from ..store.places import place_of
+from ..store.reader import open_reader
 from ..store.store import Store
 from . import flags
-from .store import reading
 
 ALL = 1_000_000_000
 
@@ -57,7 +57,7 @@ def ledger(
     plan = first_round(deployment, config.query(deployment))
     rho = price(plan.guarantee)
     budget = budget_of(plan.guarantee, deployment.privacy.readings)
-    with reading(deployment) as reader:
+    with open_reader(deployment) as reader:
         standing: Ledger = reader.ledger(budget)
         charges = reader.charges(ALL)
         promised, least = reader.promise()
@@ -88,7 +88,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
     devices = load_devices(deployment.site.devices, deployment.site.name)
     plan = first_round(deployment, config.query(deployment))
     rho, promised, nothing = price(plan.guarantee), terms(plan.guarantee), Fraction(0)
-    with reading(deployment):
+    with open_reader(deployment):
         pass  # there must be a store
     with alone(place_of(deployment)), closing(Store.of(deployment)) as store:
         lack = store.lack()

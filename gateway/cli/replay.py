@@ -29,9 +29,8 @@ from ..service.rounds import OpenRound
 from ..service.steps import folded
 from ..settings import config as deployments
 from ..settings.deployment import Deployment
-from ..store.reader import Reader
+from ..store.reader import Reader, open_reader
 from . import flags
-from .store import reading
 
 # What a gateway would have made of recorded messages: real door, judge and mechanism, no I/O.
 #
@@ -247,7 +246,7 @@ def _message(file: Path, number: int, line: bytes) -> tuple[str, bytes]:
 
 def _store(deployment: Deployment, stack: ExitStack) -> Reader | None:
     try:
-        return stack.enter_context(reading(deployment))
+        return stack.enter_context(open_reader(deployment))
     except OperatorFault as fault:
         typer.echo(f"no result is held against a store: {fault}")
         return None

@@ -40,13 +40,12 @@ from ..service.workers.worker import Worker
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.places import place_of
-from ..store.reader import Reader
+from ..store.reader import Reader, open_reader
 from ..store.store import Store
 from ..web import access
 from ..web.server import Page
 from . import flags
 from .show import mosaic
-from .store import reading
 
 # What ends a command that runs on, and what makes it read its files again: signals.
 
@@ -323,7 +322,7 @@ def _told(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
 
 def _rest_s(deployment: Deployment) -> float:
     """Return how much of the pause after the last round is left; 0 where one is still open."""
-    with reading(deployment) as reader:
+    with open_reader(deployment) as reader:
         last = reader.rounds(1)
     if not last or last[0].outcome == "open":
         return 0.0

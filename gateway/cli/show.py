@@ -22,8 +22,8 @@ from ..output import as_json as written_as_json
 from ..service import telling
 from ..settings import config
 from ..settings.deployment import Deployment
+from ..store.reader import open_reader
 from . import flags
-from .store import reading
 
 # A map in the letters of a terminal: darker where more of the warmth is.
 
@@ -100,7 +100,7 @@ def show(
     check_places([out] if out else [], [path])
     deployment = config.load(path)
     query = config.query(deployment)
-    with reading(deployment) as reader:
+    with open_reader(deployment) as reader:
         body = reader.map(round)
         if body is None:
             raise _missing(round, reader.rounds(1))

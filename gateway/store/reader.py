@@ -7,6 +7,8 @@ would keep SQLite's log from being emptied.
 
 import json
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +19,10 @@ from sqlalchemy.pool import NullPool
 
 from ..faults import OperatorFault
 from ..service.ledger import Ledger
-from . import postgres, round_rows
+from ..settings.deployment import Deployment
+from . import opening, postgres, round_rows
 from .opening import unusable
-from .places import Database, Place
+from .places import Database, Place, place_of
 from .schema import (
     SCHEMA,
     about,
@@ -320,3 +323,24 @@ def _round(row: Any) -> RoundRow:
     return RoundRow(
         row.number, name, row.mechanism, *times, row.answers, row.enrolled, rho, outcome
     )
+
+
+@contextmanager
+def open_reader(deployment: Deployment) -> Iterator[Reader]:
+    """Open the store of a deployment for reading, for as long as the block lasts.
+
+    Raises:
+        OperatorFault: there is none, it cannot be read, or it is of another heatveil or site.
+    """
+    place = place_of(deployment)
+    engine = looking(place)
+    try:
+        with engine.connect() as connection:
+            opening.check(connection, place, deployment.site.name)
+    finally:
+        engine.dispose()
+    reader = Reader(place)
+    try:
+        yield reader
+    finally:
+        reader.close()

@@ -32,7 +32,7 @@ import numpy as np
 import typer.main
 
 from gateway import cli
-from gateway.cli.commands import load_all
+from gateway.cli import load_all
 from tests import sites
 
 FROZEN = Path(__file__).parent / "frozen"

@@ -1,8 +1,8 @@
 """What outsiders rely on is what was frozen, however the modules behind it are arranged.
 
 Bytes of the wire, draws of the samplers and streams are frozen in `tests/vectors` and replayed by
-`tests/interpreters/test_vectors.py`; a store of an earlier schema, and device slots of an earlier
-format, are opened in `tests/gateway/store/test_old_store.py` and `tests/edge/core/test_budget.py`.
+`tests/interpreters/test_vectors.py`. `tests/gateway/store/test_migrations.py` opens a store of an
+earlier schema, `tests/edge/core/test_budget.py` device slots of an earlier format.
 
 A difference that is meant is frozen anew, by `python -m tests.contract.freeze`, and told in the
 CHANGELOG.

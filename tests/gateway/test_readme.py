@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway import cli
-from gateway.cli.commands import load_all
+from gateway.cli import load_all
 from gateway.settings import config
 
 PAGE = (Path(config.__file__).parents[1] / "README.md").read_text("utf-8")

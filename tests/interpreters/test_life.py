@@ -4,8 +4,12 @@ Three boots, a round that is refused, limits made tighter, and a budget that com
 node, budget, ticker and all that they stand on, in one heap of 64 KB.
 """
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 # What the device needs, with 32-bit words and with 64; the tests' own baggage takes more.
 HEAP_KB = {"unix": 128, "i386": 64}
@@ -95,3 +99,170 @@ def small(interpreter: Any) -> Any:
 def test_a_life_of_three_boots_is_the_same_everywhere(interpreter) -> None:
     """64 sensors, every frame opened again by the key holder, until nothing is left."""
     assert small(interpreter).run(SCRIPT) == LIFE
+
+
+# Edge is one source for every Python: it loads everywhere and asks for nothing to be installed.
+
+EDGE = Path(__file__).resolve().parents[2] / "edge"
+MODULES = sorted(
+    ".".join(path.relative_to(EDGE.parent).with_suffix("").parts)
+    for path in EDGE.rglob("*.py")
+    if path.name != "__init__.py"
+)
+
+# What is on a board without `mip install`, beside edge itself. Hardware modules are for
+# edge/board alone, whose files never run here.
+PLAIN = {"array", "asyncio", "binascii", "collections", "gc", "hashlib", "io", "json", "os"}
+PLAIN |= {"errno", "micropython", "re", "select", "socket", "struct", "sys", "time"}
+LINUX = {"fcntl", "signal", "stat", "termios"}
+CAMERA = {"adafruit_mlx90640", "board", "busio"}  # the one sensor that needs somebody's library
+HARDWARE = {"bluetooth", "esp32", "machine", "neopixel", "network", "ntptime", "rp2", "ssl", "tls"}
+HARDWARE |= {"ds18x20", "esp", "onewire"}
+# As a board loads: it collects often, and keeps no facts about lines (`edge.loading`).
+AS_A_BOARD = """
+import gc
+if hasattr(gc, "threshold"):
+    gc.threshold(2000)
+try:
+    import micropython
+    micropython.opt_level(3)
+except ImportError:
+    pass
+"""
+
+
+def foreign_imports(source: str, allowed: set[str]) -> list[str]:
+    """Return the modules this source imports that are neither its own nor allowed."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.append(node.module or "")
+    return [name for name in found if name.partition(".")[0] not in allowed]
+
+
+@pytest.mark.long
+def test_edge_loads_on_every_interpreter(interpreter) -> None:
+    """A word of newer Python anywhere in edge would stop every board at its first import."""
+    # Pins and radios (its own tests load what can be loaded), the kernel's files, machine code.
+    device = ("edge.board", "edge.linux", "edge.core.viper")
+    boardless = [name for name in MODULES if not name.startswith(device)]
+
+    for name in boardless:  # each alone: no device needs all of edge
+        assert interpreter.run(f"{AS_A_BOARD}import {name}\nprint('all')") == "all\n", name
+
+
+def test_a_module_that_does_not_load_is_noticed(interpreter) -> None:
+    """The harness must fail when the script does, or the test above says nothing."""
+    with pytest.raises(RuntimeError, match="absent"):
+        interpreter.run("import edge.absent")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_edge_imports_nothing_that_must_be_installed(module: str) -> None:
+    """A board has what its firmware has; a package from elsewhere would not be there."""
+    source = EDGE.parent.joinpath(*module.split(".")).with_suffix(".py").read_text()
+    allowed = PLAIN | HARDWARE | {"edge"} if module.startswith("edge.board.") else PLAIN
+    if module.startswith("edge.linux."):
+        allowed = PLAIN | LINUX | (CAMERA if module.endswith(".buses") else set())
+    if module == "edge.mechanisms.crypto":
+        allowed = PLAIN | {"cryptolib"}
+    if module == "edge.net.tls":
+        allowed = PLAIN | {"ssl", "tls"}
+
+    assert foreign_imports(source, allowed) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import numpy", "from dataclasses import dataclass", "import os, hmac", "import machine"],
+)
+def test_an_import_from_elsewhere_is_noticed(line: str) -> None:
+    """The check above must see every form an import takes."""
+    assert foreign_imports(line, PLAIN)
+
+
+# No message stops a device, on the little memory that it has.
+
+HOSTILE = r'''
+import gc
+
+if hasattr(gc, "threshold"):
+    gc.threshold(2000)  # as in boot.py: loading leaves the heap in pieces otherwise
+
+LONG = memoryview(bytes(4096))  # taken while the heap is still in one piece
+
+from edge.core import wire
+from edge.host import post, rootkeys
+from edge.core.budget import Budget
+from edge.host.enrol import provision
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.core.slots import Ram
+from edge.net.ticker import Ticker
+
+ROOT, KEY, TOPIC = bytes(32), bytes(32), wire.round_topic("lab", "thermal")
+promise = Guarantee((1, 1), (1, 100000), (1, 2), "n", "local", "u", "p")
+
+def signed(params):
+    return post.pack_round(Round(1, "thermal", Grid((9, 1), 0), params, promise), KEY, TOPIC)
+
+def messages():
+    """One at a time: they do not fit together."""
+    for body in (
+        (b"\xd8\x4d", 480, b"\x40"),             # a typed array of a typed array of ...
+        (b"\x81", 900, b"\x00"),                 # arrays as deep
+        (b"\x9b", 1, b"\xff" * 8),               # an array that promises 2**64 items
+        (b"\xbb", 1, b"\xff" * 8),               # and a map
+        (b"\x5b", 1, b"\x7f" * 8),               # and a string
+        (b"\x99\x03\xe8", 1, b"\x80" * 1000),    # a thousand empty arrays
+    ):
+        gc.collect()  # for our own sake: the script must hold it in one piece
+        yield wire.signed(body[0] * body[1] + body[2], KEY, TOPIC)
+    for params in (
+        (), (1, 2), (9, 8, 0, 4000, 250000, 1), (9, 8, 0, 4000, 250000, 1, 1, 1),
+        (9, 1 << 40, 0, 4000, 250000, 1, 1), (9, -(1 << 40), 0, 4000, 250000, 1, 1),
+        (9, 8, 0, 1 << 60, 250000, 1, 1), (9, 8, 0, 4000, 1 << 63, 1, 1),
+        (9, 8, 0, 4000, 0, 1, 1), (1 << 50, 8, 0, 4000, 250000, 1, 0),
+    ):
+        yield signed(params)
+    for size in (0, 1, 16, 17, 1024, 1025, 3000, 4096):
+        yield LONG[:size]
+
+who = rootkeys.identity("lab", "n", ROOT, KEY, 2, "keyholder")
+slots = Ram()
+provision(slots, who.state_key, rootkeys.first_chain(ROOT), Limits(1, 8, 500, 250000, 10**7, 50))
+budget = Budget(slots, who.state_key)
+budget.boot()
+device = Node(who, budget)
+ticker = Ticker(device, 100)
+ticker.due(0)
+count = 0
+for message in messages():
+    count += 1
+    if device.answer(message, lambda params: (5,)) is not None or not device.refusal:
+        print("answered", len(message), bytes(message[:20]))
+    ack = device.tighten(message)
+    if ack["taken"] or not ack["why"]:
+        print("tightened", len(message), bytes(message[:20]))
+    ticker.came(message, lambda params: (5,), count)
+    if ticker.due(1000) is not None:
+        print("sent", len(message), bytes(message[:20]))
+ticker.came(signed((9, 8, 0, 4000, 250000, 1, 1)), lambda params: (5,), 1000)
+ticker.due(1000)
+print(count, device.state(), ticker.due(1100) is not None)
+'''  # fmt: skip
+
+
+def test_every_hostile_message_is_refused_and_the_next_round_answered(interpreter) -> None:
+    """Refused with a reason, without an exception, on a heap of 64 KB too."""
+    assert interpreter.run(HOSTILE).split() == ["24", "ready", "True"]
+
+
+def test_the_harness_sees_a_device_that_answers(interpreter) -> None:
+    """The same script with one message that is within the limits must say so."""
+    careless = HOSTILE.replace("(9, 8, 0, 4000, 0, 1, 1)", "(9, 8, 0, 4000, 999999, 1, 1)")
+
+    assert "answered" in interpreter.run(careless)

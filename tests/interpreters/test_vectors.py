@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import processes
-from tests.interpreters.test_edge import AS_A_BOARD
+from tests.interpreters.test_life import AS_A_BOARD
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = sorted(path.name for path in (ROOT / "tests" / "vectors").glob("*.json"))

@@ -1,12 +1,16 @@
 """Scenes: random ones, and what becomes of a source between the cells."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from edge.core.records import Grid
 from physics.kernel import forward
-from physics.places import cell_places, sensor_places
+from physics.places import cell_places, is_plane, length_m, nearest_cells, sensor_places
 from physics.scenes import Scene, random_sources
+from physics.sensors import PointSensors, grains
 
 LINE, PLANE = Grid((100, 1), 0), Grid((5, 4), 250)
 
@@ -60,3 +64,150 @@ def test_random_sources_keep_out_of_the_furniture() -> None:
     assert seen[free] == pytest.approx([600, 600, 600], abs=60)
     with pytest.raises(ValueError, match="3 cells hold"):
         random_sources(4, Grid((6, 1), 0), world, free=free)
+
+
+# Virtual sensors: noise of the world, steps of the converter, whole grains; in that order.
+
+PLACES = np.linspace(0.1, 1, 10)
+
+
+def test_the_converter_counts_before_the_grains_are_made() -> None:
+    """Grains of 1/256 from steps of 1/16: only every sixteenth grain can be reported."""
+    readings = np.linspace(-1, 1, 333)
+    counted = grains(readings, 8, Fraction(1, 16))
+
+    assert {grain % 16 for grain in counted} == {0}
+    assert max(abs(g / 256 - t) for g, t in zip(counted, readings, strict=True)) <= 1 / 32
+
+
+def test_grains_before_steps_would_be_another_number() -> None:
+    """The negative control: rounded twice in the other order, this reading falls elsewhere."""
+    reading, step = 0.49, Fraction(1, 1)
+    wrong = math.floor(Fraction(grains([reading], 1)[0], 2) / step + Fraction(1, 2)) * 2
+
+    assert grains([reading], 1, step) == (0,)
+    assert wrong == 2
+
+
+@pytest.mark.parametrize(
+    ("reading", "grain"),
+    [(0.5, 1), (-0.5, 0), (1.5, 2), (-1.5, -1), (0.49999999999999994, 0), (2.0**60 + 256, None)],
+)
+def test_the_nearest_grain_is_exact_and_a_tie_goes_up(reading: float, grain: int | None) -> None:
+    """floor(x + 1/2) in floats is wrong just below a half; in fractions it cannot be."""
+    assert grains([reading], 0) == (int(reading) if grain is None else grain,)
+
+
+def test_a_change_of_the_truth_is_at_most_one_grain_more_than_its_size() -> None:
+    """Rounding two readings apart by d grains never takes them more than ceil(d) apart."""
+    world = np.random.default_rng(4)
+    here, move = world.random(500), world.random(500) - 0.5
+    apart = np.abs(np.subtract(grains(here + move, 6), grains(here, 6)))
+
+    assert (apart <= np.ceil(np.abs(move) * 64 + 1e-9)).all()
+
+
+def test_noise_has_the_size_that_was_asked_for_and_comes_from_the_world() -> None:
+    """The same world gives the same noise, and only there it is drawn."""
+    sensors = PointSensors(np.zeros(20000), noise_sd=0.026)
+    truth = np.full(20000, 0.3)
+    noise = sensors.see(truth, np.random.default_rng(5)) - truth
+    again = sensors.see(truth, np.random.default_rng(5)) - truth
+
+    assert noise.std() == pytest.approx(0.026, rel=0.02)
+    assert abs(noise.mean()) < 4 * 0.026 / math.sqrt(20000)
+    assert (noise == again).all()
+
+
+def test_rounding_of_an_operator_is_not_taken_for_a_negative_truth() -> None:
+    """Thin factors leave a nought a little off; a source below nought leaves much more."""
+    truth = np.array([1.0, -1e-15] + [0.5] * 8)
+
+    assert PointSensors(PLACES).see(truth, np.random.default_rng(0)).min() < 0
+
+
+@pytest.mark.parametrize(
+    ("truth", "fault"),
+    [
+        ([0.1] * 9 + [math.nan], "sensor 9 reads nan but a reading must be a finite"),
+        ([math.inf] + [0.1] * 9, "sensor 0 reads inf"),
+        ([0.1] * 4 + [-0.2] + [0.1] * 5, "sensor 4 is to see -0.2 K"),
+        ([0.1] * 9, r"temperatures of shape \(9,\) but 10 sensors"),
+    ],
+)
+def test_what_no_sensor_can_see_is_refused(truth, fault: str) -> None:
+    """The sensor is named, for somebody has to go and look at it."""
+    with pytest.raises(ValueError, match=fault):
+        PointSensors(PLACES).see(truth, np.random.default_rng(0))
+
+
+# Where things stand: the paper's places on the unit interval, middles in metres.
+
+
+def test_the_unit_interval_has_the_papers_places() -> None:
+    """j/n and i/m: the figures of the paper hang on it."""
+    grid = Grid((100, 1), 0)
+
+    assert cell_places(grid) == pytest.approx(np.arange(1, 101) / 100)
+    assert sensor_places((50,), grid) == pytest.approx(np.arange(1, 51) / 50)
+    assert sensor_places((50, 1), grid) == pytest.approx(np.arange(1, 51) / 50)
+
+
+def test_in_metres_things_stand_in_the_middle_of_their_share() -> None:
+    """A corridor of 10 m: the first of five sensors serves the first two metres."""
+    grid = Grid((100, 1), 100)
+
+    assert cell_places(grid)[[0, 99]] == pytest.approx([0.05, 9.95])
+    assert sensor_places((5,), grid) == pytest.approx([1, 3, 5, 7, 9])
+    assert length_m(grid) == 10
+
+
+def test_a_plane_goes_row_by_row() -> None:
+    """x fastest, as the mass of a heat map is read."""
+    grid = Grid((3, 2), 0)
+
+    assert is_plane(grid)
+    assert cell_places(grid)[:4] == pytest.approx(
+        np.array([[1 / 3, 0.5], [2 / 3, 0.5], [1, 0.5], [1 / 3, 1]])
+    )
+    assert sensor_places((8, 8), grid).shape == (64, 2)
+
+
+@pytest.mark.parametrize("grid", [Grid((7, 1), 0), Grid((7, 1), 250), Grid((4, 3), 0)])
+def test_every_cell_is_the_nearest_to_its_own_place(grid: Grid) -> None:
+    """A source put at a cell must come back as that cell, on every kind of grid."""
+    places = cell_places(grid)
+
+    assert nearest_cells(places, grid).tolist() == list(range(len(places)))
+
+
+def test_places_between_cells_go_to_the_nearest_and_the_walls_to_the_last() -> None:
+    """Nobody standing inside the walls is without a cell."""
+    assert nearest_cells(np.array([0.0, 0.37, 0.38, 1.0]), Grid((4, 1), 0)).tolist() == [
+        0,
+        0,
+        1,
+        3,
+    ]
+    assert nearest_cells(np.array([0.0, 0.49, 0.5, 1.0]), Grid((2, 1), 500)).tolist() == [
+        0,
+        0,
+        1,
+        1,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "grid", "fault"),
+    [
+        ((0,), Grid((4, 1), 0), "0 places were asked for"),
+        ((8, 8), Grid((4, 1), 0), "needs 1 count"),
+        ((8,), Grid((4, 4), 0), "needs 2 count"),
+        ((8,), Grid((0, 1), 0), "the grid is 0 by 1 cells"),
+        ((8,), Grid((4, 1), -5), "of -5 mm"),
+    ],
+)
+def test_places_that_cannot_be_are_refused(shape, grid: Grid, fault: str) -> None:
+    """A grid of nothing would make an operator of nothing."""
+    with pytest.raises(ValueError, match=fault):
+        sensor_places(shape, grid)

@@ -269,9 +269,9 @@ def calibrate(
     if plot is not None and not reason:
         stage("drawing")
         # Imported here alone: it takes half a second, and few calibrations are drawn.
-        from .calibrate_picture import draw
+        from .picture import draw_calibration
 
-        write_all({plot: lambda path: draw(query, found, path)})
+        write_all({plot: lambda path: draw_calibration(query, found, path)})
     if as_json:
         return Calibrated([json.dumps(_known(found), indent=2, allow_nan=False)], reason)
     return Calibrated(lines(query, found), reason)

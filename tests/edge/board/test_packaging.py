@@ -2,10 +2,14 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import edge
+from tests.house import rules
 
 EDGE = Path(str(edge.__file__)).parent
 TO_THE_ROOT = {"board/boot.py", "board/main.py"}
@@ -75,3 +79,43 @@ def test_a_frozen_build_has_the_same_files(monkeypatch) -> None:
 def test_importing_the_manifest_does_nothing() -> None:
     """It lies among the modules, and tools that look at all of them import it."""
     exec(compile((EDGE / "manifest.py").read_text(), "manifest.py", "exec"), {})
+
+
+# What the files of a board and of Linux do without, though pins and clocks are theirs.
+
+FILES = sorted([*(EDGE / "board").rglob("*.py"), *(EDGE / "linux").rglob("*.py")])
+WAITS = {"random bits from spread"}
+TELLS = {"import of json", "a print"}  # to who stands before it: what is wrong, by its word
+MAY = {  # rule: file, and what it may do there
+    rules.inexact: {  # a time to sleep, both
+        "board/sensors/bus.py": {"true division"},
+        "linux/exact.py": {"true division"},
+    },
+    rules.chance: {"board/net.py": WAITS, "board/start.py": WAITS},
+    rules.calendar: {
+        "board/start.py": {"import of ntptime"},  # for TLS, see net/clock.py
+        "board/nap.py": {"the hour of the day from RTC"},  # its memory, and nothing else of it
+    },
+    rules.telling: {
+        "board/config.py": {"import of json"},
+        "board/firmware.py": TELLS,
+        "board/start.py": {"a print"},
+        "linux/enrol.py": TELLS,
+        "linux/run.py": {"a print"},
+    },
+    rules.open_compare: {},
+    rules.trusting: {},
+}
+
+
+def found(rule: Callable[[str], list[str]], path: Path, text: str) -> list[str]:
+    """Return what breaks a rule in a file and is not among what it may."""
+    name = path.relative_to(EDGE).as_posix()
+    meant = MAY[rule].get(name, set())
+    return [f"{name} {fault}" for fault in rule(text) if fault.partition(": ")[2] not in meant]
+
+
+@pytest.mark.parametrize("rule", MAY, ids=lambda rule: rule.__name__)
+def test_no_file_breaks_a_rule_but_where_it_may(rule: Callable[[str], list[str]]) -> None:
+    """A driver that scaled in floats would void the promise; one that printed, all of it."""
+    assert [fault for path in FILES for fault in found(rule, path, path.read_text())] == []

@@ -16,6 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 from edge.host import post
+from edge.net import spill
 from tests import processes
 from tests.conftest import ROOT as CHECKOUT
 from tests.edge.board import test_start
@@ -139,3 +140,4 @@ def test_a_board_starts_answers_and_sleeps(
     assert (first, report.epoch, len(set(frames))) == ("''", 1, 1)
     assert (word, ms, dark, int(kept)) == ("sleeps", "60000", "0", 117), said
     assert int(free) > 10_000
+    assert len(spill.File(f"{tmp_path}/frames", 65536)) == 1, "it has no receipt yet"

@@ -1,11 +1,21 @@
 """Orders on a grid: row by row, squares within squares, the Hilbert curve."""
 
+import hashlib
+import hmac
+import time
+from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edge.core import grid
+from edge.core.compat import Uptime, hmac_sha256, same_bytes
+from edge.core.pixels import above, baseline
 from edge.core.records import Grid
+from physics.sensors import grains
 
 SIDES = [1, 2, 4, 16, 32]
 
@@ -68,3 +78,88 @@ def test_a_level_that_is_not_there_is_refused() -> None:
     """A shift by a negative number is no square."""
     with pytest.raises(ValueError, match="level 4"):
         grid.square(Grid((8, 8), 0), (0, 0), 4)
+
+
+# Counts of a thermal array, less the empty room, in grains.
+
+EMPTY = [84, 80, 91, 88]
+
+
+@pytest.mark.parametrize("step", [Fraction(1, 4), Fraction(1, 16), Fraction(1, 10), Fraction(3)])
+@pytest.mark.parametrize("exponent", [-2, 0, 2, 9])
+def test_a_device_and_the_simulator_make_the_same_grains(step: Fraction, exponent: int) -> None:
+    """The promise is proved for the simulator's order of rounding, and the device keeps it."""
+    counts = [84, 113, 76, 89]
+    warmth = [float((c - e) * step) for c, e in zip(counts, EMPTY, strict=True)]
+
+    assert above(counts, EMPTY, exponent, step.as_integer_ratio()) == grains(
+        warmth, exponent, step
+    )
+
+
+def test_taking_the_empty_room_away_changes_no_difference() -> None:
+    """Two frames are as far apart after it as before: a constant costs no privacy."""
+    one, other = [84, 113, 76, 89], [90, 84, 84, 84]
+    apart = np.subtract(above(one, EMPTY, 4, (1, 4)), above(other, EMPTY, 4, (1, 4)))
+
+    assert apart.tolist() == [4 * (a - b) for a, b in zip(one, other, strict=True)]
+
+
+def test_one_wild_frame_does_not_move_the_empty_room() -> None:
+    """Arrays send a broken frame now and then; a mean would carry it for ever."""
+    frames = [[84, 80], [85, 80], [84, 81], [0, 255]]
+
+    assert baseline(frames) == [84, 81]
+
+
+@pytest.mark.parametrize("frames", [[], [[]]])
+def test_a_room_that_was_never_recorded_is_refused(frames: list[list[int]]) -> None:
+    """Without it every warm wall would be a person."""
+    with pytest.raises(ValueError, match="Record some while nobody is there"):
+        baseline(frames)
+
+
+def test_a_frame_of_another_array_is_refused() -> None:
+    """zip would quietly drop the pixels that the shorter one has not."""
+    with pytest.raises(ValueError, match="not give 4 whole numbers"):
+        above([84, 113, 76, 89, 90], EMPTY, 2, (1, 4))
+
+
+# The few primitives that this package brings itself agree with the standard library's.
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_hmac_is_the_standard_library_s(key: bytes, data: bytes) -> None:
+    """Also for keys longer than a block, which are hashed first."""
+    assert hmac_sha256(key, data) == hmac.new(key, data, hashlib.sha256).digest()
+
+
+@given(st.binary(max_size=8), st.binary(max_size=8))
+def test_same_bytes_is_equality(a: bytes, b: bytes) -> None:
+    """It decides whether a frame is forged."""
+    assert same_bytes(a, b) == (a == b)
+
+
+def test_a_board_s_counter_may_wrap_and_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts again after 12 days; a frame that waits for its tick must not wait as long."""
+    period, ticks = 1 << 30, [0]
+    monkeypatch.setattr(time, "ticks_ms", lambda: ticks[0] % period, raising=False)
+    half = period // 2
+    between = lambda a, b: (a - b + half) % period - half  # noqa: E731
+    monkeypatch.setattr(time, "ticks_diff", between, raising=False)
+    ticks[0] = period - 50
+    clock = Uptime()
+    found = []
+    for passed in (10, 30, 60, half - 1, 5):
+        ticks[0] += passed
+        found.append(clock.now_ms())
+
+    assert found == [10, 40, 100, 100 + half - 1, 100 + half + 4]
+
+
+def test_the_clock_goes_forward_in_milliseconds() -> None:
+    """Of the system's monotonic clock here: nobody sets that, not even the network."""
+    clock, began_ms = Uptime(), time.monotonic_ns() // 1_000_000
+    time.sleep(0.03)
+
+    assert abs(clock.now_ms() - (time.monotonic_ns() // 1_000_000 - began_ms)) <= 1

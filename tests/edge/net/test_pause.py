@@ -3,12 +3,15 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any
 
 import pytest
 
 from edge.core.compat import Uptime
+from edge.net.clock import Clock, ask
 from edge.net.link import until, within, within_ms
+from edge.net.mqtt import Window
 
 
 def ended(wait: Callable[[asyncio.Event], Awaitable[Any]]) -> int:
@@ -87,3 +90,62 @@ def test_until_is_never_early_and_the_past_is_at_once() -> None:
         assert clock.now_ms() - before_ms < 5
 
     asyncio.run(whole())
+
+
+# The time of day is asked for until it is known, and a silent server stops nothing else.
+
+
+def test_it_is_asked_for_until_it_is_known() -> None:
+    """No network, then a server that is silent, then one that answers."""
+    clock, looks, asked, slept = Clock(), count(), [], []
+
+    def settime() -> None:
+        asked.append(1)
+        if len(asked) < 3:
+            raise OSError(110)
+
+    async def sleep_ms(ms: int) -> None:
+        slept.append(ms)
+
+    asyncio.run(ask(clock, lambda: next(looks) > 1, settime, sleep_ms))
+
+    assert (clock.by, len(asked), len(slept)) == ("ntp", 3, 4)
+    assert min(slept) >= 4000  # a server throws out who asks more often
+
+
+# What is on its way to the broker is waited for, and holds nothing up for ever.
+
+
+class Way:
+    """A link to a broker that takes everything and acknowledges nothing."""
+
+    up, wait_ms = True, 5
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.trouble = ""
+
+    async def send(self, packet: Any) -> bool:
+        self.sent.append(bytes(packet))
+        return True
+
+    def end(self, why: str) -> None:
+        self.trouble = why
+        self.up = False
+
+
+def test_a_message_that_was_given_up_does_not_keep_the_next_ones_out_for_ever() -> None:
+    """A receipt may come where the broker owes its PUBACK: then nobody asks for that one again."""
+
+    async def life() -> Way:
+        way = Way()
+        window = Window(1, way)
+        assert not await window.deliver("data", b"a frame", False)
+        for word in (b"ready", b"alert"):
+            assert not await window.deliver("state", word, True)
+        return way
+
+    way = asyncio.run(life())
+
+    assert len(way.sent) == 1
+    assert way.trouble == "no PUBACK came in 5 ms"

@@ -1,11 +1,17 @@
 """Pythons that are not here are named, and one that answers otherwise is noticed."""
 
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gateway.audit.attacks import interpreters
+import recovery.disk.cases
+from edge.mechanisms.disk_limits import enrolled
+from gateway.audit.attacks import interpreters, side_channels
 from gateway.audit.claim import Effort, unmeasured
+from gateway.mechanisms import Mechanism, named
 
 NOWHERE = interpreters.Port("a port of nobody's", ("no-such-micropython",))
 
@@ -49,3 +55,57 @@ def test_a_script_that_breaks_off_is_no_answer() -> None:
     (line,) = interpreters.run([sys.executable, "-S", "-"], "print(1)\nraise ValueError('odd')")
 
     assert "odd" in line
+
+
+# Devices that draw their answers: what they say beside them, and how often, is heard.
+
+LINE = dict(recovery.disk.cases.rooms())["line"]
+
+
+def places(**changed: Any) -> Mechanism:
+    """Return the mechanism with one room, and some of what the audit knows of it changed."""
+    known = {name: getattr(recovery.disk.cases, name) for name in dir(recovery.disk.cases)}
+    subject: Any = SimpleNamespace(**known | {"rooms": lambda: [("line", LINE)]} | changed)
+    return replace(named("disk"), subject=subject)
+
+
+def failed(mechanism: Mechanism) -> list[str]:
+    return [
+        claim.sentence
+        for claim in side_channels.words_claims(mechanism, Effort())
+        if not claim.holds
+    ]
+
+
+def test_devices_as_they_are_say_nothing_beside_their_answers() -> None:
+    """The control of all that follows."""
+    assert failed(places()) == []
+
+
+def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
+    """One answer more than epsilon is for."""
+
+    def generous(round: Any, answers: int) -> Any:
+        num, den = round.params[3:5]
+        return enrolled(num, den, answers + 1)
+
+    assert any("adds up to epsilon" in words for words in failed(places(limits=generous)))
+
+
+@pytest.mark.long
+def test_a_device_that_draws_with_a_third_less_noise_is_found() -> None:
+    """Two of three of its answers would be near by, where the Round says less."""
+    found = places()
+    round = found.plan(LINE, ())
+    stated = recovery.disk.cases.stated(round)
+
+    def flatter(round: Any) -> Any:
+        return lambda reading: {
+            answer: weight if weight == round.params[1] else 2 * weight // 3
+            for answer, weight in stated(reading).items()
+        }
+
+    claims = list(side_channels.wagered(places(stated=flatter), Effort(full=True)))
+
+    assert [claim.holds for claim in claims] == [False]
+    assert all(claim.holds for claim in side_channels.wagered(found, Effort(full=True)))

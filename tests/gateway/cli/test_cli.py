@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from gateway import cli
-from gateway.cli import play
-from gateway.cli.commands import COMMANDS as TABLE
-from gateway.cli.commands import load_all
+from gateway.cli import COMMANDS as TABLE
+from gateway.cli import load_all, play
 from tests import processes
 
 TOP: Any = load_all()

@@ -1,16 +1,23 @@
 """A step that is done again, after a kill, says what the disk says."""
 
 import itertools
+import time
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from edge.core.records import Release
+import pytest
+
+from edge.core import wire
+from edge.core.records import Grid, Guarantee, Release, Report, Round
 from gateway.mechanisms import named
 from gateway.service import steps
-from gateway.service.ledger import Charge
-from gateway.service.rounds import OpenRound
+from gateway.service.intake.outcomes import Asked, Kept
+from gateway.service.intake.writer import Intake
+from gateway.service.ledger import Charge, price
+from gateway.service.mqtt.connection import Message
+from gateway.service.rounds import Accepted, OpenRound, Place, Refused
 from gateway.service.steps import Steps
 from gateway.store.store import Store
 
@@ -44,3 +51,120 @@ def test_a_round_is_released_once_whatever_is_drawn_later(tmp_path: Path, home: 
     assert store.charges() == (Charge(asked.rho),)
     assert len(store.letters()) == 1
     store.close()
+
+
+# A round that was open when the gateway ended, and a device that has new keys since.
+
+SITE, PATIENCE_S = "testsite", 10.0
+
+
+class Link:
+    """Lets go of what it brought, and counts it."""
+
+    def __init__(self) -> None:
+        self.gone, self.receipts = 0, 0
+
+    def settle(self, receipts: Any, messages: Any) -> None:
+        self.receipts += len(receipts)
+        self.gone += len(messages)
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        self.receipts += 1
+
+
+def test_who_answered_under_an_older_key_has_answered(home: Any, tmp_path: Path) -> None:
+    """Two answers give away more than one, whatever they are signed with: the second is charged.
+
+    It is a dead letter with a receipt and not one that cannot be stored, and nobody waits for it.
+    """
+    plan, store, link = home.round(), Store(tmp_path / "heatveil.sqlite", SITE), Link()
+    cost, name = price(plan.guarantee), wire.name_of(plan)
+    asked = Asked(name, name, plan, b"message", cost)
+    assert store.open_round(asked, 9 * cost) == ""
+    store.keep([Kept("node-0", 7, 7, name, b"signed with an older key", b"old!")], [])
+
+    round = steps.opened(asked, home.devices, store.answers(name), time.monotonic() + 60)
+    intake = Intake(store, home.devices, lambda *_: None, lambda _: None)
+    intake.open(round)
+    for one in home.devices.by_name:
+        frame = home.answer(one, plan)
+        intake.put(link, Message(wire.topic(SITE, one, "data"), frame, (1, 1)))
+
+    assert intake.wait_complete(PATIENCE_S)
+    intake.stop()
+    assert sorted(round.reports) == sorted(set(home.devices.by_name) - {"node-0"})
+    assert [letter.kind for letter in store.refused()] == ["second"]
+    assert store.charges() == (Charge(cost), Charge(cost, "node-0"))
+    assert link.receipts == link.gone == len(home.devices.by_name)
+    store.close()
+
+
+# A round's doors: who may answer it, when, how often and for which sensor.
+
+NAME = b"\x01\x02\x03\x04"
+PROMISE = Guarantee((1, 1), (1, 1000), (1, 50), "one source moves", "local", "a day", "presence")
+PLAN = Round(7, "thermal", Grid((10, 1), 0), (2, 8, 0, 4096, 10_000, 1, 0), PROMISE)
+
+
+def opened() -> OpenRound:
+    return OpenRound(PLAN, NAME, 100.0, {"north": Place(0, 1), "south": Place(1, 1)})
+
+
+def report(sender: str = "north", **changes: Any) -> Report:
+    return Report(NAME, sender, 1, 1, [0, 1234])._replace(**changes)
+
+
+def test_a_report_in_time_from_an_enrolled_device_counts() -> None:
+    """The plain case, or every refusal below would prove nothing."""
+    round = opened()
+    outcome = round.take(report(), 99.9)
+
+    assert outcome == Accepted("north")
+    assert set(round.reports) == {"north"}
+    assert not round.complete
+
+
+def test_a_round_is_complete_when_every_device_has_answered() -> None:
+    """So that a round need not wait for its deadline."""
+    round = opened()
+    round.take(report(), 1.0)
+    round.take(report("south", payload=[1, 77]), 2.0)
+
+    assert round.complete
+
+
+@pytest.mark.parametrize(
+    ("changes", "now_s", "word", "kind"),
+    [
+        ({"round": b"\xff\xff\xff\xff"}, 1.0, "ffffffff", "other-round"),
+        ({}, 100.0, "closed", "late"),
+        ({"sender": "stranger"}, 1.0, "not enrolled", "place"),
+        ({"payload": [1, 1234]}, 1.0, "from sensor 0", "place"),
+        ({"payload": [0, 1234, 5678]}, 1.0, "for 1 from sensor 0", "place"),
+        ({"payload": []}, 1.0, "from sensor 0", "place"),
+    ],
+)
+def test_what_does_not_belong_into_the_round_is_refused_with_a_reason(
+    changes: dict[str, Any], now_s: float, word: str, kind: str
+) -> None:
+    """A reading in the wrong place would put warmth where there is none."""
+    round = opened()
+    outcome = round.take(report(**changes), now_s)
+
+    assert isinstance(outcome, Refused)
+    assert word in outcome.why
+    assert outcome.kind == kind
+    assert round.reports == {}
+    assert round.late == (kind == "late")
+
+
+def test_a_second_answer_is_refused_late_or_not() -> None:
+    """One answer of a device counts; what the other costs is judged elsewhere."""
+    round = opened()
+    round.take(report(), 1.0)
+    for now_s, kind in ((2.0, "second"), (200.0, "late")):
+        outcome = round.take(report(seq=2), now_s)
+
+        assert isinstance(outcome, Refused)
+        assert outcome.kind == kind
+        assert round.reports["north"].seq == 1

@@ -1,14 +1,21 @@
 """The API: pages that join, one shape of error, nothing that was not asked for."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gateway.service.operate.health import Health
+from gateway.web.app import document
+from gateway.web.operations import OPERATIONS
 from gateway.web.server import Page
+from tests import processes
 
 Ask = Callable[..., Any]
 V1 = "/api/v1"
@@ -207,3 +214,118 @@ def test_who_asks_the_same_at_once_gets_one_answer(live: Page, known: Any, ask: 
     assert {answer.status for answer in found} == {200}
     assert len({answer.body for answer in found}) == 1
     assert len(looks) <= 3  # more than one only where it took longer than a second
+
+
+# The API over a real store, beside the one that writes it.
+
+
+def test_every_list_is_of_what_was_written(stored: Page, ask: Ask) -> None:
+    """Rounds, maps, charges, devices and dead letters, from the rows themselves."""
+    rounds = ask(stored, "/api/v1/rounds").json["rounds"]
+    maps = ask(stored, "/api/v1/maps").json["maps"]
+    ledger = ask(stored, "/api/v1/ledger").json
+    (north,) = ask(stored, "/api/v1/devices").json["devices"]
+
+    assert [(row["number"], row["outcome"]) for row in rounds] == [
+        (3, "open"),
+        (2, "closed"),
+        (1, "closed"),
+    ]
+    assert [(one["number"], one["status"]) for one in maps] == [(1, "solved")]
+    assert [ledger[key]["exact"] for key in ("budget", "spent", "left")] == ["4/7", "3/7", "1/7"]
+    assert (north["name"], north["seq"], north["refused"]) == ("north", 3, 1)
+    assert (north["left"]["exact"], north["quarantine"]) == ("1/7", "it floods")
+    assert ask(stored, "/api/v1/rounds/2/release").json["values"] == [2, None]
+    assert ask(stored, "/api/v1/maps/latest").json["mass"] == [[1.0]]
+    assert ask(stored, "/api/v1/refused").json["kinds"] == {"garbled": 1}
+    (shut,) = ask(stored, "/api/v1/quarantine").json["devices"]
+    assert (shut["device"], shut["why"]) == ("north", "it floods")
+
+
+def test_a_store_that_cannot_be_read_is_said(stored: Page, ask: Ask, tmp_path: Path) -> None:
+    """Held by somebody else, or moved away: 503 and when to come again, and the page stays."""
+    path = tmp_path / "lab.sqlite"
+    before = ask(stored, "/api/v1/rounds").status
+    path.rename(tmp_path / "away.sqlite")
+    gone, alive = ask(stored, "/api/v1/rounds?limit=9"), ask(stored, "/livez")
+    (tmp_path / "away.sqlite").rename(path)
+    back = ask(stored, "/api/v1/rounds").status
+
+    assert (before, gone.status, back, alive.status) == (200, 503, 200, 200)
+    assert gone.json["code"] == "store"
+    assert int(gone.headers["retry-after"]) > 0
+    assert str(tmp_path) not in gone.body.decode()  # where it is, is nobody else's business
+    assert not path.with_suffix(".sqlite-journal").exists()
+
+
+def test_no_frame_leaves_by_any_address(stored: Page, ask: Ask) -> None:
+    """What a device sent stays in the store, whether it counted or was refused."""
+    paths = list(ask(stored, "/api/v1/openapi.json").json["paths"])
+    for path in paths:
+        if path.endswith("/events"):
+            continue
+        asked = path.replace("{number}", "1").replace("{name}", "north")
+        answer = ask(stored, asked)
+        assert answer.status == 200, (path, answer.body)
+        assert b"SECRET" not in answer.body
+        assert b"U0VDUkVU" not in answer.body  # nor in base 64
+
+
+# The API against its own description, by a program that looks for what does not hold.
+
+SEED, CASES = "20170601", "12"
+
+
+def _searched(page: Page, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run schemathesis over a page that listens on loopback: every check, a fixed seed."""
+    program = Path(sys.executable).with_name("schemathesis")
+    if not program.exists():
+        pytest.skip("schemathesis is not here: install the extra `test`")
+    words = f"--checks all --seed {SEED} --max-examples {CASES} --workers 1 --no-color"
+    words += " --exclude-path /api/v1/events --request-timeout 20"  # events never end
+    return processes.run(
+        [program, "run", f"{page.url}api/v1/openapi.json", *words.split()],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        cwd=folder,
+    )
+
+
+@pytest.mark.long
+def test_the_api_is_as_described(stored: Page, tmp_path: Path) -> None:
+    """Hundreds of requests, right ones and wrong ones: every answer is as the description says."""
+    ran = _searched(stored, tmp_path)
+
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert "No issues found" in ran.stdout
+    assert f"Tested: {len(OPERATIONS)}\n" in ran.stdout
+    assert int(ran.stdout.split(" generated, ")[0].split()[-1]) > 300
+
+
+@pytest.mark.long
+def test_a_planted_fault_is_found(live: Page, known: Any, tmp_path: Path) -> None:
+    """The search would see an answer of another shape, and a fault that nobody caught."""
+    good = known.round(3)
+    known.round = lambda number: SimpleNamespace(**vars(good) | {"enrolled": "four"})
+    known.refused_kinds = lambda: 1 // 0
+    ran = _searched(live, tmp_path)
+
+    assert ran.returncode == 1
+    assert "Response violates schema" in ran.stdout
+    assert "Server error" in ran.stdout
+    assert "/rounds/{number}" in ran.stdout
+    assert "/refused" in ran.stdout
+
+
+def test_the_description_names_every_operation_once() -> None:
+    """It is written from the table that routes are made from, so it cannot forget one."""
+    written = document(needs_token=True)
+    names = [one["get"]["operationId"] for one in written["paths"].values()]
+
+    assert set(written["paths"]) == {f"/api/v1{one.path}" for one in OPERATIONS} | {
+        "/api/v1/events"
+    }
+    assert len(set(names)) == len(names)
+    assert written["security"] == [{"token": []}]
+    assert "security" not in document(needs_token=False)

@@ -1,6 +1,10 @@
 """Crowds: many users at once answer a disk Round as that many devices would."""
 
+import math
 from collections import Counter
+from itertools import combinations, product
+from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +13,15 @@ from scipy.stats import chisquare
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.mechanisms import disk
+from edge.mechanisms import pyramid as edge
+from physics.crowds import shuffle
 from physics.crowds.disk import count_many, footprint, report_many
+from physics.crowds.peers import count_oue, report_sem_geo_i, risen
+from physics.crowds.pyramid import release_points
+from recovery.peers.frequency_oracles import oue_chances
+from recovery.peers.local_privacy import distances
+from recovery.peers.sem_geo_i import anchors
+from recovery.pyramid import Query, plan
 
 PROMISE = Guarantee(None, None, None, "", "", "", ())
 # (reach, far, near, num, den, octant): a disk of reach 2 with border cells, far nearly nothing,
@@ -147,3 +159,146 @@ def test_counts_are_those_of_reports(users: int) -> None:
     # Binomials of one place add up to less spread than Poisson counts would have.
     assert np.abs(drawn.var(axis=0)[some] / spread[some] - 1).max() < 0.35
     assert drawn.var(axis=0)[some].sum() / spread[some].sum() == pytest.approx(1, abs=0.05)
+
+
+# Many users at once give the Release that their reports do; and the shuffle protocol.
+
+
+@pytest.mark.parametrize("name", ["sparse", "dense", "tree"])
+@pytest.mark.parametrize("shape", [(32, 32), (13, 20)])
+def test_a_crowd_gives_the_release_of_its_reports(name: Any, shape: tuple[int, int]) -> None:
+    """From one stream the numbers are equal, so that their law is, too."""
+    round = plan(Query(Grid(shape, 0), (1, 1), 1, 300, name), ())
+    cells = np.random.default_rng(6).integers(0, shape[0] * shape[1], 300)
+    payloads = [
+        edge.report(round, Reading(i, (int(cell) % shape[0], int(cell) // shape[0])), None)
+        for i, cell in enumerate(cells)
+    ]
+
+    assert release_points(round, cells, Tape(b"crowd")) == edge.release(
+        round, payloads, Tape(b"crowd")
+    )
+
+
+USERS = 20
+ROUND: Round = plan(  # type: ignore[assignment]
+    Query(Grid((2, 2), 0), (2, 1), 1, USERS, "sparse", kept=4, units=8, places=2), ()
+)._replace(params=(8, 2, 4, 0, 2, 1, 3, 2))
+
+
+def test_shares_tell_nothing_alone_and_all_together() -> None:
+    """Every proper part of a sum's shares is uniform; the last is no sum without its noise."""
+    mod = shuffle.modulus(ROUND, USERS)
+    payload = edge.report(ROUND, Reading(0, (0, 0)), None)
+    sent = shuffle.messages(ROUND, payload, USERS, 4, mod, Tape(b"split"))
+
+    assert len(sent) == 4 * 5
+    assert all(0 <= share < mod for _, share in sent)
+    last = [share for at, share in sent if at == 0][3]
+    assert last not in (8, 0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "megabytes"), [(16, 6.2), (64, 6.7), (256, 7.1), (1024, 8.0), (4096, 8.5)]
+)
+def test_communication_is_what_the_papers_formula_gives(scale: int, megabytes: float) -> None:
+    """Fifty users, epsilon 5, delta 1e-5, squares of 320 x 240; the paper says about 10 MB."""
+    squares = 4 * 320 * 240 // 3
+
+    printed = shuffle.cost(5, squares, 50, 1e-5, 50 * scale, printed=True)
+    round = plan(Query(Grid((320, 240), 0), (5, 1), 1, 50, "sparse", units=scale), ())
+    assert round is not None
+    own = len(shuffle.coordinates(round))
+    corrected = shuffle.cost(5, own, 50, 1e-5, shuffle.modulus(round, 50))
+
+    assert printed.total_bytes / 1e6 == pytest.approx(megabytes, abs=0.05)
+    assert corrected.total_bytes > 1.3 * printed.total_bytes
+
+
+def test_too_few_users_are_not_mixed() -> None:
+    """Among a handful a shuffler hides nobody."""
+    with pytest.raises(ValueError, match="19 at the least"):
+        shuffle.shares(2, 5, 18, 1e-5, 1 << 30)
+
+
+# Crowds under optimised unary encoding.
+
+
+def test_the_worst_ratio_is_epsilon() -> None:
+    """Over all 16 strings of four bits and both cells: e^epsilon exactly, and reached."""
+    epsilon, stays, errs = 1.4, 0.5, risen(1.4)
+
+    def chance(bits: tuple[int, ...], own: int) -> float:
+        return math.prod(
+            (stays if bit else 1 - stays) if cell == own else (errs if bit else 1 - errs)
+            for cell, bit in enumerate(bits)
+        )
+
+    strings = list(product((0, 1), repeat=4))
+    worst = max(chance(bits, 0) / chance(bits, 1) for bits in strings)
+
+    assert sum(chance(bits, 0) for bits in strings) == pytest.approx(1)
+    assert math.log(worst) == pytest.approx(epsilon)
+    assert oue_chances(epsilon) == pytest.approx((stays, errs))
+
+
+def test_counts_have_the_law_of_summed_bits() -> None:
+    """Mean and spread of every cell over many crowds, against the binomials' own."""
+    histogram = np.array([[500, 0], [0, 1500]])
+    world = np.random.default_rng(2)
+    cells = np.repeat(np.arange(4), histogram.ravel())
+
+    def bits() -> np.ndarray:
+        risen_by_chance = world.random((2000, 4)) < risen(2.0)
+        risen_by_chance[np.arange(2000), cells] = world.random(2000) < 0.5
+        return risen_by_chance
+
+    summed = np.array([bits().sum(axis=0) for _ in range(600)])
+    counted = np.array([count_oue(histogram, 2.0, world).ravel() for _ in range(600)])
+
+    q = risen(2.0)
+    users = histogram.ravel()
+    mean = users / 2 + (2000 - users) * q
+    spread = users / 4 + (2000 - users) * q * (1 - q)
+    for drawn in (summed, counted):
+        assert np.abs(drawn.mean(axis=0) - mean).max() < 4.5 * math.sqrt(spread.max() / 600)
+        assert np.abs(drawn.var(axis=0) / spread - 1).max() < 0.25
+
+
+# Crowds under the subset exponential mechanism: drawn by an anchor, held against every set.
+
+
+def law(cell: int, size: int, exponent: float) -> dict[tuple[int, ...], float]:
+    """Return the chance of every set as it is defined: the sum over its cells, normalised."""
+    away = distances(3, 2)[cell]
+    weights = {
+        chosen: sum(exp(-exponent * away[x]) for x in chosen)
+        for chosen in combinations(range(6), size)
+    }
+    total = sum(weights.values())
+    return {chosen: weight / total for chosen, weight in weights.items()}
+
+
+def likely_bits(answers: np.ndarray, expected: dict[tuple[int, ...], float]) -> float:
+    sets, times = np.unique(answers, axis=0, return_counts=True)
+    seen = dict(zip(map(tuple, sets.tolist()), times.tolist(), strict=True))
+    assert seen.keys() <= expected.keys()
+    observed = [seen.get(chosen, 0) for chosen in expected]
+    wanted = [chance * len(answers) for chance in expected.values()]
+    return float(chisquare(observed, wanted).pvalue)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("cell", [0, 4])
+def test_an_anchor_gives_the_law_of_all_sets(cell: int, size: int) -> None:
+    """The shortcut that makes large sets possible must be the mechanism, not one like it."""
+    world = np.random.default_rng(1)
+    table = anchors(distances(3, 2), 0.9)
+
+    answers = report_sem_geo_i(table, np.full(100_000, cell), size, world)
+    milder = report_sem_geo_i(anchors(distances(3, 2), 0.8), np.full(100_000, cell), size, world)
+
+    assert (np.diff(answers, axis=1) > 0).all()
+    if size < 6:  # all sets of six are one
+        assert likely_bits(answers, law(cell, size, 0.9)) > 1e-3
+        assert likely_bits(milder, law(cell, size, 0.9)) < 1e-3 or size == 5

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,20 @@ from edge.core.entropy import Tape
 from edge.core.pixels import above
 from edge.core.records import Reading
 from edge.mechanisms import thermal
-from gateway.lab.thermal_days.day import Living
-from gateway.lab.thermal_days.rooms import known_grains, modelled, nobody_before_s, room_of
+from gateway.lab.thermal_days.day import Living, Thermometers, lately
+from gateway.lab.thermal_days.rooms import (
+    known_grains,
+    modelled,
+    nobody_before_s,
+    room_of,
+    rounds_s,
+)
 from gateway.settings import config
 from physics.rooms import model
 from physics.rooms.day import day
+from physics.rooms.plan import plan
+from physics.rooms.records import Door, Room, Wall
+from physics.rooms.respond import Stretch, history, pulses
 from recovery.thermal import calibration
 
 QUIET = ('"8/1"', '"10000000/1"')
@@ -180,3 +190,125 @@ def test_a_level_that_follows_takes_more_noise_and_takes_off_what_stays(
     exponent = thermal.Params(*played.releases[0].round.params).exponent
     first = np.ldexp(np.array(played.releases[0].values, float), -exponent)
     assert np.abs(first - played.read.above_k(at[1])).max() < 0.05
+
+
+# What a device takes off before it answers, and what a map is held against.
+
+
+def sent(played: Any, number: int) -> Any:
+    """Return what was sent in a round, in kelvin."""
+    release = played.releases[number]
+    exponent = thermal.Params(*release.round.params).exponent
+    return np.ldexp(np.array(release.values, float), -exponent)
+
+
+@pytest.mark.long
+def test_a_level_moves_by_its_slew_with_every_answer(lived: Callable[..., Any]) -> None:
+    """The second answer is the reading less one step of the slew towards the first."""
+    played = lived(QUIET, ('"recorded"', '"following"'))
+    slew = float(played.query.slew)
+    steps = [played.lived.step_of(moment.at_s) for moment in played.moments]
+    level = np.clip(played.read.above_k(steps[0]), -slew, slew)
+
+    assert np.abs(level).max() > 0.1
+    assert np.abs(sent(played, 1) - (played.read.above_k(steps[1]) - level)).max() < 0.02
+
+
+@pytest.mark.long
+def test_where_the_gateway_learns_the_levels_devices_take_off_the_baseline_alone(
+    lived: Callable[..., Any],
+) -> None:
+    """20 degrees for every sensor, whatever its own offset was before the day."""
+    played = lived(QUIET, ('"recorded"', '"gateway"'))
+    step = played.lived.step_of(played.moments[0].at_s)
+    baseline = np.rint(20.0 / played.read.step_k)
+    above = (np.array(played.read.counts[step], float) - baseline) * played.read.step_k
+
+    assert np.abs(sent(played, 0) - above).max() < 0.02
+    assert np.abs(sent(played, 0) - played.read.above_k(step)).max() > 0.05
+
+
+@pytest.mark.parametrize(("at_h", "share"), [(9.0, 0.0), (10.5, 1 / 3), (11.0, 5 / 6), (13.5, 1)])
+def test_a_map_is_held_against_the_heat_of_the_hour_before(
+    written: Callable[..., Path], at_h: float, share: float
+) -> None:
+    """Ada comes at ten past ten: of an hour's heat, the share of it that she was there."""
+    room = room_of(written())
+    lived = day(room, np.random.default_rng(1))
+    there = lately(room, lived, 3600 * at_h, 3600.0).sum()
+    whole = lately(room, lived, 3600 * 12.0, 3600.0).sum()
+
+    assert whole > 10
+    assert there == pytest.approx(share * whole, rel=1e-6, abs=1e-9)
+
+
+def test_a_level_is_the_middle_of_half_an_hour_of_looks(written: Callable[..., Path]) -> None:
+    """One look a minute, the last of them at the moment itself."""
+    looks: list[float] = []
+
+    class Watched(Thermometers):
+        def see(self, temperatures_k: Any, at_s: float) -> Any:
+            looks.append(at_s)
+            return super().see(temperatures_k, at_s)
+
+    thermometers = Watched(room_of(written()), np.random.default_rng(1))
+    thermometers.level(np.zeros(12), 7200.0)
+
+    assert looks == [7200.0 - 60 * minute for minute in range(30, -1, -1)]
+
+
+# The model that is lived through is the one that noise is scaled to, pulse by pulse.
+
+
+@pytest.fixture
+def parted(written: Callable[..., Path]) -> Room:
+    """Return the small room with a partition, and a door that is shut for a while."""
+    opened = ((0.0, 10.4 * 3600), (11.2 * 3600, 1e6))
+    return replace(
+        room_of(written()),
+        walls=(Wall((1.5, 0.0), (1.5, 3.0), 100.0, "plasterboard"),),
+        doors=(Door((1.5, 2.0), 1.0, 40.0, opened),),
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("until_h", [10.5, 12.0, 14.0])
+def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> None:
+    """To round-off, soon after somebody came and late, before the door has moved and after."""
+    made, today = modelled(parted), day(parted, np.random.default_rng(1))
+    living = Living(parted, today, made.views)
+    living.go(3600 * until_h)
+    there, empty = living.seen_k
+    step_s, views = parted.day.step_s, made.views.reshape(-1, *plan(parted).shape)
+    stretches = [
+        Stretch(model.standing(parted, since.opened), since.steps)
+        for since in history(parted, 3600 * until_h)
+    ]
+    felt, end = np.zeros(len(views)), 3600 * until_h
+    for field in pulses(views, stretches, step_s):
+        heat = model.heat(parted, today, end - step_s, end)
+        felt += np.einsum("syx,yx->s", field, heat)
+        end -= step_s
+
+    assert end == parted.day.start_s
+    assert felt.max() > 0.05
+    assert there - empty == pytest.approx(felt, rel=1e-9, abs=1e-9 * felt.max())
+
+
+@pytest.mark.long
+def test_noise_is_for_the_readings_own_doors(parted: Room) -> None:
+    """And for the way that the file's [privacy] chose."""
+    assert parted.privacy is not None
+    asked = [
+        modelled(replace(parted, privacy=parted.privacy._replace(through_walls=way))).query
+        for way in (True, False)
+    ]
+    responses = [query.response for query in asked if query is not None]
+    assert len(responses) == 2
+    wide, foot = (one for one in responses if one is not None)
+    nth = wide.within(2)
+
+    assert len(rounds_s(parted, 3, 110.0)) == 3
+    assert "each of 3 readings" in wide.doors
+    assert foot.changes.joint[nth] < 0.97 * wide.changes.joint[nth]
+    assert not foot.through_walls

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edge.core.records import Grid
 from gateway.cli import main
 from gateway.cli.play import Files
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.arrays import play_frames
+from gateway.mechanisms.thermal.picture import Picture, draw
 from recovery.maps.heatmap import from_npz
 
 DOORWAY, CEILING = "grideye8x8_doorway.npz", "grideye8x8_ceiling.npz"
@@ -193,3 +195,34 @@ def test_a_flag_of_frames_alone_is_refused(capsys: pytest.CaptureFixture[str]) -
         main(["play", "thermal", "--sources-random", "2", "--clip", "one"])
 
     assert "--clip came without --frames" in capsys.readouterr().err
+
+
+# Pictures of a play: whatever came of it, a PNG comes out, and no window or global state.
+
+TITLES = ("truth", "wire", "map")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("mapped", [True, False])
+@pytest.mark.parametrize("grid", [Grid((20, 1), 0), Grid((20, 1), 500), Grid((6, 4), 0)])
+def test_there_is_a_picture_of_every_outcome(
+    tmp_path: Path, grid: Grid, known: bool, mapped: bool
+) -> None:
+    """With the truth and without, with a map and without, on a line and in a plane."""
+    columns, rows = grid.shape
+    heat = np.zeros((rows, columns))
+    heat[0, 1] = 2.0
+    places = np.array([[0.2, 0.3], [0.6, 0.9]]) if rows > 1 else np.array([0.2, 0.6])
+    sent = np.array([[0.1, np.nan], [0.3, -0.2]])
+    path = tmp_path / "veil.png"
+    warmth = np.array([0.2, 0.1])
+    mass = heat / 2 if mapped else None
+    draw(
+        Picture(
+            grid, heat if known else None, warmth if known else None, places, sent, mass, TITLES
+        ),
+        path,
+    )
+
+    assert path.read_bytes().startswith(b"\x89PNG")

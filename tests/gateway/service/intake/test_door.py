@@ -6,6 +6,8 @@ import pytest
 
 from edge.core import wire
 from gateway.service.intake.door import Door
+from gateway.service.intake.outcomes import KINDS, DeadLetter
+from gateway.service.intake.writer import told
 from gateway.service.mqtt.connection import Message
 
 SITE, NAME = "testsite", "node-1"
@@ -96,3 +98,31 @@ def test_a_flood_has_one_row_a_minute_and_every_message_of_it_is_counted(home: A
         assert found.unheard == {"quarantined": 1000 - rows}
         assert found.arrivals == []
     assert "it was shut out" in first.letters[0].why
+
+
+# What the log says of refused messages names who sent them, and nobody who made a name up.
+
+NAMES = {f"heatveil/1/lab/node-{n}/data": f"node-{n}" for n in range(30)}
+
+
+def letter(name: str, kind: str = "late") -> DeadLetter:
+    return DeadLetter(f"heatveil/1/lab/{name}/data", "SECRET why", b"SECRET frame", kind)
+
+
+def whose(topic: str) -> str:
+    return NAMES.get(topic, "")
+
+
+def test_names_that_nobody_enrolled_are_one() -> None:
+    """A flood of made-up names is one line, and none of them is in it."""
+    lines = told([letter(f"made-up-{n}", "unknown") for n in range(5000)], whose)
+
+    assert lines == [{"device": "unknown", "messages": 5000, "kinds": "unknown 5000"}]
+
+
+def test_nothing_of_a_message_is_in_it() -> None:
+    """Whether it is a frame or a sentence about one, which may quote what came."""
+    lines = told([letter("node-1", kind) for kind in KINDS], whose)
+
+    assert "SECRET" not in str(lines)
+    assert set(lines[0]) == {"device", "messages", "kinds"}

@@ -3,7 +3,9 @@
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,14 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from edge.core import wire
 from edge.host import post
-from gateway.service.intake.writer import Intake
+from gateway.service.intake import writer
+from gateway.service.intake.judge import Verdict
+from gateway.service.intake.outcomes import Again, Alarm, DeadLetter, Kept, Receipt
+from gateway.service.intake.writer import BATCH, Counting, Inbox, Intake
+from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
+from gateway.service.operate.health import Health
+from gateway.service.operate.metrics import Metrics
 from gateway.service.rounds import OpenRound
 from gateway.store import places
 from gateway.store.store import Store
@@ -329,3 +337,160 @@ def test_a_disk_that_is_broken_is_waited_for_like_one_that_is_full(
 
     assert desk.answers() == ["node-1"]
     assert desk.store.refused() == []
+
+
+# What the writer says of itself: what was refused is seen, and a store that balks.
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float:
+    """Return what a scrape reads."""
+    for family in metrics.registry.collect():
+        for sample in family.samples:
+            if sample.name == name and labels.items() <= sample.labels.items():
+                return float(sample.value)
+    raise AssertionError(name)
+
+
+def test_a_verdict_is_counted_once_and_by_kind() -> None:
+    """Refused with a row and only counted are one number: what was refused."""
+    metrics = Metrics()
+    verdict = Verdict(None, missing=4)
+    verdict.kept = [Kept("a", 1, n, b"name", b"") for n in range(3)]
+    verdict.letters = [DeadLetter("t", "why", b"", kind) for kind in ("late", "late", "future")]
+    verdict.receipts, verdict.again = [Receipt("a", 1, 1, True)] * 5, [Receipt("a", 1, 1, True)]
+    verdict.alarms = [Alarm("a", b"key!", "why")]
+    verdict.extra = [Again(b"name", Charge(Fraction(1), "a"), b"")]
+
+    Counting(metrics, None).stored(verdict, Counter({"flood": 7, "late": 1}), 0.01)
+
+    assert value(metrics, "heatveil_reports_total") == 3
+    kinds = ("late", "future", "flood", "forged")
+    assert [value(metrics, "heatveil_refused_total", kind=one) for one in kinds] == [3, 1, 7, 0]
+    assert value(metrics, "heatveil_missing_total") == 4
+    assert value(metrics, "heatveil_duplicates_total") == 1
+    assert value(metrics, "heatveil_receipts_total") == 6
+    assert value(metrics, "heatveil_alarms_total") == 1
+
+
+def test_a_store_that_balks_is_told_and_one_that_takes_again_too() -> None:
+    """/readyz says why readings do not arrive, and stops saying so when they do."""
+    metrics, health = Metrics(), Health("store")
+    faults = [OperationalError("INSERT", {}, Exception("database is locked"))] * 2
+
+    def keep() -> str:
+        if faults:
+            raise faults.pop()
+        return "kept"
+
+    watched = Counting(metrics, health).watched(keep)
+    for _ in range(2):
+        with pytest.raises(OperationalError):
+            watched()
+        part = health.parts()["store"]
+        assert not part.ok
+        assert "database is locked" in part.why
+    assert watched() == "kept"
+
+    assert health.parts()["store"].ok
+    assert value(metrics, "heatveil_store_retries_total") == 2
+
+
+# The inbox: nothing waits for ever, nothing is given out that must not be, order is kept.
+
+PATIENCE_S = 10.0
+
+
+def arrived(number: int) -> Any:
+    return None, Message("t", b"%d" % number, (1, number))
+
+
+def numbers(batch: Any) -> list[int]:
+    return [message.token[1] for _, message in batch]
+
+
+def filled(count: int) -> Inbox:
+    inbox = Inbox()
+    for number in range(count):
+        inbox.put(arrived(number))
+    return inbox
+
+
+def test_batches_are_bounded_and_in_order() -> None:
+    """One commit for 500; more at once would hold up who comes after."""
+    inbox = filled(2 * BATCH + 3)
+
+    found = [inbox.batch() for _ in range(3)]
+
+    assert [len(batch) for batch, _ in found] == [BATCH, BATCH, 3]
+    assert [one for batch, _ in found for one in numbers(batch)] == list(range(2 * BATCH + 3))
+    assert not any(last for _, last in found)
+    assert inbox.waiting == 0
+
+
+def test_whoever_sleeps_is_woken_however_the_two_threads_meet() -> None:
+    """A wake-up that is lost would leave a reading until the next one comes."""
+    inbox, count, got = Inbox(), 3000, list[int]()
+
+    def take() -> None:
+        while len(got) < count:
+            got.extend(numbers(inbox.batch()[0]))
+
+    taker = threading.Thread(target=take, daemon=True)
+    taker.start()
+    for number in range(count):
+        inbox.put(arrived(number))
+        if number % 100 == 0:
+            time.sleep(writer.QUIET_S)  # so that it falls asleep between two of them
+    taker.join(PATIENCE_S)
+
+    assert got == list(range(count))
+
+
+def test_nothing_is_given_out_while_held() -> None:
+    """Another gateway may have the store: what comes stays the broker's."""
+    inbox, got = filled(3), list[int]()
+    inbox.hold(True)
+    taker = threading.Thread(target=lambda: got.extend(numbers(inbox.batch()[0])), daemon=True)
+    taker.start()
+    time.sleep(0.2)
+    assert got == []
+    inbox.hold(False)
+    taker.join(PATIENCE_S)
+
+    assert got == [0, 1, 2]
+
+
+def test_the_end_gives_out_what_came_before_it_and_nothing_behind() -> None:
+    """What is committed after the goodbye could not be acknowledged."""
+    inbox = filled(BATCH + 2)
+    inbox.end()
+    inbox.put(arrived(99))
+
+    first, second = inbox.batch(), inbox.batch()
+
+    assert (len(first[0]), first[1]) == (BATCH, False)
+    assert (numbers(second[0]), second[1]) == ([BATCH, BATCH + 1], True)
+
+
+def test_a_mountain_is_left_to_the_broker_at_the_end(monkeypatch: Any) -> None:
+    """SIGTERM is obeyed within two seconds, whatever waits."""
+    monkeypatch.setattr(writer, "END_S", 0.0)
+    inbox = filled(10 * BATCH)
+    inbox.end()
+
+    assert inbox.batch() == ([], True)
+
+
+def test_who_is_held_with_a_batch_in_hand_gives_it_to_nobody_at_the_end() -> None:
+    """There is no room to write it; the broker keeps it for the next start."""
+    inbox, found = filled(BATCH), list[Any]()
+    inbox.hold(True)
+    taker = threading.Thread(target=lambda: found.append(inbox.batch()), daemon=True)
+    taker.start()
+    until_s = time.monotonic() + PATIENCE_S
+    while inbox.waiting and time.monotonic() < until_s:
+        time.sleep(0.001)
+    inbox.end()
+    taker.join(PATIENCE_S)
+
+    assert found == [([], True)]

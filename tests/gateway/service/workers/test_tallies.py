@@ -1,17 +1,24 @@
 """What the database sums up is what the mechanism's own release says, exactly."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from edge.mechanisms import thermal
+from edge.core.records import Grid
+from edge.mechanisms import disk, thermal
+from gateway import mechanisms
+from gateway.service.rounds import OpenRound, Place
 from gateway.service.workers import rounds
 from gateway.service.workers.part import part_of
-from gateway.service.workers.rounds import Fold, combined
+from gateway.service.workers.rounds import Fold, combined, named
 from gateway.store import message_rows
 from gateway.store.message_rows import Sum
 from gateway.store.store import Store
+from recovery.disk import plan
+from recovery.disk.query import Query
+from recovery.disk.round import domain_of
 
 NAME, OTHER = b"abcd", b"efgh"
 PARTS = 4
@@ -62,3 +69,61 @@ def test_a_sensor_that_is_summed_twice_is_an_error_and_no_average(home: Any) -> 
     """More answers of one sensor in a round would average its noise away."""
     with pytest.raises(ValueError, match="2 times"):
         rounds.named("thermal").release(home.round(), {1: Sum(10, 2)}, 2)
+
+
+# Counting in parts: however reports are shared out, the sums make the mechanism's own release.
+
+ROUND = plan(Query(Grid((6, 5), 0), (3, 1), scheme="dam-ns", radius=2), [])
+INSIDE = [place for place, good in enumerate(domain_of(ROUND).ravel()) if good]
+OUTSIDE = sorted(set(range(domain_of(ROUND).size)) - set(INSIDE))
+
+
+def shared(payloads: Sequence[Sequence[int]], parts: int) -> dict[int, Sum]:
+    """Return the sums of all parts, added up as the database does."""
+    fold, total = named("disk"), dict[int, Sum]()
+    for part in range(parts):
+        for slot, (amount, reports) in combined(fold, payloads[part::parts]).items():
+            before = total.get(slot, Sum(0, 0))
+            total[slot] = Sum(before.amount + amount, before.reports + reports)
+    return total
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("devices", [0, 1, 500])
+def test_the_parts_add_up_to_the_release_of_all(parts: int, devices: int) -> None:
+    """The map must not depend on how many workers there were."""
+    dice = random.Random(devices)
+    payloads = [[sensor, dice.choice(INSIDE)] for sensor in range(devices)]
+
+    found = named("disk").release(ROUND, shared(payloads, parts), devices)
+    assert found == disk.release(ROUND, payloads, None)
+
+
+@pytest.mark.parametrize("place", [OUTSIDE[0], OUTSIDE[-1], domain_of(ROUND).size, -1])
+def test_what_nobody_can_answer_is_refused_before_it_is_counted(place: int) -> None:
+    """By the fold as by the device's own release; and by the round, so that it is never kept."""
+    payload = [0, place]
+    with pytest.raises(ValueError, match="outside"):
+        disk.release(ROUND, [payload], None)
+    with pytest.raises(ValueError, match="no device can"):
+        named("disk").release(ROUND, shared([payload], 1), 1)
+
+    assert refusal(payload) == ("place", True)
+
+
+def test_a_count_that_was_lost_is_found_out() -> None:
+    """A map of fewer than came would look like one of all."""
+    sums = shared([[0, INSIDE[0]], [1, INSIDE[1]]], 1)
+    with pytest.raises(ValueError, match="2 answers were counted"):
+        named("disk").release(ROUND, sums, 3)
+
+
+def refusal(payload: Sequence[int]) -> tuple[str, bool]:
+    """Return the kind of a payload's refusal by an open round, and whether there is one."""
+    places = {"a": Place(0, 1)}
+    round = OpenRound(
+        ROUND, b"name", 1.0, places, wrong=mechanisms.serving(ROUND.mechanism).payload_fault(ROUND)
+    )
+    report: Any = type("Report", (), {"sender": "a", "payload": payload, "round": b"name"})
+    found = round.refusal(report, 0.0)
+    return ("", False) if found is None else (found.kind, True)
