@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-from harness.proxies import Proxy
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.web import get
 
+from tests.proxies import Proxy
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]

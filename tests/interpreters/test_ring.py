@@ -264,18 +264,6 @@ print(ring.trouble, len(ring) > 1, ring.overwritten > 10, all_of(ring)[-1])
     )
 
 
-def test_an_hour_of_outage_fits_in_eight_kilobytes(interpreter) -> None:
-    """One frame a minute, of the longest that one reading makes, and none is lost."""
-    script = """
-from edge.net.ring import Ring
-ring = Ring(8192)
-for n in range(60):
-    ring.put(bytes(130))
-print(len(ring), ring.overwritten)
-"""
-    assert interpreter.run(script) == "60 0\n"
-
-
 def test_rubbish_that_looks_like_a_huge_frame_stops_no_board(need, tmp_path: Path) -> None:
     """A flash that is spoilt must not keep a board from its start; what is before it is kept."""
     script = f"""

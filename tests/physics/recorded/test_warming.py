@@ -114,6 +114,7 @@ def test_it_is_people_who_warm_the_model(rooms: Rooms) -> None:
         assert against(forecast_errors(heavy, held), "last").ratio > 0.95
 
 
+@pytest.mark.long
 def test_rooms_store_what_real_rooms_store(rooms: Rooms) -> None:
     """Air and what follows it at once: twice or thrice the bare air, surely more than once."""
     for fitted, _ in rooms.values():

@@ -158,13 +158,6 @@ def test_one_torn_slot_is_mended_at_the_next_start(desk, made) -> None:
     assert (said.status, "slot 1" in said.out) == (0, True)
 
 
-def test_a_bare_board_is_not_well(desk) -> None:
-    """There is nothing to ask."""
-    desk.board("none", bare=True)
-    said = desk.run("doctor", "--board", f"folder:{desk.path.parent / 'none'}")
-    assert (said.status, "heatveil provision" in said.out) == (1, True)
-
-
 @pytest.mark.long
 def test_keys_of_another_enrolment_are_noticed(desk, made) -> None:
     """A frame of it would be refused, and nobody would know why."""

@@ -155,14 +155,6 @@ def test_a_flag_that_means_nothing_here_is_refused(
     assert says in said.err
 
 
-def test_flags_of_people_are_refused_with_thermometers(heatveil: Callable[..., Any]) -> None:
-    """And the other way round: thermal has sources and no points."""
-    said = heatveil("play", "thermal", "--points", "normal")
-
-    assert said.status == 1
-    assert "--points came with thermal, which takes --sources" in said.err
-
-
 # `heatveil recover` of places: from published counts, and from nothing else.
 
 

@@ -195,21 +195,3 @@ def test_a_round_that_no_device_can_read_is_refused_with_the_reason(
     assert said.status == 1
     assert "a device reads at most" in said.err
     assert "CANNOT BE SENT" in said.out
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--mechanism", "disk", "--sensors", 4), "--sensors came with disk, which takes --grid"),
-        (("--grid", "4x4"), "--grid came with thermal"),
-        (("--mechanism", "dusk"), "did you mean disk"),
-    ],
-)
-def test_a_flag_of_the_other_mechanism_is_refused(
-    heatveil: Callable[..., Any], words: tuple[object, ...], says: str
-) -> None:
-    """A flag that is ignored would be believed to hold."""
-    said = heatveil("calibrate", *words)
-
-    assert said.status == 1
-    assert says in said.err

@@ -189,14 +189,6 @@ def test_a_wrong_word_is_one_line_and_leaves_no_file(
     assert not out.exists()
 
 
-def test_a_flag_of_frames_alone_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """It would do nothing, unnoticed."""
-    with pytest.raises(SystemExit):
-        main(["play", "thermal", "--sources-random", "2", "--clip", "one"])
-
-    assert "--clip came without --frames" in capsys.readouterr().err
-
-
 # Pictures of a play: whatever came of it, a PNG comes out, and no window or global state.
 
 TITLES = ("truth", "wire", "map")

@@ -1,10 +1,8 @@
 """A worker that does not see the broker leaves the parts to those who do."""
 
-import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,64 +12,17 @@ from gateway.service.workers.leases import unique_name
 from gateway.service.workers.worker import Sight, Worker
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
+from tests.proxies import Proxy
 from tests.waiting import eventually
 
 PARTITIONS, LEASE_S = 4, 1.5
 
 
-class Wire:
-    """The way to the broker, which can be cut and mended."""
-
-    def __init__(self, to_port: int) -> None:
-        self._to_port, self._ends, self._cut = to_port, list[socket.socket](), False
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listener.getsockname()[1])
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> None:
-        self._cut = True
-        ends, self._ends = self._ends, []
-        for end in ends:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def mend(self) -> None:
-        self._cut = False
-
-    def close(self) -> None:
-        self.cut()
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self._listener.accept()
-                if self._cut:
-                    near.close()
-                    continue
-                far = socket.create_connection(("127.0.0.1", self._to_port))
-                self._ends += [near, far]
-                for ends in ((near, far), (far, near)):
-                    threading.Thread(target=_carry, args=ends, daemon=True).start()
-
-
-def _carry(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while said := source.recv(65536):
-            target.sendall(said)
-    for end in (source, target):
-        with suppress(OSError):
-            end.close()
-
-
 @pytest.fixture
-def wire(mosquitto: Mqtt) -> Iterator[Wire]:
-    """Return a way to the broker."""
-    one = Wire(mosquitto.port)
-    yield one
-    one.close()
+def wire(mosquitto: Mqtt) -> Iterator[Proxy]:
+    """Return a way to the broker, which can be cut and mended."""
+    with Proxy(mosquitto.port) as one:
+        yield one
 
 
 def deployment(store: Store, port: int) -> Deployment:
@@ -122,7 +73,7 @@ def test_who_never_saw_the_broker_takes_no_part(
 
 @pytest.mark.long
 def test_who_loses_the_broker_gives_its_parts_away_and_gets_them_back(
-    mosquitto: Mqtt, store: Store, home: Any, wire: Wire
+    mosquitto: Mqtt, store: Store, home: Any, wire: Proxy
 ) -> None:
     """Not before a lease is over, since a broker may be started anew; then to those who see it."""
     away: list[float] = []
@@ -133,13 +84,14 @@ def test_who_loses_the_broker_gives_its_parts_away_and_gets_them_back(
         bob = join(Worker(here, home.devices, unique_name("bob"), store))
         assert eventually(lambda: len(ada.parts) == len(bob.parts) == PARTITIONS / 2)
         assert eventually(lambda: all(part._listens for part in ada._hands._parts.values()))
-        wire.cut()
+        wire.refuses = True
+        wire.reset()
         cut_s = time.monotonic()
         assert eventually(lambda: len(bob.parts) == PARTITIONS)
         assert ada.parts == []
         assert time.monotonic() - cut_s > 0.8 * LEASE_S
         assert not away
-        wire.mend()
+        wire.refuses = False
         assert eventually(lambda: len(ada.parts) == len(bob.parts) == PARTITIONS / 2)
     # One outage is counted once, however many links it has cut.
     assert len(away) == 1
@@ -147,13 +99,12 @@ def test_who_loses_the_broker_gives_its_parts_away_and_gets_them_back(
 
 
 def test_a_short_outage_moves_no_part(
-    mosquitto: Mqtt, store: Store, home: Any, wire: Wire
+    mosquitto: Mqtt, store: Store, home: Any, wire: Proxy
 ) -> None:
     """The sessions come back by themselves, and each part stays where it is."""
     with Worker(deployment(store, wire.port), home.devices, unique_name("ada"), store) as ada:
         assert eventually(lambda: len(ada.parts) == PARTITIONS)
         leases = set(ada._hands.held)
-        wire.cut()
-        wire.mend()
+        wire.reset()
         assert eventually(lambda: not ada._sight.blind_for(0))
         assert set(ada._hands.held) == leases

@@ -14,7 +14,7 @@ class Proxy:
 
     def __init__(self, to_port: int) -> None:
         self._to_port, self._pairs = to_port, list[tuple[socket.socket, socket.socket]]()
-        self.swallows, self.delay_s, self.connections = False, 0.0, 0
+        self.swallows, self.refuses, self.delay_s, self.connections = False, False, 0.0, 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
@@ -46,6 +46,9 @@ class Proxy:
                     near, _ = self._listener.accept()
                 except OSError:
                     return
+                if self.refuses:
+                    near.close()
+                    continue
                 try:
                     far = socket.create_connection(("127.0.0.1", self._to_port), 5)
                 except OSError:
