@@ -230,16 +230,18 @@ def check(seen: Seen) -> None:
             "infinite but all must be finite: one bad number would spoil the whole map. Leave "
             "that sensor's row and reading out."
         )
-    for name, value, good, needed in (
-        ("sigma", seen.sigma, 0 < seen.sigma < math.inf, "positive and finite"),
-        ("upper", seen.upper, 0 < seen.upper < math.inf, "positive and finite"),
-        ("failure", seen.failure, 0 < seen.failure < 1, "between 0 and 1"),
-        ("level", seen.level, 0 < seen.level < 1, "between 0 and 1"),
+    for name, value, most, needed in (
+        ("sigma", seen.sigma, math.inf, "positive and finite"),
+        ("upper", seen.upper, math.inf, "positive and finite"),
+        ("failure", seen.failure, 1, "between 0 and 1"),
+        ("level", seen.level, 1, "between 0 and 1"),
     ):
+        good = isinstance(value, (int, float, np.integer, np.floating)) and 0 < value < most
         if not good:
             raise ValueError(
-                f"{name} is {value!r} but must be {needed}, or neither the map nor its error "
-                "would mean anything. Correct it."
+                f"{name} is {value!r} but must be {needed}, and one number, or neither the map "
+                "nor its error would mean anything. Correct it; sensors that differ are weighed "
+                "first."
             )
     free = cells if seen.open is None else int(np.count_nonzero(seen.open))
     if free < max(1, seen.prior.fewest):
@@ -258,12 +260,27 @@ def check(seen: Seen) -> None:
 
 def _shapes(seen: Seen) -> tuple[int, int]:
     """Return (sensors, cells), or refuse arrays that do not fit each other."""
-    cells = math.prod(seen.shape)
-    if not isinstance(seen.operator, np.ndarray):
+    for name, part, kinds in (
+        ("operator", seen.operator, "fiu"),
+        ("readings", seen.readings, "fiu"),
+        ("places", seen.places, "fiu"),
+        ("open", np.zeros(1, bool) if seen.open is None else seen.open, "b"),
+    ):
+        if type(part) is not np.ndarray or part.dtype.kind not in kinds:
+            held = f" of {part.dtype}" if isinstance(part, np.ndarray) else ""
+            raise ValueError(
+                f"{name} is a {type(part).__name__}{held} but must be a numpy array of "
+                f"{'bool' if kinds == 'b' else 'real numbers'}: estimators look at single rows "
+                "and columns. Convert it."
+            )
+    pair = isinstance(seen.shape, tuple) and len(seen.shape) == 2
+    whole = pair and all(isinstance(part, (int, np.integer)) for part in seen.shape)
+    if not whole or (seen.places.shape[1:] == (1,) and seen.shape[0] != 1):
         raise ValueError(
-            f"the operator is a {type(seen.operator).__name__} but estimators need an array, "
-            "(sensors, cells): they look at single columns. Give a numpy array."
+            f"the cells have shape {seen.shape!r} but must have (rows, columns), (1, cells) along "
+            "a line, whole numbers: the map is drawn row by row. Correct it."
         )
+    cells = math.prod(seen.shape)
     good = (
         seen.operator.ndim == 2
         and seen.operator.size > 0
@@ -272,7 +289,7 @@ def _shapes(seen: Seen) -> tuple[int, int]:
         and seen.places.ndim == 2
         and len(seen.places) == cells
         and seen.places.shape[1] in (1, 2)
-        and (seen.open is None or (seen.open.shape == (cells,) and seen.open.dtype == np.bool_))
+        and (seen.open is None or seen.open.shape == (cells,))
     )
     if not good:
         raise ValueError(
