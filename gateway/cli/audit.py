@@ -20,6 +20,7 @@ from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, named
 from ..output import Writer, check_places, make_folder, stages, write_all
 from ..output import as_json as written_as_json
+from . import flags
 
 FIXED_SEED = 1
 
@@ -46,7 +47,7 @@ def audit(
     first: Annotated[
         bool, typer.Option("--first", help="End a layer at the first claim that fails.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Hold every promise of every mechanism against what the code really does.
 

@@ -30,7 +30,7 @@ def calibrate(
     plot: Annotated[
         Path | None, typer.Option(help="Draw epsilon by distance here; PNG, of thermal alone.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
     file, every_s = flags.one_file(deployment, config), None

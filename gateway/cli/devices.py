@@ -42,7 +42,6 @@ from .device_status import (
     shut,
     unfinished,
 )
-from .fleet import STATE
 
 # The files of one device: its half of the keys, its budget, and what it leaves behind.
 
@@ -68,7 +67,7 @@ class Halves:
             OperatorFault: a fleet runs, or the files cannot be written.
         """
         name, site = made.secret.identity.name, self._deployment.site.name
-        state = self.path.with_name(STATE)
+        state = self.path.with_name(budgets.STATE)
         state.mkdir(0o700, exist_ok=True)
         with budgets.open_folder(state) as place:
             self._forget(name)
@@ -137,7 +136,7 @@ class Halves:
 
     def _forget(self, name: str) -> None:
         """Remove slots and spool of a key that is no more; never those of another name."""
-        state = self.path.with_name(STATE)
+        state = self.path.with_name(budgets.STATE)
         for slot in range(COUNT):
             (state / f"{name}.{slot}").unlink(missing_ok=True)
         for spool in state.glob(f"{name}.????????.spool"):

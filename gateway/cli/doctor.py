@@ -122,7 +122,7 @@ def budget(
     figures: Annotated[
         bool, typer.Option("--figures", help="List what it rests on, with the sources.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
     chosen, promised = sensor or USUAL, None
@@ -407,7 +407,7 @@ def doctor(
     reach: Annotated[
         bool, typer.Option("--reach", help="Try Wi-Fi, broker and password from there, too.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Say what a board holds, what is left of its budget, and what is wrong with it."""
     if not examine(open_board(board, fresh=False), config, reach, as_json, typer.echo):

@@ -156,8 +156,8 @@ def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Gener
 
 # Virtual devices against any broker: `heatveil fleet`.
 
-# Beside the devices' half of the keys: what they remember, and what a key holder keeps.
-STATE, HOLDER = "state", "keyholder.json"
+# Beside the devices' half of the keys: what a key holder keeps.
+HOLDER = "keyholder.json"
 
 
 def fleet(
@@ -204,7 +204,7 @@ def fleet(
         _enrol(deployment, query, kept)
         _warn(deployment, kept)
     secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
-    over, folder = threading.Event(), kept.with_name(STATE)
+    over, folder = threading.Event(), kept.with_name(budgets.STATE)
     with budgets.open_folder(folder) as place, ExitStack() as stack:
         stack.enter_context(on_signal(over.set))
         machine = (
@@ -243,7 +243,7 @@ def enrol_fleet(
     summed = f", with {shards}" * (of(deployment).trust == "distributed")
     typer.echo(
         f"{prod(of(deployment).sensors(deployment))} devices are enrolled. {kept} and "
-        f"{kept.with_name(STATE)} are theirs, {deployment.site.devices} is the gateway's"
+        f"{kept.with_name(budgets.STATE)} are theirs, {deployment.site.devices} is the gateway's"
         f"{summed}; keep all of them from others"
     )
     _warn(deployment, kept)
@@ -251,7 +251,7 @@ def enrol_fleet(
 
 def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") -> None:
     """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
-    state, holder = kept.with_name(STATE), kept.with_name(HOLDER)
+    state, holder = kept.with_name(budgets.STATE), kept.with_name(HOLDER)
     for old in (kept, deployment.site.devices, state, holder):
         if old.exists():
             raise OperatorFault(

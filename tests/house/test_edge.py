@@ -3,6 +3,7 @@
 Each rule of `rules` is shown to bite: on every planted line, and on no line that is in order.
 """
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,6 +210,18 @@ def test_what_is_in_order_passes(rule: Callable[[str], list[str]]) -> None:
 def test_every_rule_of_the_lint_is_shown_to_bite() -> None:
     """A rule without a planted fault could look at nothing and hold for ever."""
     assert {rule.find for rule in rules.RULES} == set(PLANTED)
+
+
+@pytest.mark.parametrize("name", ["entropy.py", "noise.py"])
+def test_what_has_an_outside_name_holds_nothing_else(name: str) -> None:
+    """No rule looks at these two, and none has to: they pass on what lies in core."""
+    _, *rest = ast.parse((EDGE / name).read_text("utf-8")).body
+
+    assert rest
+    for line in rest:
+        assert isinstance(line, ast.ImportFrom)
+        assert str(line.module).startswith("core.")
+        assert line.level == 1
 
 
 def test_nothing_packs_a_reading() -> None:

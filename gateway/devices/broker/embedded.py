@@ -109,7 +109,7 @@ max_queued_messages 100000
 max_queued_bytes 67108864
 message_size_limit 4194304
 set_tcp_nodelay true
-log_type error
+log_type information
 log_dest stderr
 """
 
@@ -174,37 +174,37 @@ def _mosquitto(program: str) -> Iterator[int]:
         port = find_free_port()
         folder = tempfile.mkdtemp(prefix="heatveil-broker-")
         Path(folder, "mosquitto.conf").write_text(CONFIGURATION.format(port=port))
-        child = subprocess.Popen(
-            ["/bin/sh", "-c", WATCHED, "sh", program, folder],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C is for us, not for the broker
-        )
-        try:
-            if _answers(port, child):
-                yield port
-                return
-        finally:
-            child.communicate(timeout=START_S)  # closes its standard input and waits
-            shutil.rmtree(folder, ignore_errors=True)
+        with tempfile.TemporaryFile() as said:
+            child = subprocess.Popen(
+                ["/bin/sh", "-c", WATCHED, "sh", program, folder],
+                stdin=subprocess.PIPE,
+                stderr=said,
+                start_new_session=True,  # a Ctrl-C is for us, not for the broker
+            )
+            try:
+                if _answers(port, child, said.fileno()):
+                    yield port
+                    return
+            finally:
+                child.communicate(timeout=START_S)  # closes its standard input and waits
+                shutil.rmtree(folder, ignore_errors=True)
     raise OperatorFault(
         f"{program} did not start on a free loopback port in {START_S:.0f} s, and without it "
         "no reading arrives. Run `mosquitto -v` by hand to see why, or name your own under [mqtt]"
     )
 
 
-def _answers(port: int, child: subprocess.Popen[bytes]) -> bool:
-    """Return True once somebody listens on the port, False when the child gives up."""
+def _answers(port: int, child: subprocess.Popen[bytes], said: int) -> bool:
+    """Return True once our broker listens on the port, False when it gives up.
+
+    What it says itself counts: another program may have taken the port, and would answer.
+    """
     until_s = time.monotonic() + START_S
     while time.monotonic() < until_s and child.poll() is None:
-        try:
+        if b" running\n" in os.pread(said, 4096, 0):
             socket.create_connection((LOOPBACK, port), timeout=1).close()
-        except OSError:
-            time.sleep(0.01)
-        else:
-            # Another program may have taken the port: then our child is about to leave.
-            time.sleep(0.05)
-            return child.poll() is None
+            return True
+        time.sleep(0.01)
     return False
 
 

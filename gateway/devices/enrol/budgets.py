@@ -21,6 +21,8 @@ from ...faults import OperatorFault
 from ...store.opening import held
 from .enrol import Enrolment, Secret, Secrets
 
+# The folder, beside the devices' half of the keys.
+STATE = "state"
 # A disk does not wear out like a board's flash, so a fleet leases one answer at a time: it can
 # be stopped at any moment and loses none.
 LEASE = 1

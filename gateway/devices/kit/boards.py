@@ -119,6 +119,18 @@ for path in %r:
 """
 
 
+_CLEAR = """
+import os
+for remove, paths in ((os.remove, %r), (os.rmdir, %r)):
+    for path in paths:
+        try:
+            remove(path)
+        except OSError as why:
+            if why.errno not in (2, 44):
+                print(path)
+"""
+
+
 def read_file(board: Board, path: str) -> bytes:
     """Return what a file on the board holds; BoardFault where there is none."""
     return b"".join(binascii.unhexlify(line) for line in board.run(_GET % path).split())
@@ -144,9 +156,9 @@ def remove_files(board: Board, paths: Iterable[str]) -> None:
     board.run(_REMOVE % list(paths))
 
 
-def remove_folders(board: Board, paths: Iterable[str]) -> None:
-    """Remove empty folders that may be there, in this order."""
-    board.run(_REMOVE.replace("os.remove", "os.rmdir") % list(paths))
+def clear_folders(board: Board, files: Iterable[str], folders: Iterable[str]) -> list[str]:
+    """Remove these files, then these folders where they are empty; return what stays."""
+    return board.run(_CLEAR % (list(files), list(folders))).splitlines()
 
 
 TOGETHER = 16  # files that a board which can is given at once

@@ -271,8 +271,13 @@ def _install_in_place(board: Any, held: dict[str, bytes]) -> list[str]:
                 "every module must come back as it is, or the noise may be another. Run it again; "
                 "if it stays so, take another board"
             )
-    remove_files(board, _list_modules(board))
-    boards.remove_folders(board, reversed(bundle.FOLDERS))
+    stay = boards.clear_folders(board, _list_modules(board), reversed(bundle.FOLDERS))
+    if stay:
+        raise BoardFault(
+            f"{', '.join(stay)} on the flash of {board.where} cannot be removed, for something "
+            "that is not ours lies in it, but a board loads what is on its flash before what is "
+            "in its ROMFS partition. Move your files out of edge/, and run this again"
+        )
     return written
 
 

@@ -269,6 +269,11 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     assert read_file(board, f"{modules.ROM}{bundle.YOURS}") == MINE.encode(), "its owner's stays"
     assert modules.install_modules(board, found, files, own) == [], "nothing is written twice"
 
+    board.run("import os; os.mkdir('edge'); os.mkdir('edge/mine')")
+    board.put("edge/mine/own.py", b"x = 1")
+    with pytest.raises(OperatorFault, match="edge/?[a-z]* on the flash of .* Move your files out"):
+        modules.install_modules(board, found, files, own)
+    board.run("import os; os.remove('edge/mine/own.py'); os.rmdir('edge/mine'); os.rmdir('edge')")
     board.deploy(bundle.make_image(compiled | {"edge/core/noise.mpy": b"spoilt"}))
     assert modules.check_modules(board)[0]["other"] == ["/rom/edge/core/noise.mpy"]
     monkeypatch.setattr(board, "deploy", lambda image: None)
