@@ -3,18 +3,24 @@
 dp_accounting is the outside witness for the other path, as it is for the accountant itself.
 """
 
+import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from dp_accounting import dp_event, gaussian_mechanism
 from dp_accounting.rdp import rdp_privacy_accountant
 
 from edge.core import limits
 from edge.core.records import Guarantee
-from gateway.audit.arithmetic import accountant
+from gateway.audit.arithmetic import accountant, quanta
 from gateway.audit.claim import Effort
+from physics.air import AIR_J_PER_M3K
+from physics.instruments.presets import named
+from physics.rooms.records import Air, Clock, Room, Side, Thermometers, Wall
 
 GRID = [("0.1", "0.00001"), ("1", "0.00001"), ("1", "0.000000001"), ("8", "0.01")]
 
@@ -106,3 +112,74 @@ def test_a_variance_is_weighed_to_the_last_grain(times: int) -> None:
     assert failed(accountant.enough("room", promise, square, up - 1, times))
     assert failed(accountant.enough("room", promise, square, up * 101 / 100, times))
     assert failed(accountant.enough("room", promise, square, up, times + 1))
+
+
+# The derivation of its own that the audit holds a room's bound against.
+
+CALM = ((0.0, 20.0),)
+HEIGHT_M, PER_H, STEP_S, HOURS = 2.5, 3.0, 60.0, 4.0
+
+
+def room(*walls: Wall, side_u: float = 0.0, kind: str = "perfect") -> Room:
+    """Return a room of 2 m by 1 m whose air is stirred so well that it is one temperature."""
+    return Room(
+        name="stirred",
+        size_m=(2.0, 1.0),
+        height_m=HEIGHT_M,
+        cell_mm=200,
+        air=Air(50.0, PER_H, 1.0, 20.0, CALM),
+        day=Clock(0.0, HOURS, STEP_S),
+        sides={name: Side(side_u, CALM) for name in ("north", "south", "west", "east")},
+        walls=walls,
+        doors=(),
+        furniture=(),
+        thermometers=(Thermometers(kind, ((0.3, 0.4), (1.7, 0.4))),),
+    )
+
+
+def path(at: tuple[float, float], steps: int) -> np.ndarray:
+    return np.tile(at, (steps, 1))
+
+
+@pytest.mark.parametrize("minutes", [5, 20, 240])
+def test_stirred_air_warms_by_an_exponential(minutes: int) -> None:
+    """P / L (1 - exp(-L t / C)), with L of fresh air and of the four sides."""
+    lost = AIR_J_PER_M3K * PER_H / 3600 * 2 * HEIGHT_M + 1.5 * 6 * HEIGHT_M
+    held = AIR_J_PER_M3K * 2 * HEIGHT_M
+    seconds = 60.0 * minutes
+    shown = quanta.felt(room(side_u=1.5), [path((0.5, 0.5), minutes)], seconds)
+
+    assert shown == pytest.approx((1 - math.exp(-lost * seconds / held)) / lost, rel=4e-3)
+
+
+def test_a_wall_passes_what_its_resistances_in_a_row_let_through() -> None:
+    """Two rooms of .925 m and a wall of 130 mm, drawn as 150: two equations, once steady."""
+    wall = Wall((1.0, 0.0), (1.0, 1.0), 130.0, "insulation")
+    fresh = AIR_J_PER_M3K * PER_H / 3600 * 0.925 * HEIGHT_M
+    through = HEIGHT_M / (0.13 + 0.130 / 0.04 + 0.13)
+    steady = np.linalg.solve([[fresh + through, -through], [-through, fresh + through]], [1, 0])
+    slow = replace(room(wall), day=Clock(0.0, 24.0, 600.0))
+    shown = quanta.felt(slow, [path((0.5, 0.5), 144)], 86400.0)
+
+    assert shown[0] == pytest.approx(steady, rel=2e-3)
+
+
+def test_a_thermometer_lags_behind_the_air() -> None:
+    """As a first order lag behind an exponential does."""
+    lost = AIR_J_PER_M3K * PER_H / 3600 * 2 * HEIGHT_M
+    warms_s, lag_s, after_s = 3600 / PER_H, named("ds18b20").lag_s, 600.0
+    shown = quanta.felt(room(kind="ds18b20"), [path((0.5, 0.5), 10)], after_s)[0, 0]
+    air = warms_s * math.exp(-after_s / warms_s) - lag_s * math.exp(-after_s / lag_s)
+
+    assert lag_s > 10
+    assert shown == pytest.approx((1 - air / (warms_s - lag_s)) / lost, rel=4e-3)
+
+
+def test_nothing_crosses_a_wall_by_a_body() -> None:
+    """A body beside it gives all of its watt to its own side."""
+    solid = quanta._solid(room(Wall((1.0, 0.0), (1.0, 1.0), 100.0, "brick")), ())
+    given = quanta._body(solid, np.array([0.93, 0.5]))
+
+    assert given.sum() == pytest.approx(1.0)
+    assert not given[:, 38:].any()
+    assert given[:, :38].max() == given[19:21, 36:38].max()

@@ -31,7 +31,7 @@ from gateway.service.steps import signed
 from gateway.settings import config
 from gateway.store.store import Store
 from tests import processes
-from tests.links import may_come
+from tests.waiting import may_come
 
 
 class Site(NamedTuple):

@@ -13,8 +13,7 @@ from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import KEEPALIVE_S, Link
 from gateway.settings.deployment import Mqtt
-from tests.links import may_come
-from tests.waiting import eventually
+from tests.waiting import eventually, may_come
 
 SITE = "testsite"
 

@@ -25,7 +25,7 @@ from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
-from tests.links import may_come
+from tests.waiting import may_come
 
 
 @pytest.fixture

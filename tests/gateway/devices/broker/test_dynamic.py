@@ -23,7 +23,7 @@ from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.settings import config
 from tests import processes
-from tests.links import may_come
+from tests.waiting import may_come
 
 
 def test_no_password_goes_where_it_need_not() -> None:

@@ -16,8 +16,7 @@ from gateway.service.operate.quarantine import FLOOD, FORGED, Guard, Quarantine,
 from gateway.settings.deployment import Guard as Settings
 from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
-from tests.links import may_come
-from tests.waiting import eventually
+from tests.waiting import eventually, may_come
 
 NAMES = [f"node-{number}" for number in range(4)]
 LIMITS = Settings(messages_per_s=20, burst=50, forged=5)

@@ -1,23 +1,107 @@
-"""Goodness of fit passes the samplers and rejects each planted one, at the draws it takes.
+"""Exact enumeration follows a sampler to every outcome, without drawing a single random number.
 
-A scale 5 % off either way, an answer one off, one side only, zero counted twice, p for 1 - p,
-half of a normal, and a uniform of the right variance, which every test of the variance passes.
+`tests/mutants/noise.toml` plants the slips that have shipped somewhere, which it must reject.
 """
 
 import functools
 import math
+from collections.abc import Callable
+from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from edge.core import noise, shares
 from edge.core.entropy import Tape
+from gateway.audit.arithmetic import exact, fit
 from gateway.audit.arithmetic import exact as laws
-from gateway.audit.arithmetic import fit
-from gateway.audit.arithmetic.exact import number
+from gateway.audit.arithmetic.exact import (
+    ONE,
+    Bounds,
+    Walk,
+    decay,
+    enumerated,
+    number,
+    over,
+    ratio,
+    times,
+)
 from gateway.audit.arithmetic.fit import Law, Whole
 from gateway.audit.claim import Effort
+
+
+def test_probabilities_are_bounded_from_both_sides() -> None:
+    """The proof rests on these bounds; a library of floats is the outside witness."""
+    for num, den in [(0, 1), (1, 3), (3, 2), (41, 1), (1, 10**9), (700, 1)]:
+        low, high = decay(num, den)
+
+        assert low <= high <= low + 2**40
+        assert number(low) == pytest.approx(math.exp(-num / den), rel=1e-15, abs=1e-76)
+    third = ratio(1, 3)
+    assert third.low < Fraction(ONE, 3) < third.high
+    assert times(third, third).high >= Fraction(ONE, 9) >= times(third, third).low
+    assert over(Bounds(ONE, ONE), Bounds(2 * ONE, 2 * ONE)) == Bounds(ONE // 2, ONE // 2)
+
+
+@pytest.mark.parametrize(
+    ("law", "args"),
+    [
+        (exact.geometric, (1, 3)),
+        (exact.dlaplace, (7, 3)),
+        (exact.dgauss, (9, 2)),
+        (exact.coin, (2, 7)),
+    ],
+)
+def test_the_laws_themselves_add_up_to_one(law: Callable[..., exact.Law], args: Any) -> None:
+    """A law that is no law would let anything pass."""
+    low, high = exact.parts(law(*args))
+
+    assert low <= ONE
+    assert high >= ONE * (1 - Fraction(1, 10**20))
+    assert number(high - low) < 1e-30
+
+
+def test_a_walk_finds_every_outcome_with_its_probability() -> None:
+    """Two dice: 36 leaves, a seven for six of them, and nothing left over but roundings."""
+    found = enumerated(lambda walk: walk.below(6) + walk.below(6) + 2)
+
+    assert found.runs == 36
+    assert found.leftover < 2**10
+    assert number(found.law[7]) == pytest.approx(1 / 6)
+    assert number(found.law[2]) == pytest.approx(1 / 36)
+
+
+def test_what_is_not_followed_is_accounted() -> None:
+    """A loop without an end has no last leaf; its mass is leftover and not lost."""
+
+    def program(walk: Walk) -> int:
+        count = 0
+        while walk.below(2):
+            count += 1
+        return count
+
+    found = enumerated(program, floor_bits=10)
+
+    assert number(found.leftover) == 2**-9
+    assert sum(found.law.values()) + found.leftover == ONE
+
+
+@pytest.mark.long
+def test_a_program_that_does_not_end_is_an_error() -> None:
+    """The audit must not hang where a mutant does."""
+
+    def program(walk: Walk) -> int:
+        while True:
+            walk.below(1)
+
+    with pytest.raises(RuntimeError, match="had not ended"):
+        enumerated(program)
+    assert exact.LONGEST < 10**6
+
+
+# Goodness of fit passes the samplers and rejects each planted one, at the draws it takes.
 
 QUICK = 100_000
 
