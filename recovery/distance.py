@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from . import kernels
 from .kernels import network_simplex
@@ -189,7 +189,7 @@ def transport(supply: Floats, demand: Floats, places: Floats, ground: AnyGround)
     cost, log = ot.emd2(
         supply[here] / moved,
         demand[there] / float(demand.sum()),
-        cdist(places[here], places[there], ground),
+        scipy.spatial.distance.cdist(places[here], places[there], ground),
         numItermax=10**9,
         log=True,
     )

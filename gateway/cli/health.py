@@ -11,7 +11,6 @@ import typer
 
 from ..faults import OperatorFault
 from ..settings import config
-from ..web.access import read as read_token
 from . import flags
 
 LARGEST = 1_000_000  # bytes of an answer
@@ -42,7 +41,9 @@ def health(
         if page.probed is not None:  # it answers while the page's port is full
             probes = f"http://{_reachable(page.probed[0])}:{page.probed[1]}/"
     assert_http(str(url))
-    token, shut_out = read_token(token_file), []
+    from ..web.access import read  # which loads starlette
+
+    token, shut_out = read(token_file), []
     try:
         found = _asked(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
         if found.get("reads"):
