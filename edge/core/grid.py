@@ -15,11 +15,6 @@ def index(grid, cell):
     return cell[1] * grid.shape[0] + cell[0]
 
 
-def cell_at(grid, number):
-    """Return the cell (x, y) at a place of the row-by-row order."""
-    return number % grid.shape[0], number // grid.shape[0]
-
-
 def nearest(grid, cell):
     """Return the cell itself, or the nearest one of the grid where it lies outside.
 

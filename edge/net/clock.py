@@ -26,10 +26,6 @@ class Clock:
         """Remember who set the time of day last."""
         self.by = by
 
-    def was_lost(self):
-        """The power was gone, so the board begins at its own year zero again."""
-        self.by = None
-
 
 async def ask(clock, ready, settime, sleep_ms):
     """Set the board's clock and return; try again for as long as that takes.

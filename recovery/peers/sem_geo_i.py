@@ -301,35 +301,6 @@ def exponent_for(away: ArrayLike, target: float, size: int, draws: int = 3_000) 
     return math.exp(float(scipy.optimize.brentq(above, low, high, xtol=1e-9, rtol=1e-9)))
 
 
-def exponent_at_worst(away: ArrayLike, epsilon: float, size: int) -> float:
-    """Return the exponent at which the worst log-ratio is epsilon, as for the disk.
-
-    The fair comparison: here SEM-Geo-I is locally private, and promises what the disk does.
-
-    Args:
-        away: (cells, cells), distances in cells.
-        epsilon: of one answer; positive.
-        size: k, the cells of a set, fewer than there are cells.
-
-    Raises:
-        ValueError: no exponent has it: sets of all cells say nothing at any.
-    """
-
-    def above(log_exponent: float) -> float:
-        return worst_log_ratio(anchors(away, math.exp(log_exponent)), size) - epsilon
-
-    low, high = math.log(_EXPONENT_MIN), 0.0
-    while (excess := above(high)) < 0 or math.isinf(excess):
-        high += 1.0
-        if excess > 0 or high > math.log(_EXPONENT_MAX):
-            raise ValueError(
-                f"sets of {size} cells have no worst log-ratio of {epsilon:g} at any exponent up "
-                f"to {_EXPONENT_MAX:g} but should reach it: they say too little. Take smaller "
-                "sets."
-            )
-    return math.exp(float(scipy.optimize.brentq(above, low, high, xtol=1e-6, rtol=1e-6)))
-
-
 def size_for(
     away: ArrayLike, target: float, epsilon: float, draws: int = 3_000
 ) -> tuple[int, float]:

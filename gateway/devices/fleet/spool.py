@@ -194,14 +194,6 @@ class Lasting(Spool):
         self._bytes = len(kept)
 
 
-def keep_in_folder(folder: Path) -> Callable[[str, bytes], Spool]:
-    """Return what gives the lasting spool of a device in this folder, by its name and key id.
-
-    Under a new key a device begins anew: what an old key signed nobody would give a receipt for.
-    """
-    return lambda name, key_id: Lasting(folder / f"{name}.{key_id.hex()}.spool")
-
-
 def keep_in_memory(name: str, key_id: bytes) -> Spool:
     """Return a spool that is gone with the process."""
     return Spool()
@@ -296,6 +288,7 @@ def move_to_spill(folder: Path, name: str, key_id: bytes) -> None:
 
 
 def _spool(folder: Path, name: str, key_id: bytes) -> Lasting:
+    """Return a device's spool; under a new key it is another, for nobody receipts old frames."""
     return Lasting(folder / f"{name}.{key_id.hex()}.spool")
 
 

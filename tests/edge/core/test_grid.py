@@ -49,7 +49,7 @@ def test_a_path_leads_to_its_cell() -> None:
     """Halving by each quadrant in turn ends on the cell."""
     square = Grid((8, 8), 0)
     for number in range(64):
-        cell = grid.cell_at(square, number)
+        cell = number % square.shape[0], number // square.shape[0]
         x = y = 0
         for quadrant in grid.path(square, cell):
             x, y = 2 * x + quadrant % 2, 2 * y + quadrant // 2

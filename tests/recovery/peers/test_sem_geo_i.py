@@ -11,7 +11,6 @@ from recovery.peers.sem_geo_i import (
     anchors,
     em,
     exact,
-    exponent_at_worst,
     exponent_for,
     least,
     sampled,
@@ -79,17 +78,6 @@ def test_on_fine_grids_only_pairs_have_a_solution(epsilon: float, disk_privacy: 
     assert wished_size(225, 3.5) == 7
     assert all(least(away, size) > disk_privacy for size in (4, 5, 6, 7))
     assert size_for(away, disk_privacy, epsilon)[0] == 2
-
-
-@pytest.mark.parametrize("size", [1, 2])
-def test_at_the_strict_exponent_every_set_keeps_epsilon(size: int) -> None:
-    """All sets and all pairs of cells: epsilon, and no more than rounding above it."""
-    away = distances(4, 4)
-    found = exponent_at_worst(away, 3.5, size)
-
-    assert worst_log_ratio(all_sets(away, size, found)[1]) == pytest.approx(3.5, abs=1e-4)
-    with pytest.raises(ValueError, match="smaller sets"):
-        exponent_at_worst(AWAY, 1.0, 6)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

@@ -16,7 +16,6 @@ from gateway.devices.fleet.spool import (
     Shelf,
     Spool,
     add_counts,
-    keep_in_folder,
     move_to_spill,
     move_to_spools,
     name_spill,
@@ -205,7 +204,7 @@ def test_what_cannot_be_kept_is_an_error_and_leaves_nothing_half(
 
 def test_a_new_key_begins_a_new_spool(tmp_path: Path) -> None:
     """The gateway gives no receipt for what an old key signed; it would block what comes after."""
-    spools = keep_in_folder(tmp_path)
+    spools = move_to_spools(tmp_path)
     spools("node-1", b"old!").put(FRAMES[0])
 
     assert spools("node-1", b"new!").frames() == []
