@@ -1,6 +1,7 @@
-"""The accountant's other path is right, and sees each number that is off by a millionth.
+"""The accountant's other path sees each number that is off by a millionth.
 
-dp_accounting is the outside witness for the other path, as it is for the accountant itself.
+That both paths agree is the audit's own claim; `tests/recovery/noise` holds the accountant itself
+against dp_accounting.
 """
 
 import math
@@ -11,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dp_accounting import dp_event, gaussian_mechanism
-from dp_accounting.rdp import rdp_privacy_accountant
 
 from edge.core import limits
 from edge.core.records import Guarantee
@@ -22,43 +21,9 @@ from physics.air import AIR_J_PER_M3K
 from physics.instruments.presets import named
 from physics.rooms.records import Air, Clock, Room, Side, Thermometers, Wall
 
-GRID = [("0.1", "0.00001"), ("1", "0.00001"), ("1", "0.000000001"), ("8", "0.01")]
-
 
 def failed(claims: Any) -> list[str]:
     return [claim.sentence for claim in claims if not claim.holds]
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), GRID)
-def test_the_other_path_agrees_with_dp_accounting(epsilon: str, delta: str) -> None:
-    """Two libraries and a series of eighty digits on one curve."""
-    theirs = gaussian_mechanism.get_sigma_gaussian(float(epsilon), float(delta))
-
-    assert float(1 / accountant.decimal_mu(epsilon, delta)) == pytest.approx(theirs, rel=1e-6)
-    sigma = Decimal(theirs)
-    assert float(accountant.decimal_epsilon(1 / sigma, delta)) == pytest.approx(
-        float(epsilon), rel=1e-5
-    )
-    assert float(accountant.decimal_delta(epsilon, 1 / sigma)) == pytest.approx(
-        float(delta), rel=1e-4
-    )
-
-
-@pytest.mark.parametrize(("rho", "delta"), [(0.02, 1e-5), (0.5, 1e-6), (3.0, 1e-9)])
-def test_the_exchange_of_zcdp_agrees_with_dp_accounting(rho: float, delta: float) -> None:
-    """Their orders are few, so their epsilon may be a little larger, never smaller."""
-    orders = [1 + 1.05**k for k in range(-150, 150)]
-    account = rdp_privacy_accountant.RdpAccountant(orders)
-    account.compose(dp_event.GaussianDpEvent((1 / (2 * rho)) ** 0.5))
-    theirs = account.get_epsilon(delta)
-
-    assert float(accountant.decimal_zcdp_epsilon(rho, delta)) <= theirs * (1 + 1e-12)
-    assert float(accountant.decimal_zcdp_epsilon(rho, delta)) == pytest.approx(theirs, rel=1e-3)
-    back = accountant.decimal_zcdp_rho(accountant.decimal_zcdp_epsilon(rho, delta), delta)
-    assert float(back) == pytest.approx(rho, rel=1e-12)
-    assert float(
-        accountant.decimal_zcdp_delta(rho, accountant.decimal_zcdp_epsilon(rho, delta))
-    ) == pytest.approx(delta, rel=1e-9)
 
 
 @pytest.mark.parametrize("off", [1 - 1e-8, 1 + 1e-5])
