@@ -93,13 +93,15 @@ with Crowd(broker, fleet, None, spool.move_to_spools(folder), loops=2) as crowd:
 class Site:
     """Four enrolled devices, what they say, and one who asks them and may thank them."""
 
-    def __init__(self, mqtt: Mqtt, name: str, folder: Path, pump: Pump) -> None:
+    def __init__(
+        self, mqtt: Mqtt, name: str, folder: Path, pump: Pump, limits: Limits = LIMITS
+    ) -> None:
         self.mqtt, self.name, self.folder = mqtt, name, folder
         self.made = enrol.enrol_fleet(name, 4)
         enrol.save_secrets(self.made.secrets, folder / "secrets.json")
         self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
         self.place = lambda one: Files(str(folder), one)
-        budgets.provision(self.made, LIMITS, self.place)
+        budgets.provision(self.made, limits, self.place)
         self.said: list[tuple[str, str, bytes]] = []
         topics = [f"heatveil/1/{name}/+/+"]
         self.link = Link(mqtt, f"asks-{name}", pump, subscribe=topics, on_message=self._came)
@@ -165,6 +167,67 @@ def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
     assert thanked
     assert (before[0].made, before[0].sent, before[0].waiting, before[1]) == (4, 4, 4, 4)
     assert (fleet.counts.received, fleet.counts.waiting, fleet.counts.lost) == (3, 1, 0)
+
+
+@pytest.mark.long
+def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
+    mosquitto: Mqtt, tmp_path: Path, home: Any
+) -> None:
+    """Every one of them twice, and never a third time, whoever asks."""
+    with Pump("asks") as pump:
+        two = LIMITS._replace(budget=2 * 50_000)
+        site = Site(mosquitto, f"spent-{tmp_path.parent.name}", tmp_path, pump, two)
+        with site.crowd() as fleet:
+            fleet.wait()
+            for number in (1, 2, 3):
+                site.ask(home, number)
+                eventually(lambda n=number: len(set(site.of("data"))) >= 4 * n, 2)
+                for name in NAMES:
+                    site.thank(name, 1, number)
+            over = eventually(
+                lambda: all(site.of("state", name)[-1] == b"exhausted" for name in NAMES)
+            )
+            metas = [json.loads(site.of("meta", name)[-1]) for name in NAMES]
+        site.link.close()
+
+    assert over
+    assert {len(set(site.of("data", name))) for name in NAMES} == {2}
+    assert [meta["limits"]["left"] for meta in metas] == [0] * 4
+
+
+def test_without_a_broker_nothing_is_left_half_started(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No thread of ours lives on after the one clear line."""
+    monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
+    site.mqtt = Mqtt(host="127.0.0.1", port=1, insecure=True)
+    threads = set(threading.enumerate())
+    with (
+        pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"),
+        site.crowd() as one,
+    ):
+        one.wait()
+
+    assert set(threading.enumerate()) == threads
+
+
+def test_devices_say_goodbye_when_they_are_stopped(site: Site) -> None:
+    """Or "ready" would stand there for ever, and nobody answer."""
+    retained: dict[str, bytes] = {}
+
+    def came(link: Link, message: Message) -> None:
+        link.ack(message)
+        retained[message.topic.split("/")[3]] = message.payload
+
+    with site.crowd() as fleet:
+        fleet.wait()
+    with Pump("late") as pump:
+        topics = [f"heatveil/1/{site.name}/+/state"]
+        late = Link(site.mqtt, f"late-{site.name}", pump, subscribe=topics, on_message=came)
+        gone = eventually(lambda: retained == dict.fromkeys(NAMES, b"disconnected"))
+        late.close()
+
+    assert gone
 
 
 def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(
