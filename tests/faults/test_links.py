@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from harness.sizes import sized, takes_long
-from harness.stage import Stage
-from harness.web import get
+from harness.stage import Stage, get
 
 from tests.proxies import Proxy
 from tests.waiting import eventually

@@ -10,9 +10,8 @@ from harness.brokers import LIMITS, OPEN, Broker
 from harness.frames import Forge
 from harness.radio import Listener, Radio
 from harness.sizes import sized, takes_long
-from harness.stage import Stage
+from harness.stage import Stage, told
 from harness.truth import ask
-from harness.web import told
 
 from tests.waiting import eventually
 

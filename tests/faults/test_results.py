@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from harness.children import Child
-from harness.dying import STEPS
 from harness.radio import Listener
 from harness.sizes import FULL, sized, takes_long
 from harness.stage import SITE, Stage
+from harness.switches import STEPS
 
 from edge.core import wire
 from tests.waiting import eventually

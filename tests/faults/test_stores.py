@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 from harness.children import ROOT, Child
 from harness.sizes import FULL, sized, takes_long
-from harness.stage import SITE, Stage
+from harness.stage import SITE, Stage, get, told
 from harness.truth import ask, sound
-from harness.web import get, told
 from sqlalchemy import create_engine, insert
 
 from edge.core import wire

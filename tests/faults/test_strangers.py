@@ -13,10 +13,9 @@ from statistics import median, quantiles
 import pytest
 from harness.brokers import LIMITS, OPEN, Broker
 from harness.frames import Forge
-from harness.locked import locked, secrets
 from harness.radio import Radio, connecting, publishing
 from harness.sizes import sized, takes_long
-from harness.stage import Stage
+from harness.stage import Stage, locked, secrets
 from harness.truth import ask
 
 from edge.net.device import unpack_receipt

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from harness.sizes import sized, takes_long
-from harness.stage import Stage
+from harness.stage import Stage, get
 from harness.switches import queueing
-from harness.web import get
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from gateway.web import feed

@@ -16,8 +16,8 @@ import psycopg
 from tests import processes
 from tests.waiting import eventually
 
+from .brokers import own_port
 from .children import Child
-from .ports import own_port
 
 
 class Cluster(Child):

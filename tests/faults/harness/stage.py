@@ -2,6 +2,8 @@
 
 import json
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
@@ -9,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from gateway.cli import fleet
+from gateway.devices.broker import dynamic
 from gateway.mechanisms import named
 from gateway.service.ledger import price
 from gateway.settings import config
 from tests.waiting import eventually
 
 from . import truth
-from .brokers import Broker
+from .brokers import LIMITS, Broker, own_port
 from .children import Child, python
 from .clusters import Cluster
-from .ports import own_port
 from .truth import Truth
 
 SITE = "stage"
@@ -174,3 +176,60 @@ def staged(
         broker = Broker(program, folder / "broker", persistent=persistent)
         stack.enter_context(broker).start()
         yield Stage(folder, broker, stack, port, **given)
+
+
+# What the page of a gateway on stage answers.
+
+
+def get(site: Stage, path: str) -> int | None:
+    """Return the status of an address; None when nobody answers."""
+    return _asked(site, path)[0]
+
+
+def told(site: Stage, path: str) -> Any:
+    """Return what an address says, as JSON or as text; None when nobody answers."""
+    said = _asked(site, path)[1]
+    try:
+        return json.loads(said)
+    except ValueError:
+        return said.decode()
+
+
+def _asked(site: Stage, path: str) -> tuple[int | None, bytes]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{site.page}{path}", timeout=30) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as fault:
+        with fault:
+            return fault.code, fault.read()
+    except OSError:
+        return None, b"null"
+
+
+# A broker that lets nobody in without a name, with the files that heatveil makes for it.
+
+GATEWAY = "gateway"
+
+
+def secrets(site: Stage) -> dict[str, str]:
+    """Return the password of everybody, the gateway's first."""
+    rows = json.loads((site.folder / "secrets.json").read_text())["devices"]
+    return {GATEWAY: "of the gateway"} | {row["name"]: row["link_key"] for row in rows}
+
+
+def locked(site: Stage, stack: ExitStack, plugin: Path) -> Broker:
+    """Start a broker with dynamic security that lets in whom it knows, and let the site use it."""
+    folder, known = site.folder / "locked", secrets(site)
+    folder.mkdir()
+    file = folder / dynamic.FILE
+    file.write_text(dynamic.make_file(SITE, GATEWAY, known, "homeassistant"))
+    file.chmod(0o600)
+    more = f"allow_anonymous false\n{LIMITS}plugin {plugin}\nplugin_opt_config_file {file}\n"
+    (site.folder / "gateway.password").write_text(known[GATEWAY])
+    site.login = f'username = "{GATEWAY}"\npassword_file = "gateway.password"\n'
+    site.broker.stop()
+    broker = Broker(site.broker.command[0], folder, more=more)
+    stack.enter_context(broker).start()
+    site.broker = broker
+    site.write(broker.port)
+    return broker
