@@ -42,7 +42,7 @@ from .ledger import (
     terms,
 )
 from .operate import schedule
-from .sealing import RoundKey
+from .sealing import RoundKey, destroy, path_of
 from .steps import Outgoing, Steps, met, signed, taken_back
 
 GLANCE_S = 0.5  # how often what stands in the way is looked at
@@ -172,6 +172,8 @@ class Campaign:
         self._key = RoundKey(self.deployment) if self._due else None
         check_central(self.devices, self._plan)
         self.store.check(terms(self._plan.guarantee), self._budget)
+        if self._key is None:
+            destroy(path_of(self.deployment))  # of a round under another promise, in another store
 
     def stop(self) -> None:
         """Make `run` return soon. An open round stays open, for the next start."""
@@ -227,6 +229,8 @@ class Campaign:
                 releases.append(self.steps.give_up(asked, self.devices))
                 continue
             if not resumed:
+                if self._key is not None and not known:
+                    self._key.destroy()  # of a round in another store: no open one here owns it
                 self._resume(releases, known)
                 resumed = True
             if rounds is not None and done >= rounds:
@@ -260,6 +264,8 @@ class Campaign:
                 self._draw(releases)
             done += 1
         if not resumed:
+            if self._key is not None:
+                self._key.destroy()
             self._resume(releases, False)
         if self._adds:
             return f"all of epsilon is spent, in {len(releases)} round{'s' * (len(releases) > 1)}"

@@ -64,7 +64,7 @@ class RoundKey:
                 "devices seal what they report lies there while a round is open. Make the folder, "
                 "for this user alone, or name another: under /run it is gone with the power"
             )
-        self._site, self._path = deployment.site.name, folder / f"{deployment.site.name}.roundkey"
+        self._site, self._path = deployment.site.name, path_of(deployment)
 
     def make(self) -> bytes:
         """Return the public key of a new pair, whose private key is on the disk."""
@@ -75,7 +75,7 @@ class RoundKey:
             file.write(private.private_bytes_raw())
             file.flush()
             os.fsync(file.fileno())
-        self._sync()
+        _sync(self._path)
         return private.public_key().public_bytes_raw()
 
     def fits(self, round: Any) -> bool:
@@ -85,13 +85,7 @@ class RoundKey:
 
     def destroy(self) -> None:
         """Overwrite the key and remove it."""
-        with suppress(FileNotFoundError):
-            with self._path.open("r+b") as file:
-                file.write(bytes(KEY_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-            self._path.unlink()
-            self._sync()
+        destroy(self._path)
 
     def unseal(self, closed: OpenRound, devices: Devices) -> tuple[OpenRound, list[DeadLetter]]:
         """Return a closed round with what its reports hold, and those that do not open."""
@@ -127,10 +121,27 @@ class RoundKey:
             return None
         return X25519PrivateKey.from_private_bytes(held) if len(held) == KEY_BYTES else None
 
-    def _sync(self) -> None:
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+
+def path_of(deployment: Deployment) -> Path:
+    """Return where the key of a site's open round lies."""
+    return deployment.store.round_keys / f"{deployment.site.name}.roundkey"
+
+
+def destroy(path: Path) -> None:
+    """Overwrite a key and remove it, where there is one."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        with path.open("r+b") as file:
+            file.write(bytes(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
 
 
 def opened(

@@ -609,6 +609,23 @@ def test_the_key_is_its_owners_alone_and_gone_after_use(
         key.fits(second.plan)
 
 
+@pytest.mark.parametrize("trust", ["local", "central"])
+def test_a_key_that_no_open_round_owns_is_destroyed_at_the_start(
+    tmp_path: Path, trust: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site goes on with a new store: nobody opens any more what was sealed in the old one."""
+    fleet = Fleet()
+    assert Process(tmp_path, fleet, at("before close_round")).live() == "killed before close_round"
+    shutil.rmtree(tmp_path / "store")
+    assert key_of(tmp_path).exists()
+    if trust == "local":
+        monkeypatch.setattr(campaign, "paid_at_release", lambda promise: False)
+    process = Process(tmp_path, fleet, never)
+    assert "as many rounds" in process.live(0)
+
+    assert not key_of(tmp_path).exists()
+
+
 def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Path) -> None:
     """A backup of the store's folder would hold both."""
     whole = Process(tmp_path, Fleet(), never).deployment
