@@ -40,6 +40,13 @@ def described(help: str, **words: Any) -> dict[str, Any]:
     return {"about": About(help, **words)}
 
 
+OUTSIDE = described(  # of a field that is "clamp" or "refuse"
+    "What a file may do with points beyond the grid: count at the border, or be refused. Devices "
+    "always count.",
+    map_only=True,
+)
+
+
 def about(field: Field[Any] | Any) -> About:
     """Return what a field says; empty words where it says nothing."""
     metadata: Mapping[str, Any] = field.metadata

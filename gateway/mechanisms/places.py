@@ -28,6 +28,7 @@ class Crowd:
     query: Any
     cells: NDArray[np.int64]  # (readings, users), flat, x fastest
     outside: int  # points that stand beyond the grid
+    still: int = 0  # people with fewer places than there are readings
 
     @property
     def truth(self) -> Floats:
@@ -43,21 +44,40 @@ class Crowd:
             yield Reading(user, (cell % columns, cell // columns))
 
     def beyond(self) -> str:
-        """Return a clause about points beyond the grid, or all in one cell of it; else empty."""
-        across, down = sides(self.query.grid)
-        unit = " m" if self.query.grid.cell_mm else ""
-        if not self.outside:
-            if self.cells.shape[1] < 2 or self.cells.min() < self.cells.max():
-                return ""
-            return (
-                f"all of the points are in one cell of the grid, which is {across:g} by {down:g}"
-                f"{unit}: see that x and y are in the same unit"
+        """Return clauses about points beyond the grid, in one cell of it, or told again."""
+        clauses = [moved(self.outside, self.query.grid), stayed(self.still, self.query.readings)]
+        if not self.outside and self.cells.shape[1] > 1 and self.cells.min() == self.cells.max():
+            clauses.append(
+                f"all of the points are in one cell of the grid, which is "
+                f"{_size(self.query.grid)}: see that x and y are in the same unit"
             )
-        return (
-            f"{self.outside} of the points stand{'s' if self.outside == 1 else ''} beyond the "
-            f"grid, which is {across:g} by {down:g}{unit} from 0 on; who is there answers from "
-            "the nearest cell, for silence would tell"
-        )
+        return "; ".join(filter(None, clauses))
+
+
+def moved(outside: int, grid: Grid) -> str:
+    """Return a clause about so many points beyond the grid; else empty."""
+    return (
+        f"{outside} of the points stand{'s' if outside == 1 else ''} beyond the grid, which is "
+        f"{_size(grid)} from 0 on; who is there answers from the nearest cell, for silence would "
+        "tell"
+        if outside
+        else ""
+    )
+
+
+def stayed(still: int, readings: int) -> str:
+    """Return a clause about people who tell a place at several of the readings; else empty."""
+    return (
+        f"people who tell again at one of the {readings} readings what they told before: {still}; "
+        "it shares epsilon and shows nothing new"
+        if still
+        else ""
+    )
+
+
+def _size(grid: Grid) -> str:
+    across, down = sides(grid)
+    return f"{across:g} by {down:g}{' m' if grid.cell_mm else ''}"
 
 
 class OnGrid(NamedTuple):
@@ -65,6 +85,7 @@ class OnGrid(NamedTuple):
 
     grid: Grid
     readings: int
+    outside: str = "clamp"
 
 
 def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
@@ -81,7 +102,8 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
     grid = query.grid
     if inputs.points in EXAMPLES:
         made = getattr(drawn, inputs.points)(inputs.users or _USERS, world)
-        return Crowd(query, np.tile(cells_of(made * sides(grid), grid), (query.readings, 1)), 0)
+        cells = np.tile(cells_of(made * sides(grid), grid), (query.readings, 1))
+        return Crowd(query, cells, 0, len(made) if query.readings > 1 else 0)
     if inputs.users is not None:
         raise OperatorFault(
             f"--users {inputs.users} came with the file {inputs.points}; how many people there "
@@ -90,16 +112,36 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
     path = Path(inputs.points)
     found = points_of(path)
     _check(found, path, query.readings)
-    places = found.places
-    outside = ((places < 0) | (places >= sides(grid))).any(axis=1)
-    if outside.all():
+    outside = outside_of(found, path, grid, getattr(query, "outside", "clamp"))
+    cells = _in_turn(found, cells_of(found.places, grid), query.readings)
+    return Crowd(query, cells, outside, still_of(found, query.readings))
+
+
+def outside_of(found: Points, path: Path, grid: Grid, choice: str) -> int:
+    """Return how many points stand beyond the grid.
+
+    Args:
+        choice: "clamp" or "refuse", of any that do.
+
+    Raises:
+        OperatorFault: all do, or some do and that is refused.
+    """
+    outside = np.any((found.places < 0) | (found.places >= sides(grid)), axis=1)
+    if outside.all() or (outside.any() and choice == "refuse"):
+        x, y = found.places[np.flatnonzero(outside)[0]]
         raise OperatorFault(
-            f"{path} has no point within the grid, the first is at {places[0, 0]:g}, "
-            f"{places[0, 1]:g}; x and y must be "
+            f"{path} has {int(outside.sum())} of {len(outside)} points beyond the grid, the first "
+            f"at {x:g}, {y:g}; x and y must be "
             + ("in metres, within --length" if grid.cell_mm else "parts of a side, from 0 to 1")
-            + ", or everybody stands at its border. Scale the points, or give --length"
+            + ", or who is there counts at its border. Scale the points"
+            + (", or give --length" if outside.all() else ", or take --set outside=clamp")
         )
-    return Crowd(query, _in_turn(found, cells_of(places, grid), query.readings), outside.sum())
+    return int(outside.sum())
+
+
+def still_of(found: Points, readings: int) -> int:
+    """Return how many users have fewer rows than there are readings."""
+    return int((np.bincount(found.users) < readings).sum())
 
 
 def points_of(path: Path) -> Points:

@@ -14,7 +14,7 @@ from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST
 
-from ..fields import described
+from ..fields import OUTSIDE, described
 from ..noise import Ratio, check_ratio
 
 EstimatorName = Literal["auto", "sparse", "dense", "tree"]
@@ -97,14 +97,7 @@ class Query:
         default=1,
         metadata=described("Squares that one device may name at most.", low=1, high=PLACES_MAX),
     )
-    outside: Literal["clamp", "refuse"] = field(
-        default="clamp",
-        metadata=described(
-            "What a file may do with points beyond the grid: count at the border, or be refused. "
-            "Devices always count.",
-            map_only=True,
-        ),
-    )
+    outside: Literal["clamp", "refuse"] = field(default="clamp", metadata=OUTSIDE)
 
     def __post_init__(self) -> None:
         shape = self.grid.shape

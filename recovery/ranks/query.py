@@ -7,7 +7,7 @@ from typing import Literal
 from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 
-from ..fields import described
+from ..fields import OUTSIDE, described
 from ..noise import Ratio, check_ratio
 
 Groups = Literal["rule", "paper"]
@@ -54,7 +54,14 @@ class Query:
             "Points of one user in one release, all protected together.", low=1, high=POINTS_MAX
         ),
     )
-    readings: int = 1  # releases, which share epsilon evenly
+    readings: int = field(
+        default=1,
+        metadata=described(
+            "Releases: each sorts all places anew, with an even part of the epsilon left.",
+            low=1,
+            high=1 << 20,
+        ),
+    )
     axes: int | None = field(  # None for those of the grid
         default=None,
         metadata=described("1 or 2, as the grid says: devices tell no height.", example="2"),
@@ -74,6 +81,7 @@ class Query:
             "Who draws the map: auto, lines, steps.", flag="estimator", map_only=True
         ),
     )
+    outside: Literal["clamp", "refuse"] = field(default="clamp", metadata=OUTSIDE)
 
     def __post_init__(self) -> None:
         shape = self.grid.shape
@@ -114,6 +122,7 @@ class Query:
                 self.estimator in ("auto", "lines", "steps"),
                 "auto, lines or steps",
             ),
+            ("outside", self.outside in ("clamp", "refuse"), "clamp or refuse"),
         ):
             if not good:
                 raise ValueError(

@@ -10,6 +10,10 @@ from ..words import PLACES
 
 _words = Module(__name__, "words")
 _crowd = Module(__name__, "crowd")
+_CAUTION = (
+    "Where people spread over many places, an adaptive grid may be nearer than this map at the "
+    "same epsilon."
+)
 _PAGE = {
     **PLACES.page,
     "wire-note": (
@@ -18,7 +22,7 @@ _PAGE = {
     ),
     "not": (
         "The gateway is trusted here: it saw where every device was, and blurred the sums. "
-        "Whoever sees this map alone sees shares of many, and of nobody where they were."
+        f"Who sees this map alone sees shares of many, and of nobody where they were. {_CAUTION}"
     ),
 }
 _EXPORTED = Exported(
@@ -37,6 +41,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=device.bits,
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
+    cautions=lambda query: [_CAUTION],
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.crowd_of,
     vector_length=lambda round: device.numbers(round) - 1,

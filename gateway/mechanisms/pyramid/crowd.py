@@ -27,6 +27,7 @@ class Crowd:
     cells: NDArray[np.int64]  # (rows,), flat, x fastest
     weights: Floats  # (rows,), of total one a user at most
     outside: int
+    divided: int  # users whose rows have more than one mass
 
     @property
     def truth(self) -> Floats:
@@ -53,13 +54,14 @@ class Crowd:
             start = end
 
     def beyond(self) -> str:
-        """Return a clause about points that were moved to the grid; else empty."""
-        if not self.outside:
-            return ""
-        return (
-            f"{self.outside} of the points stand{'s' if self.outside == 1 else ''} beyond the "
-            "grid; who is there counts in the nearest cell, for silence would tell"
+        """Return clauses about points that were moved to the grid, divided or told again."""
+        many, readings = int(self.users[-1]) + 1, self.query.readings
+        divided = (
+            f"people with more than one mass, a row without a weight being one: {self.divided}; "
+            "each counts as one all the same, divided among the rows"
         )
+        clauses = [places.moved(self.outside, self.query.grid), divided * bool(self.divided)]
+        return "; ".join(filter(None, [*clauses, places.stayed(many * (readings > 1), readings)]))
 
 
 def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
@@ -77,27 +79,17 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
         found = places.crowd_of(replace(query, readings=1), inputs, world)
         cells = found.cells[0]
         users = np.arange(len(cells))
-        return Crowd(_sized(query, users), users, cells, np.ones(len(cells)), found.outside)
+        return Crowd(_sized(query, users), users, cells, np.ones(len(cells)), found.outside, 0)
     path = Path(inputs.points)
     points = places.points_of(path)
-    side = places.sides(grid)
-    outside = np.any((points.places < 0) | (points.places >= side), axis=1).reshape(-1)
-    if outside.all() or (outside.any() and query.outside == "refuse"):
-        first = int(np.flatnonzero(outside)[0])
-        x, y = points.places[first]
-        raise OperatorFault(
-            f"{path} has {int(outside.sum())} of {len(outside)} points beyond the grid, the first "
-            f"at {x:g}, {y:g}; x and y must be "
-            + ("in metres, within --length" if grid.cell_mm else "parts of a side, from 0 to 1")
-            + ", or who is there counts at its border. Scale the points, or take --set "
-            "outside=clamp where only some are"
-        )
+    outside = places.outside_of(points, path, grid, query.outside)
     order = np.argsort(points.users, kind="stable")
     users = points.users[order]
     totals = np.bincount(users, points.weights[order])
     weights = points.weights[order] / np.maximum(totals, 1.0)[users]
     cells = cells_of(points.places, grid)[order]
-    return Crowd(_sized(query, users), users, cells, weights, int(outside.sum()))
+    divided = int((totals > 1 + 1e-9).sum())
+    return Crowd(_sized(query, users), users, cells, weights, outside, divided)
 
 
 def _sized(query: Any, users: NDArray[np.int64]) -> Any:

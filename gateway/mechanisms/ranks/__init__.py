@@ -10,6 +10,10 @@ from ..words import PLACES
 
 _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
+_CAUTION = (
+    "Counts in fixed squares err less than sorted places in a plane and in range queries; sorted "
+    "places need no grid, and are as good on a line."
+)
 _PAGE = {
     **PLACES.page,
     "wire-title": "What was published",
@@ -19,7 +23,7 @@ _PAGE = {
     ),
     "not": (
         "Who runs the gateway can see where everybody is until the noise is on. This map is made "
-        "of the published sums alone, and shows no person."
+        f"of the published sums alone, and shows no person. {_CAUTION}"
     ),
 }
 _EXPORTED = Exported(
@@ -38,7 +42,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=device.bits,
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
-    cautions=_words.cautions,
+    cautions=lambda query: [_CAUTION],
     words=PLACES._replace(page=_PAGE, has_sd=False),
     world=_crowd.crowd_of,
     stand=_crowd.stand,

@@ -15,7 +15,7 @@ from recovery.ranks import told_grid
 from recovery.ranks.query import Query
 
 from .. import places, usual
-from ..places import OnGrid, StandingCrowd, sides
+from ..places import OnGrid, StandingCrowd
 from ..worlds import EXAMPLES, Floats, Inputs
 
 
@@ -56,24 +56,36 @@ class Crowd:
 def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     """Return the people of a file, or of an example data set.
 
-    A user's rows of a file are points of one user: all of one release where the query has
-    several points, and one a release where it has one.
+    A user's rows of a file are points over time: a part of them a release, one after the other,
+    where the query has several points, and one a release where it has one.
 
     Raises:
         OperatorFault: neither is given, or the file is wrong.
     """
     fine = told_grid(query)
     if query.points == 1 or inputs.points is None or inputs.points in EXAMPLES:
-        plain = places.crowd_of(OnGrid(fine, query.readings), inputs, world)
+        plain = places.crowd_of(OnGrid(fine, query.readings, query.outside), inputs, world)
         cells = tuple(tuple(row[:, None]) for row in plain.cells)
         return Crowd(_counted(query, plain.cells.shape[1]), cells, plain.beyond())
-    found = places.points_of(Path(inputs.points))
-    outside = int(((found.places < 0) | (found.places >= sides(query.grid))).any(axis=1).sum())
+    path, turns = Path(inputs.points), query.readings
+    found = places.points_of(path)
+    outside = places.outside_of(found, path, query.grid, query.outside)
     flat = cells_of(found.places, fine)
     order = np.argsort(found.users, kind="stable")
-    users = tuple(np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1]))
-    said = f"{outside} of the points stand beyond the grid and count at its border"
-    return Crowd(_counted(query, len(users)), (users,) * query.readings, said if outside else "")
+    users = np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1])
+    cells = tuple(tuple(_told(one, turn, turns) for one in users) for turn in range(turns))
+    clauses = (
+        places.moved(outside, query.grid),
+        places.stayed(places.still_of(found, turns), turns),
+    )
+    return Crowd(_counted(query, len(users)), cells, "; ".join(filter(None, clauses)))
+
+
+def _told(rows: NDArray[np.int64], turn: int, turns: int) -> NDArray[np.int64]:
+    """Return a user's rows of one release: one part after the other, then the last one again."""
+    if len(rows) < turns:
+        return rows[min(turn, len(rows) - 1)][None]
+    return rows[len(rows) * turn // turns : len(rows) * (turn + 1) // turns]
 
 
 def _counted(query: Query, users: int) -> Query:

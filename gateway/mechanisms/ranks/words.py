@@ -20,14 +20,6 @@ from ..worlds import Numbers, Played, Told
 _RASTER = 256  # of a density, along a side
 
 
-def cautions(query: Query) -> list[str]:
-    """Return what an operator should know first."""
-    return [
-        "Counts in fixed squares err less than sorted places in a plane and in range queries; "
-        "sorted places need no grid, and are as good on a line.",
-    ]
-
-
 def error_of(query: Query, users: int) -> float:
     """Return by which part of the curve a place is off, by the model."""
     count = max(1, users * query.points)

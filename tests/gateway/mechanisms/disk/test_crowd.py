@@ -72,7 +72,7 @@ def test_who_all_stand_in_one_cell_may_stand_in_another_unit(tmp_path: Path) -> 
 
 def test_points_of_another_unit_altogether_are_refused(tmp_path: Path) -> None:
     """All in one corner would be drawn, and believed."""
-    with pytest.raises(OperatorFault, match=r"no point within the grid.*--length"):
+    with pytest.raises(OperatorFault, match=r"points beyond the grid.*--length"):
         crowd_of(query(), _file(tmp_path, "ann,13.4,52.5", "bob,13.5,52.4"), WORLD)
 
 

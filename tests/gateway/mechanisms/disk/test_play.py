@@ -106,7 +106,7 @@ def test_a_score_out_of_reach_is_null_and_not_nought(
         ("user,x,y\n,0.1,0.1\n", "line 2: the user is missing"),
         (GOOD + "ann,0.2,0.2\n", "line 5: user ann"),
         ("user,x,y,weight\nann,0.1,0.1,3\n", "line 2: the weight is 3"),
-        ("user,x,y\nann,120,44\n", "no point within the grid"),
+        ("user,x,y\nann,120,44\n", "1 of 1 points beyond the grid"),
     ],
 )
 def test_a_fault_of_the_file_is_said_by_its_line_and_nothing_is_written(

@@ -1,6 +1,7 @@
 """People in several places each, as `heatveil play pyramid --points` reads them."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -34,22 +35,41 @@ def test_several_rows_of_a_user_are_one_mass(tmp_path: Path) -> None:
 
     np.testing.assert_allclose(crowd.truth, [[0.5, 0.5], [0, 0.25]])
     assert (crowd.query.users, crowd.query.places) == (2, 2)
+    assert "more than one mass, a row without a weight being one: 1;" in crowd.beyond()
     round = plan(crowd.query, ())
     payloads = [MECHANISM.report(round, one, None) for one in crowd.readings(round)]
     assert [sum(payload[2::2]) for payload in payloads] == [1024, 256]
 
 
-def test_points_beyond_the_grid_count_or_are_refused_and_never_dropped(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "more"), [("pyramid", {}), ("ranks", {}), ("ranks", {"points": 2})]
+)
+def test_points_beyond_the_grid_count_or_are_refused_and_never_dropped(
+    tmp_path: Path, name: str, more: Any
+) -> None:
     """Whichever was chosen is said."""
     inputs = a_file(tmp_path, "a,0.1,0.1\nb,1.6,0.6", "user,x,y")
-    query = Query(Grid((4, 4), 0), (1, 1))
+    mechanism = named(name)
+    query = mechanism.query(Grid((4, 4), 0), (1, 1), **more)
 
-    crowd = crowd_of(query, inputs, WORLD)
+    crowd = mechanism.world(query, inputs, WORLD)
 
     assert crowd.truth.sum() == 2
     assert "1 of the points stands beyond the grid" in crowd.beyond()
     with pytest.raises(OperatorFault, match=r"1 of 2 points beyond the grid, the first at 1\.6"):
-        crowd_of(Query(Grid((4, 4), 0), (1, 1), outside="refuse"), inputs, WORLD)
+        mechanism.world(replace(query, outside="refuse"), inputs, WORLD)
+
+
+def test_points_over_time_are_told_one_after_the_other(tmp_path: Path) -> None:
+    """Two points at a time: the first two, then the third; who has no more is said to repeat."""
+    rows = "a,0.1,0.1\na,0.9,0.1\na,0.1,0.9\na,0.1,0.9\nb,0.9,0.9"
+    ranks = named("ranks")
+    query = ranks.query(Grid((2, 2), 0), (1, 1), points=2, readings=2)
+
+    crowd = ranks.world(query, a_file(tmp_path, rows, "user,x,y"), WORLD)
+
+    np.testing.assert_allclose(crowd.truth, [[0.5, 0.5], [1, 2]])
+    assert "told before: 1;" in crowd.beyond()
 
 
 @pytest.mark.parametrize("rows", ["", "a,nan,0.2"])
