@@ -172,8 +172,6 @@ class Campaign:
         self._key = RoundKey(self.deployment) if self._due else None
         check_central(self.devices, self._plan)
         self.store.check(terms(self._plan.guarantee), self._budget)
-        if self._key is None:
-            destroy(path_of(self.deployment))  # of a round under another promise, in another store
 
     def stop(self) -> None:
         """Make `run` return soon. An open round stays open, for the next start."""
@@ -220,8 +218,6 @@ class Campaign:
         while planned := self._mechanism.plan(self._query, releases):
             asked = self._asked(planned)
             if stored := kept(self.store.release, asked.name):
-                if self._key is not None and self._key.fits(asked.plan):
-                    self._key.destroy()  # we died between the two
                 releases.append(Release(asked.plan, *stored))
                 continue
             known = kept(self.store.opened_s, asked.name) is not None
@@ -229,8 +225,6 @@ class Campaign:
                 releases.append(self.steps.give_up(asked, self.devices))
                 continue
             if not resumed:
-                if self._key is not None and not known:
-                    self._key.destroy()  # of a round in another store: no open one here owns it
                 self._resume(releases, known)
                 resumed = True
             if rounds is not None and done >= rounds:
@@ -264,8 +258,6 @@ class Campaign:
                 self._draw(releases)
             done += 1
         if not resumed:
-            if self._key is not None:
-                self._key.destroy()
             self._resume(releases, False)
         if self._adds:
             return f"all of epsilon is spent, in {len(releases)} round{'s' * (len(releases) > 1)}"
@@ -315,6 +307,8 @@ class Campaign:
 
     def _resume(self, releases: list[Any], known: bool) -> None:
         """Make good what a gateway that died may not have come to."""
+        if self._key is None or not known:  # what is there is of a round of another store
+            destroy(path_of(self.deployment))
         if not known:  # no round is open: devices must not find a released one
             self.steps.post(taken_back(self._mechanism.name, self.devices))
             self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
