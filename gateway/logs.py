@@ -39,7 +39,7 @@ def to_stderr(level: int = logging.INFO) -> None:
     Raises:
         OperatorFault: HEATVEIL_LOG is no level.
     """
-    level = asked() or level
+    level = ask_level() or level
     before: list[Any] = [
         structlog.processors.add_log_level,
         without_secrets,
@@ -65,7 +65,7 @@ def to_stderr(level: int = logging.INFO) -> None:
     _others(level)
 
 
-def asked() -> int | None:
+def ask_level() -> int | None:
     """Return the level that the environment asks for.
 
     Raises:

@@ -22,7 +22,7 @@ import numpy as np
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading
 from edge.mechanisms.thermal import Params
-from gateway.mechanisms import named, play
+from gateway.mechanisms import find, play
 from physics.places import cell_places, sensor_places
 from physics.scenes import Scene
 from physics.sensors import grains
@@ -95,7 +95,7 @@ def readings(round):
     return [Reading(sensor, (value,)) for sensor, value in enumerate(values)]
 
 
-mechanism = named("thermal")
+mechanism = find("thermal")
 planned = mechanism.plan(query, [])
 rng = Tape(b"the veil")
 payloads = [mechanism.report(planned, reading, rng) for reading in readings(planned)]

@@ -36,8 +36,8 @@ import numpy as np
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading
 from edge.mechanisms.disk import report
-from gateway.lab.reproduce.disk_contenders import Setting, privacy, recovered
-from gateway.lab.reproduce.disk_geometry import area, crossed, really
+from gateway.lab.reproduce.disk_contenders import Setting, privacy, recover
+from gateway.lab.reproduce.disk_geometry import area, list_crossed, really
 from gateway.lab.reproduce.people import city
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
@@ -72,7 +72,7 @@ def show(panels, vmax=None):
 # %%
 EPSILON = (5, 2)
 world = np.random.default_rng(41)
-blunt = recovered("k-RR", people, Setting((SIDE, SIDE), EPSILON), world)
+blunt = recover("k-RR", people, Setting((SIDE, SIDE), EPSILON), world)
 truth = people / people.sum()
 
 
@@ -130,7 +130,7 @@ assert disk_far < 0.8 * blunt_far
 # %%
 print("radius  least area  greatest   epsilon given")
 for radius in range(1, 16):
-    areas = [area(cell, radius) for cell in crossed(radius)] or [math.nan]
+    areas = [area(cell, radius) for cell in list_crossed(radius)] or [math.nan]
     given = really(radius, 3.5)
     told = "a negative chance" if math.isnan(given) else f"{given:.2f}"
     print(f"{radius:4d}{min(areas):12.3f}{max(areas):10.3f}   {told}")
@@ -151,7 +151,7 @@ assert len(broken) == 11
 
 # %%
 smooth = estimate("auto", channel, counts, 2.5)
-wave = recovered("wave, auto", people, Setting((SIDE, SIDE), EPSILON), np.random.default_rng(42))
+wave = recover("wave, auto", people, Setting((SIDE, SIDE), EPSILON), np.random.default_rng(42))
 show(
     {"the paper's map": printed.mass, "the same answers, auto": smooth.mass, "and our wave": wave},
     truth.max(),
@@ -187,7 +187,7 @@ for name, (law, users) in POINTS.items():
                 side
                 * wasserstein2(
                     crowd,
-                    recovered(
+                    recover(
                         way, crowd, Setting((side, side), epsilon), np.random.default_rng(run)
                     ),
                     normalise=True,

@@ -35,7 +35,7 @@ from edge.host import post
 from edge.mechanisms.quadtree import params_of
 from edge.mechanisms.sum_node import SumNode
 from gateway.devices.enrol import budgets, enrol, roster
-from gateway.devices.enrol.capped import capped
+from gateway.devices.enrol.capped import cap_limits
 from gateway.lab.reproduce.people import city
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.service.secure_sum import ciphers
@@ -114,9 +114,9 @@ for epsilon in ("1/4", "1", "4"):
 small = Query(
     Grid((2, 2), 0), (64, 1), "replace-one", 20, dropout=(1, 5), colluders=(1, 10), rounds=1
 )
-made, (drawn,) = roster.enrolled(enrol.enrol_fleet("square", 20), small)
+made, (drawn,) = roster.enrol(enrol.enrol_fleet("square", 20), small)
 place = budgets.keep_in_memory()
-budgets.provision(made, capped(Fraction(64), 1, 0.0), place)
+budgets.provision(made, cap_limits(Fraction(64), 1, 0.0), place)
 nodes = [
     SumNode(who, held, "quadtree", ciphers)
     for who, held in budgets.boot(made.secrets, place).devices

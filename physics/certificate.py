@@ -87,7 +87,7 @@ def from_bytes(raw: bytes) -> list[Certificate]:
     return found
 
 
-def proved(many: Past, certificate: Certificate) -> Floats:
+def prove(many: Past, certificate: Certificate) -> Floats:
     """Return what all lags change together, (distances,) in l2 norm, by those of `many`.
 
     Raises:

@@ -190,7 +190,7 @@ def past(stretches: Iterable[tuple[Floor, Iterable[Floats]]], far_m: Sequence[fl
 
     nth = 0
     for here, fields in stretches:
-        several = _checked(fields, here)
+        several = _check(fields, here)
         for first in islice(several, 1):
             last, many = kept(nth, here, first), 1
             while after := list(islice(several, many)):
@@ -213,7 +213,7 @@ def past(stretches: Iterable[tuple[Floor, Iterable[Floats]]], far_m: Sequence[fl
     return Past(tuple(knots), np.array([weights[it.nth] for it in knots]), left, tuple(far_m))
 
 
-def _checked(fields: Iterable[Floats], here: Floor) -> Iterator[Floats]:
+def _check(fields: Iterable[Floats], here: Floor) -> Iterator[Floats]:
     for felt in fields:
         if felt.ndim != 2 or len(felt) != here.table.shape[1] or not np.isfinite(felt).all():
             raise ValueError(

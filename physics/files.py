@@ -72,7 +72,7 @@ def read_sources(
             many values, a value that is no number, a position outside, an intensity that is
             negative, or no heat at all. It names the file, the line, the value and the need.
     """
-    header, lines = _headed(path, _HEADERS, "sources")
+    header, lines = _read_header(path, _HEADERS, "sources")
     lengths = np.broadcast_to(np.asarray(length_m, dtype=float), len(header) - 1).tolist()
     rows = each_read(path, lines, lambda words: _source(words, header, lengths))
     table = np.array(rows, dtype=float).reshape(len(rows), len(header))
@@ -85,7 +85,7 @@ def read_sources(
     return (places if len(lengths) == 2 else places[:, 0]), table[:, -1]
 
 
-def _headed(
+def _read_header(
     path: str | Path, headers: Sequence[list[str]], what: str
 ) -> tuple[list[str], list[Line]]:
     """Return the header of a CSV, one of these, and the lines below it."""
@@ -210,7 +210,7 @@ def read_points(path: str | Path) -> Points:
             values, no user, a coordinate that is no finite number, a weight that is negative, or
             no weight at all. It names the file, the line, the value and the need.
     """
-    header, lines = _headed(path, _POINTS_HEADERS, "points")
+    header, lines = _read_header(path, _POINTS_HEADERS, "points")
     numbers = each_read(path, lines, lambda words: _point(words, header))
     names: dict[str, int] = {}
     users = [names.setdefault(words[0], len(names)) for _, words in lines]

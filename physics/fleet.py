@@ -298,13 +298,13 @@ class Fleet:
         return self._sees.read(own, params.exponent)
 
 
-def seeded_keys(seed: bytes) -> Callable[[int], bytes]:
+def make_seeded_keys(seed: bytes) -> Callable[[int], bytes]:
     """Return a maker of key bytes that anyone with the seed repeats: for experiments only.
 
     Enrol the devices as keyholder with it: a sealed one mixes the system's entropy in, and
     its noise is another in each run.
 
-    >>> seeded_keys(b"seven")(4) == seeded_keys(b"seven")(4)
+    >>> make_seeded_keys(b"seven")(4) == make_seeded_keys(b"seven")(4)
     True
     """
     tape = Tape(seed)

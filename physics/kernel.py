@@ -36,7 +36,7 @@ def heat_kernel(distance_m: ArrayLike, spread_m2: float) -> Floats:
     >>> heat_kernel(np.array([0.0, 1.0]), spread_m2=0.25).round(4)
     array([0.5642, 0.2076])
     """
-    root = math.sqrt(checked_spread(spread_m2))
+    root = math.sqrt(check_spread(spread_m2))
     distance = np.asarray(distance_m, dtype=float)
     if np.isnan(distance).any():
         raise ValueError(
@@ -48,7 +48,7 @@ def heat_kernel(distance_m: ArrayLike, spread_m2: float) -> Floats:
         return np.exp(-np.square(distance / (2 * root))) / (2 * math.sqrt(math.pi) * root)
 
 
-def checked_spread(spread_m2: float) -> float:
+def check_spread(spread_m2: float) -> float:
     """Return the spread, once it is known to have a kernel.
 
     Raises:
@@ -88,7 +88,7 @@ def along(sources: Floats, sensors: Floats, spread: float, walls: str, length: f
     if walls == "none":
         return heat_kernel(sensors[:, None] - sources, spread)
     check_walls(sources, sensors, walls, length)
-    if checked_spread(spread) / length**2 < SWITCH:
+    if check_spread(spread) / length**2 < SWITCH:
         return images(sources, sensors, spread, walls, length)
     return waves(sources, sensors, spread, walls, length)
 

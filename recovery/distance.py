@@ -207,7 +207,7 @@ def transport(supply: Floats, demand: Floats, places: Floats, ground: AnyGround)
 _ANGLES = 64
 
 
-def sliced(p: ArrayLike, q: ArrayLike) -> float:
+def sliced_distance(p: ArrayLike, q: ArrayLike) -> float:
     """Return the sliced Wasserstein distance, a lower bound that any number of cells can afford.
 
         sqrt(mean over angles of wasserstein2(p, q seen at the angle) ** 2)
@@ -226,7 +226,7 @@ def sliced(p: ArrayLike, q: ArrayLike) -> float:
     Differs from the source:
         1. Angles are even and not drawn, and none lies along the grid.
 
-    >>> round(sliced([[1, 0], [0, 0]], [[0, 1], [0, 0]]), 3)
+    >>> round(sliced_distance([[1, 0], [0, 0]], [[0, 1], [0, 0]]), 3)
     0.354
     """
     maps = pair(p, q)
@@ -287,7 +287,7 @@ def earth_movers(
     shared = np.minimum(maps.p, maps.q)
     left = replace(maps, p=maps.p - shared, q=maps.q - shared)
     if metric == "l2":
-        return _planned(left, "euclidean")
+        return _solve_plan(left, "euclidean")
     if left.grid is None or not (len(left.p) <= _CELLS_PLAIN or _on_grid(left)):
         return transport(left.p, left.q, left.places, "cityblock")
     flow = grid_flow((left.p - left.q).reshape(left.grid), worth=len(left.p) > _CELLS_PLAIN)
@@ -307,10 +307,10 @@ def wasserstein2(
     maps = pair(p, q, positions, normalise)
     if maps.along is not None:
         return squared_work(maps.p, maps.q, maps.along) ** 0.5
-    return _planned(maps, "sqeuclidean") ** 0.5
+    return _solve_plan(maps, "sqeuclidean") ** 0.5
 
 
-def _planned(maps: Pair, ground: Ground) -> float:
+def _solve_plan(maps: Pair, ground: Ground) -> float:
     """Return the cost of the cheapest plan in a plane."""
     if maps.grid is None or not kernels.available() or not _on_grid(maps):
         return transport(maps.p, maps.q, maps.places, ground)

@@ -31,7 +31,7 @@ class About(NamedTuple):
         return f"{self.help.removesuffix('.')} ({beside})." if beside else self.help
 
 
-def described(help: str, **words: Any) -> dict[str, Any]:
+def describe(help: str, **words: Any) -> dict[str, Any]:
     """Return the metadata of a field, `field(default=..., metadata=described(...))`.
 
     Args:
@@ -40,7 +40,7 @@ def described(help: str, **words: Any) -> dict[str, Any]:
     return {"about": About(help, **words)}
 
 
-OUTSIDE = described(  # of a field that is "clamp" or "refuse"
+OUTSIDE = describe(  # of a field that is "clamp" or "refuse"
     "What a file may do with points beyond the grid: count at the border, or be refused. Devices "
     "always count.",
     map_only=True,

@@ -41,7 +41,7 @@ _SKETCH = 24
 _LEFT_MAX = 1e-12
 
 
-def decomposed(matrix: Floats) -> tuple[Floats, Floats]:
+def decompose(matrix: Floats) -> tuple[Floats, Floats]:
     """Return U' and B, by a singular value decomposition."""
     if not np.isfinite(matrix).all():
         raise ValueError(
@@ -53,7 +53,7 @@ def decomposed(matrix: Floats) -> tuple[Floats, Floats]:
     return directions[:, kept].T, strengths[kept, None] * cells[kept]
 
 
-def sketched(matrix: Floats) -> tuple[Floats, Floats] | None:
+def sketch(matrix: Floats) -> tuple[Floats, Floats] | None:
     """Return U' and B, None where the rank is not low."""
     sensors, cells = matrix.shape
     looks = _SKETCH
@@ -138,14 +138,14 @@ def prepare(operator: ArrayLike | Prepared) -> Prepared:
         )
     if matrix.size <= _KEPT:
         # A room is read many times, and to compare is quicker than to factorise.
-        return _remembered(matrix.shape, matrix.tobytes())
-    return _ready(*(sketched(matrix) or decomposed(matrix)))
+        return _remember(matrix.shape, matrix.tobytes())
+    return _ready(*(sketch(matrix) or decompose(matrix)))
 
 
 @lru_cache(maxsize=4)
-def _remembered(shape: tuple[int, int], entries: bytes) -> Prepared:
+def _remember(shape: tuple[int, int], entries: bytes) -> Prepared:
     matrix = np.frombuffer(entries).reshape(shape)
-    return _ready(*(sketched(matrix) or decomposed(matrix)))
+    return _ready(*(sketch(matrix) or decompose(matrix)))
 
 
 def _ready(basis: Floats, small: Floats) -> Prepared:
@@ -194,7 +194,7 @@ def least_l1(matrix: Floats, target: Floats, radius: float, ceiling: Floats) -> 
     bounds = [share >= 0, share <= _bound(ceiling)]
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(share)), [near, *bounds])
     nothing = Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), 0, solved=False)
-    if not _solved(problem):
+    if not _solve(problem):
         return nothing
     iterations = int(problem.solver_stats.num_iters or 0)
     if share.value is None:
@@ -210,7 +210,7 @@ def least_residual(matrix: Floats, target: Floats, ceiling: Floats) -> Floats:
     most, size = float(ceiling.max()), float(np.linalg.norm(target)) or 1.0
     share = cvxpy.Variable(matrix.shape[1])
     off = cvxpy.Minimize(cvxpy.norm((matrix * (most / size)) @ share - target / size))
-    found = _solved(cvxpy.Problem(off, [share >= 0, share <= _bound(ceiling)]))
+    found = _solve(cvxpy.Problem(off, [share >= 0, share <= _bound(ceiling)]))
     if not found or share.value is None:
         return np.zeros(matrix.shape[1])
     return np.asarray(np.clip(most * share.value, 0, ceiling))
@@ -221,7 +221,7 @@ def _bound(ceiling: Floats) -> float | Floats:
     return 1.0 if (ceiling == ceiling[0]).all() else ceiling / ceiling.max()
 
 
-def _solved(problem: Any) -> bool:
+def _solve(problem: Any) -> bool:
     """Solve it; False where the solver gave up."""
     import cvxpy
 
@@ -294,7 +294,7 @@ def by_cvxpy(
         inside, _ = ready.compress(target)
         nearest = least_residual(ready.small, inside, ceiling)
         found = replace(found, heat=nearest)
-    solution = _labelled(matrix, target, radius, ceiling, found, "cvxpy", started)
+    solution = _label(matrix, target, radius, ceiling, found, "cvxpy", started)
     return replace(solution, undetermined=undetermined)
 
 
@@ -317,7 +317,7 @@ def by_clarabel(
     # In the space of the sensors the multipliers are along y - A f, as here along c - B f.
     length = float(np.linalg.norm(inside - operator @ found.heat))
     share = float(np.linalg.norm(found.multipliers)) / length if length else 0.0
-    small = _labelled(operator, inside, room, ceiling, found, "small", started)
+    small = _label(operator, inside, room, ceiling, found, "small", started)
     return replace(
         small,
         residual=math.hypot(small.residual, outside),
@@ -326,7 +326,7 @@ def by_clarabel(
     )
 
 
-def _labelled(
+def _label(
     matrix: Floats, target: Floats, radius: float, ceiling: Floats, found: Found, method: str,
     started: float,
 ) -> Solution:  # fmt: skip

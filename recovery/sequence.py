@@ -27,9 +27,9 @@ def uniforms(count: int, stream: int = 0) -> Floats:
     >>> uniforms(2).round(4)
     array([0.8833, 0.4315])
     """
-    start = _mixed(np.array([stream % _WHOLE], dtype=np.uint64))[0]
+    start = _mix(np.array([stream % _WHOLE], dtype=np.uint64))[0]
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STRIDE)
-    bits = _mixed(steps + start) >> np.uint64(11)
+    bits = _mix(steps + start) >> np.uint64(11)
     return (bits.astype(np.float64) + 0.5) * 2.0**-53
 
 
@@ -38,7 +38,7 @@ def normals(count: int, stream: int = 0) -> Floats:
     return np.asarray(scipy.special.ndtri(uniforms(count, stream)))
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 _NOBODY = np.empty(0, np.int64)
 
 
-def checked_readings(readings: ArrayLike, shape: tuple[int, int]) -> Floats:
+def check_readings(readings: ArrayLike, shape: tuple[int, int]) -> Floats:
     """Return y, (sensors,); ValueError if the shape is another.
 
     Whether they are finite is found on the way to the answer.
@@ -56,7 +56,7 @@ def spoilt() -> ValueError:
     )
 
 
-def checked_radius(radius: float) -> float:
+def check_radius(radius: float) -> float:
     """Return the radius, at least 0 and finite; ValueError if it is not."""
     if not 0 <= radius < math.inf:
         raise ValueError(
@@ -66,7 +66,7 @@ def checked_radius(radius: float) -> float:
     return float(radius)
 
 
-def checked_ceiling(upper: ArrayLike, cells: int) -> Floats:
+def check_ceiling(upper: ArrayLike, cells: int) -> Floats:
     """Return the most heat each cell can hold, (cells,), none negative.
 
     Raises:
@@ -103,7 +103,7 @@ def _alike(upper: float, cells: int) -> Floats:
     return np.full(cells, upper)
 
 
-def checked_start(
+def check_start(
     start: Solution | None, ceiling: Floats, cells: int
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Return heat to begin with, (cells,), and which cells hold any.
@@ -122,7 +122,7 @@ def checked_start(
     return heat, np.flatnonzero(heat > 0)
 
 
-def undetermined(ready: Prepared, ceiling: Floats, radius: float) -> str:
+def describe_undetermined(ready: Prepared, ceiling: Floats, radius: float) -> str:
     """Return in words what readings of this operator cannot tell, nothing where they can."""
     if ready.rank == 1:
         return (
@@ -169,7 +169,7 @@ def minimise_l1(
         millionth of it, and proved by weak duality. "zero": no heat explains the readings well
         enough. "infeasible": nothing comes within the radius; the heat that comes nearest.
         "inaccurate": the solver gave up short of a proof. Where the readings cannot tell one
-        place from another, `undetermined` says so.
+        place from another, `describe_undetermined` says so.
 
     Raises:
         ValueError: a number is not finite, a shape does not fit, a bound is out of range, or the
@@ -185,15 +185,15 @@ def minimise_l1(
             "here. Leave it out for a fast one."
         )
     ready = operator if isinstance(operator, Prepared) else prepare(operator)
-    target = checked_readings(readings, ready.shape)
-    radius, ceiling = checked_radius(radius), checked_ceiling(upper, ready.shape[1])
-    blind = undetermined(ready, ceiling, radius)
+    target = check_readings(readings, ready.shape)
+    radius, ceiling = check_radius(radius), check_ceiling(upper, ready.shape[1])
+    blind = describe_undetermined(ready, ceiling, radius)
     if method == "cvxpy":
         if not np.isfinite(target).all():
             raise spoilt()
         printed = np.asarray(ready.basis.T @ ready.small if operator is ready else operator, float)
         return by_cvxpy(printed, ready, target, radius, ceiling, blind)
-    heat, guess = checked_start(start, ceiling, ready.shape[1])
+    heat, guess = check_start(start, ceiling, ready.shape[1])
     size = math.sqrt(np.dot(target, target))
     if not math.isfinite(size):
         raise spoilt()

@@ -9,7 +9,7 @@ from ..net import tls
 from ..net.link import sleep_ms, within_ms
 from ..net.mqtt import Client
 from ..net.ring import File, Ring
-from .drivers import Held, kind, opened
+from .drivers import Held, kind, open_sensor
 
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
 SPILL = 65536  # bytes of frames on the medium, for an outage that is longer
@@ -26,7 +26,7 @@ def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
     step = kind(config.driver["name"]).step  # a wrong name is found now, not at a Round
 
     def opening():
-        return opened(config.driver, i2c, wire, analog, camera)
+        return open_sensor(config.driver, i2c, wire, analog, camera)
 
     return Held(opening, config.identity.sensors, step)
 

@@ -15,7 +15,7 @@
              one of central trust
     central  the name of that one, and seal_key, its key: where it is allowed to answer it
     plane    of a device that tells its place: from angles to the site's grid (`sensors.plane`)
-    crc      of the text before it (`packed`); who writes by hand leaves it out
+    crc      of the text before it (`pack`); who writes by hand leaves it out
 
 A root or a chain key is refused: a device holds no root, and of the chain only what its budget
 holds, or whoever finds the file has the noise of all boots. A word too many is refused as well:
@@ -61,10 +61,10 @@ def load(path=PLACE):
     if size > LONGEST:
         raise fault(path, "is too long", "%d bytes at most" % LONGEST)
     # No more than that: a board takes the room before it reads.
-    return checked(unpacked(read_whole(path, size), path), path)
+    return check(unpack(read_whole(path, size), path), path)
 
 
-def unpacked(text, path=PLACE):
+def unpack(text, path=PLACE):
     """Return what the file's bytes say, without their CRC, which must be right if there is one."""
     try:
         body = json.loads(text)
@@ -77,7 +77,7 @@ def unpacked(text, path=PLACE):
     return body
 
 
-def packed(body):
+def pack(body):
     """Return the bytes of the file, with a CRC, of what a host tells a device."""
     text = json.dumps(body).encode()[:-1]
     return text + CRC + ('%s"}' % _crc(text)).encode()
@@ -94,7 +94,7 @@ def _crc(text):
     return "%08x" % (crc32(text) & 0xFFFFFFFF)
 
 
-def checked(body, path=PLACE):
+def check(body, path=PLACE):
     """Return the Config of what the file's JSON says."""
     for secret in ("root", "chain"):
         if secret in body:

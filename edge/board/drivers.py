@@ -12,7 +12,7 @@ I2C = ("amg8833", "sht4x", "tmp117")
 NAMES = I2C + ("ds18b20", "mlx90640", "yours")
 
 
-def opened(driver, i2c=None, wire=None, analog=None, camera=None):
+def open_sensor(driver, i2c=None, wire=None, analog=None, camera=None):
     """Return the sensor; ValueError where there is no such driver, OSError where it is silent.
 
     driver: of the Config. i2c, wire, analog, camera: functions that open what it is connected to,

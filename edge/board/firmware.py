@@ -40,7 +40,7 @@ def objection(one=1, told=sys):
     return ""
 
 
-def unsealed(mode, os):
+def refuse_mode(mode, os):
     """Return why a device of this mode cannot run here; "" where it can. os: the module."""
     if mode != "sealed" or hasattr(os, "urandom"):
         return ""

@@ -19,7 +19,7 @@ NAMES, POLL_MS = ("gps", "fixed", "yours"), 200  # ms: 9600 baud fill 192 bytes 
 BUFFER = 1024  # bytes of the firmware's own, for the while that a draw takes
 
 
-def held(config, line=None, i2c=None, analog=None):
+def read_place(config, line=None, i2c=None, analog=None):
     """Return what the config's driver tells, as a `Held`; ValueError where it cannot tell.
 
     line, i2c, analog: functions that open what it is connected to, or None, as for drivers.
@@ -31,14 +31,14 @@ def held(config, line=None, i2c=None, analog=None):
         )
     way(config.driver, line, i2c, analog)  # what is not there at all is no silence later
     parts = config.driver, config.plane, line, i2c, analog
-    return Held(lambda: opened(*parts), config.driver["until_mm"], config.tick_ms)
+    return Held(lambda: open_sensor(*parts), config.driver["until_mm"], config.tick_ms)
 
 
 def of_board(config, machine):
-    """Return what the config's driver tells, by the pins of a board; as `held`."""
+    """Return what the config's driver tells, by the pins of a board; as `read_place`."""
     from . import pins
 
-    return held(config, uart(machine), pins.i2c(machine), pins.analog(machine))
+    return read_place(config, uart(machine), pins.i2c(machine), pins.analog(machine))
 
 
 def objection(config):
@@ -65,7 +65,7 @@ def objection(config):
     return ""
 
 
-def opened(driver, plane, line=None, i2c=None, analog=None):
+def open_sensor(driver, plane, line=None, i2c=None, analog=None):
     """Return the sensor of a driver's words; OSError where it is silent."""
     name = driver["name"]
     if name == "fixed":

@@ -42,7 +42,7 @@ def run():
             )
         name = "LED" if config.led is None else config.led
         light = led.Led(led.pin(machine, name))
-        why = firmware.unsealed(config.identity.mode, os)
+        why = firmware.refuse_mode(config.identity.mode, os)
         if not why:
             parts = Parts(config, sensor, light, machine, FOLDER)
     except (OSError, ValueError) as fault:

@@ -37,7 +37,7 @@
 from collections import namedtuple
 
 from .compat import hmac_sha256, read_whole, same_bytes, write_durably
-from .keys import checked, ratchet
+from .keys import check_key, ratchet
 from .limits import BYTES, Limits, from_bytes, to_bytes
 from .wire import Fault
 
@@ -85,7 +85,7 @@ class Budget:
         self.stream = None
         self.mended = ""
         self.fault = UNBOOTED
-        self._copies = Copies(slots, checked(state_key, "state key"))
+        self._copies = Copies(slots, check_key(state_key, "state key"))
         self._lease = lease
         self._end = 0  # of the lease: what all slots say is spent
         self._kept = -1  # the newest round that all slots say
@@ -245,15 +245,15 @@ class Copies:
         """Write a Record into every slot and read each back; Lost where that fails."""
         for i in self._order:
             if self._look(i) != self._held[i]:
-                raise _stopped("slot %d was changed by somebody else" % i)
+                raise _stop("slot %d was changed by somebody else" % i)
             record = Record(self._counter + 1, epoch, spent, round, chain, limits)
             data = pack(record, self._key)
             try:
                 self._slots.write(i, data)
             except OSError as why:
-                raise _stopped("slot %d cannot be written (%s)" % (i, why)) from None
+                raise _stop("slot %d cannot be written (%s)" % (i, why)) from None
             if self._look(i) != data:
-                raise _stopped("slot %d does not hold what was written to it" % i)
+                raise _stop("slot %d does not hold what was written to it" % i)
             self._held[i] = data
             self._counter += 1
 
@@ -281,7 +281,7 @@ class Copies:
         )
 
 
-def _stopped(what):
+def _stop(what):
     return Lost(
         "%s; it must be on the medium before it is used, or a power cut would forget what was "
         "answered. Free or mend the flash, let one process alone keep it, then start the device "

@@ -108,7 +108,7 @@ def _decode(data, at, depth):
             return _array(data, number, at, depth - 1)
         return _map(data, number, at, depth - 1)
     if major == 6:
-        return _typed(data, number, at)
+        return _decode_type(data, number, at)
     if number == 22:
         return None, at
     raise ValueError("it holds a float or another value that no message of ours has")
@@ -147,7 +147,7 @@ def _map(data, count, at, depth):
     return items, at
 
 
-def _typed(data, tag, at):
+def _decode_type(data, tag, at):
     for bits in TAGS:
         if tag in (TAGS[bits], WORD_TAGS[bits]):
             major, size, at = _read_head(data, at)  # no recursion: tags could nest for ever

@@ -15,11 +15,11 @@
 #                      | seq, 8 bytes | channel, 2 bytes | i, 4 bytes)         all big-endian
 #
 # Bits are taken from the first block on, most significant first. Random access by
-# (epoch, seq, channel) means that a lost or repeated message never shifts the stream. `opened` is
-# `keyed` for who was handed a single epoch's key.
+# (epoch, seq, channel) means that a lost or repeated message never shifts the stream. `open_epoch`
+# is `keyed` for who was handed a single epoch's key.
 
 from .compat import hmac_pads, hmac_sha256, os_entropy, sha256
-from .keys import NOISE, checked, epoch_key
+from .keys import NOISE, check_key, epoch_key
 
 
 class Stream:
@@ -74,10 +74,10 @@ def keyed(root_key, device, epoch, seq, channel):
     (`rootkeys.chain_at`). device is a name of at most 255 bytes, epoch the boot counter, seq the
     message counter, channel the index of the sensor: no two readings may ever share all four.
     """
-    return opened(epoch_key(root_key, epoch), device, epoch, seq, channel)
+    return open_epoch(epoch_key(root_key, epoch), device, epoch, seq, channel)
 
 
-def opened(epoch_key, device, epoch, seq, channel):
+def open_epoch(epoch_key, device, epoch, seq, channel):
     """Return the stream that `keyed` gives, from the 32-byte key of its epoch alone."""
     name = device.encode()
     if not 0 < len(name) < 256:
@@ -86,7 +86,7 @@ def opened(epoch_key, device, epoch, seq, channel):
             "two devices must never share a stream. Choose a shorter name" % len(name)
         )
     counters = epoch.to_bytes(8, "big") + seq.to_bytes(8, "big") + channel.to_bytes(2, "big")
-    return Stream(checked(epoch_key, "epoch key"), NOISE + bytes([len(name)]) + name + counters)
+    return Stream(check_key(epoch_key, "epoch key"), NOISE + bytes([len(name)]) + name + counters)
 
 
 def sealed(secret, boot=b""):
@@ -97,7 +97,7 @@ def sealed(secret, boot=b""):
     host that did not forget it from repeating the stream. `boot` (the boot counter) keeps two
     boots apart even on a board whose entropy repeats.
     """
-    checked(secret, "secret of a sealed device")
+    check_key(secret, "secret of a sealed device")
     fresh = os_entropy(32)
     if len(fresh) != 32:
         raise ValueError(

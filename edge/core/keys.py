@@ -40,15 +40,15 @@ Identity = namedtuple(
 
 def ratchet(chain):
     """Return the chain key of the next boot. There is no way back."""
-    return made(chain, b"heatveil-ratchet-v1")
+    return derive(chain, b"heatveil-ratchet-v1")
 
 
 def epoch_key(chain, epoch):
     """Return the key of all noise of one boot: it can be handed out without the chain."""
-    return hmac_sha256(made(chain, NOISE), epoch.to_bytes(8, "big"))
+    return hmac_sha256(derive(chain, NOISE), epoch.to_bytes(8, "big"))
 
 
-def checked(key, what):
+def check_key(key, what):
     """Return the key if it has 32 bytes."""
     if len(key) != KEY_BYTES:
         raise ValueError(
@@ -59,6 +59,6 @@ def checked(key, what):
     return key
 
 
-def made(key, label):
+def derive(key, label):
     """Return the key for one job, by its label, from a root or chain key."""
-    return hmac_sha256(checked(key, "root or chain key"), label)
+    return hmac_sha256(check_key(key, "root or chain key"), label)

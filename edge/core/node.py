@@ -142,7 +142,7 @@ class Node:
         """
         from . import tightening  # seldom needed, and memory is short
 
-        asked, why = tightening.asked(message, self.identity, self.budget.limits, self.half)
+        asked, why = tightening.take_limits(message, self.identity, self.budget.limits, self.half)
         if not why:
             if asked != self.budget.limits:  # what was paid for under the old limits is
                 self._paid = None  # not answered under them
@@ -278,7 +278,7 @@ class Ahead:
         if self._sealed is not None:
             return self._sealed
         who = self._identity
-        return entropy.opened(self._epoch_key, who.name, self._epoch, self.seq + 1, who.sensor)
+        return entropy.open_epoch(self._epoch_key, who.name, self._epoch, self.seq + 1, who.sensor)
 
 
 def meta(identity, budget, round, half, recorded_ms=None):

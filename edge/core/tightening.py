@@ -15,7 +15,7 @@ def topic(site, node):
     return wire.topic(site, node, "cmd/limits")
 
 
-def asked(message, identity, held, half=None):
+def take_limits(message, identity, held, half=None):
     """Return the Limits in a message, or None, and why they are not taken, or "".
 
     identity: of the device; held: the limits in force. half: of its mechanism, which may have
@@ -36,7 +36,7 @@ def asked(message, identity, held, half=None):
 
 def unpack_limits(message, key, topic):
     """Return the Limits in a message signed with the device's config key, or raise Fault."""
-    body = wire.opened(message, key, topic, LONGEST)
+    body = wire.open_message(message, key, topic, LONGEST)
     limits = Limits(*[body.get(i + 1) for i in range(FIELDS)])
     if why := objection(limits):
         raise wire.Fault(why)

@@ -54,7 +54,7 @@ def name_of(round):
 
 def unpack_round(message, key, topic, longest=ROUND_BYTES):
     """Return the Round in a message of at most `longest` bytes, or raise Fault."""
-    body = opened(message, key, topic, longest)
+    body = open_message(message, key, topic, longest)
     try:
         columns, rows, cell_mm = body[3]
         ratios, words = body[5][:6], body[5][6:]
@@ -97,7 +97,7 @@ def pack_report(report, key, topic, bits):
     if isinstance(report.payload, bytes):
         del body[4], body[5]
         body[6] = report.payload
-    return signed(cbor.encode(body), key, topic)
+    return sign(cbor.encode(body), key, topic)
 
 
 def round_body(round):
@@ -125,12 +125,12 @@ def _mac(body, key, topic):
     return hmac_sha256(key, len(name).to_bytes(2, "big") + name + body)[:MAC_BYTES]
 
 
-def signed(body, key, topic):
+def sign(body, key, topic):
     """Return the message of a map already encoded: the map and its MAC over topic and map."""
     return body + _mac(body, key, topic)
 
 
-def opened(message, key, topic, longest):
+def open_message(message, key, topic, longest):
     """Return the map in a message of at most `longest` bytes, or raise Fault."""
     if not MAC_BYTES < len(message) <= longest:
         raise fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)

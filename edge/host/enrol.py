@@ -1,7 +1,7 @@
 """The first record of a device's budget, written on the host that enrols it."""
 
 from ..core.budget import COUNT, Copies
-from ..core.keys import checked
+from ..core.keys import check_key
 from ..core.limits import objection
 
 
@@ -19,5 +19,5 @@ def provision(slots, state_key, chain, limits):
                 "slot %d already holds a budget but must be empty: writing over it would forget "
                 "what was spent. Give the device a new root key and slots of its own" % i
             )
-    copies = Copies(slots, checked(state_key, "state key"))
-    copies.put(0, 0, -1, checked(chain, "chain key"), limits)
+    copies = Copies(slots, check_key(state_key, "state key"))
+    copies.put(0, 0, -1, check_key(chain, "chain key"), limits)

@@ -7,7 +7,7 @@ from ..core import cbor
 from ..core.limits import FIELDS, objection
 from ..core.records import Report
 from ..core.wire import REPORT_BYTES as REPORT_BYTES
-from ..core.wire import VERSION, fault, opened, round_body, signed
+from ..core.wire import VERSION, fault, open_message, round_body, sign
 
 
 def map_topic(site, mechanism):
@@ -17,12 +17,12 @@ def map_topic(site, mechanism):
 
 def pack_round(round, key, topic):
     """Return the signed message of a Round; the key is the site's, which every device has."""
-    return signed(round_body(round), key, topic)
+    return sign(round_body(round), key, topic)
 
 
 def unpack_report(frame, key, topic, sender):
     """Return the Report in a frame from `sender`, or raise Fault."""
-    body = opened(frame, key, topic, REPORT_BYTES)
+    body = open_message(frame, key, topic, REPORT_BYTES)
     sealed = body.get(6)
     try:
         name, values = body[3], body[4] if sealed is None else [0]
@@ -50,10 +50,10 @@ def pack_limits(limits, key, topic):
     body = {0: VERSION}
     for i in range(FIELDS):
         body[i + 1] = limits[i]
-    return signed(cbor.encode(body), key, topic)
+    return sign(cbor.encode(body), key, topic)
 
 
 def pack_receipt(epoch, seq, taken, key, topic):
     """Return the signed message that tells a device it need not send a report again."""
     body = {0: VERSION, 1: seq, 2: epoch, 3: 1 if taken else 0}
-    return signed(cbor.encode(body), key, topic)
+    return sign(cbor.encode(body), key, topic)

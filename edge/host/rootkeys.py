@@ -9,7 +9,7 @@ on from boot to boot, is in `keys`.
 
 from collections import namedtuple
 
-from ..core.keys import Identity, checked, made, ratchet
+from ..core.keys import Identity, check_key, derive, ratchet
 
 MODES = ("sealed", "keyholder")
 
@@ -37,47 +37,47 @@ Summed = namedtuple(
 
 def mac_key(root):
     """Return the key that signs a device's frames. The gateway has it too."""
-    return made(root, b"heatveil-mac-v1")
+    return derive(root, b"heatveil-mac-v1")
 
 
 def config_key(root):
     """Return the key of what the gateway says to a device alone: tighter limits, receipts."""
-    return made(root, b"heatveil-config-v1")
+    return derive(root, b"heatveil-config-v1")
 
 
 def state_key(root):
     """Return the key that signs what a device stores for itself. Nobody else has it."""
-    return made(root, b"heatveil-state-v1")
+    return derive(root, b"heatveil-state-v1")
 
 
 def link_key(root):
     """Return the key whose hexadecimal text is the device's password at the broker."""
-    return made(root, b"heatveil-link-v1")
+    return derive(root, b"heatveil-link-v1")
 
 
 def seal_key(root):
     """Return the key that reports of central trust are sealed with, beside the Round's."""
-    return made(root, b"heatveil-seal-v1")
+    return derive(root, b"heatveil-seal-v1")
 
 
 def roster_key(root):
     """Return the key by which the owner vouches for a roster. No gateway has it."""
-    return made(root, b"heatveil-roster-v1")
+    return derive(root, b"heatveil-roster-v1")
 
 
 def static_key(root):
     """Return the secret of the key that a roster names a device by."""
-    return made(root, b"heatveil-sum-static-v1")
+    return derive(root, b"heatveil-sum-static-v1")
 
 
 def key_id(root):
     """Return the four bytes that name this enrolment in public."""
-    return made(root, b"heatveil-id-v1")[:4]
+    return derive(root, b"heatveil-id-v1")[:4]
 
 
 def first_chain(root):
     """Return the chain key of boot 1."""
-    return made(root, b"heatveil-chain-v1")
+    return derive(root, b"heatveil-chain-v1")
 
 
 def chain_at(root, epoch):
@@ -117,7 +117,7 @@ def identity(site, name, root, site_key, sensor, mode="sealed", sensors=1, centr
         sensor,
         sensors,
         mode,
-        checked(site_key, "site key"),
+        check_key(site_key, "site key"),
         mac_key(root),
         config_key(root),
         state_key(root),

@@ -12,7 +12,7 @@ import os
 import sys
 
 from ..board import places
-from ..board.config import DRIVER, checked, packed
+from ..board.config import DRIVER, check, pack
 from ..board.drivers import NAMES
 from ..core.compat import write_durably
 from ..core.limits import Limits
@@ -54,7 +54,7 @@ def enrol(path, folder, driver):
     for word in OPTIONAL:
         if row.get(word):
             told[word] = row[word]
-    config = checked(told, path)
+    config = check(told, path)
     _check_driver(config)
     fresh = Ram()
     provision(
@@ -74,9 +74,9 @@ def enrol(path, folder, driver):
         if row.get("chip") != home:
             row["chip"] = home
             _bind(path, body)
-        write_durably("%s/%s" % (folder, CONFIG), packed(told))
+        write_durably("%s/%s" % (folder, CONFIG), pack(told))
         for i in (0, 1):
-            _removed("%s/frames.%d" % (folder, i))  # of an older key, and nobody takes them
+            _remove("%s/frames.%d" % (folder, i))  # of an older key, and nobody takes them
         for i in range(COUNT):
             place.write(i, fresh.read(i))
     finally:
@@ -124,7 +124,7 @@ def _bind(path, body):
     os.close(folder)
 
 
-def _removed(path):
+def _remove(path):
     try:
         os.unlink(path)
     except FileNotFoundError:

@@ -54,7 +54,7 @@ def sensor_of(config):
         return buses.Bus(1 if driver["bus"] is None else driver["bus"])
 
     if reads(config.mechanism) == "place":
-        return places.held(config, uart.opened, bus)
+        return places.read_place(config, uart.open_line, bus)
     return assemble.sensor_of(
         config,
         i2c=bus,

@@ -62,6 +62,6 @@ class Port:
         self.close()
 
 
-def opened(driver):
+def open_line(driver):
     """Return the line that a driver's words name."""
     return Port(driver["port"] or USUAL, driver["baud"] or 9600)

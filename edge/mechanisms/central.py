@@ -110,7 +110,7 @@ class Sealer:
                 "it asks for a sealed report, and this device is not sealed itself: who holds its "
                 "root could open that"
             )
-        if len(round) < 6 or not trusted(round.guarantee):
+        if len(round) < 6 or not is_central(round.guarantee):
             return "it has no key that a report could be sealed to, or its trust is not central"
         if round.number <= newest:
             return "it is round %d, and round %d is already answered" % (round.number, newest)
@@ -169,9 +169,9 @@ class Sealer:
         count = self._of.numbers(round)
         try:
             payload = self._of.report(round, reading, None) if reading.values else []
-            return packed(payload, count)
+            return pack(payload, count)
         except Exception:
-            return packed([], count)
+            return pack([], count)
 
     def sealed(self, round, report, fresh):
         """Return a Report with its bytes sealed, by a key pair that no other one gets."""
@@ -189,7 +189,7 @@ class Sealer:
     looser = staticmethod(disk_limits.looser)
 
 
-def trusted(guarantee):
+def is_central(guarantee):
     """Say whether a Guarantee has the gateway see what devices read: "central" or "central: x"."""
     return guarantee.trust.split(":")[0].strip() == "central"
 
@@ -203,7 +203,7 @@ def bound(round, site, device, epoch, seq):
     return info, where + epoch.to_bytes(8, "big") + seq.to_bytes(8, "big")
 
 
-def packed(payload, count):
+def pack(payload, count):
     """Return the bytes of a payload of at most `count` numbers, as many as of any other."""
     if len(payload) > count:
         raise ValueError("a payload of %d numbers, where %d fit" % (len(payload), count))
@@ -215,8 +215,8 @@ def packed(payload, count):
     return plain + bytes(2 + WIDTH * count - len(plain))
 
 
-def unpacked(plain):
-    """Return the payload that `packed` was given."""
+def unpack(plain):
+    """Return the payload that `pack` was given."""
     count = int.from_bytes(plain[:2], "big")
     found = []
     for at in range(2, 2 + WIDTH * count, WIDTH):

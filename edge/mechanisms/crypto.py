@@ -64,18 +64,18 @@ def x25519(secret, point):
 def _inverse(z):
     """Return z**(P - 2), which is 1/z modulo P, 0 for 0: P - 2 is 2**255 - 21."""
     z2 = z * z % P
-    z9 = _squared(z2, 2) * z % P
+    z9 = _square(z2, 2) * z % P
     z11 = z9 * z2 % P
-    a = _squared(z11, 1) * z9 % P  # 2**5 - 1
-    b = _squared(a, 5) * a % P  # 2**10 - 1
-    c = _squared(b, 10) * b % P  # 2**20 - 1
-    d = _squared(_squared(c, 20) * c % P, 10) * b % P  # 2**50 - 1
-    e = _squared(d, 50) * d % P  # 2**100 - 1
-    f = _squared(_squared(e, 100) * e % P, 50) * d % P  # 2**250 - 1
-    return _squared(f, 5) * z11 % P
+    a = _square(z11, 1) * z9 % P  # 2**5 - 1
+    b = _square(a, 5) * a % P  # 2**10 - 1
+    c = _square(b, 10) * b % P  # 2**20 - 1
+    d = _square(_square(c, 20) * c % P, 10) * b % P  # 2**50 - 1
+    e = _square(d, 50) * d % P  # 2**100 - 1
+    f = _square(_square(e, 100) * e % P, 50) * d % P  # 2**250 - 1
+    return _square(f, 5) * z11 % P
 
 
-def _squared(z, times):
+def _square(z, times):
     low = _LOW
     for _ in range(times):
         z *= z
@@ -166,14 +166,14 @@ def _tag(key, nonce, cipher, aad):
 def _block(key, counter, nonce):
     """Return 64 bytes of the stream."""
     head = b"expand 32-byte k" + key + counter.to_bytes(4, "little") + nonce
-    start = [_spaced(head[at : at + 16]) for at in (0, 16, 32, 48)]
+    start = [_space(head[at : at + 16]) for at in (0, 16, 32, 48)]
     a, b, c, d = start
     for _ in range(10):
         a, b, c, d = _quarter(a, b, c, d)
         # The second half works on diagonals: rows shift by one, two and three columns, and back.
-        b, c, d = _turned(b, 64), _turned(c, 128), _turned(d, 192)
+        b, c, d = _rotate(b, 64), _rotate(c, 128), _rotate(d, 192)
         a, b, c, d = _quarter(a, b, c, d)
-        b, c, d = _turned(b, 192), _turned(c, 128), _turned(d, 64)
+        b, c, d = _rotate(b, 192), _rotate(c, 128), _rotate(d, 64)
     out = b""
     for row, at in zip((a, b, c, d), start):
         row = row + at & _LANES
@@ -182,7 +182,7 @@ def _block(key, counter, nonce):
     return out
 
 
-def _spaced(row):
+def _space(row):
     """Return four little-endian words as one number, 64 bits apart."""
     number = 0
     for at in (12, 8, 4, 0):
@@ -190,22 +190,22 @@ def _spaced(row):
     return number
 
 
-def _turned(row, by):
+def _rotate(row, by):
     return (row >> by | row << 256 - by) & _LANES
 
 
 def _quarter(a, b, c, d):
     """Return the rows after a quarter round of all four columns."""
     a = a + b & _LANES
-    d = _rolled(d ^ a, 16)
+    d = _roll(d ^ a, 16)
     c = c + d & _LANES
-    b = _rolled(b ^ c, 12)
+    b = _roll(b ^ c, 12)
     a = a + b & _LANES
-    d = _rolled(d ^ a, 8)
+    d = _roll(d ^ a, 8)
     c = c + d & _LANES
-    b = _rolled(b ^ c, 7)
+    b = _roll(b ^ c, 7)
     return a, b, c, d
 
 
-def _rolled(row, by):
+def _roll(row, by):
     return (row << by | row >> 32 - by) & _LANES

@@ -72,10 +72,10 @@ def _offset(table, u):
                 break
             u -= images * over
             x += 1
-    return _mirrored(table, x + y, y, u // over)
+    return _mirror(table, x + y, y, u // over)
 
 
-def _mirrored(table, x, y, image):
+def _mirror(table, x, y, image):
     """Return the drawn offset at one of the mirror images of a cell of the octant."""
     if image & 1:
         x = -x

@@ -15,11 +15,11 @@ from ..core.limits import NANO, Limits
 from ..core.noise import isqrt
 
 
-def enrolled(num, den, answers, pace_ms=0):
+def make_limits(num, den, answers, pace_ms=0):
     """Return the first Limits of a device that may give so many answers of epsilon num/den.
 
     A price is whole nano-rho. Where it had to be rounded up, cheaper answers may add up to a
-    little more than answers * num / den: to `promised`, which is what to tell people.
+    little more than answers * num / den: to `total_epsilon`, which is what to tell people.
     """
     if num < 1 or den < 1 or answers < 1:
         raise ValueError(
@@ -59,7 +59,7 @@ def objection(limits, guarantee, num, den):
     return ""
 
 
-def promised(limits):
+def total_epsilon(limits):
     """Return the ratio (num, den) that the epsilons of all answers add up to at the most."""
     top, bottom = _cap(limits)
     return 2 * limits.budget * bottom, NANO * top

@@ -43,7 +43,7 @@ from collections import namedtuple
 
 from ..core import cbor
 from ..core.compat import hmac_sha256, sha256
-from ..core.wire import fault, opened, signed
+from ..core.wire import fault, open_message, sign
 
 P = (1 << 127) - 1
 SHARE = 16  # bytes of a number below P
@@ -110,12 +110,12 @@ def pack_roster(roster, key, topic):
         5: b"".join(roster.statics),
         6: roster.digest,
     }
-    return signed(cbor.encode(body), key, topic)
+    return sign(cbor.encode(body), key, topic)
 
 
 def read_roster(message, key, topic, newest=0):
     """Return the Roster in a message, or raise Fault; newest: the version that was read last."""
-    body = opened(message, key, topic, LONGEST)
+    body = open_message(message, key, topic, LONGEST)
     try:
         keys, neighbours = body[5], tuple(body[4])
         statics = tuple([keys[at : at + 32] for at in range(0, len(keys), 32)])
@@ -143,7 +143,7 @@ def pack(step, sid, fields, key, topic):
     """Return the signed message of a step: fields as a dict, with keys from 3 on."""
     body = {0: 1, 1: step, 2: sid[:4]}
     body.update(fields)
-    return signed(cbor.encode(body), key, topic)
+    return sign(cbor.encode(body), key, topic)
 
 
 def sid_of(body, digest):

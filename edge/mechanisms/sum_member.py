@@ -16,7 +16,7 @@ proved that it bears the mask with this device; else of the masks with its neigh
 
 from ..core.cbor import Words
 from ..core.compat import same_bytes, sha256
-from ..core.wire import opened, topic
+from ..core.wire import open_message, topic
 from . import crypto
 from .secure_sum import (
     ADJACENCIES,
@@ -173,7 +173,7 @@ class Member:
         """
         where = self._shard if shard else self._told
         key = self._who.site_key if shard else self._who.config_key
-        body = opened(message, key, where, LONGEST)
+        body = open_message(message, key, where, LONGEST)
         step = body.get(1)
         if self.state == IDLE or body.get(2) != self._sid[:4] or shard != (step == SET):
             return []

@@ -134,7 +134,7 @@ class SumNode(Node):
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
         of = self.half.of
-        num, den = disk_limits.promised(held._replace(budget=self.budget.left))
+        num, den = disk_limits.total_epsilon(held._replace(budget=self.budget.left))
         colluders = roster.threshold - roster.divisor
         account = of.Account(num, den, REPLACE, roster.divisor, colluders)
         account.newest = self.budget.round

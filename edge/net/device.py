@@ -329,7 +329,7 @@ class Talker:
 
 def unpack_receipt(message, key, topic):
     """Return (epoch, seq, taken) of a Receipt, or raise `wire.Fault`."""
-    body = wire.opened(message, key, topic, RECEIPT_BYTES)
+    body = wire.open_message(message, key, topic, RECEIPT_BYTES)
     for part in (1, 2, 3):
         if not isinstance(body.get(part), int) or not 0 <= body[part] < 1 << 48:
             raise wire.fault("a Receipt misses a counter below 2**48", "the fields of wire.cddl")

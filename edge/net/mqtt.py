@@ -149,7 +149,7 @@ class Client:
                 raise packets.Fault("the broker refuses us with code %d (3.2.2.3)" % body[1])
             self._greeted.set()
         elif kind == packets.PUBLISH:
-            await self._came(*packets.published(flags, body))
+            await self._came(*packets.read_publish(flags, body))
         elif kind == packets.PUBACK:
             self._useful = True
             self._window.landed(packets.number(body))

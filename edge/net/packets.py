@@ -62,7 +62,7 @@ def puback(mid):
     return b"\x40\x02" + _two(mid)
 
 
-def published(flags, body):
+def read_publish(flags, body):
     """Return (topic, payload, mid) of a PUBLISH that a Parser gave; mid is None at QoS 0."""
     start = 2 + (body[0] << 8 | body[1]) if len(body) > 1 else 3
     stop = start + (2 if flags & 2 else 0)
@@ -120,7 +120,7 @@ class Parser:
     def _head(self, byte):
         """Take a byte of the fixed header (2.2)."""
         if not self._first:
-            _known(byte)
+            _check_first(byte)
             self._first = byte
             return
         self._size |= (byte & 127) << self._shift
@@ -135,7 +135,7 @@ class Parser:
         self._headed = True
 
 
-def _known(first):
+def _check_first(first):
     """Raise Fault where no packet to this client begins with this byte."""
     kind, flags = first >> 4, first & 15
     wrong = flags or kind not in _FLAGLESS

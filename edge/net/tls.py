@@ -49,7 +49,7 @@ def context(host, authority, insecure=False):
             "is, or any server of the same authority would be believed. Give its name"
         )
     authority = der(authority)
-    return Door(host, _verifying(_library(), authority))
+    return Door(host, _make_context(_library(), authority))
 
 
 class Door:
@@ -111,7 +111,7 @@ def der(certificate):
     return a2b_base64(pieces[1].split(END)[0].replace(b"\n", b"").replace(b"\r", b""))
 
 
-def _verifying(library, authority):
+def _make_context(library, authority):
     """Return a context that accepts what the authority signed, and nothing else."""
     fault = "it has no SSLContext that verifies"
     try:

@@ -20,7 +20,7 @@ from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 
-from ..mechanisms import named
+from ..mechanisms import find
 from .arithmetic.accountant import decimal_mu
 from .claim import Effort
 
@@ -57,7 +57,7 @@ class Device:
         mode: str = "",
         held: Any = None,
     ) -> None:
-        self.round, self.tables, self.asked = round, tables, asked_of(round)
+        self.round, self.tables, self.asked = round, tables, subject_of(round)
         self.mode = mode or self.asked.mode(round)
         self.identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
         self.limits = self.asked.limits(round, budget) if held is None else held
@@ -110,9 +110,9 @@ class Device:
         return post.unpack_report(frame, self.identity.mac_key, topic, self.identity.name)
 
 
-def asked_of(round: Any) -> Any:
+def subject_of(round: Any) -> Any:
     """Return what the audit knows of asking such Rounds, by the mechanism that they name."""
-    subject: Any = named(round.mechanism).subject
+    subject: Any = find(round.mechanism).subject
     return subject.asked
 
 
@@ -218,7 +218,7 @@ def scenes(mechanism: Any) -> list[Scenes]:
     return found
 
 
-def stretched(room: Scenes) -> tuple[Whole, Whole, float]:
+def stretch(room: Scenes) -> tuple[Whole, Whole, float]:
     """Return two scenes about STRETCH sigmas apart, and how far the promise lets them be."""
     times = max(1, round(STRETCH / room.mu))
     difference = times * (room.above - room.below)
@@ -311,7 +311,7 @@ class Blocks:
 
 
 @contextmanager
-def listening(*deaf: Any) -> Iterator[Blocks]:
+def listen(*deaf: Any) -> Iterator[Blocks]:
     """Give a Blocks that hears all of edge.core.entropy but these streams of the audit's own.
 
     A block is heard where its HMAC is computed: as one, or by its two hashes, of which the outer
@@ -349,16 +349,16 @@ def listening(*deaf: Any) -> Iterator[Blocks]:
         return number
 
     with ExitStack() as stack:
-        stack.enter_context(replaced(entropy, "hmac_sha256", heard))
+        stack.enter_context(replace(entropy, "hmac_sha256", heard))
         if sha256:
-            stack.enter_context(replaced(entropy, "sha256", hashed))
-        stack.enter_context(replaced(stream_of, "bits", worked))
-        stack.enter_context(replaced(stream_of, "below", drawn))
+            stack.enter_context(replace(entropy, "sha256", hashed))
+        stack.enter_context(replace(stream_of, "bits", worked))
+        stack.enter_context(replace(stream_of, "below", drawn))
         yield blocks
 
 
 @contextmanager
-def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+def replace(module: Any, name: str, value: Any) -> Iterator[None]:
     """Put another thing in the place of a module's, and the old one back."""
     whole = getattr(module, name)
     setattr(module, name, value)

@@ -84,7 +84,7 @@ def true(sentence: str, fits: bool, *, samples: int, **more: Any) -> Claim:
     return Claim(sentence, 0.0, found, fits, unit="exceptions", samples=samples, **more)
 
 
-def unmeasured(claims: Iterable[Claim]) -> list[Claim]:
+def list_unmeasured(claims: Iterable[Claim]) -> list[Claim]:
     """Return the claims of which nothing is known."""
     return [claim for claim in claims if claim.outcome == "not measured"]
 

@@ -182,7 +182,7 @@ def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
     called: set[str] = set()
     if mechanism and effort.own:
         mechanism = effort.own.of(mechanism)
-    watched = mechanism and _watched(mechanism, called)
+    watched = mechanism and _watch(mechanism, called)
     name = mechanism.name if mechanism else ""
     claims: list[Claim] = []
     began = time.monotonic()
@@ -221,7 +221,7 @@ def _run(
     )
     if alone:
         for place, task in enumerate(tasks):
-            told(f"{place} of {len(tasks)} done; now {_named(*task)}")
+            told(f"{place} of {len(tasks)} done; now {_name(*task)}")
             yield place, look(*task, effort)
         return
     # A fork has every package loaded already; it is unsafe only beside other threads.
@@ -230,14 +230,14 @@ def _run(
         try:
             under_way: dict[Future[Done], int] = {
                 pool.submit(
-                    _sent, layer.name, mechanism.name if mechanism else None, effort
+                    _send, layer.name, mechanism.name if mechanism else None, effort
                 ): place
                 for place, (layer, mechanism) in enumerate(tasks)
             }
             told(f"0 of {len(tasks)} done")
             for count, future in enumerate(as_completed(under_way), 1):
                 place = under_way[future]
-                told(f"{count} of {len(tasks)} done, last {_named(*tasks[place])}")
+                told(f"{count} of {len(tasks)} done, last {_name(*tasks[place])}")
                 yield place, future.result()
         except BaseException:  # such as a signal: else all that is under way is waited for
             pool.shutdown(wait=False, cancel_futures=True)
@@ -246,18 +246,18 @@ def _run(
             raise
 
 
-def _sent(layer: str, mechanism: str | None, effort: Effort) -> Done:
+def _send(layer: str, mechanism: str | None, effort: Effort) -> Done:
     """Look, in a process of its own, where the tables are imported anew."""
     (found,) = (one for one in LAYERS if one.name == layer)
     subject = next((one for one in MECHANISMS if one.name == mechanism), None)
     return look(found, subject, effort)
 
 
-def _named(layer: Layer, mechanism: Mechanism | None) -> str:
+def _name(layer: Layer, mechanism: Mechanism | None) -> str:
     return f"{mechanism.name}, {layer.name}" if mechanism else layer.name
 
 
-def _watched(mechanism: Mechanism, called: set[str]) -> Mechanism:
+def _watch(mechanism: Mechanism, called: set[str]) -> Mechanism:
     """Return the mechanism with verbs that note that they were called."""
 
     def noting(verb: str) -> Callable[..., Any]:

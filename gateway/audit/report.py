@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, gravest, times, unmeasured
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, gravest, list_unmeasured, times
 from .layers import LAYERS
 
 # The tables of the report: one row for each promise, the worst of all rooms that it was tried in.
@@ -122,7 +122,7 @@ def as_object(
         "audit": "heatveil",
         "version": _version(),
         "holds": all(claim.holds for claim in claims),
-        "not_measured": len(unmeasured(claims)),
+        "not_measured": len(list_unmeasured(claims)),
         "effort": "full" if effort.full else "quick",
         "seed": effort.seed,
         "seconds": round(seconds, 2),
@@ -144,8 +144,8 @@ def as_page(
         f"**{verdict(claims)}**",
         "",
         *_subject(claims, effort, seconds, rooms),
-        *_failed(claims),
-        *_unmeasured(claims),
+        *_list_failed(claims),
+        *_list_unmeasured(claims),
         *_contents(claims, layers),
         "",
         *_reading(claims),
@@ -159,7 +159,7 @@ def as_page(
 
 def head(claims: Sequence[Claim]) -> str:
     """Return the outcome in one sentence."""
-    failed, unseen = len(gravest(claims)), len(unmeasured(claims))
+    failed, unseen = len(gravest(claims)), len(list_unmeasured(claims))
     left = f"; {unseen} {'was' if unseen == 1 else 'were'} not measured" if unseen else ""
     if failed:
         return f"{failed} of {len(claims)} claims fail{left}."
@@ -179,7 +179,7 @@ def blind(claims: Sequence[Claim]) -> str:
     """Return what was not measured, and why, in one sentence each; "" if all was."""
     return " ".join(
         f"{claim.layer}: {claim.sentence} ({claim.detail or 'there was nothing to look at'})."
-        for claim in unmeasured(claims)
+        for claim in list_unmeasured(claims)
     )
 
 
@@ -203,7 +203,7 @@ def _subject(
     yield ""
 
 
-def _failed(claims: Sequence[Claim]) -> Iterator[str]:
+def _list_failed(claims: Sequence[Claim]) -> Iterator[str]:
     failed = gravest(claims)
     if not failed:
         return
@@ -222,8 +222,8 @@ def _failed(claims: Sequence[Claim]) -> Iterator[str]:
     yield ""
 
 
-def _unmeasured(claims: Sequence[Claim]) -> Iterator[str]:
-    if unseen := unmeasured(claims):
+def _list_unmeasured(claims: Sequence[Claim]) -> Iterator[str]:
+    if unseen := list_unmeasured(claims):
         yield from ("## What was not measured", "")
         yield "Nothing is known of these, and none of them counts as held."
         yield ""

@@ -132,10 +132,10 @@ def heatveil(
 ) -> None:
     """Thermal sensors that report warmth without giving away who stood where."""
     if log is not None:
-        from ..logs import asked
+        from ..logs import ask_level
 
         os.environ["HEATVEIL_LOG"] = log  # what this process starts is to say as much
-        asked()  # a level that is none is refused by every command, also by one that logs nothing
+        ask_level()  # a level that is none is refused by every command, whether it logs or not
 
 
 def main(words: list[str] | None = None) -> None:

@@ -17,7 +17,7 @@ from ..audit.claim import WASTE, Claim, Effort, failure, gravest, unit
 from ..audit.layers import LAYERS, Layer, tasks_of
 from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggestion
-from ..mechanisms import MECHANISMS, named
+from ..mechanisms import MECHANISMS, find
 from ..output import Writer, check_places, make_folder, stages, write_all
 from ..output import as_json as written_as_json
 from . import flags
@@ -57,7 +57,7 @@ def audit(
     own = None if config is None else _own(config, mechanism)
     effort = replace(how_hard(full, seed, fresh, first), own=own)
     mechanism = own.mechanism if own else mechanism
-    subjects = MECHANISMS if mechanism is None else (named(mechanism),)
+    subjects = MECHANISMS if mechanism is None else (find(mechanism),)
     chosen = [_layer(name) for name in dict.fromkeys(layers or ())] or list(LAYERS)
     for layer in chosen if layers else ():
         if not tasks_of(subjects, [layer], own):
@@ -113,7 +113,7 @@ def _own(path: Path, mechanism: str | None) -> Own:
         OperatorFault: it cannot be served, or is another mechanism's.
     """
     from ..devices.enrol import enrol, limitsfile
-    from ..mechanisms import of, serving
+    from ..mechanisms import find_service, of
     from ..settings import config
 
     deployment = config.load(path)
@@ -123,7 +123,7 @@ def _own(path: Path, mechanism: str | None) -> Own:
             f"--mechanism is {mechanism} and {path} is a deployment of "
             f"{deployment.rounds.mechanism}; one of them alone can be meant. Leave --mechanism out"
         )
-    held = {serving(mechanism_of_file.name).limits(asked, deployment.rounds.every_s)}
+    held = {find_service(mechanism_of_file.name).limits(asked, deployment.rounds.every_s)}
     devices = deployment.site.devices
     if devices.exists():
         known = limitsfile.load(devices, enrol.load_devices(devices, deployment.site.name))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..faults import OperatorFault
-from ..mechanisms import TABLE, USUAL, named, of_query
+from ..mechanisms import TABLE, USUAL, find, of_query
 from ..mechanisms.flags import query_of
 from ..output import stages
 from ..settings import config as deployments
@@ -35,7 +35,7 @@ def calibrate(
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
     file, every_s = flags.one_file(deployment, config), None
     if file is None:
-        chosen, given = named(mechanism), queries.given(context)
+        chosen, given = find(mechanism), queries.given(context)
         flags.check_taken(context, mechanism, chosen.flags, given)
         query = query_of(chosen, settings or (), **given)
     else:

@@ -20,7 +20,7 @@ from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import OperatorFault, TakenFault
-from ..mechanisms import first_round, of, serving
+from ..mechanisms import find_service, first_round, of
 from ..mechanisms.usual import TRUSTED
 from ..service.ledger import (
     budget_of,
@@ -134,7 +134,7 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     if deployment.store.postgresql is None:
         yield from _room(deployment, database)
         if not database.exists():
-            if (saved := sqlite.rescued(database)) is not None:
+            if (saved := sqlite.find_rescued(database)) is not None:
                 yield fault(
                     "store",
                     f"{database} is not there, and {saved} holds what a gateway saved when it was "
@@ -251,13 +251,13 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
         deployment = config.load(path)
         query = config.query(deployment)
         yield ok("config", f"{path} says what is to be done, for site {deployment.site.name}")
-        serving(deployment.rounds.mechanism)
+        find_service(deployment.rounds.mechanism)
     except OperatorFault as wrong:
         yield fault("config", wrong)
         return
     yield from _sense(deployment, query)
     if deployment.room.plan:
-        yield ok("room", roomfile.drawing(deployment.room.plan))
+        yield ok("room", roomfile.find_difference(deployment.room.plan))
         if roomfile.doors_move(deployment.room.plan):
             yield note(
                 "room",

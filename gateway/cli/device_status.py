@@ -80,7 +80,7 @@ def listed(path: flags.Config) -> None:
             heard = {(row.name, row.key_id_hex): row for row in reader.devices()}
         engine = looking(place_of(deployment))
         with engine.connect() as connection:
-            shut_out = message_rows.shut_out(connection)
+            shut_out = message_rows.list_shut_out(connection)
         engine.dispose()
     for name, device in sorted(devices.by_name.items(), key=lambda one: one[1].place):
         row, (first, count) = heard.get((name, device.key_id.hex())), device.place

@@ -21,12 +21,12 @@ from ..devices.enrol import budgets, enrol, keycount, limitsfile
 from ..devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
 from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
-from ..mechanisms import first_limits, first_round, of, serving
+from ..mechanisms import find_service, first_limits, first_round, of
 from ..service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
 from ..service.rounds import Place
 from ..settings import config
 from ..settings.deployment import Deployment
-from ..store.opening import held
+from ..store.opening import hold
 from ..store.places import place_of
 from ..store.reader import Reader
 from ..store.store import Store
@@ -180,7 +180,7 @@ def enrolled(
             "and their roots are forgotten: none can join or have new keys later. Enrol the fleet "
             "again, in a new folder, which is a new promise"
         )
-    served = serving(mechanism.name)
+    served = find_service(mechanism.name)
     query = config.query(deployment)
     own = {who.name: Device.of(who)}
     enrol.check_central(devices._replace(by_name=own), first_round(deployment, query))
@@ -310,7 +310,7 @@ class Change:
             f"{lock} cannot be written ({{why}}); it keeps two changes apart. Mend its folder"
         )
         self._stack.enter_context(
-            held(lock, unusable, "another `heatveil device` runs; wait for it")
+            hold(lock, unusable, "another `heatveil device` runs; wait for it")
         )
         self._devices = enrol.load_devices(site.devices, site.name)
         return self
@@ -425,7 +425,7 @@ class Change:
             self._deployment,
             Place(made.secret.identity.sensor, made.secret.identity.sensors),
         )
-        most, heard = serving(own.rounds.mechanism).key_limit(own), keys_heard(own)
+        most, heard = find_service(own.rounds.mechanism).key_limit(own), keys_heard(own)
         with keycount.hold_count(
             own.site.devices, self._devices, place, heard, most, sure=virtual
         ):

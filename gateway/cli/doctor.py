@@ -28,7 +28,7 @@ from ..devices.kit.needs import (
     plan_device,
 )
 from ..faults import OperatorFault
-from ..mechanisms import named, of
+from ..mechanisms import find, of
 from ..settings import config
 from . import flags
 
@@ -309,7 +309,7 @@ def _looked(
         faults.append(str(fault))
     if not there.config:
         told["sensor"], told["sensor_how"], _ = selftest.try_sensor(
-            board, named(there.mechanism).reads
+            board, find(there.mechanism).reads
         )
         if told["sensor"]:
             faults.append(f"its sensor: {told['sensor']}")
@@ -364,7 +364,7 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
         if device["name"]:
             tells = (
                 "reads"
-                if named(device["mechanism"]).reads == "temperature"
+                if find(device["mechanism"]).reads == "temperature"
                 else "tells its place by"
             )
             say(

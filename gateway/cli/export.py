@@ -18,7 +18,7 @@ from edge.core import cbor, wire
 from recovery.maps.guarantee import sentences
 
 from ..faults import OperatorFault, suggestion
-from ..mechanisms import Mechanism, first_round, of, serving
+from ..mechanisms import Mechanism, find_service, first_round, of
 from ..mechanisms.record import Exported
 from ..service.ledger import Ledger, budget_of
 from ..settings import config as deployments
@@ -317,7 +317,7 @@ LEDGER = Kind(
 
 def kinds(mechanism: Mechanism) -> dict[str, Kind]:
     """Return what can be exported of a mechanism's store, by name."""
-    own = serving(mechanism.name).exported
+    own = find_service(mechanism.name).exported
     heard = {"epoch": "boots of the device", "seq": "its messages", "taken_s": EPOCH}
     ended = {"closed_s": EPOCH, "reports": "devices that answered"}
     cell = {"row": "from 0", "column": "from 0", "mass": "of the cell, as on the map topic"}
@@ -395,7 +395,7 @@ def export(
     span = Span(first, end, deployment.site.name)
     mechanism = of(deployment)
     if what is None:
-        what = "reports" if serving(mechanism.name).exported.report else "releases"
+        what = "reports" if find_service(mechanism.name).exported.report else "releases"
     kind = kinds(mechanism)[what]
     with open_reader(deployment) as reader:
         _check_mechanism(deployment, reader)
@@ -439,7 +439,7 @@ def _promise(
         "rho_budget": str(ledger.budget),
         "rho_spent": str(ledger.spent),
         "epsilon_spent": ledger.epsilon(
-            serving(deployment.rounds.mechanism).ledger_delta(plan), epsilon, budget
+            find_service(deployment.rounds.mechanism).ledger_delta(plan), epsilon, budget
         ),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,

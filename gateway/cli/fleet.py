@@ -18,7 +18,7 @@ from ..devices.fleet.children import Machines
 from ..devices.fleet.crowd import Churn, Crowd
 from ..devices.fleet.spool import summarize
 from ..faults import OperatorFault
-from ..mechanisms import first_limits, first_round, of, serving
+from ..mechanisms import find_service, first_limits, first_round, of
 from ..mechanisms.worlds import Seen as Seen
 from ..mechanisms.worlds import Stand
 from ..settings import config
@@ -264,7 +264,7 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
     enrol.check_central(enrol.derive_devices(made.secrets), first_round(deployment, query))
     shards: list[Any] = []
     if of(deployment).trust == "distributed":
-        made, shards = roster.enrolled(made, query)
+        made, shards = roster.enrol(made, query)
     try:
         state.mkdir(0o700)
     except OSError as fault:
@@ -274,7 +274,7 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
             "with --secrets"
         ) from fault
     try:
-        most = serving(deployment.rounds.mechanism).key_limit(deployment)
+        most = find_service(deployment.rounds.mechanism).key_limit(deployment)
         keycount.count_fleet(deployment.site.devices, enrol.derive_devices(made.secrets), most)
     except OperatorFault:
         state.rmdir()  # nothing is in it yet, and it would be in the way of the next try

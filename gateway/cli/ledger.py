@@ -17,7 +17,7 @@ import typer
 from recovery.maps.guarantee import ratio_text
 
 from ..faults import OperatorFault
-from ..mechanisms import first_round, serving
+from ..mechanisms import find_service, first_round
 from ..service.ledger import RHO, Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
@@ -104,7 +104,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
             one._replace(
                 rho=max(one.rho, rho) if terms(one.plan.guarantee) == promised else nothing
             )
-            for one in steps.lost(lack, devices)
+            for one in steps.find_lost(lack, devices)
         ]
         budget = budget_of(plan.guarantee, deployment.privacy.readings)
         store.charge_lost(lost, promised, budget)
@@ -122,7 +122,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
 
 def _epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
     at, promised = (
-        serving(deployment.rounds.mechanism).ledger_delta(plan),
+        find_service(deployment.rounds.mechanism).ledger_delta(plan),
         float(Fraction(*plan.guarantee.epsilon)),
     )
     whole = budget_of(plan.guarantee, deployment.privacy.readings)

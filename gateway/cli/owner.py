@@ -27,7 +27,7 @@ from ..devices.owner.unveiling import (
     write_readings,
 )
 from ..faults import OperatorFault, suggestion
-from ..mechanisms import first_limits, serving
+from ..mechanisms import find_service, first_limits
 from ..output import Stage, stages
 from ..settings import config
 from . import flags
@@ -390,7 +390,7 @@ def tighten(
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     wished = first_limits(deployment, config.query(deployment))
-    served = serving(deployment.rounds.mechanism)
+    served = find_service(deployment.rounds.mechanism)
     known = limitsfile.load(deployment.site.devices, devices)
     chosen = _chosen_devices(names or [], devices)
     sent = limitsfile.plan_next(chosen, known, wished, version, served.tighter)

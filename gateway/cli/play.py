@@ -19,7 +19,7 @@ from ..mechanisms.flags import query_of
 from ..mechanisms.scores import Watch, data_free, frame_bytes, scores
 from ..mechanisms.worlds import Inputs, Numbers, Played, Told
 from ..output import Stage, Writer, as_json, check_places, stages, write_all
-from ..service.telling import told
+from ..service.telling import describe
 from . import flags, queries
 from .recover import as_public
 
@@ -59,7 +59,7 @@ def play(
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
-    mechanism, inputs = mechanisms.named(name), Inputs(**seen)
+    mechanism, inputs = mechanisms.find(name), Inputs(**seen)
     check_places(files.wanted(), inputs.files())
     query = query_of()
     world = mechanism.world(query, inputs, np.random.default_rng(seed))
@@ -92,7 +92,7 @@ def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "emd_l1_data_free": data_free(truth),
         "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
-        "verdict": told(found)["verdict"] if isinstance(found, Heatmap) else None,
+        "verdict": describe(found)["verdict"] if isinstance(found, Heatmap) else None,
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
     }
 
@@ -162,7 +162,7 @@ def play_command(
     frames of a thermal array.
     """
     files = Files(out, scores, plot, published)
-    chosen, given = mechanisms.named(mechanism), queries.given(context)
+    chosen, given = mechanisms.find(mechanism), queries.given(context)
     flags.check_taken(context, mechanism, chosen.flags, given)
     if "frames" in chosen.flags:
         flags.check_frames(context, frames, given)

@@ -21,7 +21,7 @@ from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from ..faults import OperatorFault
-from ..mechanisms import MECHANISMS, Mechanism, named, of_query
+from ..mechanisms import MECHANISMS, Mechanism, find, of_query
 from ..mechanisms.flags import from_fields, query_of, read_text, undrawn
 from ..mechanisms.flags import value as field_of
 from ..output import Writer, check_places, write_all
@@ -66,7 +66,7 @@ def read(path: Path) -> tuple[Mechanism, Any, list[Release]]:
         found = json.loads(contents, parse_constant=_no_number, parse_int=_whole)
         if found["schema"] != SCHEMA:
             raise ValueError(f"it is {found['mechanism']!r} of schema {found['schema']!r}")
-        mechanism = named(found["mechanism"])
+        mechanism = find(found["mechanism"])
         query = _query(mechanism, found["query"])
         releases = [mechanism.read_release(query, written) for written in found["rounds"]]
         if not releases:

@@ -19,14 +19,14 @@ from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault
-from ..mechanisms import MECHANISMS, named, serving
+from ..mechanisms import MECHANISMS, find, find_service
 from ..service.intake.door import Door
 from ..service.intake.judge import judge
 from ..service.intake.outcomes import Key, Known, Who, digest
-from ..service.ledger import is_distributed, paid_at_release, price
+from ..service.ledger import is_distributed, pays_at_release, price
 from ..service.mqtt.connection import Message
 from ..service.rounds import OpenRound
-from ..service.steps import folded
+from ..service.steps import fold
 from ..settings import config as deployments
 from ..settings.deployment import Deployment
 from ..store.reader import Reader, open_reader
@@ -92,7 +92,7 @@ class Rehearsal:
         ended = self.close().ended
         places = {one.name: one.place for one in self._devices.by_name.values()}
         self.open = OpenRound(
-            plan, name, inf, places, wrong=serving(plan.mechanism).payload_fault(plan)
+            plan, name, inf, places, wrong=find_service(plan.mechanism).payload_fault(plan)
         )
         return Outcome("opened", "", ended)
 
@@ -124,9 +124,9 @@ def released(ended: OpenRound) -> Release | None:
     None where the fold draws the noise: two draws for one round would give away what it hides.
     """
     plan: Any = ended.plan
-    if paid_at_release(plan.guarantee):
+    if pays_at_release(plan.guarantee):
         return None
-    return folded(named(plan.mechanism), ended, sealed(os.urandom(32)))
+    return fold(find(plan.mechanism), ended, sealed(os.urandom(32)))
 
 
 # Recorded messages once more, to see what becomes of them: `heatveil replay`.

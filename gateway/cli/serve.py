@@ -24,8 +24,8 @@ from recovery.maps.guarantee import from_json
 from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
-from ..mechanisms import MECHANISMS, of, of_query, serving
-from ..mechanisms.flags import refused
+from ..mechanisms import MECHANISMS, find_service, of, of_query
+from ..mechanisms.flags import refuse
 from ..mechanisms.scores import SEEDED
 from ..service import telling
 from ..service.intake import writer
@@ -130,8 +130,8 @@ def shown(page: Page, query: Any, seeded: bool = False) -> Callable[[Event], Non
         seeded: the noise can be repeated; then the page says so, whatever the Round said.
     """
     mechanism = of_query(query)
-    with refused():
-        beside = serving(mechanism.name).page_values(mechanism.plan(query, []))
+    with refuse():
+        beside = find_service(mechanism.name).page_values(mechanism.plan(query, []))
 
     def show(event: Event) -> None:
         if event["kind"] == "release":
@@ -232,7 +232,7 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     logs.to_stderr()
     now = Files.read(path)
     deployment = now.deployment
-    serving(deployment.rounds.mechanism)
+    find_service(deployment.rounds.mechanism)
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
     query = config.query(deployment)
     manager = Supervised()
@@ -282,7 +282,7 @@ def once(path: flags.Config) -> None:
     """Run one round of a deployment, print its map, and leave nothing running."""
     logs.to_stderr(logging.WARNING)
     deployment = config.load(path)
-    serving(deployment.rounds.mechanism)
+    find_service(deployment.rounds.mechanism)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     heard: list[Event] = []
     with (

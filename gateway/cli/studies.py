@@ -107,7 +107,7 @@ def simulate(
     from physics.rooms.read import sample as sample_of_room
     from recovery.estimators import HOMES
 
-    from ..lab.thermal_days.rooms import modelled, room_of
+    from ..lab.thermal_days.rooms import make_model, room_of
     from ..lab.thermal_days.run import Files, Order
     from ..lab.thermal_days.run import simulate as simulated
 
@@ -134,7 +134,7 @@ def simulate(
                 hours = f"{read.day.duration_h:g} h"
                 typer.echo(f"living through {read.name}, {hours}: about half a minute", err=True)
             stage("working out what its thermometers feel of whom")
-            told = simulated(modelled(read, estimator), order, stage)
+            told = simulated(make_model(read, estimator), order, stage)
     except KeyboardInterrupt:
         typer.echo("stopped; nothing was written", err=True)
         raise typer.Exit(130) from None

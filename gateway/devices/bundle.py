@@ -253,13 +253,13 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
 
     Modules meet where one imports the other, so a class and what it inherits from keep apart.
     """
-    defined = set().union(*map(_defined, trees.values())) - fixed
+    defined = set().union(*map(_find_defined, trees.values())) - fixed
     for path, tree in trees.items():
         _refuse_hidden(path, tree, defined)
     held = {path: {name for _, _, name in _names(tree)} & defined for path, tree in trees.items()}
     near = {path: {path} for path in trees}
     for path, tree in trees.items():
-        for other in _imported(path, tree) & set(trees):
+        for other in _find_imported(path, tree) & set(trees):
             near[path].add(other)
             near[other].add(path)
     short: dict[str, str] = {}
@@ -298,7 +298,7 @@ def _names(tree: ast.Module) -> list[tuple[ast.AST, str, str]]:
     return [(node, field, name) for node, field, name in found if isinstance(name, str)]
 
 
-def _defined(tree: ast.Module) -> set[str]:
+def _find_defined(tree: ast.Module) -> set[str]:
     """Return the private names that a module makes, and no interpreter has."""
     made = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.alias)
     return {
@@ -309,7 +309,7 @@ def _defined(tree: ast.Module) -> set[str]:
     }
 
 
-def _imported(path: str, tree: ast.Module) -> set[str]:
+def _find_imported(path: str, tree: ast.Module) -> set[str]:
     """Return the paths of what a module may import."""
     found = set()
     for node in ast.walk(tree):

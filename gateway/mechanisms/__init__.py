@@ -30,12 +30,12 @@ MECHANISMS: tuple[Mechanism, ...]  # all records, loaded when they are asked for
 
 def __getattr__(name: str) -> Any:
     if name == "MECHANISMS":
-        return tuple(map(named, TABLE))
+        return tuple(map(find, TABLE))
     raise AttributeError(f"module {__name__} has no attribute {name}")
 
 
 @cache
-def named(name: str) -> Mechanism:
+def find(name: str) -> Mechanism:
     """Return the mechanism of that name.
 
     Raises:
@@ -56,7 +56,7 @@ def of(deployment: Any) -> Mechanism:
     Raises:
         OperatorFault: there is none.
     """
-    return named(deployment.rounds.mechanism)
+    return find(deployment.rounds.mechanism)
 
 
 def of_query(query: Any) -> Mechanism:
@@ -65,19 +65,19 @@ def of_query(query: Any) -> Mechanism:
     Raises:
         TypeError: it is of none.
     """
-    for one in map(named, TABLE):
+    for one in map(find, TABLE):
         if type(query) is one.query:
             return one
     raise TypeError(f"{type(query).__qualname__} is the query of no mechanism of this gateway")
 
 
-def serving(name: str) -> Serving:
+def find_service(name: str) -> Serving:
     """Return what the service needs of the mechanism of that name.
 
     Raises:
         OperatorFault: there is none, or its devices cannot answer over MQTT.
     """
-    found = named(name).serving
+    found = find(name).serving
     if found is None:
         raise OperatorFault(
             f"{name} cannot be served: this gateway takes no reports of it over MQTT, so nothing "
@@ -108,7 +108,7 @@ def first_limits(deployment: Any, query: Any) -> Any:
     Raises:
         OperatorFault: it cannot be served, or its promise is too fine for a budget.
     """
-    return serving(deployment.rounds.mechanism).limits(query, deployment.rounds.every_s)
+    return find_service(deployment.rounds.mechanism).limits(query, deployment.rounds.every_s)
 
 
 def play(mechanism: Verbs, query: Any, readings: Callable[[Any], Iterable[Any]], rng: Any) -> Any:

@@ -67,7 +67,7 @@ def undrawn() -> Iterator[None]:
 
 
 @contextmanager
-def refused() -> Iterator[None]:
+def refuse() -> Iterator[None]:
     """Turn what a plan objects to into the operator's fault.
 
     Raises:
@@ -91,7 +91,7 @@ def first_round_of(query: Any, asks: Callable[[Any, Any], Round | None]) -> Roun
     Raises:
         OperatorFault: it cannot be served.
     """
-    with refused():
+    with refuse():
         round = asks(query, [])
     if round is None:
         raise RuntimeError("a query of one reading at least plans no round")

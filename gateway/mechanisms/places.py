@@ -268,12 +268,12 @@ def stand(
             f"[{mechanism}] devices to as many as there are people, or name points of "
             "more"
         )
-    clauses = _left_over(points, found.cells.shape[1], people), found.beyond()
+    clauses = _tell_left_over(points, found.cells.shape[1], people), found.beyond()
     said = "; ".join(filter(None, clauses))
     return StandingCrowd(mechanism, found.cells, grid.shape[0], said)
 
 
-def _left_over(points: str, there: int, people: int) -> str:
+def _tell_left_over(points: str, there: int, people: int) -> str:
     """Return a clause about people for whom there is no device; empty without any."""
     if there == people:
         return ""

@@ -17,7 +17,7 @@ from edge.mechanisms import central
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
 
 from ..output import Stage
-from .flags import refused, undrawn
+from .flags import refuse, undrawn
 from .record import Verbs
 
 # How near a map came to the truth, in the numbers that `play` writes and the demo prints.
@@ -151,7 +151,7 @@ class Watch:
         ready: dict[str, Any] = {}  # for the round at hand
 
         def plan(query: Any, releases: Sequence[Any]) -> Any:
-            with self._timed("plan"), refused():
+            with self._timed("plan"), refuse():
                 round = mechanism.plan(query, releases)
             if round is None or not seeded:
                 return round

@@ -15,7 +15,7 @@ from recovery.noise import Ratio
 
 from ..faults import OperatorFault
 from ..settings.fields import Count, RatioField, Section
-from . import TABLE, Mechanism, named
+from . import TABLE, Mechanism, find
 
 # What [privacy] says of every query that has such a field.
 _PRIVACY = ("epsilon", "delta", "protect_distance_m", "readings", "keyholder")
@@ -46,7 +46,7 @@ class Places(Section):
 
 def own() -> dict[str, type[Section]]:
     """Return the tables that mechanisms have of their own, by name."""
-    return {one.name: _table(one) for one in map(named, TABLE) if one.name in one.tables}
+    return {one.name: _table(one) for one in map(find, TABLE) if one.name in one.tables}
 
 
 def _table(mechanism: Mechanism) -> type[Section]:
@@ -86,7 +86,7 @@ def _line(field: Any, mechanism: Mechanism) -> str:
     """Return the line of a key; a comment where it alters the noise and need not be said."""
     said, kind = mechanism.abouts[field.name], typing.get_type_hints(mechanism.query)[field.name]
     text = said.served or said.example
-    value = text if said.served or field.default in (None, MISSING) else _written(field.default)
+    value = text if said.served or field.default in (None, MISSING) else _write(field.default)
     quoted = field.default is MISSING and typing.get_origin(kind) is typing.Literal
     if quoted or (said.served and field.default is not MISSING):
         value = f'"{value}"'
@@ -95,10 +95,10 @@ def _line(field: Any, mechanism: Mechanism) -> str:
     return f"{f'{off}{field.name} = {value}':<31} # {words[:1].lower()}{words[1:]}".rstrip(" #")
 
 
-def _written(value: Any) -> str:
+def _write(value: Any) -> str:
     """Return a value as TOML has it, and a ratio as a text.
 
-    >>> _written("auto"), _written((1, 2)), _written(True), _written(0.9)
+    >>> _write("auto"), _write((1, 2)), _write(True), _write(0.9)
     ('"auto"', '"1/2"', 'true', '0.9')
     """
     if isinstance(value, bool):
@@ -115,10 +115,10 @@ def check(deployment: Any) -> None:
         ValueError: there is no such mechanism, or a table or key is missing or of no use to it.
     """
     try:
-        mechanism = named(deployment.rounds.mechanism)
+        mechanism = find(deployment.rounds.mechanism)
     except OperatorFault as fault:
         raise ValueError(f"[rounds] mechanism: {fault}") from fault
-    if said := [*_needless(deployment, mechanism), *_missing(deployment, mechanism)]:
+    if said := [*_needless(deployment, mechanism), *_find_missing(deployment, mechanism)]:
         raise ValueError("; ".join(said))
 
 
@@ -127,19 +127,19 @@ def _needless(deployment: Any, mechanism: Mechanism) -> list[str]:
     said = [
         f"[{table}] {key} is given and the mechanism is {name}, for which {why}; remove it"
         for (table, key), why in mechanism.refused_keys.items()
-        if _given(getattr(deployment, table), key)
+        if _is_given(getattr(deployment, table), key)
     ]
     if not deployment.room.plan:  # a room file brings tables of its own
         said += [
             f"[{table}] is given and the mechanism is {name}, which does not read it: it "
             f"would do nothing unnoticed. Remove it, or set [rounds] mechanism to one that does"
-            for table in dict.fromkeys(table for one in TABLE for table in named(one).tables)
+            for table in dict.fromkeys(table for one in TABLE for table in find(one).tables)
             if table not in mechanism.tables and getattr(deployment, table) is not None
         ]
     return said
 
 
-def _missing(deployment: Any, mechanism: Mechanism) -> list[str]:
+def _find_missing(deployment: Any, mechanism: Mechanism) -> list[str]:
     name = mechanism.name
     said = [
         f"[{table}] is missing and has no value to fall back on; the mechanism {name} must "
@@ -155,6 +155,6 @@ def _missing(deployment: Any, mechanism: Mechanism) -> list[str]:
     ]
 
 
-def _given(section: Any, key: str) -> bool:
+def _is_given(section: Any, key: str) -> bool:
     """Return whether a key says something else than it would by itself."""
     return bool(getattr(section, key) != type(section).model_fields[key].default)

@@ -59,13 +59,13 @@ def _flat_areas(mass: Floats) -> Iterator[Whether]:
     for value in values[(values * counts >= _SHARE_MIN) & (counts > 1) & (counts < mass.size)]:
         left = mass == value
         while left.any():
-            area = _joined(left)
+            area = _join(left)
             left &= ~area
             if value * area.sum() >= _SHARE_MIN:
                 yield area
 
 
-def _joined(cells: Whether) -> Whether:
+def _join(cells: Whether) -> Whether:
     """Return those of the cells that hang together with the first one."""
     rows, columns = cells.shape
     free = np.zeros((rows + 2, columns + 2), dtype=bool)  # with a border around
@@ -92,13 +92,13 @@ def _sides(area: Whether, grid: Any) -> tuple[Floats, Floats] | None:
     return low[:axes], high[:axes]
 
 
-def written(at: Floats, grid: Any) -> str:
+def write_place(at: Floats, grid: Any) -> str:
     """Return a place as one writes it, halves rounded up."""
-    numbers = " / ".join(_rounded(axis) for axis in np.atleast_1d(at))
+    numbers = " / ".join(_round(axis) for axis in np.atleast_1d(at))
     return f"{numbers} m" if grid.cell_mm else numbers
 
 
-def _rounded(axis: float) -> str:
+def _round(axis: float) -> str:
     # As usual a middle of a cell, 0.125, would be 0.12, and a hair further 0.13.
     return f"{round(float(axis), 6) + 1e-9:.2f}"
 
@@ -106,10 +106,8 @@ def _rounded(axis: float) -> str:
 def where(place: Place, grid: Any) -> str:
     """Return where a place is: near its middle, or from side to side of what is flat."""
     if place.sides is None:
-        return f"near {written(place.at, grid)}"
-    spans = [
-        f"{_rounded(low)} to {_rounded(high)}" for low, high in zip(*place.sides, strict=True)
-    ]
+        return f"near {write_place(place.at, grid)}"
+    spans = [f"{_round(low)} to {_round(high)}" for low, high in zip(*place.sides, strict=True)]
     return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
 
 

@@ -39,7 +39,7 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
     capped.check_held(replace(query, readings=1), sensors, held)
 
 
-def counted(query: Any, users: int) -> Any:
+def count_people(query: Any, users: int) -> Any:
     """Return the query of a play with so many people.
 
     Raises:
@@ -72,7 +72,7 @@ def cautions(name: str, query: Any) -> list[str]:
     return said
 
 
-def simulated(shards: int, threshold: int) -> str:
+def simulate(shards: int, threshold: int) -> str:
     """Return what a play must say of its sums."""
     sums = f"{shards} secure sums a round were" if shards > 1 else "The secure sum of a round was"
     return (

@@ -24,7 +24,7 @@ from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault
-from ..mechanisms import named
+from ..mechanisms import find
 from ..settings import config
 from ..settings.deployment import Deployment, Rounds
 from ..store.places import Stopped
@@ -37,13 +37,13 @@ from .ledger import (
     Ledger,
     budget_of,
     is_distributed,
-    paid_at_release,
+    pays_at_release,
     price,
     terms,
 )
 from .operate import schedule
 from .sealing import RoundKey, destroy, path_of
-from .steps import Outgoing, Steps, met, signed, taken_back
+from .steps import Outgoing, Steps, met, sign_round, take_back
 
 GLANCE_S = 0.5  # how often what stands in the way is looked at
 
@@ -152,7 +152,7 @@ class Campaign:
         Raises:
             OperatorFault: there is none, or its database holds another promise, or a smaller.
         """
-        self._mechanism = named(self.deployment.rounds.mechanism)
+        self._mechanism = find(self.deployment.rounds.mechanism)
         self._query = config.query(self.deployment)
         self._changes = Changes()
         self.steps = Steps(
@@ -167,7 +167,7 @@ class Campaign:
         # Who adds up in a secure sum begins none again: see `Steps.give_up`.
         self._adds = is_distributed(self._plan.guarantee)
         # What is due at the release; else it is charged before the round goes out.
-        self._due = Charge(self._price) if paid_at_release(self._plan.guarantee) else None
+        self._due = Charge(self._price) if pays_at_release(self._plan.guarantee) else None
         # The key of the open round, under central trust alone.
         self._key = RoundKey(self.deployment) if self._due else None
         check_central(self.devices, self._plan)
@@ -232,7 +232,7 @@ class Campaign:
             if not self._may_open(pause, known and not silent, silent):
                 continue  # with what has changed
             if self._key is not None and not known:
-                asked = signed(planned, asked.plan.number, self.devices, self._key.make())
+                asked = sign_round(planned, asked.plan.number, self.devices, self._key.make())
             if self._adds and len(asked.message) > ROUND_BYTES:
                 return TOO_LONG % (asked.plan.number, len(asked.message), ROUND_BYTES)
             paid, enrolled = self._due is None, len(self.devices.by_name)
@@ -284,7 +284,7 @@ class Campaign:
             kept(self.store.abandon, asked.name, Charge(asked.rho))
             self._tell_ledger()
             log.warning(ABANDONED, number=asked.plan.number)
-        return signed(planned, kept(self.store.number_of, name), self.devices)
+        return sign_round(planned, kept(self.store.number_of, name), self.devices)
 
     def _may_open(self, pause: Pause, known: bool, silent: int = 0) -> bool:
         """Wait until a round may open; False when something has changed meanwhile.
@@ -310,7 +310,7 @@ class Campaign:
         if self._key is None or not known:  # what is there is of a round of another store
             destroy(path_of(self.deployment))
         if not known:  # no round is open: devices must not find a released one
-            self.steps.post(taken_back(self._mechanism.name, self.devices))
+            self.steps.post(take_back(self._mechanism.name, self.devices))
             self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
         self._draw(releases)
 

@@ -21,7 +21,7 @@ from ..settings.roomfile import Cleared, Vacancy
 from ..store.store import Store
 from . import telling
 from .intake.outcomes import Letter
-from .operate.schedule import parsed
+from .operate.schedule import parse
 
 log = structlog.get_logger()
 
@@ -81,7 +81,7 @@ def vacancy_of(
     # A round may be asked again, hours after it was opened: devices read when they answer.
     at_s = clock(store.answered_s(name) or store.opened_s(name) or time.time())
     now = datetime.fromtimestamp(at_s).astimezone()
-    known = room.empty is not None and parsed(room.empty).has(now)
+    known = room.empty is not None and parse(room.empty).has(now)
     return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.vacant())
 
 
@@ -100,7 +100,7 @@ def heard(releases: Sequence[Any]) -> Sequence[Any]:
     return [release for release in releases if release.reports]
 
 
-def drawn(
+def draw(
     solver: Drawer,
     site: str,
     query: Any,
@@ -118,7 +118,7 @@ def drawn(
         Unresolved(query.grid, last.guarantee, inf, inf, _few(turnout))
         if turnout.used < turnout.quorum
         else solver.recover(
-            last.mechanism, query, list(map(planned, releases)), *([vacant] if vacant else [])
+            last.mechanism, query, list(map(strip_key, releases)), *([vacant] if vacant else [])
         )
     )
     if result is None:
@@ -136,16 +136,16 @@ def drawn(
     }
     if vacant is not None:
         event["empty_room"] = list(notes)
-    return kept(site, last.mechanism, json.dumps(event))._replace(state=state)
+    return keep(site, last.mechanism, json.dumps(event))._replace(state=state)
 
 
-def kept(site: str, mechanism: str, body: str) -> Drawn:
+def keep(site: str, mechanism: str, body: str) -> Drawn:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
     letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
     return Drawn(body, json.loads(body), letter)
 
 
-def planned(release: Any) -> Any:
+def strip_key(release: Any) -> Any:
     """Return a release as of the Round that was planned, without the key of what was asked."""
     return release._replace(round=Round(*release.round[: len(Round._fields)]))
 

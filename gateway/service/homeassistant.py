@@ -217,7 +217,7 @@ class Results:
             | {
                 "sources": None if credible is None else int(np.argmax(credible["numbers"])),
                 "error": _error(credible),
-                "contradicted": _contradicted(event.get("verdict")),
+                "contradicted": _is_contradicted(event.get("verdict")),
                 "round": event["number"],
                 "sensors": event.get("sensors_used", self.values["sensors"]),
                 "lag": lag_s,
@@ -254,7 +254,7 @@ def _sd(event: Event) -> dict[str, Any]:
     return {"sd": float(f"{100 * float(np.ravel(event['sd'])[cell]):.2g}")}
 
 
-def _contradicted(verdict: Event | None) -> str | None:
+def _is_contradicted(verdict: Event | None) -> str | None:
     """Return whether a map contradicts its own query; why would be of too many digits."""
     if verdict is None:
         return None
@@ -349,7 +349,7 @@ class Announcer:
     def _tidy(self) -> None:
         """Take back what is announced no longer, and note what is."""
         wanted = self._topics() if self.enabled else []
-        noted = _noted(self._note)
+        noted = _read_noted(self._note)
         if gone := [topic for topic in noted if topic not in wanted]:
             log.info("Home Assistant is told to forget", topics=len(gone))
         for topic in gone:
@@ -370,7 +370,7 @@ class Announcer:
         self._publish(topic, json.dumps(value, allow_nan=False).encode(), True)
 
 
-def _noted(path: Path) -> list[str]:
+def _read_noted(path: Path) -> list[str]:
     """Return the retained topics that a gateway on this database has sent before."""
     try:
         found = json.loads(path.read_text("utf-8"))

@@ -13,7 +13,7 @@ Only prices of one promise add up (`terms`).
 rho is the price of a release under zero-concentrated differential privacy; it adds up
 without loss. A round is charged before it is published: once the devices have seen it
 they answer, and what they said cannot be unsaid, even if the gateway dies the next moment.
-The exception, of mechanisms whose noise the gateway draws, is `paid_at_release`.
+The exception, of mechanisms whose noise the gateway draws, is `pays_at_release`.
 
 A device that answers one round twice has told more about its own sensor. The fleet's loss
 is at most the loss of its most talkative device (each pair of places is seen by all sensors
@@ -170,11 +170,11 @@ def _clauses(promised: str) -> list[str]:
     parts = json.loads(promised)
     delta = "/".join(map(str, parts.pop("delta"))) or "0"
     if "each" in parts:
-        parts["each"] = _told(parts["each"])
+        parts["each"] = _tell(parts["each"])
     return [f"delta {delta}", *(clause for one in parts.values() for clause in one.split(", "))]
 
 
-def _told(each: str) -> str:
+def _tell(each: str) -> str:
     """Return a stored clause about one round as people read it."""
     unit = _unit(each)
     return f"{unit.exactly(_price_in(each))}{_EACH[1]}" if unit.is_epsilon else each
@@ -244,7 +244,7 @@ def is_distributed(guarantee: Any) -> bool:
     return place.strip() == "distributed"
 
 
-def paid_at_release(guarantee: Any) -> bool:
+def pays_at_release(guarantee: Any) -> bool:
     """Return whether a round is paid for when its result is released, and not when it is asked.
 
     Where devices blur what they say, asking is what costs: whoever has seen the Round answers it,
@@ -257,7 +257,7 @@ def paid_at_release(guarantee: Any) -> bool:
     needed.
 
     >>> from edge.core.records import Guarantee
-    >>> [paid_at_release(Guarantee(*[None] * 4, trust, "", "")) for trust in ("central", "local")]
+    >>> [pays_at_release(Guarantee(*[None] * 4, trust, "", "")) for trust in ("central", "local")]
     [True, False]
     """
     place: str = guarantee.trust.partition(":")[0]

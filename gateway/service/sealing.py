@@ -94,7 +94,7 @@ class RoundKey:
             device = devices.by_name.get(sender)
             payload = None
             if private is not None and device is not None:
-                payload = opened(private, closed.plan, report, device, self._site)
+                payload = open_report(private, closed.plan, report, device, self._site)
             own = closed.places[sender].sensor
             if payload is None or (payload and (payload[0] != own or closed.wrong(payload))):
                 why = (
@@ -144,7 +144,7 @@ def _sync(path: Path) -> None:
     os.close(folder)
 
 
-def opened(
+def open_report(
     private: X25519PrivateKey, plan: Any, report: Any, device: Device, site: str
 ) -> list[int] | None:
     """Return the payload in a sealed report, [] where its device had nothing to report, or None.
@@ -161,7 +161,7 @@ def opened(
         plain = ChaCha20Poly1305(key).decrypt(nonce, sealed[hpke.ENC :], aad)
     except (InvalidTag, ValueError):  # ValueError: a public key of low order, or none
         return None
-    return central.unpacked(plain)
+    return central.unpack(plain)
 
 
 def sealed_bytes(plan: Any) -> int:

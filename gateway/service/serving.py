@@ -26,7 +26,7 @@ from .mqtt import access
 from .mqtt.connection import Message
 from .mqtt.pump import Pump
 from .mqtt.service import Link, Taker
-from .operate.health import PARTS, Chore, Chores, Health, Vitals, keeping
+from .operate.health import PARTS, Chore, Chores, Health, Vitals, make_chores
 from .operate.metrics import Metrics
 from .operate.quarantine import guard_of, quarantine_of
 from .outbox import Outbox
@@ -34,7 +34,7 @@ from .solver import Solver
 from .steps import met
 from .telling import Teller
 from .workers.gathering import taker, topics
-from .workers.leases import leading
+from .workers.leases import lead
 
 log = structlog.get_logger()
 
@@ -235,7 +235,7 @@ class Service:
         self._teller = teller = Teller(on_event)
         self._vitals = vitals = Vitals(health or Health(*PARTS), teller.tell)
         with ExitStack() as stack:
-            stack.enter_context(leading(place_of(deployment), vitals.say))
+            stack.enter_context(lead(place_of(deployment), vitals.say))
             self._store = store = Store.of(deployment)
             stack.callback(store.close)
             vitals.say("store", True)
@@ -271,7 +271,7 @@ class Service:
             self._campaign.steps.recorded_s = uplink.recorded_s
             vitals.watch()
             self._look()
-            chores = keeping(deployment.store, store, metrics)
+            chores = make_chores(deployment.store, store, metrics)
             stack.enter_context(Chores(Chore(LOOK_S, self._look), *chores))
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:

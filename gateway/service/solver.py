@@ -145,7 +145,7 @@ class Solver:
 
 def work(pipe: Connection, limit_s: float) -> None:
     """Draw maps until the other end of the pipe closes; runs in the worker."""
-    from ..mechanisms import named
+    from ..mechanisms import find
 
     def compiling(begun: bool) -> None:
         pipe.send(_BEGUN if begun else _OVER)
@@ -163,9 +163,9 @@ def work(pipe: Connection, limit_s: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + 1)
         try:
             result: Any = (
-                named(mechanism).clear(query, releases, vacant[0], compiling)
+                find(mechanism).clear(query, releases, vacant[0], compiling)
                 if vacant
-                else named(mechanism).recover(query, releases)
+                else find(mechanism).recover(query, releases)
             )
         except Exception as fault:
             log.exception("recovery failed")

@@ -21,7 +21,7 @@ from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault
-from ..mechanisms import Mechanism, first_round, serving
+from ..mechanisms import Mechanism, find_service, first_round
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.places import Stopped, patiently
@@ -41,7 +41,7 @@ log = structlog.get_logger()
 NEAR = 4096  # so many lost rounds are known again, and can be charged at once
 
 
-def signed(planned: Any, number: int, devices: Devices, key: bytes = b"") -> Asked:
+def sign_round(planned: Any, number: int, devices: Devices, key: bytes = b"") -> Asked:
     """Return a planned round as it is sent, under a number that no device has passed.
 
     Args:
@@ -55,7 +55,7 @@ def signed(planned: Any, number: int, devices: Devices, key: bytes = b"") -> Ask
     return Asked(wire.name_of(planned), wire.name_of(plan), plan, message, price(plan.guarantee))
 
 
-def opened(
+def open_round(
     asked: Asked, devices: Devices, stored: Iterable[tuple[str, bytes]], closes_s: float
 ) -> OpenRound:
     """Return the open round, with the answers (device, frame) that were stored before a start.
@@ -71,16 +71,16 @@ def opened(
     answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
     before = frozenset(name for name, _ in stored if name in places) - answers.keys()
     how: Any = {"sealed": sealed_bytes(asked.plan)}
-    how["wrong"] = serving(asked.plan.mechanism).payload_fault(asked.plan)
+    how["wrong"] = find_service(asked.plan.mechanism).payload_fault(asked.plan)
     return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before, **how)
 
 
-def opening(asked: Asked, devices: Devices) -> Letter:
+def make_opening(asked: Asked, devices: Devices) -> Letter:
     """Return the letter that asks a round, of whoever comes as long as it is open."""
     return Letter(0, wire.round_topic(devices.site, asked.plan.mechanism), asked.message, True)
 
 
-def taken_back(mechanism: str, devices: Devices) -> Letter:
+def take_back(mechanism: str, devices: Devices) -> Letter:
     """Return the letter after which nothing is asked any more."""
     return Letter(0, wire.round_topic(devices.site, mechanism), b"", True)
 
@@ -114,10 +114,10 @@ class Foreseen:
             self._numbers = {wire.name_of(self._plan._replace(number=n)): n for n in numbers}
             self._next = next
         number = self._numbers.get(name)
-        return None if number is None else signed(self._plan, number, self._devices)
+        return None if number is None else sign_round(self._plan, number, self._devices)
 
 
-def lost(lack: Lack, devices: Devices) -> list[Asked]:
+def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
     """Return the rounds that a ledger lacks; between those that were found, they are as the next.
 
     Raises:
@@ -142,7 +142,7 @@ def lost(lack: Lack, devices: Devices) -> list[Asked]:
                     "devices file that the gateway had, under [site] devices"
                 )
         elif one is not None:
-            one = signed(one.plan, at, devices)
+            one = sign_round(one.plan, at, devices)
         rounds += [one] if one else []
     return rounds[::-1]
 
@@ -192,7 +192,7 @@ class Steps:
         Raises:
             Stopped: the round stays retained and open, for the next start.
         """
-        round = opened(asked, devices, self.kept(self.store.answers, asked.name), inf)
+        round = open_round(asked, devices, self.kept(self.store.answers, asked.name), inf)
         # It has no deadline before it is out: who cannot be asked is not late. And it is open
         # before it is out: who answers at once would else answer no round.
         round.gather_s = gather_s
@@ -201,7 +201,7 @@ class Steps:
             standing.places = round.places  # asked again, and its answers have not stopped coming
         else:
             self.intake.open(round)
-        self.post(opening(asked, devices))
+        self.post(make_opening(asked, devices))
         while not self.outbox.wait_empty(GLANCE_S):
             self.glance()
         self.out_s = time.monotonic()
@@ -243,7 +243,7 @@ class Steps:
         if key is not None:
             release = self._unsealed(mechanism, closed, devices, key)
         elif (release := closed.summed) is None:
-            release = folded(mechanism, closed, sealed(os.urandom(32)))
+            release = fold(mechanism, closed, sealed(os.urandom(32)))
         adds = is_distributed(closed.plan.guarantee)  # and no report is in the store
         written = self.kept(
             self.store.close_round,
@@ -251,7 +251,7 @@ class Steps:
             release.values,
             release.reports,
             charge=due if key is None or release.reports else None,  # who answers can be seen
-            post=[taken_back(closed.plan.mechanism, devices)],
+            post=[take_back(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
             summed=None if closed.summed is None or adds else len(closed.reports),
         )
@@ -270,7 +270,7 @@ class Steps:
         It is charged, and not gone on with: devices that were told one set of a sum must never be
         told another, and what was sent is forgotten with the process.
         """
-        back = [taken_back(asked.plan.mechanism, devices)]
+        back = [take_back(asked.plan.mechanism, devices)]
         self.kept(self.store.close_round, asked.name, [], 0, post=back, outcome="silent")
         self.outbox.wake()
         log.warning(
@@ -292,7 +292,7 @@ class Steps:
                 log.warning("a sealed report was refused", why=letter.why)
         if not found.reports:
             return Release(closed.plan, [], 0)
-        return folded(mechanism, found, sealed(os.urandom(32)))
+        return fold(mechanism, found, sealed(os.urandom(32)))
 
     def draw(
         self,
@@ -307,12 +307,12 @@ class Steps:
         last, site = heard[-1], devices.site
         name = wire.name_of(last.round)
         body, state = self.kept(self.store.map_of, name), None
-        found = drawing.kept(site, last.round.mechanism, body) if body else None
+        found = drawing.keep(site, last.round.mechanism, body) if body else None
         if found is None or found.event["status"] == "unresolved":  # another start may have luck
             counts = last.reports, len(devices.by_name), self.late, deployment.rounds.quorum
             given = deployment, devices, self.store, dict(self.recorded_s), name
             asked, turnout = self.kept(drawing.vacancy_of, *given), drawing.Turnout(*counts)
-            found = drawing.drawn(self.solver, site, query, releases, turnout, asked)
+            found = drawing.draw(self.solver, site, query, releases, turnout, asked)
             if found is not None and found.state is not None and asked is not None:
                 state = asked.at_s, found.state
         if found is None:
@@ -345,7 +345,7 @@ class Steps:
         return patiently(self.stopping, attempt)
 
 
-def folded(mechanism: Mechanism, closed: OpenRound, rng: Any) -> Release:
+def fold(mechanism: Mechanism, closed: OpenRound, rng: Any) -> Release:
     """Return the answers of a round as one release, in the order of their senders' names."""
     payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
     release: Release = mechanism.release(closed.plan, payloads, rng)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
 
-from ..mechanisms import Mechanism, of, serving
+from ..mechanisms import Mechanism, find_service, of
 from ..settings.deployment import Deployment
 from .intake.outcomes import Alarm, Who
 from .ledger import Ledger, is_distributed, unit_of
@@ -32,11 +32,11 @@ _DIGITS = 6
 _ONE = 10**_DIGITS
 
 
-def told(found: Heatmap) -> dict[str, Any]:
+def describe(found: Heatmap) -> dict[str, Any]:
     """Return what JSON can write of a map's estimator, its sd, and of how sure it is."""
     credible, certified = found.credible, found.certified
     event: dict[str, Any] = {"estimator": found.estimator, "chosen": found.why}
-    event["sd"] = None if found.sd is None else _rounded(found.sd)
+    event["sd"] = None if found.sd is None else _round(found.sd)
     event["certified"] = None if certified is None else _band(certified)
     event["credible"] = None if credible is None else _credible(credible)
     event["verdict"] = None if found.verdict is None else _verdict(found.verdict)
@@ -44,10 +44,10 @@ def told(found: Heatmap) -> dict[str, Any]:
 
 
 def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict | None]:
-    """Return what `told` was given, to a millionth; older maps have no verdict."""
+    """Return what `describe` was given, to a millionth; older maps have no verdict."""
     credible, certified, verdict = event["credible"], event["certified"], event.get("verdict")
     band = None if certified is None else _read(certified)
-    judged = None if verdict is None else _judged(verdict)
+    judged = None if verdict is None else _judge(verdict)
     if credible is None:
         return None, band, judged
     error = credible["expected_error"]
@@ -71,7 +71,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     return told | {"dropped": dropped, "clamped": list(verdict.clamped)}
 
 
-def _judged(verdict: dict[str, Any]) -> Verdict:
+def _judge(verdict: dict[str, Any]) -> Verdict:
     dropped = [(one["sensor"], one["deviations"]) for one in verdict.get("dropped", ())]
     clamped = tuple(verdict.get("clamped", ()))
     return Verdict(verdict["level"], verdict["why"], tuple(dropped), clamped)
@@ -81,8 +81,8 @@ def _credible(credible: Credible) -> dict[str, Any]:
     error = credible.expected_error
     return {
         "level": credible.level,
-        "present": _rounded(credible.present),
-        "numbers": _rounded(credible.numbers),
+        "present": _round(credible.present),
+        "numbers": _round(credible.numbers),
         "band": None if credible.band is None else _band(credible.band),
         "expected_error": error if math.isfinite(error) else None,
     }
@@ -95,7 +95,7 @@ def _band(band: Band) -> dict[str, Any]:
     return {"level": band.level, "low": low.tolist(), "high": high.tolist()}
 
 
-def _rounded(chances: NDArray[np.float64]) -> Any:
+def _round(chances: NDArray[np.float64]) -> Any:
     return np.round(chances, _DIGITS).tolist()
 
 
@@ -219,7 +219,7 @@ def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
             found["nobody"] = result.nobody
             if result.nobody > 0.5 and not result.total:
                 found |= {"status": "nobody", "mass": None}
-        return event | found | {"why": result.status} | told(result)
+        return event | found | {"why": result.status} | describe(result)
     return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
 
 
@@ -229,7 +229,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
     Budget, spent and left are in rho. Where something else was promised, `unit` says so.
     """
     epsilon, delta = Fraction(*plan.guarantee.epsilon), plan.guarantee.delta
-    at, unit = serving(plan.mechanism).ledger_delta(plan), unit_of(plan.guarantee)
+    at, unit = find_service(plan.mechanism).ledger_delta(plan), unit_of(plan.guarantee)
     shared = is_distributed(plan.guarantee)
     return {
         "kind": "budget",

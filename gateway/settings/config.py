@@ -15,9 +15,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_settings import SettingsError
 
 from ..faults import OperatorFault, suggestion
-from ..mechanisms import USUAL, named, of, sections
+from ..mechanisms import USUAL, find, of, sections
 from .deployment import Deployment
-from .roomfile import filled
+from .roomfile import fill
 
 PREFIX, BETWEEN = "HEATVEIL_", "__"
 Environment = Mapping[str, str]
@@ -40,25 +40,25 @@ def check(model: type[BaseModel], environment: Environment = os.environ) -> None
                 f"the environment has {given} but {table} is no table of a deployment file, so "
                 f"nobody would heed it; {suggestion(table, tables)} Mend it, or unset it"
             )
-        if not between and (meant := _meant(table, tables)):
+        if not between and (meant := _find_meant(table, tables)):
             raise OperatorFault(
                 f"the environment has {given} but two _ stand between a table and its key, so "
                 f"nobody would heed it. Name it {meant}, or unset it"
             )
 
 
-def told(place: Sequence[str], environment: Environment = os.environ) -> str | None:
+def find_variable(place: Sequence[str], environment: Environment = os.environ) -> str | None:
     """Return the variable from which the value at this place comes, or None: from the file.
 
-    >>> told(["mqtt", "port"], {"HEATVEIL_MQTT__PORT": "x"})
+    >>> find_variable(["mqtt", "port"], {"HEATVEIL_MQTT__PORT": "x"})
     'HEATVEIL_MQTT__PORT'
-    >>> told(["mqtt", "port"], {"HEATVEIL_MQTT__HOST": "x"})
+    >>> find_variable(["mqtt", "port"], {"HEATVEIL_MQTT__HOST": "x"})
     """
     wanted = [PREFIX + BETWEEN.join(place[:depth]).upper() for depth in (2, 1)]
     return next((given for given in environment if given.upper() in wanted), None)
 
 
-def _meant(name: str, tables: Iterable[str]) -> str | None:
+def _find_meant(name: str, tables: Iterable[str]) -> str | None:
     for table in tables:
         if name.startswith(f"{table}_"):
             return f"{PREFIX}{table}{BETWEEN}{name.removeprefix(f'{table}_')}"
@@ -75,7 +75,7 @@ def sample(mechanism: str = USUAL) -> str:
         OperatorFault: there is no such mechanism.
     """
     whole = (Path(__file__).parents[1] / "sample.toml").read_text("utf-8")  # the usual one's
-    if (chosen := named(mechanism)).name == USUAL:
+    if (chosen := find(mechanism)).name == USUAL:
         return whole
     return sections.sample(chosen) + whole[whole.index("[mqtt]") :]
 
@@ -102,9 +102,9 @@ def load(path: str | Path) -> Deployment:
         ) from fault
     check(Deployment)
     try:
-        deployment = Deployment(**filled(given, path.resolve().parent))
+        deployment = Deployment(**fill(given, path.resolve().parent))
     except ValidationError as faults:
-        said = "; ".join(_said(fault) for fault in faults.errors())
+        said = "; ".join(_say(fault) for fault in faults.errors())
         raise OperatorFault(
             f"in {path}, {said}{'' if said.endswith('?') else '.'} Nothing was started, so that "
             "no promise rests on a guess: mend the file"
@@ -115,7 +115,7 @@ def load(path: str | Path) -> Deployment:
             "have to be JSON, and a guess would be another promise. Set single keys, such as "
             "HEATVEIL_MQTT__HOST"
         ) from fault
-    return _anchored(deployment, path.resolve().parent)
+    return _anchor(deployment, path.resolve().parent)
 
 
 def query(deployment: Deployment) -> Any:
@@ -130,7 +130,7 @@ def query(deployment: Deployment) -> Any:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault
 
 
-def _anchored(deployment: Deployment, folder: Path) -> Deployment:
+def _anchor(deployment: Deployment, folder: Path) -> Deployment:
     """Return the deployment with every path absolute."""
     changed: dict[str, Any] = {}
     for name in ("site", "room", "mqtt", "store", "page"):
@@ -140,13 +140,13 @@ def _anchored(deployment: Deployment, folder: Path) -> Deployment:
     return deployment.model_copy(update=changed)
 
 
-def _said(fault: Any) -> str:
+def _say(fault: Any) -> str:
     """Return one fault of pydantic's as a clause: the place, the value, the need."""
     keys = [str(part) for part in fault["loc"]]
     if not keys:  # of the deployment as a whole, and it names its places itself
         return str(fault["msg"]).removeprefix("Value error, ")
     place = f"[{keys[0]}] {' '.join(keys[1:])}".strip()
-    if variable := told(keys):
+    if variable := find_variable(keys):
         place += f" (from the environment: {variable})"
     if fault["type"] == "extra_forbidden":
         model: Any = Deployment

@@ -43,7 +43,7 @@ class Cleared(NamedTuple):
     notes: tuple[str, ...]  # what is not as it should be, a clause each
 
 
-def filled(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def fill(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return what a deployment file says, with what its room file says where it names one.
 
     Args:
@@ -80,11 +80,11 @@ def filled(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     """Return what a room file says, as the tables of a deployment file."""
-    from physics.instruments.presets import named
+    from physics.instruments.presets import find
     from physics.rooms.model import grid
 
     room = _room(path, _stamp(path))
-    steps = {named(one.kind).step for one in room.thermometers}
+    steps = {find(one.kind).step for one in room.thermometers}
     if len(steps) != 1 or room.arrays:
         raise OperatorFault(
             f"room {path} has {len(room.thermometers)} kinds of thermometers with {len(steps)} "
@@ -107,7 +107,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def drawing(path: Path) -> str:
+def find_difference(path: Path) -> str:
     """Return how the room of a file differs from its plan, on which everything rests."""
     from physics.rooms.plan import redrawn
 

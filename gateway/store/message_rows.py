@@ -160,7 +160,7 @@ def keep(connection: Any, kept: Sequence[Kept], more: Sequence[Heard], now_s: fl
     insert_many(connection, newest, numbers, rows, HIGHER)
 
 
-def seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:
+def find_seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:
     """Return what came before under these keys."""
     wanted = list(keys)
     found: dict[Key, dict[bytes, bool]] = defaultdict(dict)
@@ -175,7 +175,9 @@ def seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:
     return found
 
 
-def answered(connection: Any, pairs: Iterable[tuple[bytes, str]]) -> frozenset[tuple[bytes, str]]:
+def find_answered(
+    connection: Any, pairs: Iterable[tuple[bytes, str]]
+) -> frozenset[tuple[bytes, str]]:
     """Return those of these (round, device) that a genuine message has answered."""
     wanted = list(pairs)
     found = select_many(connection, reports, ROUND, wanted, ROUND)
@@ -197,7 +199,7 @@ def raise_alarms(connection: Any, raised: Sequence[Alarm], now_s: float) -> None
     )
 
 
-def shut_out(connection: Any) -> dict[str, tuple[str, float]]:
+def list_shut_out(connection: Any) -> dict[str, tuple[str, float]]:
     """Return why devices are shut out, and since when."""
     rows = connection.execute(select(quarantine))
     return {row.device: (row.why, row.since_s) for row in rows}
@@ -271,7 +273,7 @@ def add(connection: Any, round: bytes, part: int, sums: Mapping[int, Sum], repor
     insert_many(connection, tallies, ("round", "part", "slot", "amount", "count"), rows, ADDED)
 
 
-def summed(connection: Any, round: bytes) -> tuple[dict[int, Sum], int]:
+def sum_slots(connection: Any, round: bytes) -> tuple[dict[int, Sum], int]:
     """Return what each slot of a round has come to over all parts, and how many reports."""
     amount = cast(func.sum(tallies.c.amount), BigInteger)
     count = cast(func.sum(tallies.c["count"]), BigInteger)

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 OPENING = 0x68656174  # of the advisory lock under which tables are made
 
 
-def opened(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
+def open_store(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
     """Return an engine for writing and one for reading, on a store with this site's tables.
 
     And what looks, at each commit, whether it still is that store.
@@ -53,7 +53,7 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
         with reads.begin() as connection:  # where all is well, whoever writes is not kept waiting
             there = inspect(connection).has_table("about")
         if not there:
-            _made(engine, place, site)
+            _make(engine, place, site)
         with reads.begin() as connection:
             found = _schema(connection)
             if found in range(OLDEST, SCHEMA):
@@ -76,7 +76,7 @@ def _check_rescued(path: Path) -> None:
     Raises:
         OperatorFault: a gateway saved it when its store was taken away, and nobody looked since.
     """
-    saved = sqlite.rescued(path)
+    saved = sqlite.find_rescued(path)
     if saved is not None and not path.exists():
         fault = OperatorFault(
             f"{path} is not there, and {saved} holds what a gateway saved when it was taken away: "
@@ -87,7 +87,7 @@ def _check_rescued(path: Path) -> None:
         raise fault
 
 
-def _made(engine: Engine, place: Place, site: str) -> None:
+def _make(engine: Engine, place: Place, site: str) -> None:
     """Make the tables of a new store.
 
     Raises:
@@ -180,7 +180,7 @@ NOTICED = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepaliv
 
 
 @contextmanager
-def held_at(database: Database, taken: str, lost: Callable[[], None] | None) -> Iterator[None]:
+def hold_at(database: Database, taken: str, lost: Callable[[], None] | None) -> Iterator[None]:
     """Hold the lock of a site's gateway for as long as the block lasts.
 
     Raises:
@@ -190,7 +190,7 @@ def held_at(database: Database, taken: str, lost: Callable[[], None] | None) -> 
     over = threading.Event()
     try:
         try:
-            connection = _taken(engine)
+            connection = _take(engine)
         except DBAPIError as fault:
             raise unusable(database, fault) from fault
         if connection is None:
@@ -207,7 +207,7 @@ def held_at(database: Database, taken: str, lost: Callable[[], None] | None) -> 
         engine.dispose()
 
 
-def _taken(engine: Engine) -> Connection | None:
+def _take(engine: Engine) -> Connection | None:
     """Return a connection that holds the lock, or None where another does."""
     connection = engine.connect()
     try:
@@ -239,7 +239,7 @@ def _keep(
             if connection is not None:
                 connection.scalar(text("SELECT 1"))
                 continue
-            connection = _taken(engine)
+            connection = _take(engine)
         except DBAPIError:
             _let_go(connection)
             connection = None
@@ -260,7 +260,7 @@ def _let_go(connection: Connection | None) -> None:
 
 
 @contextmanager
-def held(lock: Path, unusable: str, taken: str) -> Iterator[None]:
+def hold(lock: Path, unusable: str, taken: str) -> Iterator[None]:
     """Hold a lock file against every other process, for as long as the block lasts.
 
     Args:
@@ -305,7 +305,7 @@ def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[N
         "other one first"
     )
     if not isinstance(place, Path):
-        with held_at(place, taken, lost):
+        with hold_at(place, taken, lost):
             yield
         return
     real = place.resolve()
@@ -315,5 +315,5 @@ def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[N
         "lock keeps a second gateway off, which would throw the first off the broker. Mend "
         "[site] database in the deployment file, or its folder"
     )
-    with held(beside, unusable, taken):
+    with hold(beside, unusable, taken):
         yield

@@ -245,7 +245,7 @@ class Reader:
     def ledger(self, budget: Fraction) -> Ledger:
         """Return everything that was charged, against this budget."""
         with self._engine.connect() as connection:
-            return Ledger(budget, round_rows.charged(connection))
+            return Ledger(budget, round_rows.list_charged(connection))
 
     def promise(self) -> tuple[str | None, Fraction | None]:
         """Return what all charges are the price of, and the least budget that was promised."""

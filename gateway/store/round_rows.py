@@ -41,7 +41,7 @@ def charge_again(connection: Any, extra: Sequence[Again], now_s: float) -> None:
     insert_many(connection, charges, columns, rows, "ON CONFLICT DO NOTHING")
 
 
-def charged(connection: Any) -> tuple[Charge, ...]:
+def list_charged(connection: Any) -> tuple[Charge, ...]:
     """Return everything that was charged, oldest first."""
     rows = connection.execute(select(charges.c.rho, charges.c.device).order_by(charges.c.id))
     return tuple(Charge(Fraction(rho), device) for rho, device in rows)
@@ -87,7 +87,7 @@ def number_of(connection: Any, planned: bytes) -> int:
     return sent or 1 + (connection.scalar(select(func.max(rounds.c.number))) or 0)
 
 
-def known(connection: Any, name: bytes) -> bool:
+def is_known(connection: Any, name: bytes) -> bool:
     """Return whether a round was opened before."""
     return connection.scalar(select(rounds.c.name).where(rounds.c.name == name)) is not None
 
@@ -100,7 +100,7 @@ def write(connection: Any, asked: Asked, enrolled: int | None, now_s: float) -> 
     connection.execute(insert(rounds).values(row | {"enrolled": enrolled}))
 
 
-def owed(connection: Any) -> Fraction:
+def sum_owed(connection: Any) -> Fraction:
     """Return what the open rounds cost that are charged when they close."""
     paid = select(charges.c.round).where(charges.c.device == "")
     wanted = select(rounds.c.rho).where(rounds.c.closed_s.is_(None), rounds.c.name.not_in(paid))
@@ -132,7 +132,7 @@ def abandon(connection: Any, name: bytes, now_s: float) -> bool:
     return bool(connection.execute(given).rowcount)
 
 
-def abandoned(connection: Any, name: bytes) -> bool:
+def is_abandoned(connection: Any, name: bytes) -> bool:
     """Return whether a round was given up."""
     outcome = connection.scalar(select(rounds.c.outcome).where(rounds.c.name == name))
     return bool(outcome == ABANDONED)
@@ -144,7 +144,7 @@ def is_open(connection: Any, name: bytes) -> bool:
     return connection.scalar(wanted) is not None
 
 
-def answered(connection: Any, name: bytes) -> int:
+def count_answered(connection: Any, name: bytes) -> int:
     """Return how many devices' reports count in a round."""
     wanted = select(func.count(reports.c.device.distinct())).where(reports.c.round == name)
     return int(connection.scalar(wanted) or 0)

@@ -99,12 +99,12 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
         raise taken
     beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}")
     try:
-        _copied(place, beside)
+        _copy(place, beside)
         if again:
             os.replace(beside, out)
         else:
             os.link(beside, out)  # unlike a rename it never takes the place of another file
-        _flushed(out.resolve().parent)
+        _flush(out.resolve().parent)
     except FileExistsError as fault:
         raise taken from fault
     except (OSError, sqlite3.Error) as fault:
@@ -116,7 +116,7 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
         beside.unlink(missing_ok=True)
 
 
-def rescued(path: Path) -> Path | None:
+def find_rescued(path: Path) -> Path | None:
     """Return the newest file that a gateway saved when the store at this path was taken away."""
     found = path.parent.glob(f"{path.name}.rescued*")
     return max(found, key=lambda one: one.stat().st_mtime, default=None)
@@ -130,24 +130,24 @@ def rescue(source: sqlite3.Connection, out: Path) -> None:
         sqlite3.Error: what was read is not whole; no file is left.
     """
     try:
-        _written(source, out)
+        _write(source, out)
     except sqlite3.Error:
         out.unlink(missing_ok=True)
         raise
 
 
-def _copied(place: Path, beside: Path) -> None:
+def _copy(place: Path, beside: Path) -> None:
     """Write the copy, and see that it is whole: SQLite's own check, and as many rows."""
     where, began = address(place), place.stat()
     with closing(sqlite3.connect(where, uri=True, timeout=10, isolation_level=None)) as source:
-        _written(source, beside)
+        _write(source, beside)
     ended = place.stat()
     same = (began.st_mtime_ns, began.st_size) == (ended.st_mtime_ns, ended.st_size)
     if where.endswith("immutable=1") and not (same and address(place) == where):
         raise sqlite3.DatabaseError("a gateway was started meanwhile; try again")
 
 
-def _written(source: sqlite3.Connection, out: Path) -> None:
+def _write(source: sqlite3.Connection, out: Path) -> None:
     os.close(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     source.execute("BEGIN")  # the copy and the count are of this one moment
     try:
@@ -162,7 +162,7 @@ def _written(source: sqlite3.Connection, out: Path) -> None:
         source.execute("ROLLBACK")
     if said != "ok" or found != rows:
         raise sqlite3.DatabaseError(f"the copy is not whole: {said}")
-    _flushed(out)
+    _flush(out)
 
 
 def _rows(connection: sqlite3.Connection) -> dict[str, int]:
@@ -171,7 +171,7 @@ def _rows(connection: sqlite3.Connection) -> dict[str, int]:
     return {name: connection.execute(count).fetchone()[0] for name, count in counts}
 
 
-def _flushed(path: Path) -> None:
+def _flush(path: Path) -> None:
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

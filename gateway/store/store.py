@@ -36,7 +36,7 @@ from ..service.ledger import Charge, Ledger, terms, unit_of
 from ..settings.deployment import Deployment
 from . import message_rows, round_rows, sqlite
 from .message_rows import insert_many
-from .opening import opened
+from .opening import open_store
 from .places import Place, place_of
 from .schema import (
     alarms,
@@ -109,7 +109,7 @@ class Store:
             OperatorFault: see `opening.opened`.
         """
         self.place = place
-        self._engine, self._reads, self.identity = opened(place, site)
+        self._engine, self._reads, self.identity = open_store(place, site)
 
     @classmethod
     def of(cls, deployment: Deployment) -> "Store":
@@ -159,8 +159,8 @@ class Store:
         """Return what is in the store of a batch: its keys, and the (round, device) it answers."""
         with self._reads.connect() as connection:
             prices = round_rows.prices(connection, {name for name, _ in answers})
-            seen = message_rows.seen(connection, keys)
-            return Known(seen, prices, message_rows.answered(connection, answers))
+            seen = message_rows.find_seen(connection, keys)
+            return Known(seen, prices, message_rows.find_answered(connection, answers))
 
     def answers(self, name: bytes) -> list[tuple[str, bytes]]:
         """Return (device, frame) of every report that counts in a round."""
@@ -200,7 +200,7 @@ class Store:
     def charges(self) -> tuple[Charge, ...]:
         """Return everything that was charged, oldest first."""
         with self._reads.connect() as connection:
-            return round_rows.charged(connection)
+            return round_rows.list_charged(connection)
 
     def refused(self, limit: int = 100) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
@@ -250,9 +250,12 @@ class Store:
             round_rows.lock(connection)
             self._check_whole(connection)
             round_rows.check(connection, promised, budget)
-            if round_rows.known(connection, asked.name):
+            if round_rows.is_known(connection, asked.name):
                 return ""
-            held, charged = Charge(round_rows.owed(connection)), round_rows.charged(connection)
+            held, charged = (
+                Charge(round_rows.sum_owed(connection)),
+                round_rows.list_charged(connection),
+            )
             if len(charged) < self._charges:
                 raise ReplacedFault(
                     f"the ledger in {self.place} has {len(charged)} charges, and had "
@@ -365,11 +368,11 @@ class Store:
         now_s = time.time()
         with self._engine.begin() as connection:
             round_rows.lock(connection)
-            if round_rows.abandoned(connection, name) or (
+            if round_rows.is_abandoned(connection, name) or (
                 summed is not None
                 and (
                     round_rows.is_open(connection, name)
-                    or round_rows.answered(connection, name) != summed
+                    or round_rows.count_answered(connection, name) != summed
                 )
             ):
                 raise OvertakenFault
@@ -447,7 +450,7 @@ class Store:
     def quarantined(self) -> dict[str, tuple[str, float]]:
         """Return the devices that are shut out: why, and since when, in seconds of the epoch."""
         with self._reads.connect() as connection:
-            return message_rows.shut_out(connection)
+            return message_rows.list_shut_out(connection)
 
     def retain(self, now_s: float, keep_days: float | None, refused_days: float) -> int:
         """Forget what is older than that, in small transactions; return how many rows went."""

@@ -182,16 +182,16 @@ def session_routes(door: Door) -> list[Route]:
             raise Refusal(400, "body", str(fault), 'send {"token": "..."}') from None
         if door.locked:
             door.try_token(address_of(request), shown.token)
-        return _given(request, door)
+        return _read_given(request, door)
 
     async def look(request: Request) -> Response:
         try:
-            door.check(address_of(request), *shown_by(request))
+            door.check(address_of(request), *read_tokens(request))
         except Refusal as fault:
             if fault.status != 401:
                 raise
             return Response(b'{"open":false}', media_type="application/json")
-        return _given(request, door)
+        return _read_given(request, door)
 
     async def leave(request: Request) -> Response:
         answer = Response(None, 204)
@@ -205,7 +205,7 @@ def session_routes(door: Door) -> list[Route]:
     ]
 
 
-def shown_by(request: HTTPConnection) -> tuple[str, str]:
+def read_tokens(request: HTTPConnection) -> tuple[str, str]:
     """Return the authorization and the cookie of a request."""
     return request.headers.get("authorization", ""), request.cookies.get(_name(request), "")
 
@@ -226,7 +226,7 @@ def too_long(most: int) -> Refusal:
     )
 
 
-def _given(request: Request, door: Door) -> Response:
+def _read_given(request: Request, door: Door) -> Response:
     answer = Response(b'{"open":true}', media_type="application/json")
     if door.locked:
         answer.set_cookie(
@@ -329,7 +329,7 @@ class Guarded:
         if not length.isdecimal() or int(length) > BODY:
             raise too_long(BODY)
         if request.scope["path"] not in self._free:
-            self._door.check(address_of(request), *shown_by(request))
+            self._door.check(address_of(request), *read_tokens(request))
 
     def _check_host(self, given: str) -> None:
         """Check by which name we were asked for.

@@ -36,7 +36,7 @@ from .access import Door, Guarded
 from .feed import Feed
 from .operations import OPERATIONS, Operation
 from .parts import Parts, Reading, probe_routes
-from .records import KIND, OURS, Nothing, Problem, Refusal, asked, check_accepts, missing
+from .records import KIND, OURS, Nothing, Problem, Refusal, check_accepts, parse, refuse_missing
 
 log = structlog.get_logger()
 
@@ -161,9 +161,9 @@ class Shared:
         """
         now_s, told = asyncio.get_running_loop().time(), self._feed.number
         held = self._held.pop(asked, None)
-        if held is None or held.told != told or held.until_s < now_s or _failed(held.body):
+        if held is None or held.told != told or held.until_s < now_s or _fail(held.body):
             reading = asyncio.ensure_future(self._reading.run(make))
-            reading.add_done_callback(_failed)  # looked at, even if whoever asked has gone
+            reading.add_done_callback(_fail)  # looked at, even if whoever asked has gone
             held = _Answer(reading, told, now_s + FRESH_S)
         self._held[asked] = held
         if len(self._held) > HELD:
@@ -171,7 +171,7 @@ class Shared:
         return await asyncio.shield(held.body)
 
 
-def _failed(body: "asyncio.Task[bytes]") -> bool:
+def _fail(body: "asyncio.Task[bytes]") -> bool:
     return body.done() and (body.cancelled() or body.exception() is not None)
 
 
@@ -184,7 +184,7 @@ def api_routes(parts: Parts, reading: Reading, needs_token: bool) -> list[Route]
     shared = Shared(reading, parts.feed)
 
     async def openapi(request: Request) -> Response:
-        asked(Nothing, {}, request.scope["query_string"])
+        parse(Nothing, {}, request.scope["query_string"])
         check_accepts(request, JSON)
         return Response(described, media_type=JSON)
 
@@ -201,7 +201,7 @@ def _endpoint(
 
     async def endpoint(request: Request) -> Response:
         check_accepts(request, JSON)
-        wanted = asked(one.asks, request.path_params, request.scope["query_string"])
+        wanted = parse(one.asks, request.path_params, request.scope["query_string"])
         key = request.url.path, request.scope["query_string"]
 
         def make() -> bytes:
@@ -217,14 +217,14 @@ def _endpoint(
         if not one.tagged:
             return Response(body, media_type=JSON)
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-        if _known(request, tag):
+        if _is_known(request, tag):
             return Response(None, 304, {"etag": tag})
         return Response(body, headers={"etag": tag}, media_type=JSON)
 
     return endpoint
 
 
-def _known(request: Request, tag: str) -> bool:
+def _is_known(request: Request, tag: str) -> bool:
     """Return whether whoever asks has this already."""
     held = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
     return "*" in held or tag in [one.removeprefix("W/") for one in held]
@@ -253,7 +253,7 @@ def application(
     async def last_map(request: Request) -> Response:
         drawn = parts.feed.latest().get("map")
         if drawn is None:
-            raise missing("map yet")
+            raise refuse_missing("map yet")
         return JSONResponse(drawn)
 
     async def file(request: Request) -> Response:
@@ -274,10 +274,10 @@ def application(
         *probe_routes(parts, reading),
         *(Route(path, file) for path in FILES),
     ]
-    return _guarded(routes, door, hosts, {*FILES, "/livez", access.PATH}, lifespan)
+    return _guard(routes, door, hosts, {*FILES, "/livez", access.PATH}, lifespan)
 
 
-def probing(parts: Parts, door: Door, hosts: Collection[str] | None = None) -> Starlette:
+def make_probe(parts: Parts, door: Door, hosts: Collection[str] | None = None) -> Starlette:
     """Return the web application that answers machines alone: its arguments are the page's."""
     reading = Reading()
 
@@ -286,10 +286,10 @@ def probing(parts: Parts, door: Door, hosts: Collection[str] | None = None) -> S
         yield
         reading.close()
 
-    return _guarded(probe_routes(parts, reading), door, hosts, {"/livez"}, lifespan)
+    return _guard(probe_routes(parts, reading), door, hosts, {"/livez"}, lifespan)
 
 
-def _guarded(
+def _guard(
     routes: list[Route],
     door: Door,
     hosts: Collection[str] | None,
@@ -300,13 +300,13 @@ def _guarded(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(Guarded, door, hosts, free)],
-        exception_handlers={Refusal: _refused, HTTPException: _wrong},
+        exception_handlers={Refusal: _refuse, HTTPException: _wrong},
     )
     made.router.redirect_slashes = False  # else whoever asks says, by Host, where it leads
     return made
 
 
-async def _refused(request: Request, fault: Any) -> Response:
+async def _refuse(request: Request, fault: Any) -> Response:
     return cast(Refusal, fault).response()
 
 

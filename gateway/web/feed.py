@@ -23,7 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from .records import Refusal, Resumed, asked, check_accepts
+from .records import Refusal, Resumed, check_accepts, parse
 
 Event = dict[str, Any]
 KEPT = 8  # of each kind
@@ -247,7 +247,7 @@ def event_routes(feed: Feed) -> list[Route]:
 
     async def events(request: Request) -> Response:
         check_accepts(request, KIND)
-        wanted = asked(Resumed, {}, request.scope["query_string"])
+        wanted = parse(Resumed, {}, request.scope["query_string"])
         last_id = request.headers.get("last-event-id") or wanted.last_event_id
         if not feed.enter():
             raise FULL

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from ..service.ledger import Unit, unit_in
 from . import records
 from .parts import Parts, standing
-from .records import STARTING, missing
+from .records import STARTING, refuse_missing
 
 
 class MapHead(Struct):
@@ -105,7 +105,7 @@ def one_round(parts: Parts, asked: records.One) -> records.Round:
     reader = reader_of(parts)
     row = reader.round(asked.number)
     if row is None:
-        raise missing(f"round {asked.number}")
+        raise refuse_missing(f"round {asked.number}")
     return _round(row, _unit(reader))
 
 
@@ -113,7 +113,7 @@ def release(parts: Parts, asked: records.One) -> records.Release:
     """Return what a round released."""
     values = reader_of(parts).release(asked.number)
     if values is None:
-        raise missing(f"release of a round {asked.number}")
+        raise refuse_missing(f"release of a round {asked.number}")
     return records.Release(asked.number, list(values))
 
 
@@ -186,7 +186,7 @@ def _round(row: Any, unit: Unit) -> records.Round:
 
 def _map(body: Any, what: str) -> Map:
     if body is None:
-        raise missing(what)
+        raise refuse_missing(what)
     made = msgspec.convert(body, Map)
     if (
         made.verdict and made.verdict.why and not made.verdict.says
@@ -224,9 +224,9 @@ def devices(parts: Parts, asked: records.Named) -> records.Devices:
     # All keys of a device are on one page: the next begins with a name.
     names = list(dict.fromkeys(row.name for row in rows))
     shown = set(names[: asked.limit])
-    counts, (promised, budget) = _refused(reader.refused_topics()), reader.promise()
+    counts, (promised, budget) = _count_refused(reader.refused_topics()), reader.promise()
     unit = unit_in(promised)
-    left = _left(reader, budget, unit)
+    left = _tell_left(reader, budget, unit)
     found = [
         _device(row, counts.get(row.name, Counter()), left(row.name))
         for row in rows
@@ -256,7 +256,7 @@ def quarantine(parts: Parts, asked: records.Nothing) -> records.Quarantine:
     )
 
 
-def _refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
+def _count_refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
     """Return how often what of each device did not count, by kind, from the topics it used."""
     found: dict[str, Counter[str]] = {}
     for (topic, kind), count in topics.items():
@@ -266,7 +266,9 @@ def _refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
     return found
 
 
-def _left(reader: Any, budget: Fraction | None, unit: Unit) -> Callable[[str], records.Rho | None]:
+def _tell_left(
+    reader: Any, budget: Fraction | None, unit: Unit
+) -> Callable[[str], records.Rho | None]:
     """Return what tells what is left of each device's budget, after rounds and second answers."""
     if budget is None:
         return lambda name: None

@@ -52,7 +52,7 @@ class Refusal(Exception):
         return Response(body, self.status, dict(self.headers or {}), KIND)
 
 
-def missing(what: str) -> Refusal:
+def refuse_missing(what: str) -> Refusal:
     """Return the refusal of something that is not there."""
     return Refusal(
         404, "missing", f"there is no {what}", "ask for one of the list that is a level above"
@@ -165,7 +165,7 @@ class OneNamed(msgspec.Struct, forbid_unknown_fields=True):
     name: Name
 
 
-def asked(type: type[A], path: dict[str, Any], query: bytes) -> A:
+def parse(type: type[A], path: dict[str, Any], query: bytes) -> A:
     """Return the parameters of an address.
 
     Raises:

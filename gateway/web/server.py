@@ -21,7 +21,7 @@ from ..loopback import is_loopback
 from ..service.operate.health import Health
 from ..service.operate.metrics import Metrics
 from .access import Door, network_of
-from .app import application, probing
+from .app import application, make_probe
 from .feed import MOST as VIEWERS
 from .feed import Feed
 from .parts import Parts
@@ -121,7 +121,7 @@ class Page:
         try:
             self.url = self._serve(application, host, port, token, hosts, "port", bool(hosts))
             if probed is not None:
-                self.probes_url = self._serve(probing, *probed, token, (), "health_port")
+                self.probes_url = self._serve(make_probe, *probed, token, (), "health_port")
         except BaseException:
             self.close()
             raise
@@ -155,13 +155,13 @@ class Page:
             )
         # Who listens for the network cannot know its names; there the token is needed anyway.
         names = {*hosts, host} if hosts or is_loopback(host) else None
-        listener = _listening(host, port, key)
+        listener = _listen(host, port, key)
         # With a door of its own nobody who guesses tokens at the page shuts a watcher out.
         app = make(self._parts, Door(token), names)
-        server = _Server(app, None if make is probing else self.feed, listener, proxied)
+        server = _Server(app, None if make is make_probe else self.feed, listener, proxied)
         self._servers.append(server)
         server.start()
-        return f"http://{_printed(host)}:{listener.getsockname()[1]}/"
+        return f"http://{_format_host(host)}:{listener.getsockname()[1]}/"
 
 
 class _Server(uvicorn.Server):
@@ -212,7 +212,7 @@ class _Server(uvicorn.Server):
         asyncio.run(self.serve(sockets=[self._listener]))
 
 
-def _listening(host: str, port: int, key: str) -> socket.socket:
+def _listen(host: str, port: int, key: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Where the protocol is not named, asyncio leaves Nagle's pause on: 40 ms an answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -235,6 +235,6 @@ def _listening(host: str, port: int, key: str) -> socket.socket:
     return listener
 
 
-def _printed(host: str) -> str:
+def _format_host(host: str) -> str:
     """Return the host as one writes it in an address."""
     return f"[{host}]" if ":" in host else host

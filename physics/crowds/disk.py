@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edge.core.records import Round
 
-from .peers import checked_cells, checked_histogram
+from .peers import check_cells, check_histogram
 
 # A disk Round's weights laid out as arrays: what `edge.mechanisms.disk` decodes one row at a time.
 #
@@ -131,7 +131,7 @@ def report_many(round: Round, cells: ArrayLike, world: np.random.Generator) -> W
     """
     law = footprint(round)
     columns, rows = round.grid.shape
-    at = checked_cells(cells, columns * rows)
+    at = check_cells(cells, columns * rows)
     extra, jump, home, places = _laid_out(law, columns, rows)
     rising = np.cumsum(extra)
     spare = int(rising[-1])
@@ -164,7 +164,7 @@ def count_many(round: Round, histogram: ArrayLike, world: np.random.Generator) -
     """
     law = footprint(round)
     columns, rows = round.grid.shape
-    users = checked_histogram(histogram, (rows, columns)).ravel()
+    users = check_histogram(histogram, (rows, columns)).ravel()
     extra, jump, home, places = _laid_out(law, columns, rows)
     if users.sum() < _ENTRY * np.count_nonzero(users) * len(extra):
         answers = report_many(round, np.repeat(np.arange(users.size), users), world)

@@ -14,12 +14,12 @@ def count_oue(histogram: ArrayLike, epsilon: float, world: np.random.Generator) 
     Bits are turned one by one, so the counts of two cells are independent and binomial: this is
     the law of summed answers, without them.
     """
-    users = checked_histogram(histogram, np.shape(histogram))
+    users = check_histogram(histogram, np.shape(histogram))
     others = int(users.sum()) - users
-    return np.asarray(world.binomial(users, 0.5) + world.binomial(others, risen(epsilon)))
+    return np.asarray(world.binomial(users, 0.5) + world.binomial(others, chance_of_one(epsilon)))
 
 
-def risen(epsilon: float) -> float:
+def chance_of_one(epsilon: float) -> float:
     """Return the probability that a bit of another cell is 1.
 
     Raises:
@@ -72,14 +72,14 @@ def report_sem_geo_i(
     """
     table = np.asarray(anchors, np.float64)
     count = len(table)
-    at = checked_cells(cells, count)
+    at = check_cells(cells, count)
     if not 1 <= size <= count:
         raise ValueError(
             f"sets are of {size} cells but must have 1 to {count}: no more are on the grid. "
             "Give a size that recovery.peers.sem_geo_i finds."
         )
     answers = np.empty((len(at), size), np.int64)
-    answers[:, 0] = _drawn(table, at, world)
+    answers[:, 0] = _draw(table, at, world)
     # Floyd's way to draw k - 1 of n - 1 without repeating: the j-th draw is below a bound that
     # grows by one, and where it is taken already the bound itself is, which cannot be.
     for place in range(1, size):
@@ -94,7 +94,7 @@ def report_sem_geo_i(
     return answers
 
 
-def _drawn(table: Floats, at: Whole, world: np.random.Generator) -> Whole:
+def _draw(table: Floats, at: Whole, world: np.random.Generator) -> Whole:
     """Return one cell for each user from the row of the cell it is in."""
     rising = np.cumsum(table, axis=1)
     last = rising.shape[1] - 1
@@ -110,7 +110,7 @@ def _drawn(table: Floats, at: Whole, world: np.random.Generator) -> Whole:
     return anchor
 
 
-def checked_cells(cells: ArrayLike, count: int) -> Whole:
+def check_cells(cells: ArrayLike, count: int) -> Whole:
     """Return flat cells as whole numbers, (n,).
 
     Raises:
@@ -127,7 +127,7 @@ def checked_cells(cells: ArrayLike, count: int) -> Whole:
     return at.astype(np.int64, copy=False)
 
 
-def checked_histogram(histogram: ArrayLike, shape: tuple[int, ...]) -> Whole:
+def check_histogram(histogram: ArrayLike, shape: tuple[int, ...]) -> Whole:
     """Return the histogram as whole numbers.
 
     Raises:

@@ -42,9 +42,9 @@ def release_sums(round: Round, sums: ArrayLike, reports: int, rng: Any) -> Relea
     columns, rows = round.grid.shape
     padded = np.zeros((side, side), dtype=np.int64)
     padded[:rows, :columns] = sums
-    pyramid = [halved(padded, depth(round.grid) - p.first - len(p.weights) + 1)]
+    pyramid = [halve(padded, depth(round.grid) - p.first - len(p.weights) + 1)]
     for _ in p.weights[1:]:
-        pyramid.append(halved(pyramid[-1], 1))
+        pyramid.append(halve(pyramid[-1], 1))
     pyramid.reverse()
 
     def parts(k: int, squares: list[int]) -> list[int]:
@@ -54,7 +54,7 @@ def release_sums(round: Round, sums: ArrayLike, reports: int, rng: Any) -> Relea
     return Release(round, veil(round, parts, rng), reports)
 
 
-def halved(sums: Whole, times: int) -> Whole:
+def halve(sums: Whole, times: int) -> Whole:
     """Return the sums over squares of 2**times cells a side."""
     side = len(sums) >> times
     return sums.reshape(side, 1 << times, side, 1 << times).sum(axis=(1, 3))

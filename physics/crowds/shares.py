@@ -116,11 +116,11 @@ def _bounds(
         low, high = low * e_low // scale, -(-high * (e_low + 2) // scale)
     # One with w, against one without: 1 to e**x, or 1 to e**x - 1.
     rest = (low, high) if odds else (low - scale, high - scale)
-    below = _cumulated(many, scale, min(rest), width, False)
-    return below, _cumulated(many, scale, max(rest), width, True)
+    below = _cumulate(many, scale, min(rest), width, False)
+    return below, _cumulate(many, scale, max(rest), width, True)
 
 
-def _cumulated(many: int, one: int, failure: int, width: int, above: bool) -> tuple[int, ...]:
+def _cumulate(many: int, one: int, failure: int, width: int, above: bool) -> tuple[int, ...]:
     """Return the cumulated chances of 0 to many - 1 successes, rounded to one side.
 
     Args:

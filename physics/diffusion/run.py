@@ -138,7 +138,7 @@ class Run:
         self.medium = medium
         self.at_s = float(at_s)
         self.balance: Balance = NOTHING
-        self._field = _locked(field)
+        self._field = _lock(field)
         self.step_s = math.nan  # of the last step
         self._prepared: OrderedDict[tuple[Medium, float], Prepared] = OrderedDict()
 
@@ -177,7 +177,7 @@ class Run:
                 "heat came without end: a power, or a temperature beyond a side, is not finite, "
                 "and nobody would be told from anybody. Look at heaters and weather."
             )
-        self._field = _locked(after.reshape(self._field.shape))
+        self._field = _lock(after.reshape(self._field.shape))
         self.balance = self.balance.plus(flows)
         self.at_s += step_s
         if again:
@@ -194,7 +194,7 @@ class Run:
         return self._prepared[key]
 
 
-def _locked(field: Floats) -> Floats:
+def _lock(field: Floats) -> Floats:
     field = np.ascontiguousarray(field)
     field.setflags(write=False)  # who keeps it, keeps that moment
     return field

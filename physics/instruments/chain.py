@@ -143,7 +143,7 @@ def straight(
     Raises:
         ValueError: a time that is negative or not a number.
     """
-    _timed(over_s, lag_s)
+    _check_times(over_s, lag_s)
     if lag_s == 0 or over_s == 0:
         return np.asarray(after if lag_s == 0 else sensor, dtype=float)
     gone = over_s / lag_s
@@ -153,7 +153,7 @@ def straight(
     return np.asarray(left * sensor + (behind - left) * before + (1 - behind) * after)
 
 
-def _timed(over_s: float, lag_s: float) -> None:
+def _check_times(over_s: float, lag_s: float) -> None:
     if not (0 <= over_s < math.inf and 0 <= lag_s < math.inf):
         raise ValueError(
             f"{over_s:g} s passed for a sensor with a lag of {lag_s:g} s but both must be nought "

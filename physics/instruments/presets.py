@@ -204,13 +204,13 @@ _ALL = (
 PRESETS: Mapping[str, Preset] = {one.name: one for one in _ALL}
 
 
-def named(name: str) -> Preset:
+def find(name: str) -> Preset:
     """Return the sensor of that name.
 
     Raises:
         ValueError: there is none; the nearest name is given.
 
-    >>> named("tmp117").step
+    >>> find("tmp117").step
     Fraction(1, 128)
     """
     if name not in PRESETS:

@@ -153,7 +153,7 @@ HEAD_M = 1.6
 EMISSIVITY = 0.97  # of skin and clothes in the far infrared; the rest is reflected background
 
 
-def covered(
+def cover(
     people_m: ArrayLike,
     preset: Preset,
     at_m: ArrayLike,
@@ -197,11 +197,11 @@ def people_seen(
     Args:
         background_k: of each pixel, or of all: what it sees where nobody is, from
             `array_axes` and a field of the floor where that is known.
-        people_m, preset, at_m, height_m: as for `covered`.
+        people_m, preset, at_m, height_m: as for `cover`.
 
     Raises:
-        ValueError: as for `covered`.
+        ValueError: as for `cover`.
     """
-    share = covered(people_m, preset, at_m, height_m)
+    share = cover(people_m, preset, at_m, height_m)
     behind = np.asarray(background_k, dtype=float)
     return np.asarray(behind + EMISSIVITY * share * (SURFACE_K - behind))

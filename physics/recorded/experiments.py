@@ -102,7 +102,7 @@ class Experiment:
         return np.asarray(self.temp_c[:, self.entered :] - self.baseline_c[:, None])
 
 
-def stepped(
+def step_means(
     name: str,
     day: str,
     room: tuple[Floats, Floats],
@@ -194,7 +194,7 @@ def room_climate(folder: Path) -> dict[str, tuple[Experiment, ...]]:
             found.append(
                 (
                     of["t_ms"][0],
-                    stepped(
+                    step_means(
                         f"{room}{number}",
                         began.date().isoformat(),
                         (size_m, places_m),

@@ -44,10 +44,10 @@ def forecast(fitted: Fitted, experiment: Experiment) -> Floats:
     Known are the readings until somebody came, and all along how many people there are, what
     they do and whether the door is open.
     """
-    return warming_of(fitted.warming, experiment)
+    return warm(fitted.warming, experiment)
 
 
-def warming_of(warming: Warming, experiment: Experiment, pulse: Floats | None = None) -> Floats:
+def warm(warming: Warming, experiment: Experiment, pulse: Floats | None = None) -> Floats:
     """Return what a room does in an experiment, in kelvin above the baseline.
 
     Args:
@@ -105,8 +105,8 @@ def fit(experiments: Sequence[Experiment]) -> Fitted:
     def errors(chosen: Floats) -> list[Floats]:
         figures = usual.copy()
         figures[free] = chosen
-        warming = _warming(figures, size_m)
-        rows = [_weighed(missed) for missed in _missed(warming, experiments)]
+        warming = _make_warming(figures, size_m)
+        rows = [_weigh(missed) for missed in _miss(warming, experiments)]
         return [*rows, ((figures - usual) / widths)[free]]
 
     low = np.where(np.char.startswith(NAMES, "place"), 0.0, -np.inf)
@@ -120,7 +120,7 @@ def fit(experiments: Sequence[Experiment]) -> Fitted:
     )
     figures = usual.copy()
     figures[free] = found.x
-    warming = _warming(figures, size_m)
+    warming = _make_warming(figures, size_m)
     sds = np.sqrt(np.diag(_sandwich(found.jac, errors(found.x))))
     intervals = {}
     for name, middle, sd in zip(np.array(NAMES)[free], found.x.tolist(), sds, strict=True):
@@ -151,7 +151,7 @@ def _sandwich(slopes: Floats, errors: Sequence[Floats]) -> Floats:
     return np.asarray(bread @ (meat + prior.T @ prior) @ bread)
 
 
-def _missed(warming: Warming, experiments: Sequence[Experiment]) -> list[Floats]:
+def _miss(warming: Warming, experiments: Sequence[Experiment]) -> list[Floats]:
     """Return by how much each experiment is missed, (nodes, every third step)."""
     pulses = {
         door: pulse_of(warming, alike)
@@ -159,17 +159,17 @@ def _missed(warming: Warming, experiments: Sequence[Experiment]) -> list[Floats]
         if (alike := [one for one in experiments if one.door_open is door])
     }
     return [
-        (warming_of(warming, one, pulses[one.door_open]) - one.warming_k)[:, ::_EVERY]
+        (warm(warming, one, pulses[one.door_open]) - one.warming_k)[:, ::_EVERY]
         for one in experiments
     ]
 
 
-def _weighed(missed: Floats) -> Floats:
+def _weigh(missed: Floats) -> Floats:
     known = missed[~np.isnan(missed)]
     return np.asarray(known * (math.sqrt(_COUNTS_AS / known.size) / _ERROR_K))
 
 
-def _warming(figures: Floats, size_m: Floats) -> Warming:
+def _make_warming(figures: Floats, size_m: Floats) -> Warming:
     capacity, store, exchange, leak, mixing = np.exp(figures[: len(USUAL)]).tolist()
     x, y, z = (figures[len(USUAL) : -1] * size_m).tolist()
     return Warming(capacity, store, exchange, leak, mixing, (x, y, z), float(figures[-1]))

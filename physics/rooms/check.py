@@ -18,8 +18,8 @@ from ..instruments.presets import PRESETS
 from ..instruments.views import HEAD_M
 from ..places import cell_places
 from . import records
-from .day import followed, is_straight, known, may_stand, route, walked
-from .model import covered
+from .day import follow, is_straight, known_tracks, may_stand, route, walk
+from .model import cover
 from .plan import (
     QUANTUM_MM,
     air_cell,
@@ -33,7 +33,7 @@ from .plan import (
     wall_rect,
 )
 from .records import SIDES, Course, Floats, Point, Rect, Room, Waypoint
-from .source import Source, Where, told, xy
+from .source import Source, Where, describe, xy
 from .tables import clock, seconds
 
 Faults = Iterator[ValueError]
@@ -59,7 +59,7 @@ def check(room: Room, source: Source) -> list[ValueError]:
         (_walls, _times, _door_steps),
         (_doors, _windows, _things),
         (_paths, _walkers, _arrivals, _sensors, _promise),
-        (_shut, _warmth),
+        (_refuse_shut, _warmth),
         (_step,),
     ):
         found = [next(one(room, source), None) for one in group]
@@ -76,7 +76,7 @@ def _walls(room: Room, source: Source) -> Faults:
         if (x0 == x1) == (y0 == y1):
             yield source.fault(
                 ("wall", index, "to_m"),
-                f"{told(('wall', index))} goes from {xy(x0, y0)} to {xy(x1, y1)}",
+                f"{describe(('wall', index))} goes from {xy(x0, y0)} to {xy(x1, y1)}",
                 "a wall must run along x or along y",
                 "walls are drawn in squares of 25 mm, and a slanting one would pass too much",
             )
@@ -84,7 +84,7 @@ def _walls(room: Room, source: Source) -> Faults:
             if not (0 <= x <= wide and 0 <= y <= deep):
                 yield source.fault(
                     ("wall", index, key),
-                    f"{key} of {told(('wall', index))} is {xy(x, y)}",
+                    f"{key} of {describe(('wall', index))} is {xy(x, y)}",
                     f"must be within the room, {xy(0, 0)} to {xy(wide, deep)}",
                     "nothing is simulated beyond it; the outer sides are [north] to [west]",
                 )
@@ -94,7 +94,7 @@ def _walls(room: Room, source: Source) -> Faults:
         if common and along_x == (other.from_m[1] == other.to_m[1]):
             yield source.fault(
                 ("wall", two),
-                f"{told(('wall', two))} overlaps {_at(source, 'wall', one)} from "
+                f"{describe(('wall', two))} overlaps {_at(source, 'wall', one)} from "
                 f"{xy(*common[:2])} to {xy(*common[2:])}",
                 "walls that run the same way must not overlap, though they may touch",
                 "one place is of one material",
@@ -114,7 +114,7 @@ def _times(room: Room, source: Source) -> Faults:
             "the simulation begins on the first day",
         )
     last_s = max(_MIDNIGHT_S, room.day.until_s)
-    for where, at_s in _told_times(source.document, ()):
+    for where, at_s in _read_times(source.document, ()):
         if at_s > last_s and "outside_c" not in where and "supply_c" not in where:
             yield source.fault(
                 where,
@@ -142,14 +142,14 @@ def _door_steps(room: Room, source: Source) -> Faults:
                     )
 
 
-def _told_times(value: Any, where: Where) -> Iterator[tuple[Where, float]]:
+def _read_times(value: Any, where: Where) -> Iterator[tuple[Where, float]]:
     if isinstance(value, dict):
         for key, part in value.items():
             if key not in ("name", "trace", "sequence", "start"):
-                yield from _told_times(part, (*where, key))
+                yield from _read_times(part, (*where, key))
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _told_times(part, (*where, index))
+            yield from _read_times(part, (*where, index))
     elif isinstance(value, str):
         try:
             yield where, seconds(value)
@@ -163,7 +163,7 @@ def _doors(room: Room, source: Source) -> Faults:
         if door_wall(room, door) is None:
             yield source.fault(
                 ("door", index, "at_m"),
-                f"{told(('door', index))} at {xy(*door.at_m)}, {door.width_m:g} m wide, is in "
+                f"{describe(('door', index))} at {xy(*door.at_m)}, {door.width_m:g} m wide, is in "
                 "no [[wall]]",
                 "the whole opening must be in one wall",
                 "a door is a part of a wall that opens",
@@ -172,7 +172,7 @@ def _doors(room: Room, source: Source) -> Faults:
         if _overlap(door_rect(room, door), door_rect(room, other)):
             yield source.fault(
                 ("door", two),
-                f"{told(('door', two))} overlaps {_at(source, 'door', one)}",
+                f"{describe(('door', two))} overlaps {_at(source, 'door', one)}",
                 "doors must stand beside each other",
                 "one opening is open or closed, not both",
             )
@@ -186,14 +186,14 @@ def _windows(room: Room, source: Source) -> Faults:
         if not window.from_m < window.to_m <= length + 1e-9:
             yield source.fault(
                 (*where, "to_m"),
-                f"{told(where)} goes from {window.from_m:g} to {window.to_m:g} m",
+                f"{describe(where)} goes from {window.from_m:g} to {window.to_m:g} m",
                 f"must go up, and to {length:g} m at most, where the {window.side} side ends",
                 "a window is a part of its side",
             )
         if window.height_m > room.height_m:
             yield source.fault(
                 (*where, "height_m"),
-                f"{told(where)} is {window.height_m:g} m high",
+                f"{describe(where)} is {window.height_m:g} m high",
                 f"the room is {room.height_m:g} m high",
                 "a window is a part of its side",
             )
@@ -202,8 +202,8 @@ def _windows(room: Room, source: Source) -> Faults:
         if window.side == other.side and common > 1e-9:
             yield source.fault(
                 ("window", two),
-                f"{told(('window', two))} overlaps {_at(source, 'window', one)} by {common:g} m "
-                f"of the {window.side} side",
+                f"{describe(('window', two))} overlaps {_at(source, 'window', one)} by "
+                f"{common:g} m of the {window.side} side",
                 "windows must stand beside each other",
                 "a place in a side passes heat in one way",
             )
@@ -217,7 +217,7 @@ def _things(room: Room, source: Source) -> Faults:
     things += [(("heater", index), heater.rect_m) for index, heater in enumerate(room.heaters)]
     wide, deep = room.size_m
     for where, (left, top, right, bottom) in things:
-        span = f"{told(where)} reaches from {xy(left, top)} to {xy(right, bottom)}"
+        span = f"{describe(where)} reaches from {xy(left, top)} to {xy(right, bottom)}"
         if min(left, top, wide - right, deep - bottom) < -_TOUCH_M:
             yield source.fault(
                 (*where, "rect_m"),
@@ -233,7 +233,7 @@ def _things(room: Room, source: Source) -> Faults:
                     "must stand beside walls",
                     "one place is wall or it is not",
                 )
-        if where[0] == "heater" and not covered(room, (left, top, right, bottom)).any():
+        if where[0] == "heater" and not cover(room, (left, top, right, bottom)).any():
             yield source.fault(
                 (*where, "rect_m"),
                 f"{span}, where no air is",
@@ -270,11 +270,11 @@ def _paths(room: Room, source: Source) -> Faults:
             )
 
 
-def _shut(room: Room, source: Source) -> Faults:
+def _refuse_shut(room: Room, source: Source) -> Faults:
     """Refuse people who go through a door, or stand in it, that is shut for any part of that."""
     for where, name, one, other in _legs(room):
         at_s, places = np.array([one.at_s, other.at_s]), np.array([one[1:], other[1:]])
-        if one.at_s == other.at_s or followed(room, at_s, places).all():
+        if one.at_s == other.at_s or follow(room, at_s, places).all():
             continue
         moment, door = next(_met_shut(room, one, other), (one.at_s, 0))
         yield source.fault(
@@ -308,18 +308,19 @@ def _walkers(room: Room, source: Source) -> Faults:
             key = "rect_m" if ("walker", index, "rect_m") in source.lines else "trace"
             yield source.fault(
                 ("walker", index, key),
-                f"{told(('walker', index))} is {_in_the_way(room, source, lost[0])} at "
+                f"{describe(('walker', index))} is {_in_the_way(room, source, lost[0])} at "
                 f"{xy(*lost[0])}, and so are {len(lost)} of its {len(places)} places",
                 "recorded people must be where one can stand",
                 _WARM,
             )
-        for track in walked(room, walker):
-            shut = (np.diff(track.at_s) > 0) & ~followed(room, track.at_s, track.places_m)
+        for track in walk(room, walker):
+            shut = (np.diff(track.at_s) > 0) & ~follow(room, track.at_s, track.places_m)
             if shut.any():
                 at_s = float(track.at_s[np.flatnonzero(shut)[0]])
                 yield source.fault(
                     ("walker", index, "at"),
-                    f"{told(('walker', index))} stands in a door that is shut, at {clock(at_s)}",
+                    f"{describe(('walker', index))} stands in a door that is shut, at "
+                    f"{clock(at_s)}",
                     "the doors must be open where recorded people stand",
                     _WARM,
                 )
@@ -337,30 +338,31 @@ def _arrivals(room: Room, source: Source) -> Faults:
     )
     for index, seat in enumerate(room.arrivals.seats_m):
         where: Where = ("seat", index, "at_m")
-        yield from _stands(room, source, where, told(("seat", index)), seat)
+        yield from _stands(room, source, where, describe(("seat", index)), seat)
         if route(room, entrance, seat, opened) is None:
             yield source.fault(
                 where,
-                f"there is no way from the entrance {xy(*entrance)} to {told(('seat', index))} "
-                f"at {xy(*seat)} by doors that are open at some time of the day",
+                f"there is no way from the entrance {xy(*entrance)} to "
+                f"{describe(('seat', index))} at {xy(*seat)} by "
+                "doors that are open at some time of the day",
                 "every seat must be reached",
                 "visitors walk to it, and through no door that is shut",
             )
     if not room.arrivals.seats_m and not all(opened):
         places = cell_places(grid(room))[free(room)]
-        lost = _reached(room, entrance, places, (True,) * len(opened)) == 1
-        if (lost & (_reached(room, entrance, places, opened) == 0)).any():
+        lost = _reach(room, entrance, places, (True,) * len(opened)) == 1
+        if (lost & (_reach(room, entrance, places, opened) == 0)).any():
             door = opened.index(False)
             yield source.fault(
                 ("door", door),
-                f"{told(('door', door))} is never open from {clock(day.start_s)} to "
+                f"{describe(('door', door))} is never open from {clock(day.start_s)} to "
                 f"{clock(day.until_s)}, and visitors sit everywhere from the entrance on",
                 "a door on their way must be open at some time",
                 "people do not walk through a door that is shut",
             )
 
 
-def _reached(
+def _reach(
     room: Room, entrance: Point, places_m: Floats, opened: tuple[bool, ...]
 ) -> NDArray[np.int_]:
     """Return 1 for places that air joins to the entrance, 0 for others, -1 where no air is."""
@@ -389,7 +391,7 @@ def _sensors(room: Room, source: Source) -> Faults:
                 "an array looks down from its height",
             )
         for number, place in enumerate(group.places_m):
-            who = f"thermometer {number + 1} of {told(table)}"
+            who = f"thermometer {number + 1} of {describe(table)}"
             at: Where = (*table, "places_m", number)
             yield from _sees(room, source, at, who, place)
     for index, array in enumerate(room.arrays):
@@ -401,11 +403,11 @@ def _sensors(room: Room, source: Source) -> Faults:
                 "an [[array]] has many pixels",
                 "a thermometer has no field of view",
             )
-        yield from _sees(room, source, (*where, "at_m"), told(where), array.at_m)
+        yield from _sees(room, source, (*where, "at_m"), describe(where), array.at_m)
         if not HEAD_M < array.height_m <= room.height_m:
             yield source.fault(
                 (*where, "height_m"),
-                f"{told(where)} is at {array.height_m:g} m",
+                f"{describe(where)} is at {array.height_m:g} m",
                 f"must be above {HEAD_M:g} m, and in the room to {room.height_m:g} m",
                 "it looks down on the heads of people",
             )
@@ -459,7 +461,7 @@ def _promise(room: Room, source: Source) -> Faults:
                 "the noise hides no stronger source than that",
             )
     turns = sorted(
-        turn for track in known(room) for turn in ((track.at_s[0], 1), (track.at_s[-1], -1))
+        turn for track in known_tracks(room) for turn in ((track.at_s[0], 1), (track.at_s[-1], -1))
     )
     # At one moment, whoever leaves goes first.
     most = int(np.max(np.cumsum([change for _, change in turns]), initial=0))
@@ -479,7 +481,7 @@ def _step(room: Room, source: Source) -> Faults:
     by chance are not counted.
     """
     step_s, furthest = room.day.step_s, 0.0
-    for track in known(room):
+    for track in known_tracks(room):
         gone = np.hypot(*np.diff(track.places_m, axis=0, prepend=track.places_m[:1]).T).cumsum()
         # The furthest way within one step begins or ends at a corner.
         after = np.interp(track.at_s + step_s, track.at_s, gone) - gone
@@ -524,7 +526,7 @@ def _warmth(room: Room, source: Source) -> Faults:
         where = ("heater", strongest, "power_w")
     yield source.fault(
         where,
-        f"{told(where[:-1])} (its {where[-1]}) and what else there is bring the empty room to "
+        f"{describe(where[:-1])} (its {where[-1]}) and what else there is bring the empty room to "
         f"{worst_c:.0f} C at {clock(60 * round(at_s / 60))}",
         f"it must stay within {_COLDEST_C:g} and {_WARMEST_C:g} C",
         "no room with people is so, and its air and its sensors are other ones there",
@@ -635,7 +637,7 @@ def _in_the_way(room: Room, source: Source, place: Point) -> str:
 
 
 def _at(source: Source, table: str, nth: int) -> str:
-    return f"{told((table, nth))} (line {source.line((table, nth))})"
+    return f"{describe((table, nth))} (line {source.line((table, nth))})"
 
 
 def _overlap(one: Rect, other: Rect) -> Rect | None:

@@ -77,14 +77,14 @@ def route(
         nodes.append(node)
         node = int(best[2][node])
     corners = [start, *((x, y) for x, y in ways.places_m[nodes[::-1]].tolist()), end]
-    return _pulled(ways.known, corners)
+    return _pull(ways.known, corners)
 
 
 def _everywhere(room: Room) -> Lattice:
     return lattice(room, (True,) * len(room.doors))
 
 
-def _pulled(known: Lattice, corners: list[Point]) -> tuple[Point, ...]:
+def _pull(known: Lattice, corners: list[Point]) -> tuple[Point, ...]:
     kept, here = [corners[0]], 0
     while here < len(corners) - 1:
         after = np.array(corners[here + 1 :])
@@ -222,21 +222,21 @@ def day(room: Room, world: np.random.Generator) -> Day:
         world: where chance comes from; the same seed gives the same day.
     """
     by_chance = visits(room, room.arrivals, world) if room.arrivals else ()
-    return Day((*known(room), *by_chance))
+    return Day((*known_tracks(room), *by_chance))
 
 
-def known(room: Room) -> tuple[Track, ...]:
+def known_tracks(room: Room) -> tuple[Track, ...]:
     """Return the tracks that the room file itself tells of: its people, and recorded ones."""
     told = [
         track_of(person.name, stay, person.power_w)
         for person in room.people
         for stay in person.stays
     ]
-    recorded = [track for walker in room.walkers for track in walked(room, walker)]
+    recorded = [track for walker in room.walkers for track in walk(room, walker)]
     return (*told, *recorded)
 
 
-def followed(room: Room, at_s: Floats, places_m: Floats) -> Mask:
+def follow(room: Room, at_s: Floats, places_m: Floats) -> Mask:
     """Return whether each leg of a way is free while it is gone, (k - 1,), with the doors as then.
 
     Args:
@@ -307,7 +307,7 @@ def _last(person: dict[int, Point]) -> int:
     return next(reversed(person))  # frames rise
 
 
-def walked(room: Room, walker: Walker) -> tuple[Track, ...]:
+def walk(room: Room, walker: Walker) -> tuple[Track, ...]:
     """Return the tracks of a recording, each time that it is played.
 
     A frame stands for the time from half a frame before to half a frame after it, so all the
@@ -342,7 +342,7 @@ def _track(
     places = [stay[0][1], *(place for _, place in stay), stay[-1][1]]
     at_s = zero_s + np.array(frames) / walker.frames_per_s
     where = np.array(places)
-    through = np.flatnonzero(~followed(room, at_s, where))
+    through = np.flatnonzero(~follow(room, at_s, where))
     half_s = np.repeat((at_s[through] + at_s[through + 1]) / 2, 2)
     jumps = np.stack([where[through], where[through + 1]], axis=1).reshape(-1, 2)
     at_s = np.insert(at_s, np.repeat(through + 1, 2), half_s)
@@ -408,13 +408,13 @@ def _visit(
     places = np.array(way)
     legs_s = np.hypot(*np.diff(places, axis=0).T) / arrivals.speed_m_per_s
     going_s = at_s + np.concatenate(([0.0], np.cumsum(legs_s)))
-    if not followed(room, going_s, places).all():
+    if not follow(room, going_s, places).all():
         return None
     back_s = np.concatenate(([0.0], np.cumsum(legs_s[::-1])))
     goes_s = float(going_s[-1]) + stay_s
     opens = sorted(since for door in room.doors for since, _ in door.open_s if since > goes_s)
     for leaves_s in (goes_s, *opens):
-        if followed(room, leaves_s + back_s, places[::-1]).all():
+        if follow(room, leaves_s + back_s, places[::-1]).all():
             moments = np.concatenate((going_s, leaves_s + back_s))
             places = np.concatenate((places, places[::-1]))
             break

@@ -22,7 +22,7 @@ from ..diffusion.medium import Drive, Medium
 from . import records
 from .day import Day, trod
 from .plan import QUANTUM_MM, door_wall, is_upright, lattice, plan
-from .plan import added as added
+from .plan import add_heat as add_heat
 from .plan import free as free
 from .plan import grid as grid
 from .records import Floats, Rect, Room
@@ -146,7 +146,7 @@ def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
     return joules / (to_s - from_s)
 
 
-def covered(room: Room, rect: Rect) -> Floats:
+def cover(room: Room, rect: Rect) -> Floats:
     """Return the area of air that a rectangle covers in each heat cell, (rows, columns), in m2."""
     drawn = plan(room)
     left, top, right, bottom = rect
@@ -205,5 +205,5 @@ def _thicker(room: Room, nth: int, thickness_mm: float) -> float:
 @lru_cache(maxsize=8)
 def _shares(room: Room) -> tuple[Floats, ...]:
     # Of each heater, what each heat cell gets.
-    areas = [covered(room, heater.rect_m) for heater in room.heaters]
+    areas = [cover(room, heater.rect_m) for heater in room.heaters]
     return tuple(area / area.sum() for area in areas)

@@ -285,7 +285,7 @@ def plan(room: Room) -> Plan:
         along = 1 if is_upright(room.walls[index]) else 0
         box_ = list(boxes["wall", index])
         middle, half = opening.at_m[along], opening.width_m / 2
-        box_[along], box_[along + 2] = _drawn(middle - half, middle + half, (columns, rows)[along])
+        box_[along], box_[along + 2] = _draw(middle - half, middle + half, (columns, rows)[along])
         box = boxes["door", nth] = (box_[0], box_[1], box_[2], box_[3])
         door[_inside(box)] = nth + 1
         (x_lines, y_lines)[along].update((4 * box[along], 4 * box[along + 2]))
@@ -344,7 +344,7 @@ def free(room: Room) -> Mask:
     ).ravel()
 
 
-def added(room: Room, heat: Floats) -> Floats:
+def add_heat(room: Room, heat: Floats) -> Floats:
     """Return what is in each cell of the map, (..., rows, columns), of what is in heat cells."""
     drawn, unit = plan(room), 4 * room.cell_mm // QUANTUM_MM
     rows, columns = (np.flatnonzero(it[:-1] % unit == 0) for it in (drawn.y_lines, drawn.x_lines))
@@ -359,7 +359,7 @@ def mean(room: Room, field: Floats) -> Floats:
     drawn = plan(room)
     area = np.outer(np.diff(drawn.y_lines), np.diff(drawn.x_lines)).astype(float)
     air = np.where(drawn.walls == 0, area, 1e-12 * area)
-    return np.asarray(added(room, air * field) / added(room, air))
+    return np.asarray(add_heat(room, air * field) / add_heat(room, air))
 
 
 def views(room: Room, places_m: Floats) -> Floats:
@@ -596,12 +596,12 @@ def _ends(lines: Floats, at: Floats) -> tuple[Indices, Indices]:
 
 
 def _box(rect: Rect, columns: int, rows: int) -> Box:
-    left, right = _drawn(rect[0], rect[2], columns)
-    top, bottom = _drawn(rect[1], rect[3], rows)
+    left, right = _draw(rect[0], rect[2], columns)
+    top, bottom = _draw(rect[1], rect[3], rows)
     return left, top, right, bottom
 
 
-def _drawn(since_m: float, until_m: float, count: int) -> tuple[int, int]:
+def _draw(since_m: float, until_m: float, count: int) -> tuple[int, int]:
     """Return the quanta from which to which an extent is drawn: one at least."""
     # A half goes up, and so does what is a half but for its last digit.
     first, last = (

@@ -35,7 +35,7 @@ from .records import (
     Wall,
     Window,
 )
-from .source import Source, find, told
+from .source import Source, describe, find
 from .tables import Document, HeaterTable, RoomTable, ThermometersTable, WalkerTable
 
 # A fault often brings others with it; who has mended so many reads the file again.
@@ -121,7 +121,7 @@ def _tell(source: Source, error: ErrorDetails) -> str:
         why = "what is not understood would be left out of the room"
         if _ANSWERS.search(str(where[-1])):
             why = "it answers people: what it tells of them the promise does not count"
-        given = f"{told(table)} has an unknown key {key}" if key else f"there is {where[0]!r}"
+        given = f"{describe(table)} has an unknown key {key}" if key else f"there is {where[0]!r}"
         known = f"the {'keys' if key else 'tables'} are {', '.join(names)}{meant}"
         return str(source.fault(where, given, known, why))
     if not key:
@@ -131,7 +131,7 @@ def _tell(source: Source, error: ErrorDetails) -> str:
                 source.fault(where, f"there is no [{name}]", "it is needed", "all else is in it")
             )
         if kind == "room_file":
-            given = f"{told(table)} has {error['ctx']['has']}"
+            given = f"{describe(table)} has {error['ctx']['has']}"
             expected, why = error["msg"], "two could contradict each other, and none says nothing"
         else:
             many = "tuple" in str(Document.model_fields[name].annotation)
@@ -143,9 +143,9 @@ def _tell(source: Source, error: ErrorDetails) -> str:
     value = error["input"]
     for part in at:
         value = value[part]
-    given, expected = f"{key} of {told(table)} is {repr(value)[:60]}", _expected(error)
+    given, expected = f"{key} of {describe(table)} is {repr(value)[:60]}", _expected(error)
     if kind == "missing" and len(where) == len(table) + 1:
-        given, expected = f"{told(table)} has no {key}", "it is needed"
+        given, expected = f"{describe(table)} has no {key}", "it is needed"
     fault = source.fault((*where, *at), given, expected, str(field.description))
     return f"{fault} Write {key} = {(field.examples or [''])[0]}"
 

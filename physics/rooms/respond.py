@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..certificate import from_bytes, proved, search, to_bytes
+from ..certificate import from_bytes, prove, search, to_bytes
 from ..diffusion.medium import Medium, still
 from ..diffusion.run import Run
 from ..displaced import Floor, Past, floor, past
-from ..instruments.presets import named
+from ..instruments.presets import find
 from ..response import Response, worst
 from .model import standing
 from .plan import bodies, free, grid, lattice, plan, views
@@ -183,8 +183,8 @@ def respond(
     if at_s is not None:
         return respond_day(room, protect_distance_m, [at_s], hold_s, through_walls, kept)
     several = constant(room)
-    known = _known(room, protect_distance_m, hold_s, through_walls, several)
-    return _proved(*_responses(known, several), known.cells, kept)
+    known = _prepare(room, protect_distance_m, hold_s, through_walls, several)
+    return _prove(*_responses(known, several), known.cells, kept)
 
 
 def respond_day(
@@ -216,17 +216,17 @@ def respond_day(
     several = longest(history(room, moment) for moment in moments)
     half = len(several) // 2
     several = several[half:] + several[:half]
-    known = _known(room, protect_distance_m, hold_s, through_walls, several)
+    known = _prepare(room, protect_distance_m, hold_s, through_walls, several)
     made, pasts = _responses(known, several)
     told = clock(moments[0])
     if len(moments) > 1:
         told = f"each of {len(moments)} readings from {told} to {clock(moments[-1])}"
     lasts_s = day.step_s * round((moments[-1] - day.start_s) / day.step_s)
     made = replace(made, lasts_s=lasts_s, doors=f"its doors as its file says until {told}")
-    return _proved(made, pasts, known.cells, kept)
+    return _prove(made, pasts, known.cells, kept)
 
 
-def _known(
+def _prepare(
     room: Room,
     protect_distance_m: float,
     hold_s: float,
@@ -246,7 +246,7 @@ def _known(
             "[thermometers], and no [[array]]."
         )
     places = np.array([place for one in room.thermometers for place in one.places_m], float)
-    lags = np.array([named(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
+    lags = np.array([find(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
     cells = int(np.ceil(1000 * protect_distance_m / room.cell_mm - 1e-9))
     through_m = cells * room.cell_mm / 1000 if through_walls else None
     floors = {}
@@ -313,7 +313,7 @@ def _response(known: _Known, doors: History) -> tuple[Response, Past]:
     return response, lags
 
 
-def _proved(made: Response, pasts: Sequence[Past], cells: int, kept: Kept | None) -> Response:
+def _prove(made: Response, pasts: Sequence[Past], cells: int, kept: Kept | None) -> Response:
     """Return a response with what its lags change together in the place of each at its worst.
 
     Where the readings have several pasts, what is enough for one may be so for the others: only
@@ -328,10 +328,10 @@ def _proved(made: Response, pasts: Sequence[Past], cells: int, kept: Kept | None
         for lags in sorted(pasts, key=lambda it: -it.most.joint[nth]):
             least = lags.most.joint
             if least[nth] > joint[nth]:
-                least = np.min([least, *(proved(lags, one) for one in certificates)], axis=0)
+                least = np.min([least, *(prove(lags, one) for one in certificates)], axis=0)
             if least[nth] > joint[nth] and raw is None:
                 certificates.append(search(lags))
-                least = np.minimum(least, proved(lags, certificates[-1]))
+                least = np.minimum(least, prove(lags, certificates[-1]))
             joint = np.maximum(joint, least)
     except ValueError as fault:
         return replace(made, proof=f"each lag at its worst: {fault}")

@@ -30,10 +30,10 @@ def find(text: str) -> dict[Where, int]:
     return _Scan(text).document()
 
 
-def told(where: Where) -> str:
+def describe(where: Where) -> str:
     """Return a table as one would say it.
 
-    >>> told(("wall", 1)), told(("room",))
+    >>> describe(("wall", 1)), describe(("room",))
     ('[[wall]] 2', '[room]')
     """
     return f"[[{where[0]}]] {int(where[1]) + 1}" if len(where) > 1 else f"[{where[0]}]"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..estimators.record import Estimate, Seen, check, lows, with_digits
 from ..maps.heatmap import Band, Credible
-from .crowd import Crowd, Problem, compress, opened
+from .crowd import Crowd, Problem, compress, open_cells
 from .line import band_of_draws
 from .medoid import medoid
 from .moves import redraw_one, redraw_two, shift_as_others_differ
@@ -139,7 +139,7 @@ def sample_posterior(
     """
     check(seen)
     seen = with_digits(seen)
-    cells = opened(seen)
+    cells = open_cells(seen)
     if len(cells) > _MOST_CELLS:
         raise ValueError(
             f"{len(cells)} cells are open but at most {_MOST_CELLS} can be sampled: every draw "
@@ -151,10 +151,10 @@ def sample_posterior(
         problem = compress(seen, coolest)
         runs.append(_anneal(problem, scenes, last_sweeps, 2 * stream + model))
     known = np.append(cells, -1)
-    return _pooled([replace(run, cells=known[run.cells]) for run in runs])
+    return _pool([replace(run, cells=known[run.cells]) for run in runs])
 
 
-def _pooled(runs: list[Draws]) -> Draws:
+def _pool(runs: list[Draws]) -> Draws:
     """Return draws of all models, as many of each as its evidence deserves."""
     evidence = np.array([run.log_evidence for run in runs])
     chances = np.exp(evidence - evidence.max())
@@ -180,7 +180,7 @@ def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Dra
         warmer = _next(fit, cool)
         gain = (warmer - cool) * fit
         evidence += float(np.log(np.mean(np.exp(gain - gain.max()))) + gain.max())
-        crowd.keep(_resampled(gain, float(crowd.even()[0])))
+        crowd.keep(_resample(gain, float(crowd.even()[0])))
         cool = warmer
         if cool < 1:
             _sweep(crowd, cool)
@@ -225,7 +225,7 @@ def _next(fit: Floats, cool: float) -> float:
     return cool + (low or high)
 
 
-def _resampled(gain: Floats, even: float) -> Whole:
+def _resample(gain: Floats, even: float) -> Whole:
     """Return which scenes go on, each as often as its weight says: one comb through all."""
     sums = np.cumsum(np.exp(gain - gain.max()))
     teeth = (np.arange(len(gain)) + even) / len(gain)

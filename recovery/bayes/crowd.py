@@ -59,7 +59,7 @@ class Problem:
 def compress(seen: Seen, coolest: float) -> Problem:
     """Return the problem that readings and prior pose, for powers from the coolest up."""
     prior, sigma = seen.prior, seen.sigma
-    found = opened(seen)
+    found = open_cells(seen)
     cells = len(found)
     ready = prepare(seen.operator[:, found])
     inside, beyond = ready.compress(seen.readings)
@@ -91,7 +91,7 @@ def compress(seen: Seen, coolest: float) -> Problem:
     )
 
 
-def opened(seen: Seen) -> Whole:
+def open_cells(seen: Seen) -> Whole:
     """Return the cells in which a source can be."""
     return np.arange(math.prod(seen.shape)) if seen.open is None else np.flatnonzero(seen.open)
 

@@ -357,7 +357,9 @@ class Listed:
         return np.asarray(np.bincount(self.sets[row, place], self.chances[row], cells), np.float64)
 
 
-def listed(found: Scores, fewest: int, most: int, open: NDArray[np.bool_] | None = None) -> Listed:
+def list_sets(
+    found: Scores, fewest: int, most: int, open: NDArray[np.bool_] | None = None
+) -> Listed:
     """Return every set of fewest to most open cells with its chance.
 
     Every number is as likely as any other, and every set of that many open cells.

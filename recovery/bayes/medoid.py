@@ -175,7 +175,7 @@ def medoid(sets: Whole, weights: Floats, places: Floats, powers: Floats | None =
     best = candidates.at(np.argsort(errors, kind="stable")[:1])
     error = float(errors.min())
     while True:
-        moved = _moved(best, sample, places)
+        moved = _move(best, sample, places)
         found = float(_expected(moved, sample, places)[0])
         if not found < error * (1 - 1e-9):
             break
@@ -242,7 +242,7 @@ def _pairs(some: _Sets, others: _Sets, places: Floats) -> tuple[Floats, Floats, 
     return supply, demand, cost.reshape(pairs, most, -1)
 
 
-def _moved(one: _Sets, sample: _Sets, places: Floats) -> _Sets:
+def _move(one: _Sets, sample: _Sets, places: Floats) -> _Sets:
     """Return the set with each source in the middle of what it is matched with."""
     moved = plans(*_pairs(one, sample, places)) * sample.weights[:, None, None]
     used = np.unique(sample.cells[sample.shares > 0])

@@ -128,7 +128,7 @@ def _shift(
     even: Floats,
 ) -> None:
     """Shift the moving scenes as two others differ, where the likelihood takes it."""
-    cells, powers, allowed = _shifted(crowd, moving, first, second, scale)
+    cells, powers, allowed = _propose_shift(crowd, moving, first, second, scale)
     apart = heading[cells[:, 1:]] > heading[cells[:, :-1]]
     fits = fits & allowed & (apart | (cells[:, 1:] == crowd.problem.cells)).all(axis=1)
     cells[~fits], powers[~fits] = crowd.cells[moving[~fits]], crowd.powers[moving[~fits]]
@@ -168,7 +168,7 @@ def _two(
     return first, second, (count >= 2) & (numbers[moving] > 0)
 
 
-def _shifted(
+def _propose_shift(
     crowd: Crowd, moving: Whole, first: Whole, second: Whole, scale: float
 ) -> tuple[Whole, Floats, NDArray[np.bool_]]:
     """Return the proposed cells and powers, and where they are in cells and within bounds."""
@@ -288,8 +288,8 @@ def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
     first, second, fits = _slots(crowd, merge)
     one, two = crowd.cells[rows, first], crowd.cells[rows, second]
     heat = crowd.powers[rows, first] + crowd.powers[rows, second]
-    around_one = _centred(crowd, one)
-    around_two = around_one if merge else _centred(crowd, two)
+    around_one = _centre(crowd, one)
+    around_two = around_one if merge else _centre(crowd, two)
     if merge:
         # What a move leads to must lead back: a second source far off has no way to be off.
         fits &= (two == beyond) | (around_one == two[:, None]).any(axis=1)
@@ -301,7 +301,7 @@ def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
     even = crowd.even(3)
     within = around_one.shape[1]
     size = within + 1 if merge else within
-    picked = _picked(crowd, law, others, around_one, around_two, merge, fits, even[:, 0])
+    picked = _pick(crowd, law, others, around_one, around_two, merge, fits, even[:, 0])
     new_one = around_one[rows, picked // size]
     padded = np.concatenate([around_two, np.full((len(rows), 1), beyond)], axis=1)
     new_two = padded[rows, np.where(picked % size == within, -1, picked % size)]
@@ -317,7 +317,7 @@ def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
     )
 
 
-def _picked(
+def _pick(
     crowd: Crowd,
     law: Share,
     others: Whole,
@@ -330,8 +330,8 @@ def _picked(
     """Return which pair of cells each scene's sources go to."""
     beyond, room = crowd.problem.cells, crowd.problem.room
     number = (others < beyond).sum(axis=1)
-    taken_one = _taken(around_one, others, beyond)
-    taken_two = taken_one if merge else _taken(around_two, others, beyond)
+    taken_one = _is_taken(around_one, others, beyond)
+    taken_two = taken_one if merge else _is_taken(around_two, others, beyond)
 
     scores, widths = law.rough(around_one, around_two)
     scores -= room[around_one][:, :, None]
@@ -367,7 +367,7 @@ def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     return first, second, (number >= (1 if merge else 2)) & (first != second)
 
 
-def _centred(crowd: Crowd, cells: Whole) -> Whole:
+def _centre(crowd: Crowd, cells: Whole) -> Whole:
     """Return the cells around a centre that is evenly drawn from those near each cell."""
     near = crowd.problem.near
     sizes = (near[cells] < crowd.problem.cells).sum(axis=1)
@@ -375,7 +375,7 @@ def _centred(crowd: Crowd, cells: Whole) -> Whole:
     return near[centre]
 
 
-def _taken(around: Whole, others: Whole, beyond: int) -> NDArray[np.bool_]:
+def _is_taken(around: Whole, others: Whole, beyond: int) -> NDArray[np.bool_]:
     """Return where another source stands already, or there is no cell."""
     return np.asarray((around == beyond) | (around[:, :, None] == others[:, None, :]).any(axis=2))
 
@@ -402,7 +402,7 @@ def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
     slopes = cool * (left @ problem.columns[:-1].T)
     stiff = cool * problem.squares
     even = crowd.even(3)
-    chosen = _drawn(crowd, slot, slopes, stiff, even[:, 0])
+    chosen = _draw(crowd, slot, slopes, stiff, even[:, 0])
     if problem.low < problem.high:
         before = crowd.cells[:, slot]
         gain = _excess(crowd, slopes, stiff, chosen) - _excess(crowd, slopes, stiff, before)
@@ -410,7 +410,7 @@ def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
     crowd.put(which, chosen, _powers(crowd, slopes, stiff, chosen, even[:, 2]), left)
 
 
-def _drawn(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) -> Whole:
+def _draw(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) -> Whole:
     """Return each scene's cell for the slot."""
     problem = crowd.problem
     others = crowd.cells.copy()

@@ -24,7 +24,7 @@ from physics.kernel import Length, forward
 from ..estimators.posterior import along_a_line, countable, in_a_plane
 from ..estimators.record import Estimate, Seen, check, with_digits
 from .chain import Draws, from_draws, sample_posterior
-from .exact import Exact, Listed, Scores, exact_posterior, listed, scores
+from .exact import Exact, Listed, Scores, exact_posterior, list_sets, scores
 from .line import CURVES, possible_curves
 
 # How heat came to the sensors: what is known of it, and what only within a range.
@@ -232,7 +232,7 @@ def conditional(seen: Seen) -> Conditional:
         if seen.places.shape[1] == 1:
             exact = exact_posterior(found, prior.fewest, prior.most, seen.open)
             return Conditional(exact.log_evidence, exact.present * prior.warmest, exact, found)
-        every = listed(found, prior.fewest, prior.most, seen.open)
+        every = list_sets(found, prior.fewest, prior.most, seen.open)
         return Conditional(every.log_evidence, every.present(cells) * prior.warmest, every)
     draws = sample_posterior(seen)
     there = draws.cells >= 0
@@ -253,12 +253,12 @@ def together(seen: Seen, parts: list[Conditional], chances: Floats) -> Estimate:
     every = [part.posterior for part in parts if isinstance(part.posterior, Listed)]
     draws = [part.posterior for part in parts if isinstance(part.posterior, Draws)]
     if draws:
-        return from_draws(seen, pooled(draws, chances))
+        return from_draws(seen, pool(draws, chances))
     if every:
         # All of them list the same sets in the same order.
         mean = np.asarray(chances @ np.array([part.chances for part in every]))
         return in_a_plane(seen, replace(every[0], chances=mean))
-    return along_a_line(seen, mixed(exact, chances), curves(seen, parts, chances))
+    return along_a_line(seen, mix(exact, chances), curves(seen, parts, chances))
 
 
 def curves(seen: Seen, parts: list[Conditional], chances: Floats) -> Floats:
@@ -276,7 +276,7 @@ def curves(seen: Seen, parts: list[Conditional], chances: Floats) -> Floats:
     return np.vstack(made) if made else np.zeros((0, seen.operator.shape[1]))
 
 
-def mixed(parts: list[Exact], chances: Floats) -> Exact:
+def mix(parts: list[Exact], chances: Floats) -> Exact:
     """Return the posterior that has each of the others with its chance."""
     numbers = np.asarray(chances @ np.array([part.numbers for part in parts]))
     orders = []
@@ -287,7 +287,7 @@ def mixed(parts: list[Exact], chances: Floats) -> Exact:
     return replace(parts[0], numbers=numbers, orders=tuple(orders))
 
 
-def pooled(parts: list[Draws], chances: Floats) -> Draws:
+def pool(parts: list[Draws], chances: Floats) -> Draws:
     """Return draws of all parts, so many of each as its chance deserves, none of them twice."""
     count = min(
         len(part.cells) / max(chance, 1e-9) for part, chance in zip(parts, chances, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sequence import normals, uniforms
-from .exact import Scores, exact_posterior, listed, scores
+from .exact import Scores, exact_posterior, list_sets, scores
 from .line import expected_distance, median, shares
 from .medoid import medoid
 
@@ -112,5 +112,5 @@ def _error(
     if places.shape[1] == 1:
         posterior = shares(exact_posterior(found, fewest, most, open))
         return expected_distance(posterior, median(posterior), places[:, 0])
-    possible = listed(found, fewest, most, open)
+    possible = list_sets(found, fewest, most, open)
     return medoid(possible.sets, possible.chances, places).expected_error

@@ -13,7 +13,7 @@ from typing import Any
 from edge.core.limits import NANO, Limits
 from edge.core.records import Round
 from edge.mechanisms import disk_half
-from edge.mechanisms.disk_limits import enrolled
+from edge.mechanisms.disk_limits import make_limits
 from edge.mechanisms.expo import exp_floor
 
 from .round import domain_of
@@ -109,7 +109,7 @@ def roomy(round: Round) -> Round:
 def limits(round: Round, budget: int) -> Limits:
     """Return limits that let just this Round through, and no larger epsilon, for nano-rho."""
     num, den = round.params[3:_HEAD]
-    return enrolled(num, den, 1)._replace(budget=budget)
+    return make_limits(num, den, 1)._replace(budget=budget)
 
 
 def cost(round: Round, held: Limits) -> Fraction:

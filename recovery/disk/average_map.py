@@ -11,7 +11,7 @@ where they do not it is between them: for the squared W2 no mean is worse than t
 parts.
 
 The standard deviation has in it what each kind says of itself and how far apart they are, with
-the chances of `doubted`.
+the chances of `flatten`.
 
 Differs from what is proven: a mean over kinds is best for the squared distance of shares, not of
 places; that it is as good in W2 was measured (`recovery.disk.estimators`).
@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .channel import Channel
-from .crowded_map import Crowded, crowded
-from .em import NOBODY, OPTIMAL, Fit, checked_counts, even, log_likelihood, stepped
+from .crowded_map import Crowded, find_crowded
+from .em import NOBODY, OPTIMAL, Fit, check_counts, em_step, even, log_likelihood
 from .smooth_map import ORDERS, Posterior, deviations, posterior, scatter
 
 # How badly a map fits its answers, and the map nearest on the way of EM that fits them.
@@ -59,11 +59,11 @@ def misfit(channel: Channel, counts: ArrayLike, mass: ArrayLike) -> float:
 
     Source: Haldane 1937, for the variance.
     """
-    seen = checked_counts(channel, counts)
+    seen = check_counts(channel, counts)
     return _misfit(channel, seen, channel.forward(np.asarray(mass, dtype=np.float64)))
 
 
-def mended(channel: Channel, counts: Floats, mass: Floats, gain: float) -> tuple[Floats, int]:
+def mend(channel: Channel, counts: Floats, mass: Floats, gain: float) -> tuple[Floats, int]:
     """Return the first map that fits on the way of `em` from a map, and the steps to it.
 
     Args:
@@ -79,7 +79,7 @@ def mended(channel: Channel, counts: Floats, mass: Floats, gain: float) -> tuple
     for step in range(_STEPS_MAX):
         if _misfit(channel, counts, law) <= 0:
             return mass, step
-        mass = stepped(channel, counts, mass, law)
+        mass = em_step(channel, counts, mass, law)
         law = channel.forward(mass)
         before, worth = worth, log_likelihood(counts, law)
         if worth - before < gain:
@@ -122,7 +122,7 @@ class Kind(NamedTuple):
         return np.square(deviations(self.found))
 
 
-def averaged(channel: Channel, counts: ArrayLike, gain: float) -> Fit:
+def average(channel: Channel, counts: ArrayLike, gain: float) -> Fit:
     """Return the map to expect, with its standard deviations.
 
     Args:
@@ -133,16 +133,16 @@ def averaged(channel: Channel, counts: ArrayLike, gain: float) -> Fit:
         ValueError: counts that no answers give.
         LinAlgError: a smooth map's posterior has no factor in floats.
     """
-    seen = checked_counts(channel, counts)
+    seen = check_counts(channel, counts)
     if not seen.any():
         return Fit(even(channel), 0.0, 0, NOBODY)
     found = kinds(channel, seen)
     expected = mean(found)
-    before, walked = mended(channel, seen, expected, gain)
+    before, walked = mend(channel, seen, expected, gain)
     law = channel.forward(before)
-    mass = stepped(channel, seen, before, law)
+    mass = em_step(channel, seen, before, law)
     total = scatter(channel, seen, before, law) + np.square(before - expected)
-    for kind, chance in zip(found, doubted(found), strict=True):
+    for kind, chance in zip(found, flatten(found), strict=True):
         if chance > NO_CHANCE:
             total += chance * (kind.variances + np.square(kind.mass - expected))
     told = sorted(found, key=lambda kind: -kind.chance)
@@ -160,7 +160,7 @@ def kinds(channel: Channel, counts: Floats) -> list[Kind]:
 
     def hoped(first: float) -> float:
         """Return the evidence of crowded cells, which may leave other orders no chance."""
-        cells.append(crowded(channel, counts, even(channel), first))
+        cells.append(find_crowded(channel, counts, even(channel), first))
         return cells[0].evidence
 
     best, one_of = posterior(channel, counts, hoped), math.log(len(ORDERS))
@@ -168,13 +168,13 @@ def kinds(channel: Channel, counts: Floats) -> list[Kind]:
         (f"smooth of order {one.order}", one.overall - one_of, one) for one in (best, *best.rivals)
     ]
     few = cells[0]
-    found.append((_said(few, "an even ground"), few.evidence, few))
+    found.append((_say(few, "an even ground"), few.evidence, few))
     known = log_likelihood(counts, channel.forward(best.mass))
-    rough = crowded(channel, counts, best.mass)
+    rough = find_crowded(channel, counts, best.mass)
     if rough.cells:
         # What the smooth map's own freedom costs is in its evidence, and not in its likelihood.
         worth = rough.evidence - known + best.overall - one_of
-        found.append((_said(rough, "a smooth map"), worth, rough))
+        found.append((_say(rough, "a smooth map"), worth, rough))
     most = max(worth for _, worth, _ in found)
     chances = np.exp([worth - most for _, worth, _ in found])
     return [
@@ -183,7 +183,7 @@ def kinds(channel: Channel, counts: Floats) -> list[Kind]:
     ]
 
 
-def doubted(found: list[Kind]) -> Floats:
+def flatten(found: list[Kind]) -> Floats:
     """Return the chances of the kinds where none of them need be true, (kinds,).
 
     Evidence says which is nearest, not that it is right: the best of three wrong ones may have
@@ -201,7 +201,7 @@ def mean(found: list[Kind]) -> Floats:
     return total / total.sum()
 
 
-def _said(found: Crowded, ground: str) -> str:
+def _say(found: Crowded, ground: str) -> str:
     count = len(found.cells)
     if not count:
         return ground

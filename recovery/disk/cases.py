@@ -11,7 +11,7 @@ from typing import Any
 from edge.core.limits import Limits
 from edge.core.records import Grid, Reading, Round
 from edge.mechanisms.disk import Table, draw, veil
-from edge.mechanisms.disk_limits import enrolled
+from edge.mechanisms.disk_limits import make_limits
 
 from . import asked as disk_audit_asked
 from .query import Query, Scheme
@@ -55,7 +55,7 @@ def sweeps(full: bool) -> Iterator[tuple[str, Sequence[Query]]]:
     some, sides = RADII if full else RADII[::3], f"squares of {SIDES[0]} to {SIDES[-1]} a side"
     for epsilon in EPSILONS:
         krr = [Query(Grid(shape, 0), epsilon, scheme="krr") for shape in (*squares, *shapes)]
-        yield _named("krr", epsilon, f"{sides}, lines, oblongs"), krr
+        yield _name("krr", epsilon, f"{sides}, lines, oblongs"), krr
         for scheme in RADIAL:
             for words, over, radii in (
                 (sides, squares, RADII),
@@ -63,15 +63,15 @@ def sweeps(full: bool) -> Iterator[tuple[str, Sequence[Query]]]:
                 ("all of these", (*squares, *shapes), PARTS if full else ()),
             ):
                 if radii:
-                    named = _named(scheme, epsilon, f"{words}, {_told(radii)}")
+                    named = _name(scheme, epsilon, f"{words}, {_tell(radii)}")
                     yield named, _family(scheme, epsilon, over, radii)
 
 
-def _named(scheme: str, epsilon: tuple[int, int], shapes: str) -> str:
+def _name(scheme: str, epsilon: tuple[int, int], shapes: str) -> str:
     return f"{scheme} on {shapes}, epsilon {float(Fraction(*epsilon)):g}"
 
 
-def _told(radii: Sequence[float]) -> str:
+def _tell(radii: Sequence[float]) -> str:
     whole = radii == RADII
     return f"radii {radii[0]} to {radii[-1]}" if whole else f"radii {', '.join(map(str, radii))}"
 
@@ -110,7 +110,7 @@ def spent(round: Round) -> Fraction:
 def limits(round: Round, answers: int) -> Limits:
     """Return the limits of a device that may give so many answers to such Rounds."""
     num, den = round.params[3:5]
-    return enrolled(num, den, answers)
+    return make_limits(num, den, answers)
 
 
 def bent(round: Round) -> Iterator[tuple[str, Round]]:

@@ -42,7 +42,7 @@ _STEPS_MAX = 30
 _ENOUGH = 1e-4  # nats
 
 
-def fitted(laws: Floats, counts: Floats, weights: Floats) -> Floats:
+def fit(laws: Floats, counts: Floats, weights: Floats) -> Floats:
     """Return the weights, not negative and adding to one, that are likeliest.
 
     Args:
@@ -132,7 +132,7 @@ class Search:
             if gained <= _CELLS_ENOUGH:
                 break
             cells = [*cells[:at], near, *cells[at + 1 :]]
-            weights = fitted(self.laws(cells), self.seen, np.maximum(weights, 1e-3))
+            weights = fit(self.laws(cells), self.seen, np.maximum(weights, 1e-3))
         return cells, weights
 
     def _over(self, cells: list[int], weights: Floats) -> Floats:
@@ -204,10 +204,10 @@ class Search:
         once = laws[:, used] / (laws @ weights)[:, None] * np.sqrt(self.seen)[:, None]
         tangent = np.vstack([-np.ones((1, len(used) - 1)), np.eye(len(used) - 1)])
         bent = tangent.T @ (once.T @ once) @ tangent
-        return used, tangent, _known(bent)
+        return used, tangent, _bound_below(bent)
 
 
-def _known(bent: Floats) -> Floats:
+def _bound_below(bent: Floats) -> Floats:
     """Return how bent it is, no direction less than before any answer.
 
     Weights that are even on the simplex of k + 1 have the density k!, and the normal density of
@@ -261,7 +261,9 @@ class Crowded:
         return np.vstack([self.ground.reshape(1, -1), self.places])
 
 
-def crowded(channel: Channel, counts: Floats, ground: Floats, hoped: float = -np.inf) -> Crowded:
+def find_crowded(
+    channel: Channel, counts: Floats, ground: Floats, hoped: float = -np.inf
+) -> Crowded:
     """Return the crowded cells on a ground that have the most evidence; there are answers.
 
     Args:
@@ -277,7 +279,7 @@ def crowded(channel: Channel, counts: Floats, ground: Floats, hoped: float = -np
     last, tries = best[0], 0
     while len(cells) < min(CELLS_MAX, size) and tries < _PATIENCE:
         cells = [*cells, search.missing(cells, weights)]
-        weights = fitted(search.laws(cells), search.seen, np.append(0.98 * weights, 0.02))
+        weights = fit(search.laws(cells), search.seen, np.append(0.98 * weights, 0.02))
         cells, weights = search.moved(cells, weights)
         kept = [at for at in range(len(cells)) if weights[at + 1] > NO_WEIGHT]
         cells, weights = [cells[at] for at in kept], weights[[0, *(at + 1 for at in kept)]]

@@ -61,7 +61,7 @@ def em(
     Raises:
         ValueError: counts that no answers give.
     """
-    seen = checked_counts(channel, counts)
+    seen = check_counts(channel, counts)
     mass = even(channel)
     reports = float(seen.sum())
     if not reports:
@@ -69,9 +69,9 @@ def em(
     law = channel.forward(mass)
     worth = log_likelihood(seen, law)
     for step in range(1, steps_max + 1):
-        mass = stepped(channel, seen, mass, law)
+        mass = em_step(channel, seen, mass, law)
         if smooth:
-            mass = smoothed(mass)
+            mass = smooth_map(mass)
         law = channel.forward(mass)
         before, worth = worth, log_likelihood(seen, law)
         if worth - before < gain:
@@ -92,7 +92,7 @@ def gain_of(epsilon: float, smooth: bool = False) -> float:
     return 1e-3 if smooth else 1e-3 * math.exp(min(epsilon, 700.0))
 
 
-def stepped(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:
+def em_step(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:
     """Return the map after one step, given its law."""
     ratio = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
     after = mass * channel.adjoint(ratio)
@@ -102,7 +102,7 @@ def stepped(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floa
     return after
 
 
-def smoothed(mass: Floats) -> Floats:
+def smooth_map(mass: Floats) -> Floats:
     """Return the map after (1, 2, 1) / 4 along both axes, edges repeated: the mass is kept."""
     for axis in (0, 1):
         before = np.roll(mass, 1, axis)
@@ -128,7 +128,7 @@ def even(channel: Channel) -> Floats:
     return np.full((channel.rows, channel.columns), 1 / (channel.rows * channel.columns))
 
 
-def checked_counts(channel: Channel, counts: ArrayLike) -> Floats:
+def check_counts(channel: Channel, counts: ArrayLike) -> Floats:
     """Return the counts as floats.
 
     Raises:
@@ -199,7 +199,7 @@ def em_fast(channel: Channel, counts: ArrayLike, *, gain: float, steps_max: int 
     Raises:
         ValueError: counts that no answers give.
     """
-    seen = checked_counts(channel, counts)
+    seen = check_counts(channel, counts)
     mass = even(channel)
     if not seen.any():
         return Fit(mass, 0.0, 0, NOBODY)
@@ -208,7 +208,7 @@ def em_fast(channel: Channel, counts: ArrayLike, *, gain: float, steps_max: int 
     spent, walked, trust = 0, 0.0, _STRETCH
     while walked < steps_max:
         # One plain step: it says what a step gains here, which is the rule.
-        mass = stepped(channel, seen, mass, law)
+        mass = em_step(channel, seen, mass, law)
         law = channel.forward(mass)
         before, worth = worth, log_likelihood(seen, law)
         spent, walked = spent + 1, walked + 1

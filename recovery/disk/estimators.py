@@ -26,7 +26,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..sequence import uniforms
-from .average_map import NO_FIT, averaged
+from .average_map import NO_FIT, average
 from .average_map import misfit as misfit
 from .channel import Channel
 from .em import NOBODY, Fit, em, em_fast, gain_of
@@ -67,7 +67,7 @@ def _ems(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
 
 def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     try:
-        found = averaged(channel, counts, gain_of(epsilon))
+        found = average(channel, counts, gain_of(epsilon))
     except np.linalg.LinAlgError:
         why = "expectation maximization alone, for smooth maps could not be weighed in floats"
         return replace(_em(channel, counts, epsilon), why=why)
@@ -123,7 +123,7 @@ def cell_sd(
         reports: answers that it was drawn from; at least one.
         estimator: which; the printed method without smoothing if None.
         repetitions: 20 if None, and 6 above 1,024 cells. The sd itself is known to
-            1 / sqrt(2 repetitions) of it; of fewer than 20, see `_pooled`.
+            1 / sqrt(2 repetitions) of it; of fewer than 20, see `_pool`.
 
     Raises:
         ValueError: no reports, or fewer than two repetitions.
@@ -140,15 +140,15 @@ def cell_sd(
     law /= law.sum()
     total = np.zeros_like(truth)
     for repetition in range(repetitions):
-        counts = _answered(reports * law, repetition)
+        counts = _expect_spread(reports * law, repetition)
         # So few answers that none may fall leave an even map, as they do in earnest.
-        found = (estimator or _printed)(channel, counts).mass
+        found = (estimator or _run_printed)(channel, counts).mass
         total += np.square(found - truth)
     square = total / repetitions
-    return np.sqrt(square if repetitions >= _ENOUGH else _pooled(square, repetitions))
+    return np.sqrt(square if repetitions >= _ENOUGH else _pool(square, repetitions))
 
 
-def _pooled(square: Floats, repetitions: int) -> Floats:
+def _pool(square: Floats, repetitions: int) -> Floats:
     """Return mean squares of few repetitions, not less than those of the cells around.
 
     The neighbours are as many as make twenty of all. A cell keeps its own where that is more, for
@@ -164,7 +164,7 @@ def epsilon_of(channel: Channel) -> float:
     return math.log1p(float(channel.kernel.max()) / channel.base)
 
 
-def _answered(expected: Floats, repetition: int) -> Floats:
+def _expect_spread(expected: Floats, repetition: int) -> Floats:
     """Return counts that are as spread as answers are: Poisson's, place by place."""
     counts = np.zeros_like(expected)
     some = expected > 0
@@ -173,5 +173,5 @@ def _answered(expected: Floats, repetition: int) -> Floats:
     return counts
 
 
-def _printed(channel: Channel, counts: Floats) -> Fit:
+def _run_printed(channel: Channel, counts: Floats) -> Fit:
     return em_fast(channel, counts, gain=gain_of(epsilon_of(channel)))

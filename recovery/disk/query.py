@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid
 
-from ..fields import described
+from ..fields import describe
 from ..noise import Ratio, check_ratio
 from .footprint import SCHEMES, radius_cells
 
@@ -36,26 +36,26 @@ class Query:
     """
 
     grid: Grid = field(
-        metadata=described(
+        metadata=describe(
             "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
         )
     )
     epsilon: Ratio = field(  # for all reports of one device together
-        metadata=described(
+        metadata=describe(
             "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
         )
     )
     readings: int = 1  # reports of one device, which share epsilon evenly
     scheme: Scheme = field(  # `scheme_of` says which
         default="auto",
-        metadata=described(
+        metadata=describe(
             'How answers fall around the true cell: or "wave", "dam", "dam-ns", "area", "huem", '
             '"krr"'
         ),
     )
     radius: float | None = field(  # None for the one that is chosen for the scheme
         default=None,
-        metadata=described(
+        metadata=describe(
             "Cells around the true one that are likelier; leave out both for the usual.",
             low=0,
             example="3",
@@ -63,13 +63,13 @@ class Query:
     )
     estimator: EstimatorName = field(
         default="auto",
-        metadata=described(
+        metadata=describe(
             f"Who draws the map: {', '.join(_ESTIMATORS)}.", flag="estimator", map_only=True
         ),
     )
     level: float = field(
         default=0.9,
-        metadata=described(
+        metadata=describe(
             "Of what is said about how sure the map is.", low=0, high=1, map_only=True
         ),
     )

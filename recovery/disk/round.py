@@ -42,11 +42,11 @@ def disk_round(query: Query, number: int, promise: Guarantee) -> Round:
     Where even those of 2**16 do not, they are the finest again: such a Round can be played in
     memory, and `refusal` says why it cannot be sent.
     """
-    return Round(number, NAME, query.grid, _weighed(query, promise), promise)
+    return Round(number, NAME, query.grid, _weigh(query, promise), promise)
 
 
 @lru_cache(maxsize=16)
-def _weighed(query: Query, promise: Guarantee) -> tuple[int, ...]:
+def _weigh(query: Query, promise: Guarantee) -> tuple[int, ...]:
     one = epsilon_of_one(query)
     rows = shares(scheme_of(query), radius_of(query), float(one), query.grid.shape)
 
@@ -155,7 +155,7 @@ def total_of(round: Round) -> int:
     return far * int(domain_of(round).sum()) + int(footprint.sum()) - far * cells
 
 
-def refused(query: Query, round: Round) -> str:
+def why_refused(query: Query, round: Round) -> str:
     """Return why a query's Round cannot be sent, and which radius could; "" if it can."""
     if not (why := refusal(round)):
         return ""

@@ -118,7 +118,7 @@ def lattice(channel: Channel) -> Lattice:
     return Lattice(shape, _between(rows, tops), _between(columns, lefts), step, block, chances)
 
 
-def blocked(channel: Channel, counts: Floats, block: int) -> Floats:
+def count_blocks(channel: Channel, counts: Floats, block: int) -> Floats:
     """Return the answers in the blocks that a lattice's `chances` are of."""
     kept = in_blocks(channel.support.astype(np.float64), block) > 0
     return in_blocks(counts, block)[kept]
@@ -217,7 +217,7 @@ def exponential(u: Floats) -> Floats:
     return mass / mass.sum()
 
 
-def fitted(
+def fit(
     places: Lattice, counts: Floats, smooth: Prior, u: Floats, needed: float = -math.inf
 ) -> Posterior:
     """Return the posterior under one order; not to the end where its evidence stays below this."""
@@ -240,7 +240,7 @@ def fitted(
         uphill = mass * (chances.T @ (counts / law) - reports) - precision @ u
         way = scipy.linalg.cho_solve((factor, True), uphill)
         height = worth - float(u @ precision @ u) / 2
-        u, mass, law, worth, gained = _climbed(chances, counts, precision, u, way, height)
+        u, mass, law, worth, gained = _climb(chances, counts, precision, u, way, height)
         bent = smooth.rank - strength * _trace(factor, smooth.rough)
         tilt = scipy.linalg.solve_triangular(factor, smooth.plain, lower=True)
         tilted = tilts - level * float(np.vdot(tilt, tilt))
@@ -299,7 +299,7 @@ def _law(chances: Floats, u: Floats, counts: Floats) -> tuple[Floats, Floats, fl
     return mass, law, log_likelihood(counts, law)
 
 
-def _climbed(
+def _climb(
     chances: Floats, counts: Floats, precision: Floats, u: Floats, step: Floats, height: float
 ) -> tuple[Floats, Floats, Floats, float, float]:
     """Return u, map, law, likelihood and gain after as much of the step as leads uphill."""
@@ -338,22 +338,22 @@ def posterior(
             orders after it that cannot come near that are not among the rivals.
     """
     places = lattice(channel)
-    coarse = blocked(channel, counts, places.block)
+    coarse = count_blocks(channel, counts, places.block)
     u, needed = np.zeros(places.chances.shape[1]), -math.inf
     fits: list[Posterior] = []
     for order in ORDERS:
         # Each order begins where the one before it ended: most of the way is the same.
         smooth = prior(places.shape, order)
-        found = fitted(places, coarse, smooth, u, needed)
+        found = fit(places, coarse, smooth, u, needed)
         if found.strength > UNBENT and fits:
             # The evidence has a second summit where nothing bends, and from there no way leads
             # to the first: from an even map it may.
-            again = fitted(places, coarse, smooth, np.zeros_like(u), needed)
+            again = fit(places, coarse, smooth, np.zeros_like(u), needed)
             found = max(found, again, key=lambda one: one.evidence)
         if found.overall < needed:
             continue
         u = found.u
-        fits.append(found if places.block == 1 else _refined(channel, counts, found))
+        fits.append(found if places.block == 1 else _refine(channel, counts, found))
         if hoped and order == ORDERS[0]:
             # What the cells' answers add to the blocks' differs by order, but not by so much.
             added = fits[0].overall - found.overall
@@ -362,7 +362,7 @@ def posterior(
     return replace(fits[-1], rivals=tuple(fits[:-1]))
 
 
-def _refined(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
+def _refine(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
     """Return the posterior with u fitted to the answers cell by cell, not block by block.
 
     The blocks' precision stays: it differs from the cells' by what the answers cannot tell.

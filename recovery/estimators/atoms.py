@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from .convex import GAP_MAX, Small, estimated, small
+from .convex import GAP_MAX, Small, make_estimate, small
 from .record import Estimate, Seen, moments, power
 
 Floats = NDArray[np.float64]
@@ -34,8 +34,8 @@ def estimate_by_lmmse(seen: Seen) -> Estimate:
     made = small(seen)
     heat = linear(seen, made)
     if seen.places.shape[1] > 1:
-        return estimated(seen, made.cells, nearest(heat, float(heat.sum())))
-    return estimated(seen, made.cells, atoms(seen, heat))
+        return make_estimate(seen, made.cells, nearest(heat, float(heat.sum())))
+    return make_estimate(seen, made.cells, atoms(seen, heat))
 
 
 def linear(seen: Seen, made: Small) -> Floats:
@@ -114,7 +114,7 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
     unit = power(seen.prior)
     number = float(linear(seen, made).sum()) / unit
     if number <= 0:
-        return estimated(seen, made.cells, np.zeros(len(made.cells)))
+        return make_estimate(seen, made.cells, np.zeros(len(made.cells)))
     scale = unit / seen.sigma
     shares, gap = least_surprise(made.operator * scale, made.readings / seen.sigma, number)
     heat = shares * unit
@@ -123,7 +123,7 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
         status = f"inaccurate: the surprise is up to {gap:.2g} above the least"
     if seen.places.shape[1] == 1:
         heat = atoms(seen, heat)
-    return estimated(seen, made.cells, heat, status, gap)
+    return make_estimate(seen, made.cells, heat, status, gap)
 
 
 def least_surprise(operator: Floats, readings: Floats, number: float) -> tuple[Floats, float]:

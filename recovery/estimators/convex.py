@@ -48,7 +48,7 @@ def small(seen: Seen) -> Small:
     return Small(ready.small[:, cells], inside, float(np.linalg.norm(beyond)), cells)
 
 
-def estimated(
+def make_estimate(
     seen: Seen,
     cells: NDArray[np.intp],
     heat: Floats,
@@ -88,7 +88,7 @@ def estimate_by_lasso(seen: Seen) -> Estimate:
     made = small(seen)
     price = seen.sigma * float(np.linalg.norm(made.operator, axis=0).max())
     found = fit(made.operator, made.readings, seen.upper, price)
-    return estimated(seen, made.cells, found.heat, found.status, found.gap)
+    return make_estimate(seen, made.cells, found.heat, found.status, found.gap)
 
 
 # By an active set whose steps are exact.
@@ -106,7 +106,7 @@ _EMPTY, _FREE, _FULL = 0, 1, 2
 _PULL, _DEPENDENT = 1e-12, 1e-11
 
 
-def bounded(operator: Floats, readings: Floats, upper: float, price: float) -> Floats:
+def fit_bounded(operator: Floats, readings: Floats, upper: float, price: float) -> Floats:
     """Return the heat of the least objective, (cells,), but for roundings.
 
     Whoever calls it computes the gap: after many steps without an end, which roundings could
@@ -127,14 +127,14 @@ def bounded(operator: Floats, readings: Floats, upper: float, price: float) -> F
             break
         before = int(state[joins])
         state[joins] = _FREE
-        if _settled(operator, readings, upper, price, heat, state, joins):
+        if _settle(operator, readings, upper, price, heat, state, joins):
             refused[:] = False
         else:  # it is where the others already are, or pulls by rounding alone
             state[joins], refused[joins] = before, True
     return heat
 
 
-def _settled(
+def _settle(
     operator: Floats,
     readings: Floats,
     upper: float,
@@ -204,11 +204,11 @@ def fit(operator: Floats, readings: Floats, upper: float, price: float = 0.0) ->
     """
     if not readings.any():
         return Fit(np.zeros(operator.shape[1]), 0.0, 0.0, 0.0, "optimal")
-    heat = bounded(operator, readings, upper, price)
-    return _judged(operator, readings, upper, price, heat)
+    heat = fit_bounded(operator, readings, upper, price)
+    return _judge(operator, readings, upper, price, heat)
 
 
-def _judged(operator: Floats, readings: Floats, upper: float, price: float, heat: Floats) -> Fit:
+def _judge(operator: Floats, readings: Floats, upper: float, price: float, heat: Floats) -> Fit:
     """Return the heat with the gap that it proves."""
     left = readings - operator @ heat
     squares = float(left @ left)
@@ -275,7 +275,7 @@ def within(seen: Seen, radius: float) -> Estimate:
         found.status,
         f"infeasible: no heat lies within the radius {radius:.4g}, this comes nearest",
     )
-    return estimated(seen, cells, found.heat, words, found.gap)
+    return make_estimate(seen, cells, found.heat, words, found.gap)
 
 
 def estimate_as_printed(seen: Seen) -> Estimate:

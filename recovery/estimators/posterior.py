@@ -18,14 +18,14 @@ from ..bayes.exact import (
     Exact,
     Listed,
     exact_posterior,
-    listed,
+    list_sets,
     scores,
     sets_of,
 )
 from ..bayes.line import expected_distance, median, possible_curves, shares, whole_band
 from ..bayes.medoid import medoid
 from ..maps.heatmap import Credible
-from .record import Estimate, Seen, check, labelled, with_digits
+from .record import Estimate, Seen, check, label, with_digits
 
 Floats = NDArray[np.float64]
 
@@ -41,10 +41,10 @@ def estimate(seen: Seen) -> Estimate:
     """
     check(seen)
     weighed = with_digits(seen)
-    return labelled(_estimated(weighed), seen, weighed)
+    return label(_run(weighed), seen, weighed)
 
 
-def _estimated(seen: Seen) -> Estimate:
+def _run(seen: Seen) -> Estimate:
     prior = seen.prior
     if not countable(seen):
         from ..bayes.chain import estimate_by_chain
@@ -56,7 +56,7 @@ def _estimated(seen: Seen) -> Estimate:
         some = exact.numbers[0] < 1
         curves = possible_curves(found, exact, seen.open) if some else np.zeros((0, 0))
         return along_a_line(seen, exact, curves)
-    return in_a_plane(seen, listed(found, prior.fewest, prior.most, seen.open))
+    return in_a_plane(seen, list_sets(found, prior.fewest, prior.most, seen.open))
 
 
 def countable(seen: Seen) -> bool:

@@ -198,7 +198,7 @@ def with_digits(seen: Seen) -> Seen:
     return replace(seen, sigma=least) if seen.sigma < least else seen
 
 
-def labelled(estimate: Estimate, seen: Seen, weighed: Seen) -> Estimate:
+def label(estimate: Estimate, seen: Seen, weighed: Seen) -> Estimate:
     """Return the estimate with a status that says if more noise was reckoned with.
 
     Args:

@@ -17,7 +17,7 @@ from .record import Estimate, Seen, check
 _APART = 0.1
 
 
-def undetermined(seen: Seen) -> str:
+def describe_undetermined(seen: Seen) -> str:
     """Return in words what the readings cannot tell, "" where they can tell something of places.
 
     As much heat as the prior has at the most is thought of in one open cell and then in another.
@@ -106,7 +106,7 @@ def _run(home: str, seen: Seen) -> Estimate:
     check(seen)
     module, _, name = home.partition(".")
     estimated: Estimate = getattr(import_module(f"{__package__}.{module}"), name)(seen)
-    if estimated.status == "optimal" and (unsaid := undetermined(seen)):
+    if estimated.status == "optimal" and (unsaid := describe_undetermined(seen)):
         return replace(estimated, status=unsaid)
     return estimated
 

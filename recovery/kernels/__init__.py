@@ -89,12 +89,12 @@ def tier(module: _Module, worth: bool) -> _Module:
         worth: the work at hand takes longer than loading a compiler, about half a second.
     """
     if module.__name__ in _loaded or (worth and available()):
-        return compiled(module)
+        return compile_module(module)
     return module
 
 
 @cache
-def compiled(module: _Module) -> _Module:
+def compile_module(module: _Module) -> _Module:
     """Return a twin of the module, each of whose functions is compiled when first called.
 
     Without numba the module itself. A kernel imports no other kernel: what numba has kept is

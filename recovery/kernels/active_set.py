@@ -348,7 +348,7 @@ def enter(
     return False
 
 
-def left_over(operator: Floats, work: Work, readings: Floats, ceiling: Floats) -> Floats:
+def residual(operator: Floats, work: Work, readings: Floats, ceiling: Floats) -> Floats:
     """Return c - B heat, afresh."""
     rest, size = readings.copy(), work.tally[SIZE]
     for p in range(size + work.tally[FILLED]):
@@ -391,7 +391,7 @@ def cheapest(operator: Floats, work: Work, rest: Floats, most: float) -> int:
     return lowest
 
 
-def told(
+def finish(
     work: Work, ceiling: Floats, readings: Floats, outside: float, radius: float, price: float,
     rest: Floats, values: Floats, done: bool, heat: Floats, numbers: Floats,
 ) -> None:  # fmt: skip
@@ -499,7 +499,7 @@ def solve(
         lowest, news = cheapest(operator, work, left, np.inf if idle else price - slack), 0
         for whole in range(2 if idle else int(step == 1), 2):
             if whole == 1:
-                left = left_over(operator, work, readings, ceiling)
+                left = residual(operator, work, readings, ceiling)
             values = np.dot(left, operator if whole == 1 else coarse)
             leap = 1 if whole == 1 else step
             news = peaks(values, leap, work.state, price + slack, found, worth)
@@ -514,7 +514,7 @@ def solve(
             news, lowest = 1, -1
         chosen = found
     np.add(left, 0.0, rest)
-    told(
+    finish(
         work, ceiling, readings, outside, radius, price, left, values, done, heat,
         numbers,
     )  # fmt: skip

@@ -34,16 +34,16 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
     num, den = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
     if not (0 < num < _PART_MAX and 0 < den < _PART_MAX):
         raise ValueError(
-            f"{name} {text!r} is not a ratio of positive whole numbers; write {_meant(text)}, "
-            "so that every device computes the same noise"
+            f"{name} {text!r} is not a ratio of positive whole numbers; write "
+            f"{_find_meant(text)}, so that every device computes the same noise"
         )
     return lowest((num, den))
 
 
-def _meant(text: str) -> str:
+def _find_meant(text: str) -> str:
     """Return the ratio that a decimal means, or what ratios look like.
 
-    >>> _meant("0.001"), _meant("half")
+    >>> _find_meant("0.001"), _find_meant("half")
     ('1/1000', '1/2 for a half')
     """
     decimal = _DECIMAL.fullmatch(text.strip())

@@ -34,7 +34,8 @@ from .worst import coarsest_exponent, counted_norm, reach, shifts, whole_square,
 
 # Noise of a known width, laid out in whole numbers, and what it really gives.
 #
-# Both ways to noise end here: `calibrate` finds its width from a promise, `stated` is told it.
+# Both ways to noise end here: `calibrate` finds its width from a promise,
+# `state_noise` is told it.
 
 Floats = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ def check_scales(
         )
 
 
-def moved(
+def move_change(
     operator: Floats,
     shape: tuple[int, int],
     cells: int,
@@ -231,11 +232,11 @@ def calibrate(
     Raises:
         ValueError: a parameter is out of range, or the printed formula is not private here.
     """
-    change = moved(operator, shape, cells, intensity_max, step, readings)
-    return granted(change, epsilon, delta, method)
+    change = move_change(operator, shape, cells, intensity_max, step, readings)
+    return grant(change, epsilon, delta, method)
 
 
-def granted(change: Moved, epsilon: Ratio, delta: Ratio, method: Method) -> Calibration:
+def grant(change: Moved, epsilon: Ratio, delta: Ratio, method: Method) -> Calibration:
     """Return the least noise that hides this change, as `calibrate`."""
     epsilon_asked, delta_asked = check_ratio(epsilon, "epsilon"), check_ratio(delta, "delta")
     if method == "paper":
@@ -286,7 +287,7 @@ def _nano_rho(epsilon: Ratio, delta: Ratio, readings: int) -> int:
 _PARTS = 1000
 
 
-def stated(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
+def state_noise(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
     """Return noise of this standard deviation, and what it really promises at delta.
 
     Args:

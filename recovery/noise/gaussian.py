@@ -53,7 +53,7 @@ def ndtr(x: float) -> float:
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
-def crossing(increasing: Callable[[float], float], low: float, high: float) -> float:
+def find_crossing(increasing: Callable[[float], float], low: float, high: float) -> float:
     """Return where an increasing function crosses zero between low and high, by halving."""
     while high - low > 1e-15 and low < (middle := (low + high) / 2) < high:
         if increasing(middle) < 0:
@@ -127,7 +127,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     aim = math.log(delta) - 2 * _CURVE_HAIR
     # In the logarithm of mu, because mu runs over three hundred orders of magnitude.
     log_mu = _root(lambda t: gaussian_log_delta(epsilon, math.exp(t)) - aim)
-    return _raised(
+    return _raise(
         sensitivity / math.exp(log_mu) * (1 + _SAFE),
         lambda sigma: gaussian_log_delta(epsilon, sensitivity / sigma) <= aim,
     )
@@ -147,7 +147,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     if gaussian_log_delta(0.0, mu) <= aim:
         return 0.0
     log_epsilon = _root(lambda t: aim - gaussian_log_delta(math.exp(t), mu))
-    return _raised(
+    return _raise(
         math.exp(log_epsilon) * (1 + _SAFE), lambda epsilon: gaussian_log_delta(epsilon, mu) <= aim
     )
 
@@ -162,7 +162,7 @@ def _mu(sigma: float, sensitivity: float) -> float:
     return sensitivity / sigma
 
 
-def _raised(value: float, private: Callable[[float], bool]) -> float:
+def _raise(value: float, private: Callable[[float], bool]) -> float:
     """Return the value, or the next above it that is found to be private; infinity at worst."""
     step = 1e-15
     while value < math.inf and not private(value):
@@ -178,7 +178,7 @@ def _root(increasing: Callable[[float], float]) -> float:
         low = max(2 * low, -700.0)
     while increasing(high) < 0 and high < 700:
         high = min(2 * high, 700.0)
-    return crossing(increasing, low, high)
+    return find_crossing(increasing, low, high)
 
 
 # The paper's own formula for the noise, and what it really gives.

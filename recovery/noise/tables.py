@@ -152,12 +152,12 @@ def slack(sampler: Parts) -> Fraction:
         )
     spread = Fraction(*sampler.parts[0][1].variance)
     for factor, table in sampler.parts[1:]:
-        total += unmixed(spread, factor, Fraction(*table.variance))
+        total += bound_mixture(spread, factor, Fraction(*table.variance))
         spread += factor**2 * Fraction(*table.variance)
     return total
 
 
-def unmixed(fine: Fraction, factor: int, coarse: Fraction) -> Fraction:
+def bound_mixture(fine: Fraction, factor: int, coarse: Fraction) -> Fraction:
     """Return a bound on the distance of x + factor y from a Gaussian, x and y being exact.
 
     Args:
@@ -166,7 +166,7 @@ def unmixed(fine: Fraction, factor: int, coarse: Fraction) -> Fraction:
     Raises:
         ValueError: x is too narrow to fill the gaps that factor y leaves.
 
-    >>> float(unmixed(Fraction(80), 4, Fraction(151))) < 2**-120
+    >>> float(bound_mixture(Fraction(80), 4, Fraction(151))) < 2**-120
     True
     """
     v = fine * coarse / (fine + factor**2 * coarse)

@@ -68,10 +68,10 @@ def shifts(
     for distance in cells:
         for layer in operator.reshape(-1, *operator.shape[-2:]):
             for block in moves(layer, distance, shape):
-                yield bounded(block, intensity_max, warmest)
+                yield bound_changes(block, intensity_max, warmest)
 
 
-def bounded(block: Floats, intensity_max: float, warmest: float) -> Floats:
+def bound_changes(block: Floats, intensity_max: float, warmest: float) -> Floats:
     """Return what a unit source's changes come to at the most, none of them negative.
 
     Args:
@@ -109,7 +109,7 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
     """
     greatest = 0.0
     for block in blocks:
-        grains = sent(block, exponent, step)
+        grains = count_sent(block, exponent, step)
         greatest = max(greatest, float(np.einsum("ij,ij->j", grains, grains).max()))
     # Sums of whole numbers are exact in floats up to here.
     if greatest >= 2**53:
@@ -121,7 +121,7 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
     return int(greatest)
 
 
-def sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
+def count_sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
     """Return by how many grains each change of a temperature can change what is sent.
 
     Args:
@@ -205,14 +205,14 @@ def most_sent(change: Change, exponent: int, step: Fraction | None) -> int:
     """
     unit = math.ldexp(1.0, -exponent) if step is None else float(step)
     tops = np.ceil(change.each / unit)
-    square = _filled((change.joint / unit) ** 2, tops)
+    square = _fill((change.joint / unit) ** 2, tops)
     if step is not None:
         ratio = step * Fraction(2) ** exponent
         square = Fraction(square) * ratio**2
         if ratio.denominator != 1:  # then a grain more may show on each sensor
             root = math.sqrt(square) * (1 + _FILLED_SLACK) + math.sqrt(len(tops))
             square = Fraction(root * root)
-    alone = sent(change.each[:, None], exponent, step)
+    alone = count_sent(change.each[:, None], exponent, step)
     found = min(math.ceil(square), int(np.square(alone).sum()))
     if found >= 2**53:
         raise ValueError(
@@ -223,7 +223,7 @@ def most_sent(change: Change, exponent: int, step: Fraction | None) -> int:
     return found
 
 
-def _filled(budget: float, tops: Floats) -> Fraction:
+def _fill(budget: float, tops: Floats) -> Fraction:
     """Return what squares of whole numbers c, each to its top, come to at the most.
 
     Args:
@@ -486,7 +486,7 @@ def _squares(
     squares = np.zeros(len(cells))
     for nth in np.flatnonzero(wanted):
         blocks = (
-            bounded(np.maximum(np.abs(a), np.abs(b)), bent, warmest)
+            bound_changes(np.maximum(np.abs(a), np.abs(b)), bent, warmest)
             for a, b in _changes(room, one, other, cells, int(nth))
         )
         squares[nth] = whole_square(blocks, grains.exponent, grains.step)

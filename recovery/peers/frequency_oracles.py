@@ -83,7 +83,7 @@ def estimate_oue(counts: ArrayLike, reports: int, epsilon: float) -> Floats:
             f"{ones.max():.0f} answers have a 1 in one cell but only {reports} came: a device "
             "may count once. Give the number of all answers."
         )
-    return project(unbiased(ones, float(reports), *oue_chances(epsilon)))
+    return project(unbias(ones, float(reports), *oue_chances(epsilon)))
 
 
 def oue_chances(epsilon: float) -> tuple[float, float]:
@@ -101,7 +101,7 @@ def oue_chances(epsilon: float) -> tuple[float, float]:
     return 0.5, fade / (1 + fade)
 
 
-def unbiased(counts: Floats, reports: float, stays: float, errs: float) -> Floats:
+def unbias(counts: Floats, reports: float, stays: float, errs: float) -> Floats:
     """Return the shares whose expectation is the truth, some of them negative.
 
         (counts / reports - errs) / (stays - errs)
@@ -182,7 +182,7 @@ def estimate_krr(counts: ArrayLike, log_ratio: float) -> Floats:
     """
     answered = np.asarray(counts, np.float64)
     stays, errs = krr_chances(answered.size, log_ratio)
-    return project(unbiased(answered, float(answered.sum()), stays, errs))
+    return project(unbias(answered, float(answered.sum()), stays, errs))
 
 
 def krr_chances(cells: int, log_ratio: float) -> tuple[float, float]:

@@ -35,14 +35,14 @@ class Crowd(NamedTuple):
     units: int = 1  # parts of one user, together
 
 
-def normalised(mass: Floats) -> Floats:
+def normalise(mass: Floats) -> Floats:
     """Return the map without what is negative, of total one; even where nothing is left."""
     kept = np.maximum(mass, 0.0)
     total = kept.sum()
     return kept / total if total > 0 else np.full(mass.shape, 1 / mass.size)
 
 
-def blurred(sums: Whole, epsilon: Fraction, units: int, draw: Draw) -> Floats:
+def blur(sums: Whole, epsilon: Fraction, units: int, draw: Draw) -> Floats:
     """Return each sum with noise of scale units/epsilon of its own."""
     num, den = (units / epsilon).as_integer_ratio()
     noise = [draw(num, den) for _ in range(sums.size)]
@@ -63,7 +63,7 @@ def laplace(
         total: take the nearest map with as much mass as there are users, which is public, in the
             place of putting negative cells to nought. Nearer where users are many.
     """
-    noisy = blurred(crowd.sums, epsilon, crowd.units, draw)
+    noisy = blur(crowd.sums, epsilon, crowd.units, draw)
     if total:
         return project(noisy.ravel(), float(crowd.users * crowd.units)).reshape(
             noisy.shape
@@ -72,15 +72,15 @@ def laplace(
         kept = max(1, round(top_percent * noisy.size / 100))
         left_out = np.argsort(-noisy.ravel(), kind="stable")[kept:]
         noisy.ravel()[left_out] = 0.0
-    return normalised(noisy)
+    return normalise(noisy)
 
 
 def uniform_grid(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
     """Return the map of one grid with sqrt(n epsilon / 10) squares a side."""
     across = max(1, math.ceil(math.sqrt(crowd.users * epsilon / 10)))
     rows, columns = (_places(cells, across) for cells in crowd.sums.shape)
-    sums = _gathered(crowd.sums, rows, columns)
-    return normalised(_even(blurred(sums, epsilon, crowd.units, draw), rows, columns))
+    sums = _gather(crowd.sums, rows, columns)
+    return normalise(_even(blur(sums, epsilon, crowd.units, draw), rows, columns))
 
 
 def adaptive_grid(
@@ -94,7 +94,7 @@ def adaptive_grid(
     value = float(epsilon)
     across = max(10, math.ceil(math.sqrt(crowd.users * value / 10) / 4))
     rows, columns = (_places(cells, across) for cells in crowd.sums.shape)
-    rough = blurred(_gathered(crowd.sums, rows, columns), share * epsilon, crowd.units, draw)
+    rough = blur(_gather(crowd.sums, rows, columns), share * epsilon, crowd.units, draw)
     found = np.zeros(crowd.sums.shape)
     alpha = float(share)
     for (i, j), noisy in np.ndenumerate(rough):
@@ -103,12 +103,12 @@ def adaptive_grid(
         finer = max(1, math.ceil(math.sqrt(people * (1 - alpha) * value / 5)))
         own = crowd.sums[box]
         down, right = (_places(cells, finer) for cells in own.shape)
-        fine = blurred(_gathered(own, down, right), (1 - share) * epsilon, crowd.units, draw)
+        fine = blur(_gather(own, down, right), (1 - share) * epsilon, crowd.units, draw)
         # Both know the square's total: weigh them by what their noise varies.
         weight = alpha**2 * fine.size / ((1 - alpha) ** 2 + alpha**2 * fine.size)
         total = weight * noisy + (1 - weight) * fine.sum()
         found[box] = _even(fine + (total - fine.sum()) / fine.size, down, right)
-    return normalised(found)
+    return normalise(found)
 
 
 def _places(cells: int, squares: int) -> Whole:
@@ -116,7 +116,7 @@ def _places(cells: int, squares: int) -> Whole:
     return np.arange(cells) * min(squares, cells) // cells
 
 
-def _gathered(sums: Whole, rows: Whole, columns: Whole) -> Whole:
+def _gather(sums: Whole, rows: Whole, columns: Whole) -> Whole:
     """Return the sums of squares that these rows and columns make."""
     found = np.zeros((rows[-1] + 1, columns[-1] + 1), dtype=np.int64)
     np.add.at(found, (rows[:, None], columns[None]), sums)

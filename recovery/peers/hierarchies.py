@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .grids import Crowd, Draw, blurred, normalised
+from .grids import Crowd, Draw, blur, normalise
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -74,11 +74,11 @@ def _tree(
             variances.append(0.0)
             continue
         share = epsilon * weight / sum(weights)
-        noisy.append(blurred(sums, share, crowd.units, draw))
+        noisy.append(blur(sums, share, crowd.units, draw))
         variances.append(float(2 / share**2))
     finest = consistent(noisy, variances, branches)
     cells = np.repeat(np.repeat(finest / cell**2, cell, axis=0), cell, axis=1)
-    return normalised(cells[:rows, :columns])
+    return normalise(cells[:rows, :columns])
 
 
 def consistent(noisy: Sequence[Floats], variances: Sequence[float], branches: int) -> Floats:
@@ -136,13 +136,13 @@ def wavelet(
     for axis, side in enumerate(sides):
         padded = _haar(padded, axis)
         sensitivity *= 1 + int(math.log2(side))
-    noisy = blurred(padded, epsilon / sensitivity, crowd.units, draw)
+    noisy = blur(padded, epsilon / sensitivity, crowd.units, draw)
     for axis in range(noisy.ndim):
         noisy = _unhaar(noisy, axis)
     if total:
         noisy += (crowd.users * crowd.units - noisy.sum()) / noisy.size
         return np.asarray(noisy[inside] / (crowd.users * crowd.units))
-    return normalised(noisy[inside])
+    return normalise(noisy[inside])
 
 
 def _haar(values: Whole, axis: int) -> Whole:

@@ -89,11 +89,11 @@ def em(
     """
     anchor = np.asarray(table, np.float64)
     cells = len(anchor)
-    different, times = _folded(sets, cells)
+    different, times = _fold(sets, cells)
     answers = float(times.sum())
     mass = np.full(cells, 1 / cells)
     # Z, (different sets, cells), 1 where a set holds a cell: k ones a row and nothing else.
-    holds = _held(different, cells)
+    holds = _find_held(different, cells)
     before = -math.inf
     for step in range(1, steps_max + 1):
         chance = holds @ (mass @ anchor)
@@ -143,7 +143,7 @@ def worst_log_ratio(table: ArrayLike, size: int) -> float:
     return math.log(worst)
 
 
-def _held(sets: Whole, cells: int) -> scipy.sparse.csr_array:
+def _find_held(sets: Whole, cells: int) -> scipy.sparse.csr_array:
     many, size = sets.shape
     starts = np.arange(0, many * size + 1, size, dtype=np.int32)
     return scipy.sparse.csr_array(
@@ -151,7 +151,7 @@ def _held(sets: Whole, cells: int) -> scipy.sparse.csr_array:
     )
 
 
-def _folded(sets: ArrayLike, cells: int) -> tuple[Whole, Floats]:
+def _fold(sets: ArrayLike, cells: int) -> tuple[Whole, Floats]:
     """Return the different sets and how often each came."""
     array = np.asarray(sets)
     fits = array.ndim == 2 and array.size and np.issubdtype(array.dtype, np.integer)
@@ -197,7 +197,7 @@ def local_privacy(away: ArrayLike, exponent: float, size: int, draws: int = 3_00
         draws: how many answers are tried where not all are.
     """
     few = math.comb(len(np.asarray(away)), size) <= _SETS_MAX
-    return exact(away, exponent, size) if few else sampled(away, exponent, size, draws)
+    return exact(away, exponent, size) if few else sample_privacy(away, exponent, size, draws)
 
 
 def exact(away: ArrayLike, exponent: float, size: int) -> float:
@@ -210,7 +210,7 @@ def exact(away: ArrayLike, exponent: float, size: int) -> float:
     return float(errors @ answered / answered.sum())
 
 
-def sampled(away: ArrayLike, exponent: float, size: int, draws: int = 3_000) -> float:
+def sample_privacy(away: ArrayLike, exponent: float, size: int, draws: int = 3_000) -> float:
     """Return the local privacy of SEM-Geo-I by Monte Carlo.
 
     Users are spread over the cells alike, answers are drawn, and of each the guess's mean error

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .grids import Crowd, Draw, normalised
+from .grids import Crowd, Draw, normalise
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -60,7 +60,7 @@ def privtree(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
             found[box] = count / size**2
         corners = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
         open_squares = (2 * open_squares[split][:, None] + corners).reshape(-1, 2)
-    return normalised(found[tuple(slice(cells) for cells in crowd.sums.shape)])
+    return normalise(found[tuple(slice(cells) for cells in crowd.sums.shape)])
 
 
 def count_min(
@@ -77,7 +77,7 @@ def count_min(
     for level, counts in enumerate(levels, 1):
         there = np.flatnonzero(counts)
         for row in range(rows):
-            np.add.at(table[row], _hashed(there, level, row, width), counts.ravel()[there])
+            np.add.at(table[row], _hash(there, level, row, width), counts.ravel()[there])
     noisy = table + np.array([draw(*scale.as_integer_ratio()) for _ in range(table.size)]).reshape(
         table.shape
     )
@@ -88,7 +88,7 @@ def count_min(
     for level in range(1, depth + 1):
         open_squares = (2 * open_squares[:, None] + corners).reshape(-1, 2)
         flat = open_squares[:, 0] * (1 << level) + open_squares[:, 1]
-        seen = [noisy[row][_hashed(flat, level, row, width)] for row in range(rows)]
+        seen = [noisy[row][_hash(flat, level, row, width)] for row in range(rows)]
         estimate = (np.median(seen, axis=0) - even) / (1 - 1 / width)
         split = (estimate > least) & (level < depth)
         size = (1 << depth) >> level
@@ -96,10 +96,10 @@ def count_min(
             box = slice(row * size, (row + 1) * size), slice(column * size, (column + 1) * size)
             found[box] = count / size**2
         open_squares = open_squares[split]
-    return normalised(found[tuple(slice(cells) for cells in crowd.sums.shape)])
+    return normalise(found[tuple(slice(cells) for cells in crowd.sums.shape)])
 
 
-def _hashed(flat: Whole, level: int, row: int, width: int) -> Whole:
+def _hash(flat: Whole, level: int, row: int, width: int) -> Whole:
     """Return in which sum of a row squares are, by multiplication and the upper bits."""
     mixed = (flat.astype(np.uint64) + np.uint64(level << 40)) * _MULTIPLIERS[row]
     mixed = (mixed ^ mixed >> np.uint64(31)) * _MULTIPLIERS[row + 32]

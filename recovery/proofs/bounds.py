@@ -133,7 +133,7 @@ def theorem_9(
 
     Source: Gilbert and McMillan 2017, Theorem 9 and Appendix C.
     """
-    places, read, at = _checked(cells, sensors, spread, radius, sources)
+    places, read, at = _check(cells, sensors, spread, radius, sources)
     length, count = float(np.ptp(places)), len(at)
     owner = np.abs(places[:, None] - at).argmin(axis=1)
     weights = np.zeros(len(read))
@@ -211,7 +211,7 @@ def _reason(noise: float, tail: float, count: int) -> str:
     return f"the noise is too much: it weighs {noise:.2g} where {count} is all"
 
 
-def _checked(
+def _check(
     cells: ArrayLike, sensors: ArrayLike, spread: float, radius: float, sources: ArrayLike
 ) -> tuple[Floats, Floats, Floats]:
     places, read, at = (np.atleast_1d(np.asarray(x, float)) for x in (cells, sensors, sources))

@@ -28,7 +28,7 @@ from ..maps.heatmap import Band
 Floats = NDArray[np.float64]
 
 
-def checked(
+def check(
     operator: ArrayLike,
     readings: ArrayLike,
     sigma: float,
@@ -131,7 +131,7 @@ def highest_shares(heats: Explaining, solved: NDArray[np.int64]) -> Floats | Non
         multipliers = _multipliers(heats, cells <= solved[:, None])
     if multipliers is None:
         return None
-    return np.stack([_proved(heats, *multipliers, last=last) for last in (False, True)])
+    return np.stack([_prove(heats, *multipliers, last=last) for last in (False, True)])
 
 
 def nearest(heats: Explaining) -> float:
@@ -207,7 +207,7 @@ def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, 
     return np.vstack([nu[usable], np.zeros(rows)]), np.append(mu[usable], 1.0)
 
 
-def _proved(heats: Explaining, nu: Floats, mu: Floats, last: bool) -> Floats:
+def _prove(heats: Explaining, nu: Floats, mu: Floats, last: bool) -> Floats:
     """Return the least of the bounds that each nu and mu prove, (cells,), for every goal."""
     priced = nu @ heats.operator
     fixed = nu @ heats.readings + heats.radius * np.linalg.norm(nu, axis=1)
@@ -299,7 +299,7 @@ def certified_band(
     >>> found.band.low.round(2), found.band.high.round(2)
     (array([0.99, 1.  ]), array([1., 1.]))
     """
-    matrix, target, limits, span = checked(operator, readings, sigma, total, upper, level)
+    matrix, target, limits, span = check(operator, readings, sigma, total, upper, level)
     open_cells = np.flatnonzero(limits)
     basis = directions(matrix[:, open_cells], sigma, span)
     radius = sigma * math.sqrt(scipy.stats.chi2.ppf(level, basis.shape[1]))
@@ -363,7 +363,7 @@ def least_deviation(
     (3.0, 0.011)
     """
     low, high = total
-    matrix, target, limits, (_, most) = checked(operator, readings, sigma, high, upper, 0.5)
+    matrix, target, limits, (_, most) = check(operator, readings, sigma, high, upper, 0.5)
     open_cells = np.flatnonzero(limits)
     span = (min(low, most), most)
     basis = directions(matrix[:, open_cells], sigma, span)

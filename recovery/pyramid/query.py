@@ -14,7 +14,7 @@ from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST
 
-from ..fields import OUTSIDE, described
+from ..fields import OUTSIDE, describe
 from ..noise import Ratio, check_ratio
 
 EstimatorName = Literal["auto", "sparse", "dense", "tree"]
@@ -48,10 +48,10 @@ class Query:
     """
 
     grid: Grid = field(
-        metadata=described("Cells of the map: columns x rows.", flag="grid", example="15x15")
+        metadata=describe("Cells of the map: columns x rows.", flag="grid", example="15x15")
     )
     epsilon: Ratio = field(
-        metadata=described(
+        metadata=describe(
             "A ratio such as 1/2, for all reports of one device together.",
             flag="epsilon",
             example="1/1",
@@ -59,11 +59,11 @@ class Query:
     )
     readings: int = field(
         default=1,
-        metadata=described("Reports of one device, which share epsilon evenly.", low=1, high=1000),
+        metadata=describe("Reports of one device, which share epsilon evenly.", low=1, high=1000),
     )
     users: int | None = field(
         default=None,
-        metadata=described(
+        metadata=describe(
             "How many are expected, a public number that chooses the levels; without it all "
             f"devices of a deployment, and else the {PAPER_USERS} of the paper.",
             low=1,
@@ -72,14 +72,14 @@ class Query:
     )
     estimator: EstimatorName = field(
         default="auto",
-        metadata=described(
+        metadata=describe(
             f"What is measured and how a map is drawn of it: {', '.join(ESTIMATORS)}.",
             flag="estimator",
         ),
     )
     kept: int | None = field(
         default=None,
-        metadata=described(
+        metadata=describe(
             f"Squares that are kept on a level; without it the paper's {PAPER_KEPT} for sparse, "
             "and by rule for tree.",
             low=1,
@@ -89,13 +89,11 @@ class Query:
     )
     units: int = field(
         default=1024,
-        metadata=described(
-            "Parts that one device's mass is divided into.", low=1, high=_UNITS_MAX
-        ),
+        metadata=describe("Parts that one device's mass is divided into.", low=1, high=_UNITS_MAX),
     )
     places: int = field(
         default=1,
-        metadata=described("Squares that one device may name at most.", low=1, high=PLACES_MAX),
+        metadata=describe("Squares that one device may name at most.", low=1, high=PLACES_MAX),
     )
     outside: Literal["clamp", "refuse"] = field(default="clamp", metadata=OUTSIDE)
 

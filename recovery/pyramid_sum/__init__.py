@@ -21,7 +21,7 @@ from edge.mechanisms import pyramid, pyramid_sum
 from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_of
 from edge.mechanisms.pyramid_sum import NAME as NAME
 
-from ..fields import described
+from ..fields import describe
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise import Ratio
 from ..noise.sums import REPLACED, bits_of, check_shards, shard_of, trust
@@ -42,20 +42,20 @@ class Query(Trusted):
     # Less than a trusted gateway's: a sum of many must fit into 32 bits.
     units: int = field(
         default=16,
-        metadata=described("Parts that one device's mass is divided into.", low=1, high=1 << 20),
+        metadata=describe("Parts that one device's mass is divided into.", low=1, high=1 << 20),
     )
     shard: int = field(
-        default=10_000, metadata=described("The most devices of one secure sum.", low=1)
+        default=10_000, metadata=describe("The most devices of one secure sum.", low=1)
     )
     dropout: Ratio = field(
         default=(0, 1),
-        metadata=described(
+        metadata=describe(
             "The share of a shard that may be missing, such as 1/10.", served="1/10"
         ),
     )
     colluders: Ratio = field(
         default=(0, 1),
-        metadata=described(
+        metadata=describe(
             "The share of a shard that may help the gateway, such as 1/20.", served="1/20"
         ),
     )

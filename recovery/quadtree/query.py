@@ -8,7 +8,7 @@ from edge.core.grid import depth
 from edge.core.records import Grid
 from edge.mechanisms.quadtree import PLACES_MOST
 
-from ..fields import described
+from ..fields import describe
 from ..noise import Ratio, check_ratio
 from ..noise.sums import check_shards
 from .tree import active, square_of
@@ -34,12 +34,12 @@ class Query:
     """
 
     grid: Grid = field(
-        metadata=described(
+        metadata=describe(
             "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
         )
     )
     epsilon: Ratio = field(
-        metadata=described(
+        metadata=describe(
             "A ratio such as 1/2, for one device's answers to all rounds.",
             flag="epsilon",
             example="1/1",
@@ -47,7 +47,7 @@ class Query:
     )
     # No default could know what neighbours are: noise differs by a factor of two.
     adjacency: Adjacency = field(
-        metadata=described(
+        metadata=describe(
             'What is hidden: "zero-out", whether a device marks anything, or "replace-one", where '
             "it is, with twice the noise.",
             flag="adjacency",
@@ -57,7 +57,7 @@ class Query:
     )
     users: int = field(
         default=0,
-        metadata=described(
+        metadata=describe(
             "Devices that answer each round, a public number; 0 for as many as are played.",
             low=0,
             high=USERS_MAX,
@@ -66,49 +66,49 @@ class Query:
     readings: int = 1  # maps, which share epsilon evenly
     kind: Kind = field(
         default="counts",
-        metadata=described(
+        metadata=describe(
             'What a device tells: "counts" of one place, "proportions" of those who say yes, or '
             'many places, "systematic" or "stochastic" by how parts are rounded.'
         ),
     )
     scale: int = field(
         default=100,
-        metadata=described("Parts into which a device of many places splits itself.", low=1),
+        metadata=describe("Parts into which a device of many places splits itself.", low=1),
     )
     places: int = field(
         default=16,
-        metadata=described("The most places of a device of many.", low=1, high=PLACES_MOST),
+        metadata=describe("The most places of a device of many.", low=1, high=PLACES_MOST),
     )
     shard: int = field(
-        default=10_000, metadata=described("The most devices of one secure sum.", low=1)
+        default=10_000, metadata=describe("The most devices of one secure sum.", low=1)
     )
     dropout: Ratio = field(
         default=(0, 1),
-        metadata=described(
+        metadata=describe(
             "The share of a shard that may be missing, such as 1/10.", served="1/10"
         ),
     )
     colluders: Ratio = field(
         default=(0, 1),
-        metadata=described(
+        metadata=describe(
             "The share of a shard that may help the gateway, such as 1/20.", served="1/20"
         ),
     )
     aim: float = field(
         default=0.1,
-        metadata=described(
+        metadata=describe(
             "Width of the noise, as a share of an even square's count (b).", low=1e-6, high=10
         ),
     )
     threshold: float = field(
         default=2.0,
-        metadata=described(
+        metadata=describe(
             "Deviations of noise from which on a square is split (k).", low=0, high=100
         ),
     )
     reserve: float = field(
         default=2.0,
-        metadata=described(
+        metadata=describe(
             "Steps' worth of epsilon that must be left, or a round is the last (psi).",
             low=1,
             high=1000,
@@ -116,20 +116,20 @@ class Query:
     )
     rounds: int = field(
         default=0,
-        metadata=described("The most rounds; 0 for one a level.", low=0, high=64),
+        metadata=describe("The most rounds; 0 for one a level.", low=0, high=64),
     )
     depth: int = field(
-        default=DEPTH_MAX, metadata=described("The deepest level.", low=1, high=DEPTH_MAX)
+        default=DEPTH_MAX, metadata=describe("The deepest level.", low=1, high=DEPTH_MAX)
     )
     collapse: float = field(
         default=0.0,
-        metadata=described(
+        metadata=describe(
             "Deviations without which a square falls back to its parent; 0 for never.", low=0
         ),
     )
     prior: tuple[tuple[int, int, int], ...] | None = field(
         default=None,
-        metadata=described(
+        metadata=describe(
             "Squares (level, column, row) to start from, apart from each other.",
             example="[[1, 0, 0], [2, 2, 0]]",
             elsewhere="a deployment file or the library",
@@ -137,7 +137,7 @@ class Query:
     )
     estimator: Literal["auto", "all", "last"] = field(
         default="auto",
-        metadata=described(
+        metadata=describe(
             'From which counts the map is: "last" for the last round\'s, as in the paper, or '
             '"all" for every round\'s.',
             flag="estimator",
@@ -145,7 +145,7 @@ class Query:
         ),
     )
     level: float = field(
-        default=0.9, metadata=described("Of intervals.", low=0, high=1, map_only=True)
+        default=0.9, metadata=describe("Of intervals.", low=0, high=1, map_only=True)
     )
 
     def __post_init__(self) -> None:

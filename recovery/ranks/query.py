@@ -7,7 +7,7 @@ from typing import Literal
 from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 
-from ..fields import OUTSIDE, described
+from ..fields import OUTSIDE, describe
 from ..noise import Ratio, check_ratio
 
 Groups = Literal["rule", "paper"]
@@ -31,18 +31,18 @@ class Query:
     """
 
     grid: Grid = field(  # places are told on a finer one
-        metadata=described(
+        metadata=describe(
             "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
         )
     )
     epsilon: Ratio = field(  # for all releases together
-        metadata=described(
+        metadata=describe(
             "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
         )
     )
     users: int | None = field(  # None for `USERS`
         default=None,
-        metadata=described(
+        metadata=describe(
             "How many will answer, about: public, and sets the size of groups.",
             low=1,
             example="10000",
@@ -50,13 +50,13 @@ class Query:
     )
     points: int = field(
         default=1,
-        metadata=described(
+        metadata=describe(
             "Points of one user in one release, all protected together.", low=1, high=POINTS_MAX
         ),
     )
     readings: int = field(
         default=1,
-        metadata=described(
+        metadata=describe(
             "Releases: each sorts all places anew, with an even part of the epsilon left.",
             low=1,
             high=1 << 20,
@@ -64,20 +64,18 @@ class Query:
     )
     axes: int | None = field(  # None for those of the grid
         default=None,
-        metadata=described("1 or 2, as the grid says: devices tell no height.", example="2"),
+        metadata=describe("1 or 2, as the grid says: devices tell no height.", example="2"),
     )
     groups: Groups = field(
-        default="rule", metadata=described('How the size of groups is chosen: or "paper".')
+        default="rule", metadata=describe('How the size of groups is chosen: or "paper".')
     )
     group: int | None = field(  # None for what `groups` chooses
         default=None,
-        metadata=described(
-            "Places in a group; leave it out for the rule's.", low=1, example="174"
-        ),
+        metadata=describe("Places in a group; leave it out for the rule's.", low=1, example="174"),
     )
     estimator: EstimatorName = field(
         default="auto",
-        metadata=described(
+        metadata=describe(
             "Who draws the map: auto, lines, steps.", flag="estimator", map_only=True
         ),
     )

@@ -254,12 +254,12 @@ def grid_flow(surplus: Floats, worth: bool = True) -> Flow:
         side = _TILE
         while side < max(rows, columns):
             for shift in (0,) if side == _TILE else (0, side // 2):
-                right, down = _mended(surplus, right, down, side, shift, worth)
+                right, down = _mend(surplus, right, down, side, shift, worth)
             side *= 2
     return _walk(surplus, right, down, worth)
 
 
-def _mended(
+def _mend(
     surplus: Floats, right: Floats, down: Floats, side: int, shift: int, worth: bool
 ) -> tuple[Floats, Floats]:
     """Return a cheaper flow, the cheapest there is without a change between tiles.

@@ -68,8 +68,8 @@ def shares(
         )
     # A cell that is half inside counts with half of its deviation, so with a quarter of its
     # square; coverage is a product over the axes.
-    across = _covered(boxes[:, 0], boxes[:, 2], masses.shape[1])
-    down = _covered(boxes[:, 1], boxes[:, 3], masses.shape[0])
+    across = _cover(boxes[:, 0], boxes[:, 2], masses.shape[1])
+    down = _cover(boxes[:, 1], boxes[:, 3], masses.shape[0])
     square = np.einsum("ry,yx,rx->r", down**2, deviations**2, across**2, optimize=True)
     within = np.einsum("ry,yx,rx->r", down, deviations, across, optimize=True)
     # All shares add to one: what a rectangle has too much the rest of the map has too little.
@@ -97,7 +97,7 @@ def _sums(mass: Floats, boxes: Floats) -> Floats:
     return np.clip(found, 0.0, None)  # rounding leaves an empty box a hair below nought
 
 
-def _covered(start: Floats, stop: Floats, cells: int) -> Floats:
+def _cover(start: Floats, stop: Floats, cells: int) -> Floats:
     """Return how much of each cell of an axis a box covers, (boxes, cells)."""
     edges = np.arange(cells)
     return np.clip(

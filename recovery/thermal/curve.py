@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..noise import Ratio, check_ratio, lowest
-from ..noise.calibrate import Calibration, delivered, epsilon_of, exact_epsilon, moved
+from ..noise.calibrate import Calibration, delivered, epsilon_of, exact_epsilon, move_change
 from ..noise.gaussian import ndtr
-from ..noise.worst import PRESENCE, Grains, bounded, felt, whole_square, worst_squares
+from ..noise.worst import PRESENCE, Grains, bound_changes, felt, whole_square, worst_squares
 from .guarantee import exact_delta, held
 from .noise import (
     as_printed,
@@ -88,7 +88,7 @@ def presence_square(query: Query, made: Calibration) -> int:
         return sent_square(query, found, made.exponent)
     if as_printed(query):
         warmth = operator(query)
-        block = bounded(warmth, query.intensity_max, float(warmth.max()))
+        block = bound_changes(warmth, query.intensity_max, float(warmth.max()))
         return sent_square(query, whole_square([block], made.exponent, query.step), made.exponent)
     grains = Grains(made.exponent, query.step, query.intensity_max)
     found = worst_squares(room(query), (PRESENCE,), grains)[0]
@@ -117,7 +117,7 @@ def _changes(
         return [path.joint for path in paths], _sent(query, squares, made)
     if as_printed(query):
         here = [
-            moved(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)
+            move_change(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)
             for far in cells
         ]
         squares = [one.square(made.exponent) for one in here]

@@ -13,7 +13,7 @@ from edge.mechanisms.thermal_half import EXPONENTS
 from physics.places import length_m
 from physics.response import Response
 
-from ..noise.calibrate import Calibration, Moved, check_scales, granted, moved, stated
+from ..noise.calibrate import Calibration, Moved, check_scales, grant, move_change, state_noise
 from ..noise.worst import Change, Grains, Room, felt, warmest, worst_squares
 from ..noise.worst import most_sent as most_sent
 from .guarantee import check_variance, exact_delta
@@ -274,8 +274,8 @@ def calibration(query: Query) -> Calibration:
     if query.slew is not None:
         change = followed(change, query.slew)
     if query.sigma is not None:
-        return stated(change, query.sigma, query.delta)
-    made = granted(change, query.epsilon, exact_delta(query), query.calibration)
+        return state_noise(change, query.sigma, query.delta)
+    made = grant(change, query.epsilon, exact_delta(query), query.calibration)
     if query.sampler == "table":
         check_variance(made.variance)
     return made
@@ -291,7 +291,7 @@ def warmest_felt(query: Query) -> float:
 def _at_its_spread(query: Query) -> Moved:
     cells, shape, unfelt = protected_cells(query), query.grid.shape, spread_fault(room(query))
     scales = query.intensity_max, query.step, query.readings
-    return moved(operator(query), shape, cells, *scales, unfelt)
+    return move_change(operator(query), shape, cells, *scales, unfelt)
 
 
 def _at_every_spread(query: Query) -> Moved:

@@ -14,7 +14,7 @@ from physics.places import sensor_places
 from physics.response import Response
 
 from ..estimators.table import ESTIMATORS
-from ..fields import described
+from ..fields import describe
 from ..noise import Ratio, check_delta, check_ratio
 from ..noise.gaussian import paper_sigma
 
@@ -46,30 +46,30 @@ class Query:
     """
 
     grid: Grid = field(
-        metadata=described(
+        metadata=describe(
             "Cells of the map: N on a line, NxM in a plane.", flag="cells", example="100"
         )
     )
     sensors: tuple[int, ...] = field(  # (m,) along a line, (columns, rows) over a plane
-        metadata=described(
+        metadata=describe(
             "Sensors, evenly spread: M, or MxK in a plane.", flag="sensors", example="50"
         )
     )
     # The shortest that the room can meet.
     spread_m2: float = field(
-        metadata=described(
+        metadata=describe(
             "Diffusivity times time: the paper's T, or m2 with --length.",
             flag="spread",
             example="0.05",
         )
     )
     epsilon: Ratio = field(
-        metadata=described(
+        metadata=describe(
             "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
         )
     )
     delta: Ratio = field(
-        default=(1, 100000), metadata=described("A ratio such as 1/100000.", flag="delta")
+        default=(1, 100000), metadata=describe("A ratio such as 1/100000.", flag="delta")
     )
     protect_distance_m: float | None = None  # None for one cell
     intensity_max: float = 1.0  # the most heat of one source: an assumption on the world
@@ -79,11 +79,11 @@ class Query:
     readings: int = 1
     calibration: Literal["exact", "paper"] = field(
         default="exact",
-        metadata=described("exact, or paper for the formula as printed.", flag="calibration"),
+        metadata=describe("exact, or paper for the formula as printed.", flag="calibration"),
     )
     estimator: str = field(
         default="auto",
-        metadata=described(
+        metadata=describe(
             f"Who draws the map: {', '.join(ESTIMATORS)}.", flag="estimator", map_only=True
         ),
     )
@@ -96,7 +96,7 @@ class Query:
     # A room's own, instead of spread_m2, which is infinite then, and walls; heat is in watts.
     response: Response | None = field(
         default=None,
-        metadata=described("", elsewhere="[room] plan in a deployment file"),
+        metadata=describe("", elsewhere="[room] plan in a deployment file"),
     )
     # What devices draw their noise from: tables are for arrays, and delta pays for their slack.
     sampler: Literal["exact", "table"] = "exact"

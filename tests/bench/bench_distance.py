@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, hstack
 from scipy.spatial.distance import cdist
 from scipy.stats import wasserstein_distance
 
-from recovery.distance import earth_movers, sliced, wasserstein2
+from recovery.distance import earth_movers, sliced_distance, wasserstein2
 
 SIDES = (16, 32, 64, 128, 256)
 Maps = tuple[np.ndarray, np.ndarray]
@@ -144,7 +144,7 @@ def in_a_plane(side: int) -> None:
             print(line(f"{side:4} {kind:12} {name}", found, peers))
         if kind == "smooth" and side <= 128:
             exact = wasserstein2(p, q)
-            below, spent = timed(lambda p=p, q=q: sliced(p, q))
+            below, spent = timed(lambda p=p, q=q: sliced_distance(p, q))
             print(f"{side:4} {kind:12} sliced         {1e3 * spent:10.2f} ms, {below:.4f}", end="")
             print(f" below {exact:.4f}")
 

@@ -129,7 +129,7 @@ def _hostile(world: random.Random, known: Any, round: Any, frames: list[bytes]) 
     bad = known.by_name[f"node-{BAD}"]
     topic = wire.topic(SITE, bad.name, "data")
     if world.random() < 0.5:
-        return topic, bytes(wire.signed(_body(world, round), bad.mac_key, topic))
+        return topic, bytes(wire.sign(_body(world, round), bad.mac_key, topic))
     way = world.randrange(8)
     if way == 0:  # another's frame, on a topic that is not its own
         return topic, world.choice(frames)

@@ -11,8 +11,8 @@ import numpy as np
 
 from edge.core.entropy import Tape
 from gateway import mechanisms
-from gateway.lab.thermal_days.day import Living, lately, lived, read_day
-from gateway.lab.thermal_days.rooms import seen_by
+from gateway.lab.thermal_days.day import Living, lately, live, read_day
+from gateway.lab.thermal_days.rooms import views_of
 from gateway.lab.thermal_days.run import ask
 from gateway.mechanisms.thermal import vacant
 from gateway.settings.roomfile import Vacancy
@@ -91,9 +91,9 @@ def living(
     room: Room, moments_s: Sequence[float], world: np.random.Generator
 ) -> tuple[Lived, Lived]:
     """Return a day of a room with its people, and the same day with nobody there."""
-    _, views = seen_by(room)
+    _, views = views_of(room)
     today = day(room, world)
-    whole = lived(Living(room, today, views), rounds_s=moments_s)
+    whole = live(Living(room, today, views), rounds_s=moments_s)
     alone = replace(whole, seen_k=whole.empty_k)
     nobody = Day(())
     return (
@@ -104,7 +104,7 @@ def living(
 
 def releases(query: Any, been: Lived, moments_s: Sequence[float], seed: int) -> list[Any]:
     """Return what the rounds of a day release, veiled by the devices' own code."""
-    mechanism = replace(mechanisms.named("thermal"), recover=lambda query, releases: None)
+    mechanism = replace(mechanisms.find("thermal"), recover=lambda query, releases: None)
     tape, baseline_c = Tape(b"day %d" % seed), been.room.air.baseline_c
     args = (query, been.whole, been.read, baseline_c, moments_s, tape, lambda name: None)
     return [asked.release for asked in ask(mechanism, *args)]
@@ -128,7 +128,7 @@ def drawn(
         for release, at_s in zip(given, moments_s, strict=True):
             recorded = (start_s,) * len(release.values)
             asked = Vacancy(plan, day_s + at_s, recorded, False, None, state)
-            cleared = vacant.cleared(query, [release], asked)
+            cleared = vacant.clear(query, [release], asked)
             found.append(cleared.found)
             state = cleared.state
     finally:

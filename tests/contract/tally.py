@@ -16,7 +16,7 @@ from edge.core.noise import dlaplace
 from edge.core.records import Grid, Guarantee, Reading, Release, Round
 from gateway import mechanisms
 from gateway.mechanisms.record import Mechanism
-from recovery.fields import described
+from recovery.fields import describe
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.noise import Ratio, check_ratio
 
@@ -27,11 +27,11 @@ NAME = "tally"
 class Query:
     """How many devices are in each cell."""
 
-    grid: Grid = field(metadata=described("Cells, NxM.", flag="cells", example="4x3"))
-    epsilon: Ratio = field(metadata=described("A ratio.", flag="epsilon", example="1/1"))
+    grid: Grid = field(metadata=describe("Cells, NxM.", flag="cells", example="4x3"))
+    epsilon: Ratio = field(metadata=describe("A ratio.", flag="epsilon", example="1/1"))
     readings: int = 1
     floor: int = field(
-        default=0, metadata=described("Counts below it are taken for none.", low=0, map_only=True)
+        default=0, metadata=describe("Counts below it are taken for none.", low=0, map_only=True)
     )
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ import pytest
 from edge.core.entropy import Tape
 from edge.core.records import Reading
 from gateway.faults import OperatorFault
-from gateway.mechanisms import MECHANISMS, Mechanism, named, of_query, play, serving
+from gateway.mechanisms import MECHANISMS, Mechanism, find, find_service, of_query, play
 from gateway.service.ledger import budget_of
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved, from_npz
@@ -179,7 +179,7 @@ def test_every_mechanism_brings_its_case() -> None:
 
 def test_a_mechanism_that_nobody_knows_is_refused_everywhere() -> None:
     """By name and by query, and never taken for another."""
-    for ask in (named, serving):
+    for ask in (find, find_service):
         with pytest.raises(OperatorFault, match="nobody is not a mechanism"):
             ask("nobody")
     with pytest.raises(TypeError, match="of no mechanism"):

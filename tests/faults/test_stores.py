@@ -402,7 +402,7 @@ def counting(connection, found, wanted, real=migrations.bring_up):
     real(connection, found, wanted)
 
 opening.bring_up = counting
-opening.opened(Path(sys.argv[1]), "lab")
+opening.open_store(Path(sys.argv[1]), "lab")
 """
 KEPT = ("lab", "terms", "3/7")
 

@@ -22,7 +22,7 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.thermal_days.day import Thermometers
 from gateway.lab.thermal_days.rooms import room_of
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms.thermal.granting import grant
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
@@ -75,7 +75,7 @@ class Days:
         level = complete(thermometers.level(been[0].whole.seen_k[0], start_s - 60))
         name, sensors = self.deployment.site.name, len(level)
         made, place = enrol.enrol_fleet(name, sensors), budgets.keep_in_memory()
-        limits = granted(self.query, 0.0)
+        limits = grant(self.query, 0.0)
         budgets.provision(made, limits._replace(budget=10 * limits.budget), place)
         started = budgets.boot(made.secrets, place).devices
         self.devices = enrol.derive_devices(made.secrets)

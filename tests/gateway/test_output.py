@@ -15,12 +15,12 @@ import pytest
 
 from gateway.cli import play
 from gateway.faults import OperatorFault
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.mechanisms.flags import query_of
 from gateway.output import as_json, check_places, write_all
 from tests import processes
 
-query = partial(query_of, named("thermal"))
+query = partial(query_of, find("thermal"))
 
 # Result files: all of them whole, or none.
 

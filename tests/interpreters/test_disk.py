@@ -50,7 +50,7 @@ GRID = Grid((20, 20), 500)
 promise = Guarantee((1, 1), None, None, "any two cells", "local", "a life", "that it answers")
 who = rootkeys.identity("lab", "n", ROOT, KEY, 3)
 slots, number, lengths, places = Ram(), 0, set(), set()
-provision(slots, who.state_key, rootkeys.first_chain(ROOT), disk_limits.enrolled(1, 1, 24))
+provision(slots, who.state_key, rootkeys.first_chain(ROOT), disk_limits.make_limits(1, 1, 24))
 for boot in (1, 2):
     budget = Budget(slots, who.state_key)
     budget.boot()

@@ -146,9 +146,9 @@ def test_what_is_forgotten_gives_its_memory_back(need, forms, tmp_path: Path, fo
 
 
 SAID = """
-from edge.core.wire import Fault, opened
+from edge.core.wire import Fault, open_message
 try:
-    opened(bytes(40), bytes(32), "a/topic", 64)
+    open_message(bytes(40), bytes(32), "a/topic", 64)
 except Fault as why:
     print(len(str(why)), 1 if "on a/topic: it was changed" in str(why) else 0)
 """

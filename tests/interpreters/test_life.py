@@ -220,7 +220,7 @@ def messages():
         (b"\x99\x03\xe8", 1, b"\x80" * 1000),    # a thousand empty arrays
     ):
         gc.collect()  # for our own sake: the script must hold it in one piece
-        yield wire.signed(body[0] * body[1] + body[2], KEY, TOPIC)
+        yield wire.sign(body[0] * body[1] + body[2], KEY, TOPIC)
     for params in (
         (), (1, 2), (9, 8, 0, 4000, 250000, 1), (9, 8, 0, 4000, 250000, 1, 1, 1),
         (9, 1 << 40, 0, 4000, 250000, 1, 1), (9, -(1 << 40), 0, 4000, 250000, 1, 1),

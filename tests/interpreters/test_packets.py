@@ -9,7 +9,7 @@ import paho.mqtt.client as mqtt
 # {0} is what the case adds; it must print one line for each packet.
 SCRIPT = """
 from edge.net import packets as p
-from edge.net.packets import Fault, Parser, published
+from edge.net.packets import Fault, Parser, read_publish
 
 def show(data):
     print("".join(["%02x" % b for b in data]))
@@ -114,7 +114,7 @@ for size in range(1, len(said)):
     if got != whole:
         print("wrong", size)
 print([(kind, flags) for kind, flags, body in whole])
-print(published(whole[4][1], whole[4][2]), published(0, whole[5][2])[2])
+print(read_publish(whole[4][1], whole[4][2]), read_publish(0, whole[5][2])[2])
 """
     assert interpreter.run(SCRIPT.replace("{0}", case)).splitlines() == [
         "[(2, 0), (9, 0), (13, 0), (4, 0), (3, 11), (3, 0)]",
@@ -148,7 +148,7 @@ for flags, body in ((2, b"\\0\\0"), (0, b"\\0\\2\\0"), (2, b"\\0\\1a\\7"),
         (0, b"\\0\\2\\xff\\xfeaa"), (2, b"\\0\\1a\\0\\0x"),
         (0, b"\\0\\0x"), (0, b"\\xff\\xff"), (2, b""), (0, b"\\0\\1a")):
     try:
-        print(published(flags, memoryview(body)))
+        print(read_publish(flags, memoryview(body)))
     except Fault:
         print("Fault")
 """
@@ -172,7 +172,7 @@ for turn in range(1250):
         continue
     for kind, flags, body in got:
         try:
-            kind == 3 and published(flags, body)
+            kind == 3 and read_publish(flags, body)
         except Fault:
             pass
 print(faults > 300, len(parser._held))

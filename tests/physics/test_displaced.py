@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from physics.certificate import from_bytes, proved, search, to_bytes
+from physics.certificate import from_bytes, prove, search, to_bytes
 from physics.displaced import Floor, Past, floor, past
 from physics.places import Floats
 
@@ -49,8 +49,8 @@ def test_lags_that_change_unlike_sensors_are_not_at_their_worst_together() -> No
     many = crossed()
 
     assert many.most.joint[0] == pytest.approx(2)
-    assert proved(many, search(many))[0] == pytest.approx(math.sqrt(2), rel=1e-3)
-    assert proved(many, search(many))[0] >= math.sqrt(2)
+    assert prove(many, search(many))[0] == pytest.approx(math.sqrt(2), rel=1e-3)
+    assert prove(many, search(many))[0] >= math.sqrt(2)
     assert many.most.each[0] == pytest.approx([1, 1])
 
 
@@ -127,7 +127,7 @@ def longest_found(fields: list[Floats], columns: int, rows: int, far: float) -> 
 def test_a_certificate_proves_less_than_the_triangle_and_more_than_any_path() -> None:
     fields = smooth(40)
     many = past([(plain(6, 5), fields)], [0.5])
-    (least,) = proved(many, search(many))
+    (least,) = prove(many, search(many))
 
     assert longest_found(fields, 6, 5, 0.5) <= least < 0.97 * many.most.joint[0]
 
@@ -141,15 +141,15 @@ def test_a_certificate_is_held_to_every_lag_and_place() -> None:
     fields[23][14, 1] += 1.0  # a steep place that the certificate was not made for
     steep = past([(plain(6, 5), fields)], [0.5])
 
-    assert proved(steep, known)[0] >= proved(calm, known)[0] + 0.4
-    assert proved(steep, known)[0] >= longest_found(fields, 6, 5, 0.5)
+    assert prove(steep, known)[0] >= prove(calm, known)[0] + 0.4
+    assert prove(steep, known)[0] >= longest_found(fields, 6, 5, 0.5)
 
 
 def test_what_lags_are_off_by_is_proved_too() -> None:
     many = crossed()
     known, off = search(many), many.rest._replace(joint=np.array([0.25]))
 
-    assert proved(many._replace(rest=off), known) == pytest.approx(proved(many, known) + 0.25)
+    assert prove(many._replace(rest=off), known) == pytest.approx(prove(many, known) + 0.25)
 
 
 def test_a_certificate_is_the_same_from_its_bytes() -> None:
@@ -157,7 +157,7 @@ def test_a_certificate_is_the_same_from_its_bytes() -> None:
     known = search(many)
 
     raw = to_bytes([known, known])
-    assert [proved(many, one)[0] for one in from_bytes(raw)] == [proved(many, known)[0]] * 2
+    assert [prove(many, one)[0] for one in from_bytes(raw)] == [prove(many, known)[0]] * 2
     for spoilt in (b"", b"nothing", raw[:-9], raw[:40], raw + b"x"):
         with pytest.raises(ValueError, match="none"):
             from_bytes(spoilt)
@@ -178,7 +178,7 @@ def test_a_certificate_is_the_same_from_its_bytes() -> None:
 def test_what_is_not_positive_proves_nothing(spoil: object) -> None:
     many = crossed()
     with pytest.raises(ValueError, match="positive"):
-        proved(many, spoil(search(many)))  # type: ignore[operator]
+        prove(many, spoil(search(many)))  # type: ignore[operator]
 
 
 def test_a_way_through_a_wall_adds_what_its_faces_differ_by() -> None:
@@ -203,7 +203,7 @@ def test_a_way_through_a_wall_adds_what_its_faces_differ_by() -> None:
     many = past([(floor(nodes, corners, pitch, table, 0.2), [felt])], [0.2])
     known = search(many)
     with pytest.raises(ValueError, match="through walls"):
-        proved(many, known)
+        prove(many, known)
 
 
 def test_what_has_no_meaning_is_refused() -> None:

@@ -17,7 +17,7 @@ from edge.core.slots import Ram
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import thermal
-from physics.fleet import Fleet, seeded_keys
+from physics.fleet import Fleet, make_seeded_keys
 from physics.places import sensor_places
 from physics.scenes import Scene
 from physics.sensors import PointSensors, grains
@@ -48,7 +48,7 @@ def owned(
     fresh: Callable[[int], bytes] | None = None,
 ) -> list[Owned]:
     """Devices with `each` sensors, and keys that the seed repeats unless others are given."""
-    fresh = fresh or seeded_keys(b"fleet")
+    fresh = fresh or make_seeded_keys(b"fleet")
     site_key, made = bytes(range(32)), []
     for i in range(devices):
         root = fresh(32)

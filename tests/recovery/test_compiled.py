@@ -68,7 +68,7 @@ def test_the_twin_is_compiled_and_the_original_is_not(kernel: ModuleType) -> Non
     pytest.importorskip("numba")
     values = np.arange(5.0)
 
-    twin = kernels.compiled(kernel)
+    twin = kernels.compile_module(kernel)
 
     assert twin.total(values) == kernel.total(values) == 30
     assert len(twin.total.signatures) == 1
@@ -84,7 +84,7 @@ def test_a_compilation_is_told_of_and_the_loading_of_what_was_kept_is_not(tmp_pa
     line = (
         "import sys, numpy; sys.path.insert(0, sys.argv[1]); import squares_for_a_test as plain; "
         "from recovery import kernels; kernels.on_compiling(print); "
-        "kernels.compiled(plain).total(numpy.arange(5.0))"
+        "kernels.compile_module(plain).total(numpy.arange(5.0))"
     )
 
     said = [

@@ -12,7 +12,7 @@ def test_the_words_are_those_of_splitmix64() -> None:
     """The first three for the seed 0, as the authors' and Java's own generator give them."""
     state = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
-    words = [int(word) for word in sequence._mixed(state)]
+    words = [int(word) for word in sequence._mix(state)]
 
     assert words == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 

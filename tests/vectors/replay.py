@@ -123,7 +123,7 @@ def sealed_frame(case):
     who = rootkeys.identity(site, name, root, site_key, case["payload"][0], central="tally")
     counters = case["epoch"], case["seq"]
     info, aad = central.bound(round, site, name, *counters)
-    plain = central.packed(case["payload"], case["numbers"])
+    plain = central.pack(case["payload"], case["numbers"])
     fresh = secret, crypto.x25519(secret, crypto.BASE)
     sealed = hpke.seal(fresh, key, who.seal_key, who.key_id, info, aad, plain)
     data = wire.topic(site, name, "data")
@@ -133,7 +133,7 @@ def sealed_frame(case):
     report = post.unpack_report(frame, who.mac_key, data, name)
     shared = crypto.x25519(private, report.payload[:32])
     seal = hpke.schedule(shared, report.payload[:32], key, who.seal_key, who.key_id, info)
-    if central.unpacked(crypto.unseal(*(seal + (report.payload[32:], aad)))) != case["payload"]:
+    if central.unpack(crypto.unseal(*(seal + (report.payload[32:], aad)))) != case["payload"]:
         return "does not open"
     return [hexed(message), hexed(wire.name_of(round)), hexed(frame)]
 
@@ -173,7 +173,7 @@ def sum_message(case):
             fields[int(key)] = cbor.Words(given[0], secure_sum.pack_words(given[1], given[0]))
     key, sid = unhex(case["key"]), unhex(case["sid"])
     message = secure_sum.pack(case["step"], sid, fields, key, case["topic"])
-    back = wire.opened(message, key, case["topic"], 1024)
+    back = wire.open_message(message, key, case["topic"], 1024)
     if any([back[at] != fields[at] for at in fields]):
         return "does not come back"
     return hexed(message)

@@ -40,7 +40,7 @@ class Sensor:
         raw = bus.fill(self._i2c, self._address, PIXELS, self._raw)
         if min(raw) == max(raw):  # the bus floats or sticks: no room fills both halves of a count
             raise ValueError(bus.RUBBISH)
-        found = [bus.signed(raw[i] | raw[i + 1] << 8, 12) for i in range(0, 128, 2)]
+        found = [bus.to_signed(raw[i] | raw[i + 1] << 8, 12) for i in range(0, 128, 2)]
         return bus.possible(found, LOWEST, HIGHEST)
 
     def read(self, params):

@@ -47,7 +47,7 @@ def ask(i2c, address, command, wait_ms, buffer):
     raise OSError(GONE)
 
 
-def signed(number, bits):
+def to_signed(number, bits):
     """Return a number of so many bits as two's complement means it."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if number >> (bits - 1) else number

@@ -46,7 +46,7 @@ class Sensor:
             raw = self._scratch(rom)
             if _coarse(raw):  # its power was gone for a moment, and with it what was set
                 raise ValueError(bus.RUBBISH)
-            found.append(bus.signed(raw[0] | raw[1] << 8, 16))
+            found.append(bus.to_signed(raw[0] | raw[1] << 8, 16))
         if POWER_ON in found:
             raise ValueError(bus.RUBBISH)
         return bus.possible(found, LOWEST, HIGHEST)

@@ -34,7 +34,7 @@ class Sensor:
 
     def counts(self):
         """Return the count, in 128ths of a degree Celsius."""
-        return bus.possible((bus.signed(self._word(RESULT), 16),), LOWEST, HIGHEST)
+        return bus.possible((bus.to_signed(self._word(RESULT), 16),), LOWEST, HIGHEST)
 
     def read(self, params):
         """Return the grains above the empty room."""

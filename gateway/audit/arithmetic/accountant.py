@@ -54,7 +54,7 @@ def decimal_delta(epsilon: Number, mu: Number) -> Decimal:
 def decimal_mu(epsilon: Number, at_delta: Number) -> Decimal:
     """Return how many sigmas apart neighbours may be; rounded down."""
     aim = Decimal(at_delta)
-    return _crossing(lambda m: decimal_delta(epsilon, m) > aim)[0]
+    return _find_crossing(lambda m: decimal_delta(epsilon, m) > aim)[0]
 
 
 def decimal_epsilon(at_mu: Number, at_delta: Number) -> Decimal:
@@ -62,7 +62,7 @@ def decimal_epsilon(at_mu: Number, at_delta: Number) -> Decimal:
     aim = Decimal(at_delta)
     if decimal_delta(0, at_mu) <= aim:
         return Decimal(0)
-    return _crossing(lambda e: decimal_delta(e, at_mu) <= aim)[0]
+    return _find_crossing(lambda e: decimal_delta(e, at_mu) <= aim)[0]
 
 
 def decimal_zcdp_epsilon(rho: Number, at_delta: Number) -> Decimal:
@@ -107,7 +107,7 @@ def _phi(x: Decimal) -> Decimal:
     return Decimal("0.5") + total * (-x * x / 2).exp() / (2 * PI).sqrt()
 
 
-def _crossing(beyond: Callable[[Decimal], bool]) -> tuple[Decimal, Decimal]:
+def _find_crossing(beyond: Callable[[Decimal], bool]) -> tuple[Decimal, Decimal]:
     """Return where something begins to hold, between two numbers that are near each other."""
     with localcontext(Context(prec=DIGITS)):
         low, high = Decimal("1e-9"), Decimal(1)
@@ -170,9 +170,9 @@ def accountant_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     paid = [(rho, e) for rho, _ in prices[:: len(deltas)] for e in epsilons]
     yield from agrees("delta of many releases", _each(zcdp_delta, decimal_zcdp_delta, paid))
     yield from agrees("rho of many releases", _each(zcdp_rho, decimal_zcdp_rho, grid), lower=True)
-    yield refused([(float(e), float(d)) for e, d in grid])
-    yield added(effort)
-    yield charged(effort)
+    yield claim_refused([(float(e), float(d)) for e, d in grid])
+    yield claim_added(effort)
+    yield claim_charged(effort)
 
 
 def agrees(name: str, pairs: list[Pair], lower: bool = False) -> Iterator[Claim]:
@@ -207,7 +207,7 @@ def agrees(name: str, pairs: list[Pair], lower: bool = False) -> Iterator[Claim]
     )
 
 
-def refused(grid: list[tuple[float, float]]) -> Claim:
+def claim_refused(grid: list[tuple[float, float]]) -> Claim:
     """Return the claim that the printed formula is refused wherever it is not private."""
     wrong, looked = [], 0
     operator = np.array([[1.0, 0.0]])
@@ -236,7 +236,7 @@ def refused(grid: list[tuple[float, float]]) -> Claim:
     )
 
 
-def added(effort: Effort) -> Claim:
+def claim_added(effort: Effort) -> Claim:
     """Return the claim that the gateway's ledger adds prices up without loss."""
     tape = effort.tape("ledger")
     prices = [Fraction(1 + tape.below(10**6), 1 + tape.below(10**9)) for _ in range(400)]
@@ -253,7 +253,7 @@ def added(effort: Effort) -> Claim:
     )
 
 
-def charged(effort: Effort) -> Claim:
+def claim_charged(effort: Effort) -> Claim:
     """Return the claim that a device never reckons an answer cheaper than it is."""
     tape, wrong, tries = effort.tape("price"), [], effort.pick(300, 5000)
     for _ in range(tries):
@@ -321,10 +321,10 @@ def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             times = mechanism.subject.readings(query)
             yield from enough(name, round.guarantee, square, Fraction(num, den), times)
             yield ends(name, mechanism, query, times, effort)
-    yield from shared(mechanism)
+    yield from claim_shared(mechanism)
 
 
-def shared(mechanism: Any) -> Iterator[Claim]:
+def claim_shared(mechanism: Any) -> Iterator[Claim]:
     """Yield the same of every number of readings, and of several promises, in one small room."""
     rooms = [query for _, query in mechanism.subject.rooms() if query.response is None]
     if not rooms:
@@ -336,7 +336,7 @@ def shared(mechanism: Any) -> Iterator[Claim]:
             query = replace(room, epsilon=epsilon, delta=delta, readings=times, keyholder=False)
             asked = mechanism.plan(query, ())
             given = Fraction(mechanism.subject.noise(asked)[1][0])
-            needed = _needed(asked.guarantee, mechanism.subject.promised(asked), times)
+            needed = _least_variance(asked.guarantee, mechanism.subject.promised(asked), times)
             ratio, slack = needed / _decimal(given), (_decimal(given) - 1) / needed
             most, looked = max(most, slack), looked + 1
             if ratio > least:
@@ -368,7 +368,7 @@ def _factor(epsilon: Fraction, delta: Fraction, many: bool) -> Decimal:
         return 1 / (2 * decimal_zcdp_rho(*asked))  # many are counted in zCDP, where they add up
 
 
-def _needed(promise: Any, square: Fraction, times: int) -> Decimal:
+def _least_variance(promise: Any, square: Fraction, times: int) -> Decimal:
     """Return the least variance, in grains squared, that keeps a promise for so many readings."""
     with localcontext(Context(prec=50)):
         of_one = _factor(Fraction(*promise.epsilon), Fraction(*promise.delta), times > 1)
@@ -380,7 +380,7 @@ def enough(
 ) -> Iterator[Claim]:
     """Yield that a variance is the least that keeps a promise for so many readings."""
     with localcontext(Context(prec=50)):
-        least = _needed(promise, square, times)
+        least = _least_variance(promise, square, times)
         most = least * ROUNDED_UP + 1
         given = _decimal(variance)
     readings = f"{times} reading{'s' * (times > 1)}"

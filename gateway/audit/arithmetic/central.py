@@ -27,12 +27,12 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         releases: list[Any] = []
         tried = 0
         while round := mechanism.plan(query, releases):
-            payloads = _told(mechanism, round, effort)
+            payloads = _claim_report(mechanism, round, effort)
             worst, more = _worst(mechanism, round, payloads)
             spent, tried = spent + worst, tried + more
             if not releases:
-                yield _drawn(name, mechanism, round, payloads, effort)
-                yield _refused(name, mechanism, round, payloads, effort)
+                yield _claim_drawn(name, mechanism, round, payloads, effort)
+                yield _claim_refused(name, mechanism, round, payloads, effort)
             tape = effort.tape("central", name, len(releases))
             releases.append(mechanism.release(round, _crowd(payloads, [0] * USERS), tape))
         yield at_most(
@@ -50,7 +50,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
 
 
-def _told(mechanism: Any, round: Any, effort: Effort) -> list[list[int]]:
+def _claim_report(mechanism: Any, round: Any, effort: Effort) -> list[list[int]]:
     """Return what a device tells of each input; it must not depend on a random bit."""
     tape = effort.tape("central", "report")
     return [mechanism.report(round, reading, tape) for reading in mechanism.subject.inputs(round)]
@@ -86,7 +86,7 @@ def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tup
     return worst, tried
 
 
-def _drawn(
+def _claim_drawn(
     name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[int]], effort: Effort
 ) -> Claim:
     """Return the claim that a release is its exact numbers, each with a draw of its own.
@@ -114,7 +114,7 @@ def _drawn(
     )
 
 
-def _refused(
+def _claim_refused(
     name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[int]], effort: Effort
 ) -> Claim:
     """Return the claim that nobody counts twice, and no number moves more than a user may."""

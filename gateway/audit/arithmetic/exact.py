@@ -151,7 +151,7 @@ LAWS: dict[str, Callable[..., Law]] = {
 }
 
 
-def drawn_from(law: Callable[..., Law], kind: type = int) -> Any:
+def sampler_of(law: Callable[..., Law], kind: type = int) -> Any:
     """Return a sampler that picks straight from a law: `sampler(*args, walk)`.
 
     It refuses what the real one refuses, for a caller may not lean on less.
@@ -161,14 +161,14 @@ def drawn_from(law: Callable[..., Law], kind: type = int) -> Any:
         *args, walk = given
         if args[-1] < 1 or args[0] < 0:
             raise ValueError(f"{law.__name__}{tuple(args)}: out of range")
-        values, weights = _falling(law, tuple(args))
+        values, weights = _sort_by_chance(law, tuple(args))
         return kind(values[walk.pick(weights)])
 
     return sampler
 
 
 @cache
-def _falling(law: Callable[..., Law], args: tuple[int, ...]) -> tuple[list[int], list[int]]:
+def _sort_by_chance(law: Callable[..., Law], args: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """Return the values of a law and their probabilities, the likeliest first."""
     table = sorted(law(*args).items(), key=lambda item: -item[1].low)
     return [value for value, _ in table], [bounds.low for _, bounds in table]
@@ -176,7 +176,7 @@ def _falling(law: Callable[..., Law], args: tuple[int, ...]) -> tuple[list[int],
 
 def stands_in(*names: str) -> dict[str, Any]:
     """Return samplers of these names that pick straight from their laws."""
-    return {name: drawn_from(LAWS[name], bool if name.endswith("coin") else int) for name in names}
+    return {name: sampler_of(LAWS[name], bool if name.endswith("coin") else int) for name in names}
 
 
 def parts(law: Law) -> tuple[int, int]:
@@ -245,7 +245,7 @@ class Walk:
         return index
 
 
-def enumerated(program: Callable[[Walk], Hashable], floor_bits: int = BITS - 1) -> Found:
+def enumerate_program(program: Callable[[Walk], Hashable], floor_bits: int = BITS - 1) -> Found:
     """Return all that a program can draw, branches under 2**-floor_bits left out.
 
     Raises:
@@ -269,7 +269,7 @@ def enumerated(program: Callable[[Walk], Hashable], floor_bits: int = BITS - 1) 
     raise RuntimeError(f"the program has more than {MOST} branches above 2**-{floor_bits}")
 
 
-def resting_on(function: Any, **stubs: Any) -> Any:
+def rest_on(function: Any, **stubs: Any) -> Any:
     """Return the same code, calling these in place of what its module has by those names.
 
     So a sampler is judged by what it makes of the samplers it calls, whose own laws are
@@ -313,12 +313,12 @@ SHARED = (((1, 1, 1), (24, 28)), ((2, 1, 1), (24, 28)), ((3, 3, 2), (24, 28)))
 def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield one claim for each sampler at each of its parameters."""
     for case in CASES:
-        sampler = resting_on(getattr(noise, case.name), **stands_in(*case.stubs))
+        sampler = rest_on(getattr(noise, case.name), **stands_in(*case.stubs))
         law = LAWS[case.name](*case.args)
         yield follows(case.name, case.args, sampler, law, effort.pick(*case.floors))
     for args, floors in SHARED:
         stubs = stands_in("geometric", "coin")
-        yield shares_add_up(args, resting_on(shares.polya, **stubs), effort.pick(*floors))
+        yield shares_add_up(args, rest_on(shares.polya, **stubs), effort.pick(*floors))
     for n in (1, 2, 3, 5, 8, 11):
         law = dict.fromkeys(range(n), ratio(1, n))
         yield follows("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)
@@ -337,20 +337,20 @@ def follows(
 
     Exact: what was found is a bound from below, with the leftover one from above.
     """
-    found = enumerated(lambda walk: int(sampler(*args, walk)), floor)
+    found = enumerate_program(lambda walk: int(sampler(*args, walk)), floor)
     wrong = list(outside(found, law))
     return Claim(
-        f"{_called(name, args)}: every value is drawn with the probability of its formula",
+        f"{_call(name, args)}: every value is drawn with the probability of its formula",
         claimed=number(found.leftover),
         measured=_apart(found, law),
         fits=not wrong and found.leftover <= MOST_LEFT,
         unit="total variation",
         samples=found.runs,
-        detail=_told(found, wrong),
+        detail=_tell(found, wrong),
     )
 
 
-def _called(name: str, args: tuple[int, ...]) -> str:
+def _call(name: str, args: tuple[int, ...]) -> str:
     return f"{name}({', '.join(map(str, args))})"
 
 
@@ -367,7 +367,7 @@ def outside(found: Found, law: Mapping[int, Bounds]) -> Iterator[int]:
 def shares_add_up(args: tuple[int, ...], polya: Callable[..., Any], floor: int) -> Claim:
     """Return the claim that the shares of all devices add up to one geometric, exactly."""
     shares, num, den = args
-    found = enumerated(lambda walk: int(polya(*args, walk)), floor)
+    found = enumerate_program(lambda walk: int(polya(*args, walk)), floor)
     law = geometric(num, den)
     size = max(found.law, default=0) + 1
     low = [found.law.get(k, 0) for k in range(size)]
@@ -376,13 +376,13 @@ def shares_add_up(args: tuple[int, ...], polya: Callable[..., Any], floor: int) 
     wrong = [k for k, (less, more) in enumerate(sums) if less > law[k].high or law[k].low > more]
     wrong += [value for value in found.law if value < 0]
     return Claim(
-        f"{_called('polya', args)}: the shares of noise of all devices add up to the whole noise",
+        f"{_call('polya', args)}: the shares of noise of all devices add up to the whole noise",
         claimed=shares * number(found.leftover),
         measured=sum(abs(number(law[k].low - one.low)) for k, one in enumerate(sums)) / 2,
         fits=not wrong and found.leftover <= MOST_LEFT,
         unit="total variation",
         samples=found.runs,
-        detail=_told(found, wrong),
+        detail=_tell(found, wrong),
     )
 
 
@@ -406,7 +406,7 @@ def _apart(found: Found, law: Mapping[int, Bounds]) -> float:
     return math.fsum(gaps) / 2
 
 
-def _told(found: Found, wrong: list[int]) -> str:
+def _tell(found: Found, wrong: list[int]) -> str:
     if found.leftover > MOST_LEFT:
         return f"{number(found.leftover):.2g} of the probability could not be followed"
     if wrong:

@@ -316,7 +316,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
         answers |= law.keys()
     seen.seen("", found, len(subject.inputs(round)) * len(answers))
     yield from seen.claims()
-    yield _released(name, mechanism, round, sorted(answers, key=str), effort)
+    yield _claim_release(name, mechanism, round, sorted(answers, key=str), effort)
     one = subject.spent(round)
     yield at_most(
         f"{name}: what a device takes its reports to cost is no more than epsilon, all together",
@@ -343,12 +343,12 @@ def _swept(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]
         seen = seen or Family(name, epsilon)
         if epsilon != seen.epsilon:
             raise ValueError(f"{name} has rounds of epsilon {seen.epsilon} and of {epsilon}")
-        enumerated(subject, round, seen, f"{query}, ")
+        enumerate_answers(subject, round, seen, f"{query}, ")
     if seen:
         yield from seen.claims()
 
 
-def enumerated(subject: Any, round: Any, seen: Family, name: str) -> None:
+def enumerate_answers(subject: Any, round: Any, seen: Family, name: str) -> None:
     """Take every answer to every reading of a round into what is seen, by draw and veil."""
     drawn = _law(subject.drawing(round), seen)
     found, stated, inputs = Worst(), subject.stated(round), subject.inputs(round)
@@ -371,7 +371,7 @@ def _law(program: Callable[[Any], Any], seen: Family) -> Law:
     return found.law
 
 
-def _released(
+def _claim_release(
     name: str, mechanism: Any, round: Any, answers: Sequence[Any], effort: Effort
 ) -> Claim:
     """Return the claim that `release` takes all, and draws nothing: answers are private no more.

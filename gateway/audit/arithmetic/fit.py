@@ -17,7 +17,7 @@ from scipy.stats import binom, chi2
 
 from edge.core import noise, shares
 
-from ...mechanisms import named
+from ...mechanisms import find
 from ..claim import Claim, Effort
 
 # The laws of the samplers in floats, for as many values as anybody will draw.
@@ -37,7 +37,7 @@ class Law(NamedTuple):
     probabilities: Floats
 
 
-def _scaled(values: Whole, logarithms: NDArray[np.floating[Any]]) -> Law:
+def _scale(values: Whole, logarithms: NDArray[np.floating[Any]]) -> Law:
     weights = np.exp(logarithms - logarithms.max())
     return Law(values, np.asarray(weights / weights.sum(), dtype=np.float64))
 
@@ -60,27 +60,27 @@ def below(n: int) -> Law:
 def geometric(num: int, den: int) -> Law:
     """Return k >= 0 in proportion to exp(-k num/den)."""
     values = np.arange(FAR * den // num + 1)
-    return _scaled(values, -values * (num / den))
+    return _scale(values, -values * (num / den))
 
 
 def dlaplace(num: int, den: int) -> Law:
     """Return z in proportion to exp(-|z| den/num)."""
     values = np.arange(-FAR * num // den, FAR * num // den + 1)
-    return _scaled(values, -np.abs(values) * (den / num))
+    return _scale(values, -np.abs(values) * (den / num))
 
 
 def dgauss(num: int, den: int) -> Law:
     """Return z in proportion to exp(-z**2 den / (2 num))."""
     reach = 12 * math.isqrt(num // den) + 12
     values = np.arange(-reach, reach + 1)
-    return _scaled(values, np.square(values.astype(np.float64)) * (-den / (2 * num)))
+    return _scale(values, np.square(values.astype(np.float64)) * (-den / (2 * num)))
 
 
 def polya(shares: int, num: int, den: int) -> Law:
     """Return a negative binomial of r = 1/shares: Gamma(k + r) / (Gamma(r) k!) (1 - q)**r q**k."""
     values = np.arange(FAR * den // num + 1)
     logarithms = gammaln(values + 1 / shares) - gammaln(values + 1.0) - values * (num / den)
-    return _scaled(values, np.asarray(logarithms))
+    return _scale(values, np.asarray(logarithms))
 
 
 # Where cells end, by the share of draws below: fine in the tails, where a scale shows first.
@@ -127,7 +127,7 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
 def _own(effort: Effort) -> list[Case]:
     """Return the noise of an operator's own deployment."""
     own = effort.own
-    subject = named(own.mechanism).subject if own else None
+    subject = find(own.mechanism).subject if own else None
     # Others' limits have a variance too, which is a cap and nothing that anybody draws with.
     if subject is None or subject.KIND != "noise":
         return []

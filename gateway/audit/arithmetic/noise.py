@@ -108,10 +108,10 @@ def least_epsilon(at_delta: float, found: Losses) -> float:
     """Return the least epsilon whose delta is at most this one; infinity where there is none."""
     if delta_at(float(found.losses[-1]), found) > at_delta:
         return math.inf
-    return bisected(lambda e: delta_at(e, found) - at_delta, 0.0, float(found.losses[-1]))
+    return bisect(lambda e: delta_at(e, found) - at_delta, 0.0, float(found.losses[-1]))
 
 
-def bisected(falling: Callable[[float], float], low: float, high: float) -> float:
+def bisect(falling: Callable[[float], float], low: float, high: float) -> float:
     """Return where a falling function comes below nought, rounded up; `low` if it is already."""
     if falling(low) <= 0:
         return low
@@ -128,8 +128,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield, for each room, what is added and what is given away."""
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
-        yield added(name, mechanism, round, effort)
-        yield folded(name, mechanism, round, effort)
+        yield claim_added(name, mechanism, round, effort)
+        yield claim_folded(name, mechanism, round, effort)
         tape = effort.tape("sensitivity", name)
         found = mechanism.subject.search(query, round, tape, effort.pick(24, 400))
         shifts = [b - a for a, b in zip(found.before, found.after, strict=True)]
@@ -139,7 +139,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield from (one for one in given if found.tight or unit(one).gravity != claim.WASTE)
 
 
-def added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
+def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     """Return the claim that `report` adds independent draws of the law stated, and no more."""
     family, args = mechanism.subject.noise(round)
     sampler = getattr(noise, family)
@@ -161,7 +161,7 @@ def added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     )
 
 
-def folded(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
+def claim_folded(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     """Return the claim that `release` adds and takes nothing where devices have blurred."""
     payloads = [
         mechanism.report(round, reading, effort.tape("folded", name))

@@ -28,12 +28,12 @@ def after_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         tape = effort.tape("after", name)
         reading = mechanism.subject.inputs(round)[-1]
         drawn = mechanism.release(round, [mechanism.report(round, reading, tape)], tape)
-        yield from _followed(name, mechanism, query, drawn)
+        yield from _follow(name, mechanism, query, drawn)
         if mechanism.subject.KIND == "noise":
-            yield from _followed(f"{name}, warm", mechanism, query, _warm(mechanism, query, round))
+            yield from _follow(f"{name}, warm", mechanism, query, _warm(mechanism, query, round))
 
 
-def _followed(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[Claim]:
+def _follow(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[Claim]:
     before = deepcopy(release)
     first, second = (mechanism.recover(query, [release]) for _ in range(2))
     yield true(f"{name}: a map leaves its releases as they were", release == before, samples=1)

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
 
 from physics.air import AIR_J_PER_M3K
-from physics.instruments.presets import named
+from physics.instruments.presets import find
 from physics.rooms.model import MATERIALS, SURFACE_M2K_PER_W
 from physics.rooms.plan import QUANTUM_MM, REACH_M, door_wall, is_upright, plan
 from physics.rooms.records import Room
@@ -44,7 +44,7 @@ def felt(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     Returns:
         (paths, thermometers).
     """
-    kinds = [(named(one.kind).lag_s, place) for one in room.thermometers for place in one.places_m]
+    kinds = [(find(one.kind).lag_s, place) for one in room.thermometers for place in one.places_m]
     step_s = room.day.step_s
     doors = list(reversed(history(room, at_s)))
     shut = _solid(room, doors[-1].opened)

@@ -36,7 +36,7 @@ def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         for exponent in EXPONENTS:
             sent = pixels.above(span, [0] * len(span), exponent, step.as_integer_ratio())
             seen = grains([float(count * step) for count in span], exponent, step)
-            meant = rounded(span, step * Fraction(2) ** exponent)
+            meant = round_half_up(span, step * Fraction(2) ** exponent)
             if not sent == seen == meant or too_far(meant, step * Fraction(2) ** exponent):
                 wrong.append(f"at a grain of 2**{-exponent} K")
         yield true(
@@ -48,7 +48,7 @@ def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         )
 
 
-def rounded(counts: list[int], size: Fraction) -> tuple[int, ...]:
+def round_half_up(counts: list[int], size: Fraction) -> tuple[int, ...]:
     """Return floor(count * size + 1/2) for each count."""
     num, den = size.as_integer_ratio()
     return tuple((2 * count * num + den) // (2 * den) for count in counts)
@@ -81,11 +81,11 @@ def levels_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         rooms = {effort.own.name: replace(effort.own.query, background="recorded", slew=None)}
     for name, query in rooms.items():
         plain = replace(query, readings=READINGS)
-        yield from _led_apart(name, mechanism, plain, effort)
+        yield from _lead_apart(name, mechanism, plain, effort)
     yield from _on_a_device(mechanism.plan(plain, ()), effort)
 
 
-def _led_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterator[Claim]:
+def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterator[Claim]:
     subject = mechanism.subject
     made = subject.calibration(plain)
     # So slow that a level comes a third of the way of what a reading can change, and as many
@@ -101,9 +101,9 @@ def _led_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterato
         for world in (found.before, found.after)
     ]
     levels = partial(subject.follower, query)
-    most = max(_parted(levels, round, worlds, finer) for finer in range(FINER))
+    most = max(_measure_gap(levels, round, worlds, finer) for finer in range(FINER))
     mixed = max(
-        _parted(levels, round, worlds, finer, other)
+        _measure_gap(levels, round, worlds, finer, other)
         for finer in range(FINER)
         for other in range(FINER)
     )
@@ -137,7 +137,7 @@ def _led_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterato
     )
 
 
-def _parted(
+def _measure_gap(
     levels: Callable[[], Any],
     round: Any,
     worlds: list[list[int]],

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from physics.diffusion.medium import still
 from physics.diffusion.run import Run
-from physics.instruments.presets import named
+from physics.instruments.presets import find
 from physics.kernel import forward
 from physics.response import Response
 from physics.rooms.model import standing
@@ -70,18 +70,18 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
             made = effort.own.query.response
             name = f"{effort.own.name}, doors standing in way {nth + 1}"
             found = longest(room, made, room.day.until_s, starts, world)
-            yield from _held(name, made, found)
-            yield _derived(name, room, made, room.day.until_s, found)
+            yield from _claim_held(name, made, found)
+            yield _claim_derived(name, room, made, room.day.until_s, found)
         if len(constant(own)) > 1:
-            yield _moving(effort.own.name, own, effort.own.query.response, effort, world)
+            yield _claim_moving(effort.own.name, own, effort.own.query.response, effort, world)
         return
     ratios = []
     for nth, room in enumerate(islice(rooms(world), effort.pick(3, 100))):
         made = respond_day(room, _far(room), [room.day.until_s], through_walls=nth % 3 == 1)
         found = longest(room, made, room.day.until_s, starts, world)
         ratios.append(found.joint)
-        yield from _held(f"room {nth + 1}", made, found)
-        yield _derived(f"room {nth + 1}", room, made, room.day.until_s, found)
+        yield from _claim_held(f"room {nth + 1}", made, found)
+        yield _claim_derived(f"room {nth + 1}", room, made, room.day.until_s, found)
     yield at_most(
         "rooms at random: the nearest that paths come to the bound, which is not for nothing",
         1.0,
@@ -95,8 +95,8 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         at_s = 16 * 3600.0
         made = respond_day(office, 0.2, [at_s], through_walls=False)
         found = longest(office, made, at_s, starts, world)
-        yield from _held("sample office", made, found)
-        yield _derived("sample office", office, made, at_s, found)
+        yield from _claim_held("sample office", made, found)
+        yield _claim_derived("sample office", office, made, at_s, found)
 
 
 def _stands(room: Room) -> Iterator[Room]:
@@ -108,7 +108,7 @@ def _stands(room: Room) -> Iterator[Room]:
         yield replace(room, doors=tuple(door._replace(open_s=spans[at]) for door, at in stands))
 
 
-def _moving(
+def _claim_moving(
     name: str, room: Room, made: Response, effort: Effort, world: np.random.Generator
 ) -> Claim:
     """Return how near paths come to a bound for doors that stand, on a day on which they move."""
@@ -127,7 +127,7 @@ def _moving(
     )
 
 
-def _held(name: str, made: Response, found: Found) -> Iterator[Claim]:
+def _claim_held(name: str, made: Response, found: Found) -> Iterator[Claim]:
     way = "through walls too" if made.through_walls else "by ways through air"
     for what, share in (("all sensors together", found.joint), ("one sensor", found.each)):
         yield at_most(
@@ -139,9 +139,9 @@ def _held(name: str, made: Response, found: Found) -> Iterator[Claim]:
         )
 
 
-def _derived(name: str, room: Room, made: Response, at_s: float, found: Found) -> Claim:
+def _claim_derived(name: str, room: Room, made: Response, at_s: float, found: Found) -> Claim:
     """Return how far the best pair's change is off on cells of 25 mm, in parts of the bound."""
-    here, there = (_seen(room, path, at_s) for path in (found.here, found.there))
+    here, there = (_feel_day(room, path, at_s) for path in (found.here, found.there))
     fine = quanta.felt(room, (found.here, found.there), at_s)
     change, again = here - there, fine[0] - fine[1]
     joint, each = made.changes.joint[0], made.changes.each[0]
@@ -176,7 +176,7 @@ def longest(
             unit = np.eye(len(made.places_m))[start // 2 % len(made.places_m)]
         here, there = search.climb(unit)
         tried += search.count
-        change = np.abs(_seen(room, here, at_s) - _seen(room, there, at_s))
+        change = np.abs(_feel_day(room, here, at_s) - _feel_day(room, there, at_s))
         joint = float(np.linalg.norm(change) / made.changes.joint[0])
         each = float((change / made.changes.each[0]).max())
         most = (joint, here, there) if joint > best.joint else (best.joint, *best[2:4])
@@ -195,7 +195,7 @@ class _Search:
         places = np.array([place for one in room.thermometers for place in one.places_m])
         seen = views(room, places).reshape(len(places), *plan(room).shape)
         parts = [Stretch(standing(room, since.opened), since.steps) for since in self.doors]
-        fields = _lagging(room, pulses(seen, parts, room.day.step_s))
+        fields = _lag(room, pulses(seen, parts, room.day.step_s))
         # (lags, heat cells, sensors) of each stretch.
         self.felt = [
             np.array([field.reshape(len(places), -1).T for field in islice(fields, since.steps)])
@@ -215,10 +215,12 @@ class _Search:
         for look in (None, *LOOKS_M):
             if look is not None:
                 pairs = [
-                    _joined(kept, self._about(known, _picked(kept, taken), look))
+                    _join(kept, self._about(known, _pick(kept, taken), look))
                     for known, kept, taken in zip(floors, pairs, best, strict=True)
                 ]
-            moved = [_moved(known, pair) for known, pair in zip(floors, pairs, strict=True)]
+            moved = [
+                _measure_moves(known, pair) for known, pair in zip(floors, pairs, strict=True)
+            ]
             for _ in range(TURNS):
                 best, total = [], np.zeros(len(unit))
                 for operator, felt in zip(moved, self.felt, strict=True):
@@ -229,7 +231,7 @@ class _Search:
         self.count = sum(
             len(pair[0]) * len(felt) for pair, felt in zip(pairs, self.felt, strict=True)
         )
-        ends = [_picked(pair, taken) for pair, taken in zip(pairs, best, strict=True)]
+        ends = [_pick(pair, taken) for pair, taken in zip(pairs, best, strict=True)]
         here, there = (np.concatenate([end[side] for end in ends])[::-1] for side in (0, 1))
         return here, there
 
@@ -285,15 +287,15 @@ class _Search:
         return here[good][:PAIRS], there[good][:PAIRS]
 
 
-def _picked(pair: Pairs, taken: Indices) -> Pairs:
+def _pick(pair: Pairs, taken: Indices) -> Pairs:
     return pair[0][taken], pair[1][taken]
 
 
-def _joined(one: Pairs, other: Pairs) -> Pairs:
+def _join(one: Pairs, other: Pairs) -> Pairs:
     return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
 
 
-def _moved(known: Lattice, pair: Pairs) -> sparse.csr_array:
+def _measure_moves(known: Lattice, pair: Pairs) -> sparse.csr_array:
     """Return what each pair changes of a watt in each heat cell, (pairs, heat cells).
 
     Both ways round, so that the greatest change is the greatest size.
@@ -308,7 +310,7 @@ def _moved(known: Lattice, pair: Pairs) -> sparse.csr_array:
     return sparse.csr_array((parts[0] - parts[1]) @ known.table)
 
 
-def _seen(room: Room, path: Floats, at_s: float) -> Floats:
+def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
     """Return what the thermometers feel after somebody's day, of a watt, run forward."""
     places = np.array([place for one in room.thermometers for place in one.places_m])
     doors = history(room, at_s)
@@ -326,14 +328,14 @@ def _seen(room: Room, path: Floats, at_s: float) -> Floats:
                 yield np.asarray(seen @ run.field_k.ravel())
 
     shown = np.zeros(len(places))
-    for now in _lagging(room, felt()):
+    for now in _lag(room, felt()):
         shown = now
     return shown
 
 
-def _lagging(room: Room, fields: Iterable[Floats]) -> Iterator[Floats]:
+def _lag(room: Room, fields: Iterable[Floats]) -> Iterator[Floats]:
     """Yield what thermometers show of what is there step after step, sensors first."""
-    lags_s = np.array([named(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
+    lags_s = np.array([find(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
     left = np.exp(-room.day.step_s / np.maximum(lags_s, 1e-9))
     shown = np.zeros(1)
     for field in fields:
@@ -424,10 +426,10 @@ def sensitivity_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         tape = effort.tape("sensitivity", name)
         found = mechanism.subject.search(query, round, tape, effort.pick(24, 400))
         norm = _norm(mechanism.subject.noise(round)[0])
-        yield from scaled(name, norm(mechanism.subject.promised(round)), found, norm)
+        yield from claim_scaled(name, norm(mechanism.subject.promised(round)), found, norm)
 
 
-def scaled(name: str, promised: float, found: Any, norm: Any) -> Iterator[Claim]:
+def claim_scaled(name: str, promised: float, found: Any, norm: Any) -> Iterator[Claim]:
     """Yield that what was found is no more than what was promised, and not far less."""
     change = [abs(b - a) for a, b in zip(found.before, found.after, strict=True)]
     most = norm(sum(d * d for d in change)) if norm is math.sqrt else float(sum(change))

@@ -47,7 +47,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             samples=sum(map(len, noise.values())),
             detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
         )
-        yield from _refused(name, mechanism, query, round, effort)
+        yield from _claim_refused(name, mechanism, query, round, effort)
 
 
 # Four cells below one square; 2 parts a user, epsilon 2, of which the levels have 3 and 2 parts.
@@ -153,7 +153,9 @@ def _bent(round: Any) -> Iterator[tuple[str, Any]]:
         )
 
 
-def _refused(name: str, mechanism: Any, query: Any, round: Any, effort: Effort) -> Iterator[Claim]:
+def _claim_refused(
+    name: str, mechanism: Any, query: Any, round: Any, effort: Effort
+) -> Iterator[Claim]:
     subject, tape = mechanism.subject, effort.tape("shares", "refused")
     reading, shards, threshold = subject.inputs(round)[0], round.params[4], round.params[5]
     # All of one shard, and one less.

@@ -30,9 +30,9 @@ from edge.mechanisms import bulk
 
 from ...devices.enrol import enrol, keycount
 from ...faults import OperatorFault
-from ...mechanisms import serving
+from ...mechanisms import find_service
 from ...service.rounds import Place
-from ..bench import Device, listening, message
+from ..bench import Device, listen, message
 from ..claim import Claim, Effort, at_most, true
 from . import accountant
 
@@ -74,7 +74,7 @@ def sampler_variance(sampler: Sampler) -> Fraction:
     return sum((f * f * Fraction(*part.variance) for f, part in sampler.parts), Fraction(0))
 
 
-def drawn(sampler: Sampler, count: int, rng: Any) -> list[int]:
+def draw_samples(sampler: Sampler, count: int, rng: Any) -> list[int]:
     """Return so many samples from a stream, by thresholds in order and the sign above them."""
     noise = [0] * count
     for factor, part in sampler.parts:
@@ -127,14 +127,14 @@ ROUNDS, SENSORS = 6, 16
 def array_claims(round: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what an array that is asked this Round adds to its readings, and what it refuses."""
     yield from _answers(round, effort)
-    yield _held_to(round, effort)
+    yield _claim_allowed(round, effort)
 
 
 def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
     root = effort.root("arrays")
     device = Device(round, root, sensors=SENSORS, tables=True)
     opened = other = late = 0
-    with listening() as blocks:
+    with listen() as blocks:
         for number in range(1, ROUNDS + 1):
             if number == ROUNDS // 2:
                 device.boot()
@@ -151,7 +151,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
             late += before[0] != blocks.count
             key = rootkeys.chain_at(root, report.epoch), device.identity.name, report.epoch
             rng = entropy.keyed(*key, report.seq, 0)
-            meant = drawn(Sampler(made, 1, bulk.BITS), SENSORS, rng)
+            meant = draw_samples(Sampler(made, 1, bulk.BITS), SENSORS, rng)
             other += [y - z for y, z in zip(report.payload[1:], meant, strict=True)] != [*seen]
             rng = entropy.keyed(*key, report.seq, 0)
             opened += tuple(device.asked.unveil(asked, report.payload, rng).values) == seen
@@ -170,7 +170,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
     yield true("an array draws no noise once it has been read", not late, samples=ROUNDS)
 
 
-def _held_to(round: Any, effort: Effort) -> Claim:
+def _claim_allowed(round: Any, effort: Effort) -> Claim:
     """Return whether devices answer with tables only where they may, and where delta pays."""
     root, wrong = effort.root("held"), []
     for tables, params, number, answers in (
@@ -210,13 +210,13 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     widths = [1, 2500, 1_618_796, WIDEST, 1 + rng.below(10**7)]
     for variance in widths:
         yield from _law(variance)
-    yield from _searched()
+    yield from _search()
     yield _steady(effort)
     tabled = mechanism.subject.tabled()
     for query in (effort.own.query,) if effort.own else tabled:
-        yield from _promised(query, mechanism.plan(query, ()))
-    yield _refused(mechanism, tabled[0])
-    yield _counted(mechanism)
+        yield from _plan_promise(query, mechanism.plan(query, ()))
+    yield _claim_refused(mechanism, tabled[0])
+    yield _claim_counted(mechanism)
     held = replace(tabled[0], keyholder=True)
     yield from array_claims(mechanism.plan(held, ()), effort)
 
@@ -247,7 +247,7 @@ def _law(variance: int) -> Iterator[Claim]:
     )
 
 
-def _searched() -> Iterator[Claim]:
+def _search() -> Iterator[Claim]:
     for variance in (3, 600):
         part, wrong, looked = table.Table(variance, 1, bulk.BITS), 0, 0
         for value, size in ends(part):
@@ -285,7 +285,7 @@ def _steady(effort: Effort) -> Claim:
     )
 
 
-def _promised(query: Any, asked: Any) -> Iterator[Claim]:
+def _plan_promise(query: Any, asked: Any) -> Iterator[Claim]:
     sensors = query.sensors[0] * query.sensors[1]
     name = f"{sensors} readings from tables at epsilon {query.epsilon[0]}"
     delta = Fraction(*asked.guarantee.delta)
@@ -297,7 +297,7 @@ def _promised(query: Any, asked: Any) -> Iterator[Claim]:
     yield at_most(
         f"{name}: all that devices may ever draw takes no more of delta than is set aside",
         float(ASIDE * delta),
-        float(_taken(query)),
+        float(_delta_taken(query)),
         unit="delta",
         samples=KEYS * ANSWERS * AGAIN * sensors,
     )
@@ -311,7 +311,7 @@ def _promised(query: Any, asked: Any) -> Iterator[Claim]:
     )
 
 
-def _taken(query: Any) -> Decimal:
+def _delta_taken(query: Any) -> Decimal:
     """Return what all that devices may ever draw takes of delta."""
     samples = KEYS * ANSWERS * AGAIN * query.sensors[0] * query.sensors[1]
     with localcontext(Context(prec=DIGITS)):
@@ -319,14 +319,16 @@ def _taken(query: Any) -> Decimal:
         return samples * grows * OFF.numerator / OFF.denominator
 
 
-def _refused(mechanism: Any, tabled: Any) -> Claim:
+def _claim_refused(mechanism: Any, tabled: Any) -> Claim:
     """Return the claim that tables are planned just where what is set aside pays for them."""
     wrong, looked, planned = [], 0, 0
     for side in (2, 4, 8):
         for down in range(4, 13):
             for epsilon in ((1, 2), (1, 1), (2, 1), (4, 1), (8, 1)):
                 query = replace(tabled, sensors=(side, side), epsilon=epsilon, delta=(1, 10**down))
-                pays = _taken(query) * 10**down <= Decimal(ASIDE.numerator) / ASIDE.denominator
+                pays = (
+                    _delta_taken(query) * 10**down <= Decimal(ASIDE.numerator) / ASIDE.denominator
+                )
                 try:
                     planned += mechanism.plan(query, ()) is not None
                     given = True
@@ -343,14 +345,14 @@ def _refused(mechanism: Any, tabled: Any) -> Claim:
     )
 
 
-def _counted(mechanism: Any) -> Claim:
+def _claim_counted(mechanism: Any) -> Claim:
     """Return whether a sensor gets as many keys as delta pays for, and not one more."""
     place, made = Place(3, 2), []
     nobody = enrol.Devices("audit", bytes(32), {})
     array = enrol.Device("array", place, "sealed", bytes(4), bytes(32), bytes(32))
     fleet = nobody._replace(by_name={array.name: array})
     asked = SimpleNamespace(rounds=SimpleNamespace(sampler="table"))
-    most = serving(mechanism.name).key_limit(asked) or 0
+    most = find_service(mechanism.name).key_limit(asked) or 0
 
     def single(path: Path) -> None:
         keycount.count_key(path, nobody, place, {}, most)

@@ -20,7 +20,7 @@ from edge.core.slots import COUNT, Ram
 from edge.host import rootkeys
 from edge.host.enrol import provision
 
-from ..bench import Blocks, Device, asked_of, listening, plans
+from ..bench import Blocks, Device, listen, plans, subject_of
 from ..claim import Claim, Effort, at_most, true
 from .power import Flash, Memory, PowerCut, WatchedDevice, live
 
@@ -49,7 +49,7 @@ def contradicted_claims(round: Any, root: bytes) -> Iterator[Claim]:
     they are; so must one that finds a single slot, which may be an old copy. What it cannot see:
     two slots put back together to one true day, with the third one lost.
     """
-    yield _kept(round, root)
+    yield _claim_kept(round, root)
     believed, touched, looked = [], [], 0
     for name, slots in _stories(round, root):
         looked += 1
@@ -81,7 +81,7 @@ def contradicted_claims(round: Any, root: bytes) -> Iterator[Claim]:
     )
 
 
-def _kept(round: Any, root: bytes) -> Claim:
+def _claim_kept(round: Any, root: bytes) -> Claim:
     """Enrolling over what a device remembers would forget it: it must be refused."""
     device = Device(round, root)
     before = [device.slots.read(i) for i in range(COUNT)]
@@ -115,7 +115,7 @@ def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
     yield "all cut short", [kept[:-1] for kept in now]
     yield "all longer", [kept + b"\0" for kept in now]
     for at in (0, 5, 20, 40, 70, 110):
-        yield f"all with byte {at} turned", [_turned(kept, at) for kept in now]
+        yield f"all with byte {at} turned", [_turn(kept, at) for kept in now]
     records = [budgets.unpack(kept, key) for kept in now]
     yield "all signed by another key", [budgets.pack(record, bytes(32)) for record in records]
     for i in range(COUNT):
@@ -136,7 +136,7 @@ def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
         yield f"the newest one {name}", slots
 
 
-def _turned(kept: bytes, at: int) -> bytes:
+def _turn(kept: bytes, at: int) -> bytes:
     return kept[:at] + bytes([kept[at] ^ 1]) + kept[at + 1 :]
 
 
@@ -148,7 +148,7 @@ class Life(WatchedDevice):
 
     def __init__(self, round: Any, subject: Any, rng: Any, blocks: Blocks) -> None:
         root, flash = rng.bits(256).to_bytes(32, "big"), Flash(rng)
-        cost = asked_of(round).cost(round, Device(round, root).limits)
+        cost = subject_of(round).cost(round, Device(round, root).limits)
         device = Device(round, root, slots=flash, budget=int(cost * ANSWERS) + 1)
         super().__init__(device, flash, blocks, subject, naps=False)
         self.number = 0
@@ -188,10 +188,10 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
     root = effort.root("contradicted")
     yield from contradicted_claims(round, root)
-    for mode, asked in asked_of(round).modes(round):
+    for mode, asked in subject_of(round).modes(round):
         yield from _everywhere(asked, mechanism.subject, mode, effort)
     yield _asleep(effort)
-    for mode, asked in asked_of(round).modes(round):
+    for mode, asked in subject_of(round).modes(round):
         yield from _at_random(asked, mechanism.subject, mode, effort.pick(400, 10_000), effort)
 
 
@@ -234,7 +234,7 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
     rng = effort.tape("everywhere", mode)
     while not ended and place < MOST:
         for _ in range(effort.pick(2, 24)):
-            with listening(rng) as blocks:
+            with listen(rng) as blocks:
                 life = Life(round, subject, rng, blocks)
                 life.flash.fuse = place
                 ended = not _cut(life, _script)
@@ -294,7 +294,7 @@ def _at_random(round: Any, subject: Any, mode: str, cuts: int, effort: Effort) -
     devices = 0
     while seen < cuts and devices < cuts:
         devices += 1
-        with listening(rng) as blocks:
+        with listen(rng) as blocks:
             life = Life(round, subject, rng, blocks)
             for _ in range(40):
                 life.flash.fuse = rng.below(WRITES)

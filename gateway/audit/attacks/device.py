@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta, binom, chi2
 
-from ..bench import Device, Scenes, Seen, message, scenes, see, singly, stretched
+from ..bench import Device, Scenes, Seen, message, scenes, see, singly, stretch
 from ..claim import Claim, Effort, at_most, true
 
 # What samples prove about noise: bounds that hold but for a stated chance.
@@ -290,8 +290,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what two scenes of every room give away, and what the noise in them is."""
     rooms = scenes(mechanism)
     for room in rooms:
-        yield _priced(room)
-        yield from told_apart(room, mechanism, effort, effort.pick(1200, 20_000))
+        yield _claim_price(room)
+        yield from tell_apart(room, mechanism, effort, effort.pick(1200, 20_000))
     tries = effort.pick(SINGLE, 20 * SINGLE)
     yield from singly_told(max(rooms, key=lambda room: len(room.below)), mechanism, effort, tries)
     fleets = [room for room in rooms if len(room.below) >= FEWEST]
@@ -304,7 +304,7 @@ def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Devic
     return Device(room.round, root, name=f"bench-{first}", sensors=sensors, first=first)
 
 
-def _priced(room: Scenes) -> Claim:
+def _claim_price(room: Scenes) -> Claim:
     """Return the exact claim on the two neighbours: rho as Theorem 14 of CKS20 counts it."""
     square = int(np.square(room.above - room.below).sum())
     return at_most(
@@ -316,14 +316,14 @@ def _priced(room: Scenes) -> Claim:
     )
 
 
-def told_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
+def tell_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
     """Yield what tells the two scenes of a room apart, and what the noise in them is."""
     device = _device(room, effort, sensors=len(room.below))
-    seen = see(room, stretched(room), [device], mechanism.release, effort, tries)
+    seen = see(room, stretch(room), [device], mechanism.release, effort, tries)
     yield from _apart(room, seen, effort.alpha)
     yield from noise_claims(room.name, seen.noise, room.sigma, effort.alpha)
-    yield _asked_again(room, device)
-    yield _folded_once(room, device, mechanism.release, effort)
+    yield _claim_same_bytes(room, device)
+    yield _claim_once(room, device, mechanism.release, effort)
 
 
 def _apart(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
@@ -372,7 +372,7 @@ def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> I
     )
 
 
-def _asked_again(room: Scenes, device: Device) -> Claim:
+def _claim_same_bytes(room: Scenes, device: Device) -> Claim:
     """Return the claim that the same Round gets the same bytes, whatever is there to see."""
     _, signed = message(room.round, 10**6)
     first = [device.answer(signed, scene.tolist()) for scene in (room.below, room.above) * 4]
@@ -383,7 +383,7 @@ def _asked_again(room: Scenes, device: Device) -> Claim:
     )
 
 
-def _folded_once(room: Scenes, device: Device, release: Any, effort: Effort) -> Claim:
+def _claim_once(room: Scenes, device: Device, release: Any, effort: Effort) -> Claim:
     """Return the claim that a second answer for one sensor is not folded in: it could average."""
     asked, signed = message(room.round, 2 * 10**6)
     payload = device.opened(device.answer(signed, room.below.tolist())).payload
@@ -399,6 +399,6 @@ def _folded_once(room: Scenes, device: Device, release: Any, effort: Effort) -> 
 def in_company(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
     """Yield what is shared by devices of one sensor each, which must be nothing."""
     devices = [_device(room, effort, 1, first) for first in range(len(room.below))]
-    seen = see(room, stretched(room), devices, mechanism.release, effort, tries)
+    seen = see(room, stretch(room), devices, mechanism.release, effort, tries)
     name = f"{room.name}, {len(devices)} devices"
     yield from noise_claims(name, seen.noise, room.sigma, effort.alpha)

@@ -15,7 +15,7 @@ from typing import Any
 from edge.core import wire
 
 from ...faults import OperatorFault
-from ...mechanisms import serving
+from ...mechanisms import find_service
 from ...service.intake.door import Arrival, authenticate
 from ...service.intake.judge import judge
 from ...service.intake.outcomes import Asked, DeadLetter
@@ -74,7 +74,7 @@ class House:
             return why
         places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
         self.open = OpenRound(
-            asked, name, 1e9, places, wrong=serving(asked.mechanism).payload_fault(asked)
+            asked, name, 1e9, places, wrong=find_service(asked.mechanism).payload_fault(asked)
         )
         return ""
 
@@ -103,7 +103,7 @@ def topic_of(device: Device) -> str:
     return wire.topic(SITE, device.identity.name, "data")
 
 
-def signed(device: Device, report: Any) -> Message:
+def sign(device: Device, report: Any) -> Message:
     """Return a report as it comes from somebody who has the device's keys."""
     frame = wire.pack_report(report, device.identity.mac_key, topic_of(device), 32)
     return Message(topic_of(device), frame, (1, 1))
@@ -124,7 +124,7 @@ def impossible_claims(house: House, number: int) -> Iterator[Claim]:
     report = device.opened(house.sent[-1].payload)
     for seq, payload in enumerate(payloads, report.seq + 1):
         other = report._replace(seq=seq, payload=payload)
-        counted += house.deliver([signed(device, other)])[0]
+        counted += house.deliver([sign(device, other)])[0]
     yield at_most(
         "no answer counts that no device gives: for others, for none, or beyond what can be drawn",
         0,
@@ -151,15 +151,15 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             for place, (name, root) in enumerate(zip(NAMES, roots, strict=True))
         ]
         house = House(Path(folder), round, devices)
-        yield from _counted(house, rho)
-        yield from _replayed(house, effort)
-        yield from _doubled(house, rho)
+        yield from _count_spent(house, rho)
+        yield from _replay(house, effort)
+        yield from _double(house, rho)
         yield _behind(house)
         yield from impossible_claims(house, ROUNDS + 2)
         house.store.close()
 
 
-def _counted(house: House, rho: Fraction) -> Iterator[Claim]:
+def _count_spent(house: House, rho: Fraction) -> Iterator[Claim]:
     counted, late = 0, 0
     for number in range(1, ROUNDS + 1):
         house.ask(number)
@@ -189,7 +189,7 @@ def _counted(house: House, rho: Fraction) -> Iterator[Claim]:
     yield true("a budget does not grow once something is charged to it", not raised, samples=1)
 
 
-def _replayed(house: House, effort: Effort) -> Iterator[Claim]:
+def _replay(house: House, effort: Effort) -> Iterator[Claim]:
     """Yield what every frame gets that comes again: at once, late, shuffled, over a start."""
     spent, rng, counted, refused, tries = house.spent, effort.tape("replayed"), 0, 0, 0
     for start in range(2):
@@ -215,14 +215,14 @@ def _replayed(house: House, effort: Effort) -> Iterator[Claim]:
     yield true("and it costs nothing", house.spent == spent, samples=tries)
 
 
-def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
+def _double(house: House, rho: Fraction) -> Iterator[Claim]:
     """Yield what becomes of other bytes under counters that were used, or that lie behind."""
     spent, device = house.spent, house.devices[0]
     report = device.opened(house.sent[-len(NAMES)].payload)
     forged, kept = [], len(house.store.refused(1000))
     for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
         other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
-        forged.append(signed(device, other))
+        forged.append(sign(device, other))
     counted = 0
     for start in range(2):
         if start:
@@ -269,7 +269,7 @@ def _behind(house: House) -> Claim:
     for seq in (5, 6, 7):  # of a boot before the first that came
         house.restart()
         other = report._replace(round=named, epoch=0, seq=seq, payload=[0, 1])
-        counted += house.deliver([signed(device, other)])[0]
+        counted += house.deliver([sign(device, other)])[0]
     return at_most(
         "after a restart no frame counts whose counters lie behind, in a new round neither",
         0,

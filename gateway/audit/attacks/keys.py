@@ -11,7 +11,7 @@ from edge.core import entropy, keys
 from edge.core.slots import COUNT
 from edge.host import rootkeys
 
-from ..bench import SITE, SITE_KEY, Blocks, Device, listening, message, plans, replaced
+from ..bench import SITE, SITE_KEY, Blocks, Device, listen, message, plans, replace
 from ..claim import Claim, Effort, at_most, true
 
 LABELS = {
@@ -33,31 +33,31 @@ def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     root, other = (effort.root("keys", i) for i in range(2))
     room = plans(mechanism)[0]
-    yield _documented(root)
+    yield _check_document(root)
     yield _apart(root, other)
     yield _short_refused(root)
     yield from _forgotten(room.round, root)
 
 
-def made(key: bytes, *parts: bytes) -> bytes:
+def make_mac(key: bytes, *parts: bytes) -> bytes:
     """Return HMAC-SHA256, by Python's own module."""
     return hmac.digest(key, b"".join(parts), "sha256")
 
 
-def _documented(root: bytes) -> Claim:
+def _check_document(root: bytes) -> Claim:
     device = rootkeys.identity(SITE, "n", root, SITE_KEY, 0)
-    chain = made(root, LABELS["chain"])
-    third = made(made(chain, b"heatveil-ratchet-v1"), b"heatveil-ratchet-v1")
-    noise = made(third, b"heatveil-noise-v1")
+    chain = make_mac(root, LABELS["chain"])
+    third = make_mac(make_mac(chain, b"heatveil-ratchet-v1"), b"heatveil-ratchet-v1")
+    noise = make_mac(third, b"heatveil-noise-v1")
     wanted = {
-        "mac": (device.mac_key, made(root, LABELS["mac"])),
-        "config": (device.config_key, made(root, LABELS["config"])),
-        "state": (device.state_key, made(root, LABELS["state"])),
-        "link": (rootkeys.link_key(root), made(root, LABELS["link"])),
-        "id": (device.key_id, made(root, b"heatveil-id-v1")[:4]),
+        "mac": (device.mac_key, make_mac(root, LABELS["mac"])),
+        "config": (device.config_key, make_mac(root, LABELS["config"])),
+        "state": (device.state_key, make_mac(root, LABELS["state"])),
+        "link": (rootkeys.link_key(root), make_mac(root, LABELS["link"])),
+        "id": (device.key_id, make_mac(root, b"heatveil-id-v1")[:4]),
         "first chain": (rootkeys.first_chain(root), chain),
         "third chain": (rootkeys.chain_at(root, 3), third),
-        "epoch": (keys.epoch_key(third, 3), made(noise, (3).to_bytes(8, "big"))),
+        "epoch": (keys.epoch_key(third, 3), make_mac(noise, (3).to_bytes(8, "big"))),
     }
     wrong = [name for name, (found, right) in wanted.items() if found != right]
     return true(
@@ -94,7 +94,7 @@ def _short_refused(root: bytes) -> Claim:
         "mac key": lambda: rootkeys.mac_key(short),
         "first chain": lambda: rootkeys.first_chain(short),
         "noise": lambda: entropy.keyed(short, "n", 1, 1, 0),
-        "epoch": lambda: entropy.opened(short, "n", 1, 1, 0),
+        "epoch": lambda: entropy.open_epoch(short, "n", 1, 1, 0),
         "sealed": lambda: entropy.sealed(short),
         "site key": lambda: rootkeys.identity(SITE, "n", root, short, 0),
     }
@@ -160,21 +160,21 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     root, asked = effort.root("holders"), mechanism.subject.asked
     modes = dict(asked.modes(plans(mechanism)[0].round))
-    yield from _sealed(root)
+    yield from _attack_sealed(root)
     yield _of_the_system(modes["sealed"], root)
     if "keyholder" not in modes:
-        yield _held_refused(modes["sealed"], root)
+        yield _refuse_held(modes["sealed"], root)
         return
     yield at_most(
         "no frame of a sealed device opens with its root key",
         0,
-        _unveiled(modes["sealed"], root),
+        _count_opened(modes["sealed"], root),
         unit="frames",
         samples=FRAMES,
     )
     yield true(
         "every frame of a keyholder device opens with its root key, to the exact readings",
-        _unveiled(modes["keyholder"], root) == FRAMES,
+        _count_opened(modes["keyholder"], root) == FRAMES,
         samples=FRAMES,
     )
 
@@ -187,7 +187,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     """
 
     def said(system: bytes) -> list[Any]:
-        with replaced(entropy, "os_entropy", lambda size: (system * size)[:size]):
+        with replace(entropy, "os_entropy", lambda size: (system * size)[:size]):
             device = Device(round, root)
             signed = [message(round, number)[1] for number in range(1, FRAMES + 1)]
             return [device.opened(device.answer(one, device.seen(1))).payload for one in signed]
@@ -200,7 +200,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     )
 
 
-def _held_refused(round: Any, root: bytes) -> Claim:
+def _refuse_held(round: Any, root: bytes) -> Claim:
     """Answers that a key holder could tell the true ones by are not given at all."""
     device = Device(round, root, mode="keyholder")
     answered = [
@@ -214,15 +214,15 @@ def _held_refused(round: Any, root: bytes) -> Claim:
     )
 
 
-def _sealed(root: bytes) -> Iterator[Claim]:
+def _attack_sealed(root: bytes) -> Iterator[Claim]:
     """Yield what a host could repeat of a sealed device's noise: nothing."""
 
     def drawn(chain: bytes, boot: bytes, system: bytes) -> int:
-        with replaced(entropy, "os_entropy", lambda size: (system * size)[:size]):
+        with replace(entropy, "os_entropy", lambda size: (system * size)[:size]):
             bits: int = entropy.sealed(chain, boot).bits(128)
         return bits
 
-    other = made(root, b"another")
+    other = make_mac(root, b"another")
     streams = [
         drawn(chain, boot, system)
         for chain in (root, other)
@@ -234,7 +234,7 @@ def _sealed(root: bytes) -> Iterator[Claim]:
         len(set(streams)) == len(streams),
         samples=len(streams),
     )
-    with replaced(entropy, "os_entropy", lambda size: b""):
+    with replace(entropy, "os_entropy", lambda size: b""):
         try:
             entropy.sealed(root)
             careless = True
@@ -243,7 +243,7 @@ def _sealed(root: bytes) -> Iterator[Claim]:
     yield true("a sealed device without a system's entropy is refused", not careless, samples=1)
 
 
-def _unveiled(asked: Any, root: bytes) -> int:
+def _count_opened(asked: Any, root: bytes) -> int:
     """Return how many of some frames open with all that a host could have kept: the root."""
     sensors, opened = asked.params[0], 0
     device = Device(asked, root, sensors=sensors)
@@ -299,13 +299,13 @@ def _as_documented(chain: bytes, effort: Effort) -> Claim:
         epoch, seq = (COUNTERS[rng.below(len(COUNTERS))] for _ in range(2))
         channel = CHANNELS[rng.below(len(CHANNELS))]
         label, stamp = b"heatveil-noise-v1", epoch.to_bytes(8, "big")
-        key = made(made(chain, label), stamp)
+        key = make_mac(make_mac(chain, label), stamp)
         prefix = bytes([len(name)]) + name.encode() + stamp + seq.to_bytes(8, "big")
         prefix += channel.to_bytes(2, "big")
-        blocks = [made(key, label, prefix, i.to_bytes(4, "big")) for i in range(3)]
+        blocks = [make_mac(key, label, prefix, i.to_bytes(4, "big")) for i in range(3)]
         stream = entropy.keyed(chain, name, epoch, seq, channel)
         found = b"".join(stream.bits(8).to_bytes(1, "big") for _ in range(96))
-        again = entropy.opened(key, name, epoch, seq, channel).bits(768).to_bytes(96, "big")
+        again = entropy.open_epoch(key, name, epoch, seq, channel).bits(768).to_bytes(96, "big")
         wrong += found != b"".join(blocks) or again != found
     return true(
         "a stream is HMAC-SHA256 of its key, its reading's full name and a counter, bit by bit",
@@ -370,13 +370,13 @@ def _devices(
 ) -> Iterator[Claim]:
     """Yield what devices of one root draw, over two boots and Rounds asked thrice."""
     twins = TWINS[:1] if system else TWINS  # a dead system and one root are one sealed device
-    dead = replaced(entropy, "os_entropy", bytes) if system else nullcontext()
-    with listening() as blocks, dead:
+    dead = replace(entropy, "os_entropy", bytes) if system else nullcontext()
+    with listen() as blocks, dead:
         devices = [Device(asked, root, name=name, sensors=sensors, first=at) for name, at in twins]
         for boot in range(2):
             for device in devices if boot else ():
                 device.boot()
-            _asked(devices, asked, boot, blocks)
+            _ask(devices, asked, boot, blocks)
     of = f"a {mode} device{system}"
     yield at_most(
         f"no block of noise of {of} serves two frames, two boots or two devices",
@@ -396,7 +396,7 @@ def _devices(
     )
 
 
-def _asked(devices: list[Device], round: Any, boot: int, blocks: Blocks) -> None:
+def _ask(devices: list[Device], round: Any, boot: int, blocks: Blocks) -> None:
     for number in range(1, ROUNDS + 1):
         _, signed = message(round, boot * ROUNDS + number)
         for device in devices:

@@ -75,11 +75,11 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             lambda sock: anybody.wrap_socket(sock, server_hostname=HOST),
         )
     yield _clear()
-    yield _unasked()
+    yield _claim_plain()
 
 
 def _spoken_to(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
-    wrong = [broker.name for broker in ways if _agreed(broker.pair, wrap) != broker.trusted]
+    wrong = [broker.name for broker in ways if _agrees(broker.pair, wrap) != broker.trusted]
     return at_most(
         sentence,
         0,
@@ -90,7 +90,7 @@ def _spoken_to(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -
     )
 
 
-def _agreed(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bool:
+def _agrees(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bool:
     """Return whether a client of this kind goes on with a server that shows this certificate."""
     here, there = socket.socketpair()
     server = threading.Thread(target=_serve, args=(pair, there), daemon=True)
@@ -142,7 +142,7 @@ def _clear() -> Claim:
     )
 
 
-def _unasked() -> Claim:
+def _claim_plain() -> Claim:
     """Without TLS a device may speak only where that was asked for, by name."""
     taken = []
     for host, authority in ((HOST, None), (HOST, b""), ("", b"x")):

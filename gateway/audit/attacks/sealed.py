@@ -15,7 +15,7 @@ from edge.host.enrol import provision
 from edge.mechanisms import central, disk_limits
 
 from ...devices.enrol.enrol import Device
-from ...service.sealing import opened
+from ...service.sealing import open_report
 from ..bench import SITE, SITE_KEY
 from ..claim import Claim, Effort, at_most, true
 
@@ -43,7 +43,7 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             frames.add(len(frame or b""))
             device = Device.of(node.identity)
             told = list(mechanism.report(round, reading, None)) if reading else []
-            wrong += opened(keys[0], round, report, device, SITE) != told
+            wrong += open_report(keys[0], round, report, device, SITE) != told
             for key, to, who in (
                 (
                     keys[0],
@@ -54,7 +54,7 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
                 (keys[0], _round(plain, number + 1, keys[0]), device),
                 (keys[1], round, device),
             ):
-                strangers += opened(key, to, report, who, SITE) is not None
+                strangers += open_report(key, to, report, who, SITE) is not None
             count += 1
         lengths = max(lengths, len(frames))
         for node in (_node(root, plain, ""), _node(root, plain, "another")):
@@ -86,7 +86,7 @@ def _node(root: bytes, round: Any, allowed: str) -> Node:
     who = rootkeys.identity(SITE, "n", root, SITE_KEY, 0, central=allowed)
     slots = Ram()
     num, den = central.module_of(round.mechanism).epsilon(round)
-    limits = disk_limits.enrolled(num, den, 1000)
+    limits = disk_limits.make_limits(num, den, 1000)
     provision(slots, who.state_key, rootkeys.first_chain(root), limits)
     budget = Budget(slots, who.state_key)
     budget.boot()

@@ -20,7 +20,7 @@ from edge.core.limits import objection
 
 from ...service.ledger import price
 from ...service.mqtt.connection import Message
-from ..bench import Device, asked_of, listening, message, plans, replaced
+from ..bench import Device, listen, message, plans, replace, subject_of
 from ..claim import Claim, Effort, at_most, true
 from .gateway import House, topic_of
 from .power import Flash, PowerCut, WatchedDevice
@@ -201,7 +201,7 @@ WRITTEN = (
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is wrong of what devices did, and what could be told of what they had read."""
     plan = plans(mechanism)[0]
-    for mode, asked in asked_of(plan.round).modes(plan.round):
+    for mode, asked in subject_of(plan.round).modes(plan.round):
         faults: list[str] = []
         unlike: list[str] = []
         answered = acts = 0
@@ -246,10 +246,10 @@ def _life(
     root = fate.bits(256).to_bytes(32, "big")
     flash = Flash(torn)
     with ExitStack() as stack:
-        blocks = stack.enter_context(listening(fate, torn, system))
+        blocks = stack.enter_context(listen(fate, torn, system))
         given = lambda count: system.bits(8 * count).to_bytes(count, "big")  # noqa: E731
-        stack.enter_context(replaced(entropy, "os_entropy", given))
-        asking = asked_of(asked)
+        stack.enter_context(replace(entropy, "os_entropy", given))
+        asking = subject_of(asked)
         budget = int(asking.cost(asked, asking.limits(asked, 0)) * ANSWERS) + 1
         device = Device(asked, root, slots=flash, mode=mode, budget=budget, sensors=asking.SENSORS)
         life = WatchedDevice(device, flash, blocks, mechanism.subject, naps=number % 2 == 0)

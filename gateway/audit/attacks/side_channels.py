@@ -14,7 +14,7 @@ from edge.net import device as edge_device
 from edge.net.ring import Ring
 from edge.net.ticker import Ticker
 
-from ..bench import Device, asked_of, listening, message, plans, replaced
+from ..bench import Device, listen, message, plans, replace, subject_of
 from ..claim import Claim, Effort, at_most, true
 
 TICK_MS = 100
@@ -33,16 +33,16 @@ def moments_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     round = plans(mechanism)[0].round._replace(number=1)
     root = effort.root("moments")
     for mode, asked in mechanism.subject.asked.modes(round):
-        yield from _ordered(asked, root, mode)
+        yield from _claim_order(asked, root, mode)
         yield _on_the_tick(asked, root, mode)
-        yield _said(asked, root, mode)
+        yield _speaks(asked, root, mode)
 
 
-def _ordered(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
+def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
     """Yield whether blocks of noise are drawn at any time between a Round and its frame."""
-    device = Device(round, root, sensors=asked_of(round).SENSORS)
+    device = Device(round, root, sensors=subject_of(round).SENSORS)
     late, unready = 0, 0
-    with listening() as blocks:
+    with listen() as blocks:
         for number in range(1, ROUNDS + 1):
             _, signed = message(round, number)
             ready = number % 2 == 0
@@ -81,7 +81,7 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
         slowed[0] += 1
         return noise
 
-    with replaced(asking.DRAWS, "draw", slow):
+    with replace(asking.DRAWS, "draw", slow):
         for number in range(1, ROUNDS + 1):
             for _ in range(3):  # nothing is due: time to draw ahead
                 ticker.due(now_ms[0])
@@ -156,7 +156,7 @@ class _Spoken:
             pass
 
 
-def _said(round: Any, root: bytes, mode: str) -> Claim:
+def _speaks(round: Any, root: bytes, mode: str) -> Claim:
     """Return whether a device on the broker says anything between a Round and its tick.
 
     Limits come right behind each Round: what is said of them would show when the frame was made.
@@ -173,7 +173,7 @@ def _said(round: Any, root: bytes, mode: str) -> Claim:
         return noise
 
     wrong = []
-    with replaced(asking.DRAWS, "draw", slow):
+    with replace(asking.DRAWS, "draw", slow):
         for number in range(1, ROUNDS + 1):
             spoken.look()
             now_ms[0] += TICK_MS  # what came before the tick after a draw counts as come at it
@@ -203,7 +203,7 @@ def _said(round: Any, root: bytes, mode: str) -> Claim:
 TRIES = 600
 
 
-def wagered(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+def wager(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield, for each room with more than one answer, how often devices answered near by.
 
     What is counted is whether an answer is one that the reading makes likelier than another
@@ -295,9 +295,9 @@ def _of_places(mechanism: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
         rubbish = _rubbish(2)
         devices = [Device(round, root, held=limits) for _ in rubbish]
         yield _silent(name, round, devices, rubbish)
-        yield from _priced(name, subject, query, round, root)
-        yield _refused(name, subject, round, root)
-    yield from wagered(mechanism, effort)
+        yield from _claim_price(name, subject, query, round, root)
+        yield _refuses(name, subject, round, root)
+    yield from wager(mechanism, effort)
 
 
 def _rubbish(width: int) -> tuple[Any, ...]:
@@ -377,7 +377,7 @@ def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
     )
 
 
-def _priced(name: str, subject: Any, query: Any, round: Any, root: bytes) -> Iterator[Claim]:
+def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield what a device answers in all its life, over a start, and what that adds up to."""
     times, one = subject.readings(query), subject.spent(round)
     device, answers = Device(round, root, held=subject.limits(round, times)), 0
@@ -408,7 +408,7 @@ def _priced(name: str, subject: Any, query: Any, round: Any, root: bytes) -> Ite
     )
 
 
-def _refused(name: str, subject: Any, round: Any, root: bytes) -> Claim:
+def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     """Return whether anything is answered that asks for more than was enrolled or promised."""
     num, den = round.guarantee.epsilon
     less = round.guarantee._replace(epsilon=(num, 1000 * den))
@@ -442,7 +442,7 @@ def _fits(round: Any, root: bytes) -> Claim:
                 drawn.append(z)
                 return [z] * count
 
-            with replaced(thermal_half, "draw", huge):
+            with replace(thermal_half, "draw", huge):
                 device = Device(round, root)
                 frame = device.answer(message(round, 1)[1], (value,))
             lengths.add(None if frame is None else len(frame))

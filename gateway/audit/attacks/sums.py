@@ -18,7 +18,7 @@ from edge.mechanisms.sum_member import Member, Refused, shard_topic
 from edge.mechanisms.sum_node import SumNode
 
 from ...devices.enrol import budgets, enrol, roster
-from ...devices.enrol.capped import capped
+from ...devices.enrol.capped import cap_limits
 from ...mechanisms import MECHANISMS
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Link
@@ -362,9 +362,9 @@ def _paid(effort: Effort) -> Iterator[Claim]:
         if subject is None or subject.KIND != "distributed":
             continue
         query = next(query for _, query in subject.rooms() if subject.replaced(query))
-        made, drawn = roster.enrolled(enrol.enrol_fleet(SITE, query.users), query)
+        made, drawn = roster.enrol(enrol.enrol_fleet(SITE, query.users), query)
         place, where = budgets.keep_in_memory(), wire.round_topic(SITE, mechanism.name)
-        budgets.provision(made, capped(Fraction(*query.epsilon), 1, 0.0), place)
+        budgets.provision(made, cap_limits(Fraction(*query.epsilon), 1, 0.0), place)
 
         def answered(
             round: Any,

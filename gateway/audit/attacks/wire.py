@@ -12,8 +12,8 @@ from edge.core.node import Node
 from edge.core.records import Reading
 from edge.host import post, rootkeys
 
-from ..arithmetic.finite import Family, enumerated
-from ..bench import SITE, SITE_KEY, Device, asked_of, message, plans
+from ..arithmetic.finite import Family, enumerate_answers
+from ..bench import SITE, SITE_KEY, Device, message, plans, subject_of
 from ..claim import Claim, Effort, at_most, true
 from .power import PAID_AHEAD
 
@@ -92,7 +92,7 @@ def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     round = plans(mechanism)[0].round
     root = effort.root("signed")
-    device = Device(round, root, sensors=asked_of(round).SENSORS)
+    device = Device(round, root, sensors=subject_of(round).SENSORS)
     who = device.identity
     _, asked = message(round, 1)
     frame = device.answer(asked, device.seen(1)) or b""
@@ -113,7 +113,7 @@ def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     others |= {device.budget.chain, bytes(32)}
     for kind in kinds:
         yield _genuine(kind)
-        yield _believed(kind, kinds, others)
+        yield _count_believed(kind, kinds, others)
     yield _unpackable(round)
 
 
@@ -139,7 +139,7 @@ def _genuine(kind: Kind) -> Claim:
     )
 
 
-def _believed(kind: Kind, kinds: tuple[Kind, ...], others: set[bytes]) -> Claim:
+def _count_believed(kind: Kind, kinds: tuple[Kind, ...], others: set[bytes]) -> Claim:
     """Return how many forgeries of a message are believed."""
     sent, forged = kind.sent, []
     for bit in range(8 * len(sent)):
@@ -198,9 +198,9 @@ def suited_claims(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     say are more than were meant. What it cannot see: a converter that has other steps than the
     device was told.
     """
-    if asked_of(round).CONVERTED:
+    if subject_of(round).CONVERTED:
         yield from _converters(name, round, root)
-    yield _paced(name, round, root)
+    yield _claim_pace(name, round, root)
 
 
 def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
@@ -214,7 +214,8 @@ def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
         if frame is None and step in fine:
             silent.append(f"{step} K")
         if frame is not None and any(
-            _moved(dy * size / 8, step, size) > _moved(dy * size / 8, planned, size)
+            _measure_change(dy * size / 8, step, size)
+            > _measure_change(dy * size / 8, planned, size)
             for dy in range(1, 8 * math.ceil(20 * max(step, planned) / size))
         ):
             wrong.append(f"{step} K")
@@ -234,12 +235,12 @@ def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     )
 
 
-def _moved(change: Fraction, step: Fraction, size: Fraction) -> int:
+def _measure_change(change: Fraction, step: Fraction, size: Fraction) -> int:
     """Return by how many grains a change of temperature can change what is sent, at the most."""
     return math.ceil(math.ceil(change / step) * step / size)
 
 
-def _paced(name: str, round: Any, root: bytes) -> Claim:
+def _claim_pace(name: str, round: Any, root: bytes) -> Claim:
     device, answered, asked = Device(round, root), [], 40
     device.node.tighten(device.order(device.limits._replace(version=2, pace_ms=PACE_MS)))
     for number in range(1, asked + 1):
@@ -278,7 +279,7 @@ def rounds_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield from _stale(room.name, room.round, root)
         yield from suited_claims(room.name, room.round, root)
     yield _again(room.round, root)
-    yield from _said(room.round, root)
+    yield from _claim_meta(room.round, root)
 
 
 def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
@@ -337,7 +338,7 @@ def _law(subject: Any, round: Any) -> list[str]:
     if subject.KIND != "finite":
         return []
     seen = Family("an answered Round", subject.spent(round))
-    enumerated(subject, round, seen, "")
+    enumerate_answers(subject, round, seen, "")
     return [claim.sentence for claim in seen.claims() if not claim.holds]
 
 
@@ -384,9 +385,9 @@ def _again(round: Any, root: bytes) -> Claim:
     )
 
 
-def _said(round: Any, root: bytes) -> Iterator[Claim]:
+def _claim_meta(round: Any, root: bytes) -> Iterator[Claim]:
     """Yield whether everybody can see who holds a key, and how far a device will go."""
-    for mode, asked in asked_of(round).modes(round):
+    for mode, asked in subject_of(round).modes(round):
         device = Device(asked, root)
         said = device.node.meta()
         yield true(

@@ -48,7 +48,7 @@ def make_authority(name: str, now: datetime) -> Pair:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     signs = x509.BasicConstraints(ca=True, path_length=0)
     built = (
-        _begun(subject, subject, key.public_key(), now, AUTHORITY_DAYS)
+        _begin(subject, subject, key.public_key(), now, AUTHORITY_DAYS)
         .add_extension(signs, critical=True)
         .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
@@ -81,7 +81,7 @@ def make_server(hosts: Iterable[str], signer: Pair, now: datetime) -> Pair:
     above = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key())
     serves = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     built = (
-        _begun(subject, trusted.subject, key.public_key(), now, SERVER_DAYS)
+        _begin(subject, trusted.subject, key.public_key(), now, SERVER_DAYS)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(digital_signature=True), critical=True)
@@ -112,7 +112,7 @@ def make_general_name(host: str) -> x509.DNSName | x509.IPAddress:
     return x509.DNSName(host)
 
 
-def _begun(
+def _begin(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, days: int
 ) -> x509.CertificateBuilder:
     return (

@@ -85,7 +85,7 @@ def make_client(
     if session is not None:
         row["clientid"] = session
     row["salt"] = base64.b64encode(salt).decode()
-    row["password"] = _hashed(password, salt, TURNS)
+    row["password"] = _hash(password, salt, TURNS)
     return row
 
 
@@ -154,12 +154,12 @@ def lets_in(row: Mapping[str, Any], password: str) -> bool:
     """Return whether a stored client comes in with this password."""
     try:
         salt, turns = base64.b64decode(row["salt"], validate=True), int(row["iterations"])
-        return bool(row["password"] == _hashed(password, salt, turns))
+        return bool(row["password"] == _hash(password, salt, turns))
     except (KeyError, ValueError, TypeError):
         return False
 
 
-def _hashed(password: str, salt: bytes, turns: int) -> str:
+def _hash(password: str, salt: bytes, turns: int) -> str:
     hashed = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, turns)
     return base64.b64encode(hashed).decode()
 

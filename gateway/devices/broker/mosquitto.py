@@ -57,7 +57,7 @@ def derive_session(site: str, name: str, password: str) -> str:
     A broker knows sessions by it, so a device that may have one only has one connection, and
     cannot take all that there are; nor can it come under somebody else's.
     """
-    return access.marked(f"heatveil-{site}-{name}", password)
+    return access.mark(f"heatveil-{site}-{name}", password)
 
 
 # PBKDF2 for passwords that people choose needs many turns; these are 32 random bytes, and a

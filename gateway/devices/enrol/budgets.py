@@ -18,7 +18,7 @@ from edge.core import budget, slots
 from edge.host import enrol, rootkeys
 
 from ...faults import OperatorFault
-from ...store.opening import held
+from ...store.opening import hold
 from .enrol import Enrolment, Secret, Secrets
 
 # The folder, beside the devices' half of the keys.
@@ -63,7 +63,7 @@ def open_folder(folder: Path) -> Iterator[Place]:
         f"another fleet keeps {folder}; one at a time may, for two devices with one key would "
         "hide two readings under one noise. Stop the other fleet first"
     )
-    with held(folder / "lock", unusable, taken):
+    with hold(folder / "lock", unusable, taken):
         yield lambda name: slots.Files(str(folder), name)
 
 

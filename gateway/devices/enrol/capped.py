@@ -24,7 +24,7 @@ PACE = 0.5  # of the time from one round to the next
 COARSE = 10**8  # divides what a nano-rho is of, and its square can be stored
 
 
-def capped(epsilon: Fraction, readings: int, every_s: float) -> Any:
+def cap_limits(epsilon: Fraction, readings: int, every_s: float) -> Any:
     """Return the first `Limits` of devices that answer so often with this epsilon each time.
 
     Args:
@@ -47,14 +47,14 @@ def capped(epsilon: Fraction, readings: int, every_s: float) -> Any:
     return first
 
 
-def remaining(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
+def remain_of(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
     """Return the limits of a device that comes later: the answers that are left of the promise.
 
     The ledger counts epsilon squared over two for an answer, the device as much as its cap makes
     of it, which may be more: so answers are told off, and not nano-rho.
 
     Args:
-        whole: the limits of the fleet, as `capped` made them of epsilon and readings.
+        whole: the limits of the fleet, as `cap_limits` made them of epsilon and readings.
         before: nano-rho that the ledger has for earlier answers, each rounded up.
 
     Raises:
@@ -159,7 +159,7 @@ def limits_of(query: Any, every_s: float) -> Any:
     Raises:
         OperatorFault: its promise is too fine for a budget.
     """
-    return capped(_each(query), query.readings, every_s)
+    return cap_limits(_each(query), query.readings, every_s)
 
 
 def remaining_limits(query: Any, limits: Any, before: int) -> Any:
@@ -168,7 +168,7 @@ def remaining_limits(query: Any, limits: Any, before: int) -> Any:
     Raises:
         OperatorFault: not one answer is.
     """
-    return remaining(limits, _each(query), query.readings, before)
+    return remain_of(limits, _each(query), query.readings, before)
 
 
 def check_held(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
@@ -193,7 +193,7 @@ def least_noise(limits: Any) -> str:
 
 def whole_budget(limits: Any) -> str:
     """Return in words what these limits pay for in all."""
-    num, den = disk_limits.promised(limits)
+    num, den = disk_limits.total_epsilon(limits)
     return f"epsilon {num / den:.6g}"
 
 

@@ -11,7 +11,7 @@ import structlog
 from edge.host import post
 
 from ...faults import OperatorFault
-from ...mechanisms import of, serving
+from ...mechanisms import find_service, of
 from ...settings import config
 from ...settings.deployment import Deployment
 from . import limitsfile, roster
@@ -69,7 +69,7 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     held = {who: one.limits for who, one in known.items()}
     query = config.query(deployment)
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
-    serving(mechanism.name).check_held(query, counts, held)
+    find_service(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)

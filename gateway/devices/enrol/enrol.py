@@ -16,7 +16,7 @@ from edge.host import rootkeys
 from edge.mechanisms.central import Allowed
 
 from ...faults import OperatorFault, text_of
-from ...service.ledger import paid_at_release
+from ...service.ledger import pays_at_release
 from ...service.rounds import Place
 from ...settings.deployment import Mqtt
 from . import keyfile
@@ -128,7 +128,7 @@ def check_central(devices: Devices, round: Any) -> None:
     Raises:
         OperatorFault: one may not.
     """
-    if not paid_at_release(round.guarantee):
+    if not pays_at_release(round.guarantee):
         return
     mechanism = round.mechanism
     strangers = [name for name, one in devices.by_name.items() if one.central != mechanism]
@@ -218,7 +218,7 @@ def save_roots(enrolment: Enrolment, path: Path) -> None:
 def _device(_: Row, row: Row) -> Device:
     ours = parse_key(row, "key_id", 4), parse_key(row, "mac_key"), parse_key(row, "config_key")
     place = Place(*map(int, row["place"]))
-    return Device(str(row["name"]), place, str(row["mode"]), *ours, *_allowed(row))
+    return Device(str(row["name"]), place, str(row["mode"]), *ours, *_read_allowed(row))
 
 
 def _secret(head: Row, row: Row) -> Secret:
@@ -240,11 +240,11 @@ def identity_of(ours: Sequence[Any], row: Row) -> Any:
         own = parse_key(row, "static_key"), parse_key(row, "roster_key")
         summed = [*ours, *own, bytes.fromhex(row["roster"])]
         return rootkeys.Summed(*summed)
-    parts = [*ours, *_allowed(row)]
+    parts = [*ours, *_read_allowed(row)]
     return Allowed(*parts) if len(parts) > len(ours) else keys.Identity(*parts)
 
 
-def _allowed(row: Row) -> tuple[str, bytes] | tuple[()]:
+def _read_allowed(row: Row) -> tuple[str, bytes] | tuple[()]:
     return (str(row["central"]), parse_key(row, "seal_key")) if row.get("central") else ()
 
 

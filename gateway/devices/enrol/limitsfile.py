@@ -64,7 +64,7 @@ def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
     if not path.exists():
         return {}
     try:
-        _, rows = keyfile.read(path, HOLDS, devices.site, _given)
+        _, rows = keyfile.read(path, HOLDS, devices.site, _read_limits)
     except OperatorFault as fault:
         raise OperatorFault(
             f"the limits that were sent cannot be read from {path} ({fault.__cause__ or fault}); "
@@ -130,7 +130,7 @@ def plan_next(
     return found
 
 
-def _given(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
+def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
     numbers = row["limits"]
     if len(numbers) != FIELDS or objection(numbers):
         raise ValueError(f"the limits of {row['name']} are none")

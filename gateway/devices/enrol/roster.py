@@ -100,11 +100,11 @@ def _degree(n: int, colluders: int, gone: int, k: int, promise: str) -> Degree |
         return None
     if n <= FULL:
         return Degree(k, t, threshold - colluders, threshold)
-    if not _connected(n, colluders + gone, k):
+    if not _is_connected(n, colluders + gone, k):
         return None
     if promise == "curious":
         return Degree(k, t, threshold - colluders, threshold)
-    covered = _covered(n, corrupt, t, k, colluders)
+    covered = _count_covered(n, corrupt, t, k, colluders)
     return Degree(k, t, covered, threshold) if 5 * covered >= 2 * n else None
 
 
@@ -119,7 +119,7 @@ def _least(total: int, marked: int, drawn: int, bound: Fraction) -> int:
     return 0
 
 
-def _connected(n: int, lost: int, k: int) -> bool:
+def _is_connected(n: int, lost: int, k: int) -> bool:
     """Say whether honest devices that stay are one piece, but for 2**-40."""
     part = min(gap(n, k) / k, 1.0) ** 2
     total = 0.0
@@ -141,7 +141,7 @@ def _log_comb(n: int, k: int) -> float:
     return (lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)
 
 
-def _covered(n: int, corrupt: int, t: int, k: int, colluders: int) -> int:
+def _count_covered(n: int, corrupt: int, t: int, k: int, colluders: int) -> int:
     """Return how many honest devices each sum covers that anybody learns."""
     part, bad = gap(n, k) / k, colluders / n
     x = ((t - corrupt) / k - part) / (1 - part)
@@ -191,14 +191,14 @@ def draw_rosters(
             f"{len(roots)} names have {len(set(roots.values()))} keys, so a device would be in "
             "two shards and pay once. Enrol each device under one name"
         )
-    names = _shuffled(sorted(roots), rng)
+    names = _shuffle(sorted(roots), rng)
     return [
-        _drawn(site, roots, names[at::shards], version, at, bits, rng, colluding, missing, promise)
+        _draw(site, roots, names[at::shards], version, at, bits, rng, colluding, missing, promise)
         for at in range(shards)
     ]
 
 
-def enrolled(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
+def enrol(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
     """Return newly enrolled devices with their rosters, and the shards that they are in.
 
     Args:
@@ -293,7 +293,7 @@ def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> N
         )
 
 
-def _drawn(
+def _draw(
     site: str,
     roots: Mapping[str, bytes],
     names: list[str],
@@ -373,9 +373,9 @@ def graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
     if n <= FULL or k == n - 1:
         return tuple(tuple(j for j in range(n) if j != i) for i in range(n))
     for _ in range(_TRIES):
-        near = _switched(n, k, rng)
+        near = _switch(n, k, rng)
         if second(near) <= gap(n, k):
-            return tuple(tuple(_shuffled(sorted(some), rng)) for some in near)
+            return tuple(tuple(_shuffle(sorted(some), rng)) for some in near)
     raise ValueError(
         f"{_TRIES} graphs of {n} devices with {k} neighbours each hang together too badly. Take "
         "another degree."
@@ -396,8 +396,8 @@ def second(near: list[set[int]]) -> float:
     return float(abs(found[0]))
 
 
-def _switched(n: int, k: int, rng: Any) -> list[set[int]]:
-    names = _shuffled(list(range(n)), rng)
+def _switch(n: int, k: int, rng: Any) -> list[set[int]]:
+    names = _shuffle(list(range(n)), rng)
     near: list[set[int]] = [set() for _ in range(n)]
     edges = []
     for at in range(n):
@@ -420,7 +420,7 @@ def _switched(n: int, k: int, rng: Any) -> list[set[int]]:
     return near
 
 
-def _shuffled(items: list[Any], rng: Any) -> list[Any]:
+def _shuffle(items: list[Any], rng: Any) -> list[Any]:
     for last in range(len(items) - 1, 0, -1):
         other = rng.below(last + 1)
         items[last], items[other] = items[other], items[last]

@@ -32,7 +32,7 @@ import structlog
 import edge
 
 from ...faults import LinkFault, OperatorFault
-from ...mechanisms import USUAL, named
+from ...mechanisms import USUAL, find
 from ...service.mqtt import access
 from ...settings.deployment import Mqtt
 from .. import bundle
@@ -442,7 +442,7 @@ def prepare(program: str, folder: Path, mechanism: str = USUAL) -> Invocation:
             write_image(folder)
         except OperatorFault as fault:
             form, lacking = "source", str(fault)
-    heap_kb = HEAP_KB[form][found.bits] + MORE_KB[form] * (named(mechanism).reads == "place")
+    heap_kb = HEAP_KB[form][found.bits] + MORE_KB[form] * (find(mechanism).reads == "place")
     start, path, said = folder / MAPPED, ".frozen", "the .mpy of make edge, run in place"
     if form == "source":
         start, path, said = INSIDE, f"{ROOT}:.frozen", f"source ({lacking})"

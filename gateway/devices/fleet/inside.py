@@ -130,7 +130,7 @@ async def complain(device: "Any", client: "Any") -> None:
             say("why", why)
 
 
-def made(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
+def make_device(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
     """Return the device that this is, its client and its will; what it was told may go then."""
     module_of(told["mechanism"])  # what it needs the most room for, while there is room
     gc.collect()
@@ -191,7 +191,7 @@ async def live(device: "Any", client: "Any", will: "tuple[Any, ...]") -> None:
 
 def main() -> None:
     """Hear who this is, and be it."""
-    parts = made(json.loads(sys.stdin.readline()))
+    parts = make_device(json.loads(sys.stdin.readline()))
     gc.collect()
     asyncio.run(live(*parts))
 

@@ -21,7 +21,7 @@ from edge.core.slots import COUNT, Ram
 from edge.host.enrol import provision
 
 from ...faults import OperatorFault
-from ...mechanisms import USUAL, named
+from ...mechanisms import USUAL, find
 from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, identity_of
 
@@ -54,7 +54,7 @@ class Held(NamedTuple):
     @property
     def reads(self) -> str:
         """What its mechanism reads, "temperature" or "place"; OperatorFault for an unknown one."""
-        return named(self.mechanism).reads
+        return find(self.mechanism).reads
 
     @property
     def given(self) -> bool:

@@ -197,7 +197,7 @@ def choose_modules(board: Board, found: Interpreter) -> dict[str, bytes]:
     if not names or found.rom:
         with suppress(OperatorFault):
             files = compile_modules()
-            if _compiled_for(files) == found.mpy:
+            if _find_version(files) == found.mpy:
                 return files
     return bundle.read_sources()
 
@@ -212,7 +212,7 @@ def compile_modules() -> dict[str, bytes]:
     return bundle.build(bundle.read_sources())
 
 
-def _compiled_for(files: dict[str, bytes]) -> int:
+def _find_version(files: dict[str, bytes]) -> int:
     """Return the version of .mpy of these modules, 0 for sources."""
     return files[START][1] if START in files else 0
 

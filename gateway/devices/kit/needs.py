@@ -24,7 +24,7 @@ from edge.host.post import REPORT_BYTES
 from edge.mechanisms import bulk
 
 from ...faults import OperatorFault, suggestion
-from ...mechanisms import USUAL, named
+from ...mechanisms import USUAL, find
 
 
 class Figure(NamedTuple):
@@ -301,7 +301,7 @@ def compute_needs(plan: Plan) -> Needs:
 
 def plan_device(mechanism: str, driver: str, readings: int, limits: Limits) -> Plan:
     """Return the plan of a device whose answers take as long as any: by the exact sampler."""
-    sensor = driver if named(mechanism).reads == "temperature" else TELL[0]
+    sensor = driver if find(mechanism).reads == "temperature" else TELL[0]
     return Plan(sensor, readings, DAY_S, limits.variance, 1.0)
 
 
@@ -334,15 +334,15 @@ def choose_tick_ms(plan: Plan, took: Took | None = None) -> int:
 def _frame(plan: Plan) -> int:
     """Return how long a frame is, the longest that this plan's board sends."""
     if plan.tells:  # a cell of a large grid
-        return len(_packed(plan, [0, (1 << 31) - 1], 32))
+        return len(_pack(plan, [0, (1 << 31) - 1], 32))
     promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
-    params, usual = (plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0), named(USUAL)
+    params, usual = (plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0), find(USUAL)
     try:
         bits = usual.bits(Round(1, USUAL, Grid((1, 1), 0), params, promise))
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
     full = (1 << (bits - 1)) - 1
-    frame = len(_packed(plan, [0] + [full] * plan.readings, bits))
+    frame = len(_pack(plan, [0] + [full] * plan.readings, bits))
     if frame > REPORT_BYTES:
         raise OperatorFault(
             f"a frame of {plan.readings} readings has {frame} bytes and a gateway takes "
@@ -351,7 +351,7 @@ def _frame(plan: Plan) -> int:
     return frame
 
 
-def _packed(plan: Plan, payload: list[int], bits: int) -> bytes:
+def _pack(plan: Plan, payload: list[int], bits: int) -> bytes:
     report = Report(bytes(4), plan.name, 70_000, 70_000, payload)
     return bytes(wire.pack_report(report, KEY, _topic(plan, "data"), bits))
 

@@ -29,7 +29,7 @@ from edge.core.wire import KEY_BYTES
 
 from ...faults import OperatorFault
 from ...loopback import is_loopback
-from ...service.ledger import paid_at_release
+from ...service.ledger import pays_at_release
 from ...settings.deployment import Deployment
 from .. import bundle
 from . import boardfile, boards, modules, selftest, settings, state
@@ -56,7 +56,7 @@ def find_step(own: dict[str, Any]) -> Any:
         return None  # which the config's own reader says
     if name != "yours":
         return drivers.kind(name).step
-    return _said(Path(driver["file"]), "step") if driver and "file" in driver else None
+    return _read_word(Path(driver["file"]), "step") if driver and "file" in driver else None
 
 
 def find_count(own: dict[str, Any]) -> int | None:
@@ -65,7 +65,7 @@ def find_count(own: dict[str, Any]) -> int | None:
     if not isinstance(driver, dict) or driver.get("name") not in drivers.NAMES:
         return None
     if driver["name"] == "yours":
-        found = _said(Path(driver["file"]), "sensors") if "file" in driver else None
+        found = _read_word(Path(driver["file"]), "sensors") if "file" in driver else None
     elif isinstance(roms := driver.get("roms"), list):
         found = len(roms)
     else:
@@ -109,7 +109,7 @@ def check_device(deployment: Deployment, asked: Any, board: Held, step: Any) -> 
             half = mechanisms.module_of(board.mechanism)
             return str(half.objection(asked, who, held, newest, step, may))
         half, _ = mechanisms.half(board.mechanism, who, None, None, False)
-        keyed = paid_at_release(asked.guarantee)
+        keyed = pays_at_release(asked.guarantee)
         shown = SealedRound(*(*asked, bytes(KEY_BYTES))) if keyed else asked
         return str(half.objection(shown, who, held, newest))
 
@@ -130,7 +130,7 @@ def check_device(deployment: Deployment, asked: Any, board: Held, step: Any) -> 
         )
 
 
-def _said(file: Path, word: str) -> Any:
+def _read_word(file: Path, word: str) -> Any:
     """Return the step or number that a driver's text says in so many words, or None."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if not isinstance(node, ast.Assign):
@@ -357,7 +357,7 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     say(f"config       {bundle.CONFIG}, read back")
     held = boardfile.hand_over(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
-    seen = _seen(board, held)
+    seen = _find_sensor(board, held)
     if seen.aside:
         say(
             f"restart      costs up to {seen.aside} answers, which it had paid for ahead to spare "
@@ -412,7 +412,7 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     return held
 
 
-def _seen(board: Board, held: Held) -> state.State:
+def _find_sensor(board: Board, held: Held) -> state.State:
     seen = state.read_state(board, held.identity.mac_key)
     if why := seen.config or seen.lost:
         raise OperatorFault(f"{board.where} cannot use what it was given: {why}")

@@ -28,7 +28,7 @@ from edge.host.enrol import provision
 from edge.mechanisms import disk_half, disk_limits, footprint
 from edge.mechanisms.expo import exp_floor
 
-from ...mechanisms import USUAL, named
+from ...mechanisms import USUAL, find
 from ..bundle import CONFIG, FOLDER
 from .boards import Board, BoardFault
 
@@ -101,7 +101,7 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     report = post.unpack_report(frame, rootkeys.mac_key(root), topic, NAME)
     chain = rootkeys.chain_at(root, report.epoch)
     rng = entropy.keyed(chain, NAME, report.epoch, report.seq, report.payload[0])
-    opened = list(named(USUAL).unveiling.unveil(asked, report.payload, rng).values)
+    opened = list(find(USUAL).unveiling.unveil(asked, report.payload, rng).values)
     if opened != values:
         raise BoardFault(
             f"a frame of {board.where} opens to other readings than it was given; every one must "
@@ -169,7 +169,7 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     root, site_key = seed or os.urandom(32), os.urandom(32)
     who = rootkeys.identity(SITE, NAME, root, site_key, 0)
     kept, chain = slots.Ram(), rootkeys.first_chain(root)
-    provision(kept, who.state_key, chain, disk_limits.enrolled(6, 1, 2))
+    provision(kept, who.state_key, chain, disk_limits.make_limits(6, 1, 2))
     records = [bytes(kept.read(i)).hex() for i in range(slots.COUNT)]
     asked = Round(1, disk_half.NAME, GRID, PLACE_PARAMS, PLACE_PROMISE)
     message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, disk_half.NAME)))
@@ -216,7 +216,7 @@ def run_selftest(board: Board, mechanism: str) -> Passed:
     Raises:
         BoardFault: as `check_frame`, or as `check_places`.
     """
-    if named(mechanism).reads == "temperature":
+    if find(mechanism).reads == "temperature":
         return check_frame(board)
     return check_places(board)
 
@@ -282,7 +282,7 @@ try:
     else:
         ways = pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
         begun = time.ticks_ms()
-        sensor = drivers.opened(held.driver, *ways)
+        sensor = drivers.open_sensor(held.driver, *ways)
         spent = time.ticks_diff(time.ticks_ms(), begun)
         print("sensors", sensor.sensors, held.identity.sensors)
         for gives in ("counts", "read"):

@@ -133,7 +133,7 @@ def read_own(board: Board) -> dict[str, Any]:
         OperatorFault: it has nothing that can be relied on.
     """
     try:
-        body = config.unpacked(read_file(board, CONFIG), CONFIG)
+        body = config.unpack(read_file(board, CONFIG), CONFIG)
     except (BoardFault, ValueError) as fault:
         if isinstance(fault, BoardFault) and not fault.raised:
             raise
@@ -196,10 +196,10 @@ def make_config(held: Held, own: dict[str, Any]) -> bytes:
         body["driver"] = {key: item for key, item in driver.items() if key != "file"}
     what = "what the board is to be told"
     try:
-        told = config.checked(body, what)
+        told = config.check(body, what)
         body["tick_ms"] = choose_tick(held, own)
-        config.checked(body, what)
+        config.check(body, what)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from None
     siting.check_driver(told, held)
-    return config.packed(body)
+    return config.pack(body)

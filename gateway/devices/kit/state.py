@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from edge.board.assemble import LEASE, SHARE
 from edge.core.limits import Limits, price
-from edge.mechanisms.disk_limits import promised
+from edge.mechanisms.disk_limits import total_epsilon
 
-from ...mechanisms import USUAL, named
+from ...mechanisms import USUAL, find
 from ..bundle import CONFIG, FOLDER
 from .boards import Board
 
@@ -138,9 +138,9 @@ def describe_budget(mechanism: str, held: Limits, left: int | None = None) -> st
     'epsilon 2 of 8'
     """
     parts = (held.budget,) if left is None else (left, held.budget)
-    if named(mechanism).reads == "temperature":
+    if find(mechanism).reads == "temperature":
         return f"{' of '.join(map(str, parts))} nano-rho"
-    ratios = [promised(held._replace(budget=part)) for part in parts]
+    ratios = [total_epsilon(held._replace(budget=part)) for part in parts]
     return f"epsilon {' of '.join(f'{num / den:.6g}' for num, den in ratios)}"
 
 

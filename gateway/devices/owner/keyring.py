@@ -150,7 +150,7 @@ def read_ring(path: Path, site: str, *holds: str) -> Ring:
         body = json.loads(path.read_text("utf-8"))
         found = body["holds"], body["site"]
         fits = found[0] in holds and found[1] == site and body["format"] == keyfile.FORMAT
-        held = {str(row["name"]): _held(row) for row in body["devices"]} if fits else {}
+        held = {str(row["name"]): _hold(row) for row in body["devices"]} if fits else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise OperatorFault(
             f"the key file {path} cannot be read ({_harmless(fault)}); it must be as heatveil "
@@ -181,7 +181,7 @@ def write_grant(path: Path, site: str, held: Mapping[str, Boots]) -> None:
     rows = []
     for name, boots in held.items():
         keys = {str(epoch): key.hex() for epoch, key in sorted(boots.by_epoch.items())}
-        rows.append(_checked({"name": name, "key_id": boots.key_id.hex(), "epochs": keys}))
+        rows.append(_check({"name": name, "key_id": boots.key_id.hex(), "epochs": keys}))
     keyfile.write(path, EPOCHS, site, rows)
 
 
@@ -201,7 +201,7 @@ def replace_ring(path: Path, site: str, held: Mapping[str, Chain]) -> None:
         if chain.root is not None:
             rows.append({**row, "root": chain.root.hex()})
         else:
-            rows.append(_checked({**row, "from_epoch": chain.first, "chain": chain.chain.hex()}))
+            rows.append(_check({**row, "from_epoch": chain.first, "chain": chain.chain.hex()}))
     try:
         with path.open("r+b") as old:  # still the old bytes, when their name is gone
             keyfile.write(path, OWNER, site, rows)
@@ -216,20 +216,20 @@ def replace_ring(path: Path, site: str, held: Mapping[str, Chain]) -> None:
         ) from fault
 
 
-def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
+def _check(row: Mapping[str, Any]) -> dict[str, Any]:
     rest = {name: item for name, item in row.items() if name != "check"}
     text = json.dumps(rest, sort_keys=True)
     return {**rest, "check": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
-def _held(row: Mapping[str, Any]) -> Chain | Boots:
+def _hold(row: Mapping[str, Any]) -> Chain | Boots:
     key_id = keyfile.parse_key(row, "key_id", 4)
     if "root" in row:
         whole = Chain.of(keyfile.parse_key(row, "root"))
         if whole.key_id != key_id:
             raise _Damaged(f"the root of {row['name']} is not that of key {key_id.hex()}")
         return whole
-    if row["check"] != _checked(row)["check"]:
+    if row["check"] != _check(row)["check"]:
         raise _Damaged(f"the check of {row['name']} does not fit its keys")
     if "chain" in row:
         return Chain(key_id, int(row["from_epoch"]), keyfile.parse_key(row, "chain"))

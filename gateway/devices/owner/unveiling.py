@@ -31,7 +31,7 @@ from edge.core import entropy, wire
 from edge.host import post
 
 from ...faults import OperatorFault
-from ...mechanisms import TABLE, named
+from ...mechanisms import TABLE, find
 from ...store.schema import SCHEMA
 from ..enrol.enrol import Devices
 
@@ -361,7 +361,7 @@ class Opening:
         plan = self._rounds.get(report.round)
         if plan is None or plan.mechanism not in TABLE:
             return UNASKED
-        half = named(plan.mechanism).unveiling
+        half = find(plan.mechanism).unveiling
         # One more parameter asks for noise from tables.
         if half is None or len(plan.params) not in (half.PARAMS, half.PARAMS + 1):
             return UNASKED
@@ -389,7 +389,7 @@ class Opening:
 def _readings(half: Any, plan: Any, report: Any, key: bytes, tables: Any) -> list[Row] | str:
     params, most = half.params_of(plan), (1 << (half.bits(plan) - 1)) - 1
     first, *blurred = report.payload
-    rng = entropy.opened(key, report.sender, report.epoch, report.seq, first)
+    rng = entropy.open_epoch(key, report.sender, report.epoch, report.seq, first)
     rows = []
     opened = half.unveil(plan, report.payload, rng, tables)
     for sensor, grains in enumerate(opened.values, first):

@@ -71,7 +71,7 @@ def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Priv
     away = distances(columns, rows)
     scheme = {**DISKS, DAM_AUTO: "dam", AUTO: "wave", "k-RR": "krr"}.get(name)
     if scheme is not None:
-        return of_disk(planned(scheme, Setting(shape, epsilon, estimator=""))[1])
+        return of_disk(plan_disk(scheme, Setting(shape, epsilon, estimator=""))[1])
     if name.startswith("MDSW"):
         split: mdsw.Split = "budget" if name.endswith("budget") else "users"
         axes = [_channel(query) for query in mdsw.queries(Grid(shape, 0), epsilon, split)]
@@ -83,8 +83,8 @@ def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Priv
         return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
     if name == "OUE":
         return Privacy(frequency_oracles.local_privacy(away, value), value, LOCAL)
-    size, _, table = calibrated(shape, epsilon)
-    same = of_disk(planned("dam", Setting(shape, epsilon, estimator=""))[1])
+    size, _, table = calibrate(shape, epsilon)
+    same = of_disk(plan_disk("dam", Setting(shape, epsilon, estimator=""))[1])
     worst = sem_geo_i.worst_log_ratio(table, size)
     return Privacy(same.local_privacy_cells, worst, f"{GEO}, k = {size}")
 
@@ -116,7 +116,7 @@ DAM_AUTO, AUTO = "DAM, auto", "wave, auto"
 
 
 @lru_cache(maxsize=64)
-def planned(scheme: str, setting: Setting) -> tuple[Round, Channel]:
+def plan_disk(scheme: str, setting: Setting) -> tuple[Round, Channel]:
     """Return the Round of a disk scheme and its channel."""
     query = Query(
         Grid(setting.shape, 0),
@@ -132,7 +132,7 @@ def disk(scheme: str) -> Contender:
     """Return the contender that answers by disk rounds of this scheme."""
 
     def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
-        round_, channel = planned(scheme, setting._replace(estimator=""))
+        round_, channel = plan_disk(scheme, setting._replace(estimator=""))
         counts = count_many(round_, people, world)
         epsilon = setting.epsilon[0] / setting.epsilon[1]
         return estimate(setting.estimator, channel, counts, epsilon).mass
@@ -175,9 +175,9 @@ def line(query: Query) -> tuple[Round, Channel]:
     return made, channel_of(made)
 
 
-def randomised(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+def randomise(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map of k-ary randomised response, which is a disk round of no reach."""
-    round_, _ = planned("krr", setting._replace(radius=None, estimator=""))
+    round_, _ = plan_disk("krr", setting._replace(radius=None, estimator=""))
     counts = count_many(round_, people, world)
     return frequency_oracles.estimate_krr(counts, math.log(round_.params[2] / round_.params[1]))
 
@@ -190,18 +190,18 @@ def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats
 
 
 @lru_cache(maxsize=64)
-def calibrated(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
+def calibrate(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
     """Return SEM-Geo-I's set size, its exponent and its table at the disk's local privacy."""
     away = distances(*shape)
     plain = Setting(shape, epsilon, estimator="")
-    target = of_disk(planned("dam", plain)[1]).local_privacy_cells
+    target = of_disk(plan_disk("dam", plain)[1]).local_privacy_cells
     size, exponent = size_for(away, target, epsilon[0] / epsilon[1])
     return size, exponent, sem_geo_i.anchors(away, exponent)
 
 
 def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map of SEM-Geo-I, at the local privacy that the disk has."""
-    size, _, table = calibrated(setting.shape, setting.epsilon)
+    size, _, table = calibrate(setting.shape, setting.epsilon)
     at = np.repeat(np.arange(people.size), people.ravel())
     sets = report_sem_geo_i(table, at, size, world)
     gain = 1e-3 * math.exp(setting.epsilon[0] / setting.epsilon[1])
@@ -215,12 +215,12 @@ CONTENDERS: dict[str, Contender] = {
     "MDSW": square_wave("users"),
     "MDSW, budget": square_wave("budget"),
     "SEM-Geo-I": subset,
-    "k-RR": randomised,
+    "k-RR": randomise,
     "OUE": unary,
 }
 
 
-def recovered(name: str, people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+def recover(name: str, people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map that a mechanism gives of these people, (rows, columns), adding to one.
 
     Args:

@@ -5,7 +5,7 @@ from recovery.disk.footprint import radius_cells
 from .disk_contenders import AUTO, DAM_AUTO
 from .figures import FIGURES, UNIFORM, Figure, Order, Panel, Stage
 from .people import file_notes
-from .trials import Curve, Source, drawn, ratio, slow, sources, whole, winners
+from .trials import Curve, Source, draw, ratio, slow, sources, whole, winners
 
 # Table IV; the paper rounds, for 0.33 of 3 cells is not none.
 FACTORS = (0.33, 0.67, 1.0, 1.33, 1.67)
@@ -22,7 +22,7 @@ def make_disk_8(order: Order, stage: Stage) -> Figure:
         Curve(source.name, source, MECHANISMS, (SIDE,), (epsilon,), radii)
         for source in sources(order)
     ]
-    panels = drawn(curves, order, stage, "disk-8")
+    panels = draw(curves, order, stage, "disk-8")
     return Figure(
         "disk-8",
         FIGURES["disk-8"],
@@ -70,7 +70,7 @@ KINDS: tuple[Kind, ...] = (
 def make_disk_9(order: Order, stage: Stage) -> Figure:
     """Return the figure: four kinds of panel for each set of points."""
     curves = [panel_of(source, kind) for kind in KINDS for source in sources(order)]
-    panels = drawn(curves, order, stage, "disk-9")
+    panels = draw(curves, order, stage, "disk-9")
     return Figure(
         "disk-9",
         FIGURES["disk-9"],
@@ -130,7 +130,7 @@ def notes(order: Order, panels: int) -> tuple[str, ...]:
 def make_disk_13(order: Order, stage: Stage) -> Figure:
     """Return the figure: the four kinds of panel on each file, or on the synthetic city."""
     curves = [panel_of(source, kind) for source in whole(order) for kind in KINDS]
-    panels = drawn(curves, order, stage, "disk-13")
+    panels = draw(curves, order, stage, "disk-13")
     said = [one for one in notes(order, 20) if "panels" not in one]
     if not order.points:
         said.insert(

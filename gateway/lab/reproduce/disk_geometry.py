@@ -26,7 +26,7 @@ class Counted(NamedTuple):
     high: int  # centre inside
 
 
-def crossed(radius: int) -> list[Cell]:
+def list_crossed(radius: int) -> list[Cell]:
     """Return the cells that Theorem VI.3 lists as crossed with their centre outside."""
     width = math.ceil(radius / math.sqrt(2) - 0.5)
     corner = math.floor(radius / math.sqrt(2) - 0.5) * math.sqrt(2) + 1 / math.sqrt(2)
@@ -47,7 +47,7 @@ def area(cell: Cell, radius: int) -> float:
 
 def high(radius: int) -> float:
     """Return Theorem VI.4's number of cells with their centre inside."""
-    width, listed = math.ceil(radius / math.sqrt(2) - 0.5), crossed(radius)
+    width, listed = math.ceil(radius / math.sqrt(2) - 0.5), list_crossed(radius)
     return width * (width - 2 * len(listed) - 1) / 2 + sum(x for x, _ in listed)
 
 
@@ -56,7 +56,7 @@ def low(side: int, radius: int) -> int:
     return side**2 + 4 * radius * side - 4 * radius - 1
 
 
-def counted(radius: int) -> Counted:
+def count_cells(radius: int) -> Counted:
     """Return what Theorems VI.3 and VI.4 say, by looking at every cell."""
     eighth = [(x, y) for x in range(1, radius + 2) for y in range(1, x)]
     return Counted(
@@ -75,7 +75,7 @@ def weights(radius: int, epsilon: float) -> dict[Cell, float]:
     found = {
         (x, y): 1.0 + more for x in range(radius + 1) for y in range(x + 1) if inside(x, y, radius)
     }
-    for cell in crossed(radius):
+    for cell in list_crossed(radius):
         found[cell] = 1.0 + area(cell, radius) * more
     step = radius / math.sqrt(2) - 0.5
     corner = math.floor(step) + 1
@@ -103,14 +103,14 @@ def make_disk_10(order: Order, stage: Stage) -> Figure:
     rows = []
     negative = above = broken = 0
     for radius in range(1, MOST_10 + 1):
-        areas = [area(cell, radius) for cell in crossed(radius)] or [math.nan]
+        areas = [area(cell, radius) for cell in list_crossed(radius)] or [math.nan]
         below = sum(one < 0 for one in areas)
         over = sum(one > 1 for one in areas)
         given = really(radius, EPSILON)
         negative, above = negative + (below > 0), above + (over > 0)
         broken += not given <= EPSILON + 1e-9
         told = "a weight below 0" if math.isnan(given) else f"{given:.2f}"
-        rows.append((radius, len(crossed(radius)), below, over, min(areas), max(areas), told))
+        rows.append((radius, len(list_crossed(radius)), below, over, min(areas), max(areas), told))
     table = Table(
         f"Theorem VI.1 printed, by radius; promised is epsilon {EPSILON:g}",
         ("radius", "crossed", "below 0", "above 1", "least", "greatest", "epsilon given"),
@@ -219,7 +219,7 @@ def make_disk_12(order: Order, stage: Stage) -> Figure:
     rows = []
     centre = mixed = double = 0
     for radius in range(1, MOST_12 + 1):
-        listed, true = crossed(radius), counted(radius)
+        listed, true = list_crossed(radius), count_cells(radius)
         within = sum(inside(x, y, radius) for x, y in listed)
         centre += within > 0
         mixed += len(listed) - within != true.mixed
@@ -257,5 +257,5 @@ def _map_12(radius: int) -> Grid2:
         ]
         for y in range(size)
     ]
-    marked = tuple((x, y, "!" if inside(x, y, radius) else "o") for x, y in crossed(radius))
+    marked = tuple((x, y, "!" if inside(x, y, radius) else "o") for x, y in list_crossed(radius))
     return Grid2(f"radius {radius}: o listed by VI.3, ! listed though inside", values, marked)

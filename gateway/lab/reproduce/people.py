@@ -132,7 +132,7 @@ def places_of_order(order: Order) -> Callable[[int, np.random.Generator], Floats
     return lambda users, world: places[world.integers(len(places), size=users)]
 
 
-def counted(part: Floats, side: int) -> Whole:
+def count(part: Floats, side: int) -> Whole:
     """Return how many points each cell of the unit square has, (side, side)."""
     return histogram(part, Grid((side, side), 0))
 

@@ -49,7 +49,7 @@ def draw(figure: Figure, path: Path) -> None:
     )
     FigureCanvasAgg(canvas)
     frames = list(np.atleast_1d(canvas.subplots(down, across, squeeze=False)).ravel())
-    styles = styled(figure.panels)
+    styles = style(figure.panels)
     for frame, panel in zip(frames, figure.panels, strict=False):
         _lines(frame, panel, styles)
     for frame, shown in zip(frames[len(figure.panels) :], figure.maps, strict=False):
@@ -62,7 +62,7 @@ def draw(figure: Figure, path: Path) -> None:
     canvas.savefig(path, format="png")
 
 
-def styled(panels: Sequence[Panel]) -> dict[str, tuple[str, str]]:
+def style(panels: Sequence[Panel]) -> dict[str, tuple[str, str]]:
     """Return the colour and the marker of each line, the same in every panel that has it."""
     names = dict.fromkeys(name for panel in panels for name in panel.lines if name != UNIFORM)
     return {

@@ -54,7 +54,7 @@ class Setting:
     each: int = 1  # points of one person, who has one mass
 
 
-def drawn(name: str, people: Floats, setting: Setting, tape: Any) -> Floats:
+def draw_map(name: str, people: Floats, setting: Setting, tape: Any) -> Floats:
     """Return the map that one contender draws of these people."""
     grid = Grid((setting.side, setting.side), 0)
     counts = histogram(people, grid).astype(np.int64)
@@ -89,7 +89,7 @@ def scores(truth: Floats, found: Floats) -> dict[str, float]:
     }
 
 
-def compared(
+def compare(
     title: str,
     across: str,
     settings: Sequence[tuple[float, Setting]],
@@ -109,7 +109,7 @@ def compared(
             even = np.full(truth.shape, 1 / truth.size)
             for name in (*names, UNIFORM):
                 tape = Tape(f"{title} {at} {run} {name} {order.seed}".encode())
-                mass = even if name == UNIFORM else drawn(name, people, setting, tape)
+                mass = even if name == UNIFORM else draw_map(name, people, setting, tape)
                 for metric, score in scores(truth, mass).items():
                     found.setdefault((metric, name, at), []).append(score)
     return tuple(
@@ -173,7 +173,7 @@ def _by_side(order: Order, epsilon: tuple[int, int]) -> list[tuple[float, Settin
 
 def make_pyramid_1(order: Order, stage: Stage) -> Figure:
     """Return the figure: 256 x 256, 200 people, six epsilons."""
-    panels = compared(
+    panels = compare(
         "city", "epsilon", _by_epsilon(places_of_order(order), 200, CHECK_INS), order, stage
     )
     paper = (
@@ -192,10 +192,10 @@ def _users_and_sides(
         panels: tuple[Panel, ...] = ()
         if "users" in kinds:
             settings = _by_users(order, epsilon)
-            panels += compared("city", "users", settings, order, stage, metrics=metrics)
+            panels += compare("city", "users", settings, order, stage, metrics=metrics)
         if "sides" in kinds:
             settings = _by_side(order, epsilon)
-            panels += compared("city", "cells a side", settings, order, stage, metrics=metrics)
+            panels += compare("city", "cells a side", settings, order, stage, metrics=metrics)
         return _figure(name, paper, panels, *_stand_in(order))
 
     return make
@@ -227,7 +227,9 @@ def _example(
         setting = Setting(points, 128, users, (epsilon, 1), each)
         shown = {"truth": truth / truth.sum()}
         for one in (BASE, TOP, PAPER, AUTO):
-            shown[one] = drawn(one, people, setting, Tape(f"{name} {one} {order.seed}".encode()))
+            shown[one] = draw_map(
+                one, people, setting, Tape(f"{name} {one} {order.seed}".encode())
+            )
             rows.append((f"{one}, epsilon {epsilon}", *scores(truth, shown[one]).values()))
         maps += [
             Grid2(f"{one}, epsilon {epsilon}", heatmap(mass, 2.0).tolist())
@@ -259,7 +261,7 @@ def make_pyramid_9(order: Order, stage: Stage) -> Figure:
 
 def make_pyramid_8(order: Order, stage: Stage) -> Figure:
     """Return the figure of people who look: 50 of them."""
-    panels = compared("looks", "epsilon", _by_epsilon(_looks, 50, GAZES), order, stage)
+    panels = compare("looks", "epsilon", _by_epsilon(_looks, 50, GAZES), order, stage)
     paper = "Laplace is poor even at 20; the algorithm is better by every distance"
     return _figure("pyramid-8", paper, panels, _GAZES_NOTE, "256 x 256 cells for its 320 x 240")
 
@@ -280,7 +282,7 @@ _MIXTURE_NOTE = (
 def make_pyramid_10(order: Order, stage: Stage) -> Figure:
     """Return the figure by how many cells are full, 20 clusters throughout."""
     settings = _sparse_settings([(20, part) for part in (0.02, 0.05, 0.15, 0.3, 0.75)])
-    panels = compared("20 clusters", "part of cells", settings, order, stage)
+    panels = compare("20 clusters", "part of cells", settings, order, stage)
     return _figure(
         "pyramid-10", "the sparser, the more the algorithm is better", panels, _MIXTURE_NOTE
     )
@@ -289,7 +291,7 @@ def make_pyramid_10(order: Order, stage: Stage) -> Figure:
 def make_pyramid_11(order: Order, stage: Stage) -> Figure:
     """Return the figure by how many cells are full, with more clusters where more are."""
     settings = _sparse_settings([(5, 0.02), (10, 0.05), (20, 0.15), (40, 0.3), (80, 0.75)])
-    panels = compared("5 to 80 clusters", "part of cells", settings, order, stage)
+    panels = compare("5 to 80 clusters", "part of cells", settings, order, stage)
     return _figure(
         "pyramid-11", "the sparser, the more the algorithm is better", panels, _MIXTURE_NOTE
     )

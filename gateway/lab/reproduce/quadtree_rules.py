@@ -24,7 +24,7 @@ from recovery.quadtree.tree import level, painted
 
 from .figures import FIGURES, Figure, Grid2, Mark, Order, Panel, Stage, Table
 from .people import places_of_order
-from .quadtree_runs import MADE, SIDE, everybody, off, play, scaled, shown
+from .quadtree_runs import MADE, SIDE, everybody, off, play, scale_users, show
 from .trials import mark
 
 THRESHOLDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -48,7 +48,7 @@ def _run(order: Order, users: int, run: int, **asked: Any) -> tuple[float, list[
 
 def make_quadtree_4(order: Order, stage: Stage) -> Figure:
     """Return how deep squares go, and what dividing fewer or giving some up again changes."""
-    users = scaled(order, 100_000)
+    users = scale_users(order, 100_000)
     errors: dict[str, list[Mark]] = {"kept": [], "given up below k": []}
     sent: dict[str, list[Mark]] = {name: [] for name in errors}
     for threshold in THRESHOLDS:
@@ -82,9 +82,9 @@ def make_quadtree_4(order: Order, stage: Stage) -> Figure:
             Panel("Length", "k of equation 6", "numbers a device sends", _lines(sent)),
         ),
         maps=(
-            Grid2(f"{users} people", shown(truth, truth)),
+            Grid2(f"{users} people", show(truth, truth)),
             Grid2("level of the squares", where.cells(deep.astype(float)).tolist()),
-            Grid2("the map", shown(mass, truth)),
+            Grid2("the map", show(mass, truth)),
         ),
         notes=MADE,
     )
@@ -99,7 +99,7 @@ def make_quadtree_5(order: Order, stage: Stage) -> Figure:
     spent: dict[str, tuple[Mark, ...]] = {}
     rows = list[tuple[Any, ...]]()
     for part in (10_000, 100_000, 1_000_000):
-        users = scaled(order, part)
+        users = scale_users(order, part)
         stage(f"asking {users} people")
         _, releases, _ = _run(order, users, 0)
         spent[f"{users} people"] = tuple(
@@ -111,7 +111,7 @@ def make_quadtree_5(order: Order, stage: Stage) -> Figure:
             for one in releases
         ]
         rows.append((users, "all", sum(len(one.values) for one in releases), 1.0))
-    users, line = scaled(order, 100_000), list[Mark]()
+    users, line = scale_users(order, 100_000), list[Mark]()
     for reserve in RESERVES:
         stage(f"keeping {reserve:g} rounds' worth")
         runs = [_run(order, users, run, reserve=reserve)[0] for run in range(order.runs)]
@@ -140,7 +140,7 @@ class Visitors:
 
     def __init__(self, order: Order, run: int) -> None:
         """Draw them: most have one place that they like best, some have one place only."""
-        users = scaled(order, VISITORS)
+        users = scale_users(order, VISITORS)
         world = np.random.default_rng([order.seed, run, 2])
         grid = Grid((ROUGH, ROUGH), 0)
         points = places_of_order(order)(users * PLACES, world)

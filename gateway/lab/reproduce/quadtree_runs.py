@@ -25,7 +25,7 @@ from physics.crowds.shares import sums
 from physics.points import cells_of, histogram, mnormal
 from recovery.maps.heatmap import Heatmap
 from recovery.peers import grids, hierarchies
-from recovery.peers.grids import Crowd, Draw, normalised
+from recovery.peers.grids import Crowd, Draw, normalise
 from recovery.peers.sketched_trees import count_min, privtree
 from recovery.quadtree import Query, plan, recover
 from recovery.quadtree.estimate import counted, density, proportions
@@ -69,7 +69,7 @@ def _errors(order: Order, users: int, drop: Fraction = Fraction(0), **asked: Any
     return found
 
 
-def scaled(order: Order, users: int) -> int:
+def scale_users(order: Order, users: int) -> int:
     return max(500, int(users * order.scale))
 
 
@@ -79,14 +79,15 @@ def make_quadtree_7(order: Order, stage: Stage) -> Figure:
     rules = {"last": "the last round alone", "all": "all rounds"}
     sizes = {
         said: tuple(
-            mark(users, _errors(order, scaled(order, users), estimator=name)) for users in USERS
+            mark(users, _errors(order, scale_users(order, users), estimator=name))
+            for users in USERS
         )
         for name, said in rules.items()
     }
     stage("aiming at several widths")
     widths = {
         said: tuple(
-            mark(aim, _errors(order, scaled(order, 100_000), aim=aim, estimator=name))
+            mark(aim, _errors(order, scale_users(order, 100_000), aim=aim, estimator=name))
             for aim in AIMS
         )
         for name, said in rules.items()
@@ -107,7 +108,7 @@ def make_quadtree_7(order: Order, stage: Stage) -> Figure:
 
 def make_quadtree_8(order: Order, stage: Stage) -> Figure:
     """Return the error by the size of a shard, and by how many may drop out."""
-    users = scaled(order, 100_000)
+    users = scale_users(order, 100_000)
     stage("summing over shards of several sizes")
     shards = tuple(mark(shard, _errors(order, users, shard=shard)) for shard in SHARDS)
     stage("leaving devices out")
@@ -160,7 +161,7 @@ def _narrower(draw: Draw, times: Fraction, num: int, den: int) -> int:
     return draw(*(Fraction(num, den) / times).as_integer_ratio())
 
 
-def shown(mass: Any, truth: Any) -> list[list[float]]:
+def show(mass: Any, truth: Any) -> list[list[float]]:
     """Return a map as it is drawn: what is above nearly all of the truth is in one colour."""
     found: list[list[float]] = np.clip(mass, 0, np.quantile(truth, 0.995)).tolist()
     return found
@@ -172,7 +173,7 @@ def off(mass: Any, truth: Any) -> float:
 
 def make_quadtree_table1(order: Order, stage: Stage) -> Figure:
     """Return the error and the numbers that a device sends, beside every peer."""
-    users, one = scaled(order, 100_000), Fraction(1)
+    users, one = scale_users(order, 100_000), Fraction(1)
     shards, deep = -(-users // 10_000), (3, 4, 5, 6)
     found: dict[str, list[tuple[float, int]]] = {}
     for run in range(order.runs):
@@ -261,14 +262,13 @@ def _beside(rows: Sequence[tuple[str, float, int | str]]) -> Panel:
 
 def make_quadtree_1(order: Order, stage: Stage) -> Figure:
     """Return one crowd under noise of each device's own, and under noise that they share."""
-    users, rng = scaled(order, 100_000), Tape(b"one %d" % order.seed)
+    users, rng = scale_users(order, 100_000), Tape(b"one %d" % order.seed)
     stage("two kinds of noise")
     cells = everybody(order, users)
     flat = cells.reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
     shape = flat.shape
     own, shared = (
-        normalised(flat + sums(flat.size, many, 1, 1, 1, rng).reshape(shape))
-        for many in (users, 1)
+        normalise(flat + sums(flat.size, many, 1, 1, 1, rng).reshape(shape)) for many in (users, 1)
     )
     truth = flat / users
     times = off(own, truth) / off(shared, truth)
@@ -285,7 +285,7 @@ def make_quadtree_1(order: Order, stage: Stage) -> Figure:
             ),
         ),
         maps=tuple(
-            Grid2(title, shown(mass, truth))
+            Grid2(title, show(mass, truth))
             for title, mass in (
                 (f"{users} people", truth),
                 ("each has all of the noise", own),
@@ -348,16 +348,18 @@ def make_quadtree_6(order: Order, stage: Stage) -> Figure:
 
 def _grown(name: str, order: Order, stage: Stage, most: int, rounds: bool) -> Figure:
     maps, found, rows = list[Grid2](), list[str](), list[tuple[Any, ...]]()
-    for users in (scaled(order, part) for part in ((most,) if rounds else (most // 100, most))):
+    for users in (
+        scale_users(order, part) for part in ((most,) if rounds else (most // 100, most))
+    ):
         stage(f"asking {users} people")
         cells, rng = everybody(order, users), Tape(b"%s %d" % (name.encode(), order.seed))
         asked = Query(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users)
         releases, truth = play(asked, cells, users, rng), cells / users
-        maps.append(Grid2(f"{users} people", shown(truth, truth)))
+        maps.append(Grid2(f"{users} people", show(truth, truth)))
         for number in range(1 if rounds else len(releases), len(releases) + 1):
             mass = density(counted(asked, releases[:number]))[0]
             squares = len(releases[number - 1].values)
-            maps.append(Grid2(f"round {number}: {squares} squares", shown(mass, truth)))
+            maps.append(Grid2(f"round {number}: {squares} squares", show(mass, truth)))
             rows.append((users, number, squares, off(mass, truth)))
         sent = sum(len(one.values) for one in releases)
         found.append(
@@ -375,7 +377,7 @@ def _grown(name: str, order: Order, stage: Stage, most: int, rounds: bool) -> Fi
 
 def make_quadtree_9(order: Order, stage: Stage) -> Figure:
     """Return the share of those who say yes, square by square, with its interval."""
-    users, rng = scaled(order, 300_000), Tape(b"nine %d" % order.seed)
+    users, rng = scale_users(order, 300_000), Tape(b"nine %d" % order.seed)
     stage("asking for a yes or a no")
     cells, world = everybody(order, users), np.random.default_rng([order.seed, 9])
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE

@@ -96,14 +96,14 @@ def errors(
     return found
 
 
-def generalised(places: Floats, group: int) -> Floats:
+def generalise(places: Floats, group: int) -> Floats:
     """Return the places, each replaced by the average of its group."""
     starts = np.arange(0, len(places), group)
     sizes = np.diff([*starts, len(places)])
     return np.repeat(np.add.reduceat(places, starts) / sizes, sizes)
 
 
-def _scaled(count: int, order: Order) -> int:
+def _scale(count: int, order: Order) -> int:
     return max(20, round(count * order.scale))
 
 
@@ -115,7 +115,7 @@ def make_ranks_3(order: Order, stage: Stage) -> Figure:
         stage(f"epsilon {epsilon}")
         lines[f"epsilon {epsilon}"] = tuple(
             mark(count, errors(even, count, Fraction(epsilon), 1, runs, order))
-            for count in dict.fromkeys(_scaled(size, order) for size in SIZES)
+            for count in dict.fromkeys(_scale(size, order) for size in SIZES)
         )
     one = lines["epsilon 1"]
     ratios = {
@@ -144,17 +144,17 @@ def make_ranks_4(order: Order, stage: Stage) -> Figure:
     sets, runs = data_sets(order), 4 * order.runs
     noisy: dict[str, tuple[Mark, ...]] = {}
     grouped: dict[str, tuple[Mark, ...]] = {}
-    count = _scaled(COUNT, order)
+    count = _scale(COUNT, order)
     sizes = [group for group in (*GROUPS, 1000) if group <= count]
     for name, places in sets.items():
         stage(name)
         noisy[name] = tuple(
             mark(size, errors(places, size, Fraction(1), 1, runs, order))
-            for size in dict.fromkeys(_scaled(size, order) for size in SIZES)
+            for size in dict.fromkeys(_scale(size, order) for size in SIZES)
         )
         own = [places(count, np.random.default_rng([order.seed, run])) for run in range(3)]
         grouped[name] = tuple(
-            mark(group, [float(np.abs(generalised(one, group) - one).mean()) for one in own])
+            mark(group, [float(np.abs(generalise(one, group) - one).mean()) for one in own])
             for group in sizes
         )
     grouped["k / 4n"] = tuple(Mark(group, group / (4 * count), math.nan, 1) for group in sizes)
@@ -179,7 +179,7 @@ def make_ranks_4(order: Order, stage: Stage) -> Figure:
 
 def make_ranks_5(order: Order, stage: Stage) -> Figure:
     """Return the parts of the error by the size of groups, their sum, and the error itself."""
-    sets, runs, count = data_sets(order), 10 * order.runs, _scaled(COUNT, order)
+    sets, runs, count = data_sets(order), 10 * order.runs, _scale(COUNT, order)
     panels, found = [], []
     for name in (EVENLY, "city"):
         stage(name)
@@ -190,7 +190,7 @@ def make_ranks_5(order: Order, stage: Stage) -> Figure:
                 places = sets[name](count, np.random.default_rng([order.seed, run]))
                 tape = f"{name} {group} {run} {order.seed}"
                 steps = sorted_release(places, Fraction(1), group, tape)
-                means = generalised(places, group)
+                means = generalise(places, group)
                 width = float(np.abs(means - places).mean())
                 noise = error_of(means, steps)
                 for part, value in (

@@ -80,7 +80,7 @@ def equi_width_map(points: Floats, side: int, *seed: object) -> Floats:
     return equi_width(histogram(points, Grid((side, side), 0)), ONE, draw)
 
 
-def enlarged(mass: Floats, side: int) -> Floats:
+def enlarge(mass: Floats, side: int) -> Floats:
     """Return the map on more cells: a square's share is even over its own."""
     times = side // len(mass)
     return np.kron(mass, np.full((times, times), times**-2))
@@ -112,13 +112,13 @@ def _best_grid(points: Floats, truth: Floats, *seed: object) -> tuple[int, Float
     """Return the bins along a side with the least l1 distance, and their map on the raster."""
     side = len(truth)
     maps = {
-        bins: enlarged(equi_width_map(points, bins, *seed), side) for bins in SIDES if bins <= side
+        bins: enlarge(equi_width_map(points, bins, *seed), side) for bins in SIDES if bins <= side
     }
     best = min(maps, key=lambda bins: differences(truth, maps[bins])[0])
     return best, maps[best]
 
 
-def _shown(mass: Floats) -> list[list[float]]:
+def _show(mass: Floats) -> list[list[float]]:
     """Return a map as it is drawn: the fullest hundredth of its cells in one colour."""
     found: list[list[float]] = np.minimum(mass, np.quantile(mass[mass > 0], 0.99)).tolist()
     return found
@@ -142,7 +142,7 @@ def _densities(name: str, order: Order, stage: Stage, zoom: bool) -> Figure:
         part = side // 4
         y, x = (part * int(i) for i in np.unravel_index(int(blocks(truth, 4).argmax()), (4, 4)))
         maps = {kind: mass[y : y + part, x : x + part] for kind, mass in maps.items()}
-    shown = tuple(Grid2(kind, _shown(mass)) for kind, mass in maps.items())
+    shown = tuple(Grid2(kind, _show(mass)) for kind, mass in maps.items())
     nearest = min(rows[1:], key=lambda row: row[1])
     found = (f"by l1 on {side} x {side} cells {nearest[0]} is nearest, {nearest[1]:.3f}",)
     table = Table("distance of densities to the people's", ("", "l1", "l2"), rows)
@@ -188,7 +188,7 @@ def make_ranks_table2(order: Order, stage: Stage) -> Figure:
     means = {name: np.mean(found, axis=0) for name, found in scores.items()}
     rows = tuple((name, float(l1), f"{l2:.4f}") for name, (l1, l2) in means.items())
     shown = tuple(
-        Grid2(f"|difference|, {name}", _shown(blocks(mass, 64)))
+        Grid2(f"|difference|, {name}", _show(blocks(mass, 64)))
         for name, mass in maps.items()
         if name != UNIFORM
     )
@@ -216,7 +216,7 @@ def make_ranks_8(order: Order, stage: Stage) -> Figure:
             points = drawn(users, np.random.default_rng([order.seed, run]))
             truth = _truth(points, SIDE)
             for bins in SIDES:
-                mass = enlarged(equi_width_map(points, bins, name, run, order.seed), SIDE)
+                mass = enlarge(equi_width_map(points, bins, name, run, order.seed), SIDE)
                 off.setdefault(bins, []).append(differences(truth, mass))
             maps = sorted_maps(points, SIDE, name, run, order.seed)
             sorted_off.append([differences(truth, maps[kind])[0] for kind in (PRINTED, LINES)])
@@ -244,7 +244,7 @@ QUERIES = 1000
 BINS_1D, WAVELET_1D, BINS_2D, WAVELET_2D = 1000, 1024, 40, 512  # the paper's
 
 
-def _cumulated(mass: Floats, at: Floats) -> Floats:
+def _cumulate(mass: Floats, at: Floats) -> Floats:
     """Return the share of cells of a line below each place; within a cell it is even."""
     cumulated = np.concatenate([[0.0], np.cumsum(mass.ravel())])
     return np.interp(at, np.linspace(0, 1, len(cumulated)), cumulated)
@@ -271,8 +271,8 @@ def _on_line(order: Order, run: int) -> dict[str, list[float]]:
     weights = np.bincount(which, weights=steps.sizes / steps.sizes.sum())
     own = sorted_release(places, ONE, None, f"lines {seed}", lines=True)
     below: dict[str, Callable[[Floats], Floats]] = {
-        f"equi-width, {BINS_1D}": partial(_cumulated, fixed),
-        f"wavelet, {WAVELET_1D}": partial(_cumulated, waves),
+        f"equi-width, {BINS_1D}": partial(_cumulate, fixed),
+        f"wavelet, {WAVELET_1D}": partial(_cumulate, waves),
         PRINTED: lambda at: np.interp(at, edges, np.concatenate([[0.0], np.cumsum(weights)])),
         LINES: own.below,
         UNIFORM: lambda at: at,
@@ -305,9 +305,9 @@ def _in_plane(order: Order, run: int) -> dict[str, list[float]]:
     off: dict[str, list[float]] = {name: [] for name in maps}
     for width in RANGES:
         box = ranges.workload(Grid((1, 1), 0), QUERIES, width, run)
-        true = _held(tables[""], box)
+        true = _count_held(tables[""], box)
         for name in maps:
-            told = _held(tables[name], box)
+            told = _count_held(tables[name], box)
             off[name].append(len(points) * ranges.errors(true, told).absolute)
     return off
 
@@ -317,7 +317,7 @@ def _table(mass: Floats) -> Floats:
     return np.pad(mass.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
 
 
-def _held(table: Floats, boxes: Floats) -> Floats:
+def _count_held(table: Floats, boxes: Floats) -> Floats:
     """Return what boxes of the unit square hold; cells may be negative, as a wavelet's are."""
     x0, y0, x1, y1 = (boxes * (len(table) - 1)).T
     at = partial(map_coordinates, table, order=1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from edge.core.records import Grid
 from physics.crowds.peers import count_oue
 from physics.points import cells_of
-from recovery.peers.frequency_oracles import oue_chances, unbiased
+from recovery.peers.frequency_oracles import oue_chances, unbias
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -31,7 +31,7 @@ class Walks(NamedTuple):
         return np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
 
 
-def walked(
+def walk(
     points: Floats,
     world: np.random.Generator,
     walks: int = TRAJECTORIES,
@@ -131,7 +131,7 @@ def estimate_ldptrace(
     flat = np.concatenate(steps) if steps else np.empty(0, np.int64)
     # Eight slots a cell, those that lead out of the grid too, as the program has them.
     moved = _heard(_count(flat, 8 * cells), each, world).reshape(cells, 8)
-    return _made(np.maximum(heard, 0), first, last, moved, side, len(told), world)
+    return _estimate(np.maximum(heard, 0), first, last, moved, side, len(told), world)
 
 
 def _cell_walks(walks: Walks, side: int) -> list[Whole]:
@@ -151,7 +151,7 @@ def _heard(counts: Whole, epsilon: float, world: np.random.Generator) -> Floats:
     if not reports:
         return np.zeros(len(counts))
     ones = count_oue(counts, epsilon, world).astype(float)
-    return reports * unbiased(ones, float(reports), *oue_chances(epsilon))
+    return reports * unbias(ones, float(reports), *oue_chances(epsilon))
 
 
 def _quantile(heard: Floats) -> int:
@@ -170,7 +170,7 @@ def _directions(cells: Whole, side: int) -> Whole:
     return np.asarray((8 * cells[:-1] + slot)[near])
 
 
-def _made(
+def _estimate(
     lengths: Floats,
     first: Floats,
     last: Floats,
@@ -246,7 +246,7 @@ def estimate_pivottrace(
     source tunes both.
 
     Where epsilon is shared by hundreds of draws nothing of the truth is left, and the middle of
-    two even draws lies near the centre of the map: `unanswered` is the map that it gives of
+    two even draws lies near the centre of the map: `guess` is the map that it gives of
     nobody.
     """
     cells = side * side
@@ -263,7 +263,7 @@ def estimate_pivottrace(
     return (np.bincount(joined, minlength=cells) / len(joined)).reshape(side, side)
 
 
-def unanswered(walks: Walks, side: int, world: np.random.Generator) -> Floats:
+def guess(walks: Walks, side: int, world: np.random.Generator) -> Floats:
     """Return the map of points that tell nothing: the same steps with no epsilon at all."""
     return estimate_pivottrace(walks, side, 0.0, world)
 
@@ -291,23 +291,23 @@ def _copy(
     each = np.repeat([epsilon / 2 / known[int(length)] for length in lengths], lengths)
     pivot = place % 2 == parity
     found = np.empty_like(at)
-    found[pivot] = _blurred(at[pivot], each[pivot], None, side, world)
+    found[pivot] = _blur(at[pivot], each[pivot], None, side, world)
     allowed = np.ones((len(at), 1), bool) & np.ones(side * side, bool)
     last = place + 1 == np.repeat(lengths, lengths)
     for step, neighbour in ((-1, place > 0), (1, ~last)):
         told = np.flatnonzero(~pivot & neighbour)
         origin = found[told + step]
-        sector = _turned(_sector(origin, at[told], side), each[told], world)
+        sector = _turn(_sector(origin, at[told], side), each[told], world)
         every = _sectors(side)
         allowed[told] &= every[origin] == sector[:, None]
     between = np.flatnonzero(~pivot)
     mask = allowed[between]
     mask[~mask.any(axis=1)] = True
-    found[between] = _blurred(at[between], each[between], mask, side, world)
+    found[between] = _blur(at[between], each[between], mask, side, world)
     return found
 
 
-def _blurred(
+def _blur(
     at: Whole,
     epsilons: Floats,
     mask: NDArray[np.bool_] | None,
@@ -344,7 +344,7 @@ def _sectors(side: int) -> NDArray[np.int64]:
     return _sector(cells[:, None], cells[None, :], side)
 
 
-def _turned(sector: Whole, epsilons: Floats, world: np.random.Generator) -> Whole:
+def _turn(sector: Whole, epsilons: Floats, world: np.random.Generator) -> Whole:
     """Return the sectors told: the true one, or any other alike."""
     stays = 1 / (1 + (SECTORS - 1) * np.exp(-epsilons))
     other = (sector + world.integers(1, SECTORS, size=len(sector))) % SECTORS

@@ -12,11 +12,11 @@ from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
 from . import traces
-from .disk_contenders import AUTO, Setting, recovered
+from .disk_contenders import AUTO, Setting, recover
 from .figures import FIGURES, UNIFORM, Figure, Order, Panel, Stage, Table
-from .people import counted
-from .traces import LONGEST, TRAJECTORIES, Walks, walked
-from .trials import Source, mark, played, ratio, whole
+from .people import count
+from .traces import LONGEST, TRAJECTORIES, Walks, walk
+from .trials import Source, mark, play_all, ratio, whole
 
 # Disk on the points of trajectories, in three ways that promise very different things.
 #
@@ -41,7 +41,7 @@ def one_point(
     return _map(walks.places[walks.starts + drawn], side, epsilon, world, name)
 
 
-def shared(walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator) -> Floats:
+def share_epsilon(walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator) -> Floats:
     """Return the map from every point, at an even part of epsilon."""
     part = Fraction(*epsilon) / LONGEST
     return _map(walks.places, side, part.as_integer_ratio(), world)
@@ -55,7 +55,7 @@ def each_point(walks: Walks, side: int, epsilon: Ratio, world: np.random.Generat
 def _map(
     places: Floats, side: int, epsilon: Ratio, world: np.random.Generator, name: str = "DAM"
 ) -> Floats:
-    return recovered(name, counted(places, side), Setting((side, side), epsilon), world)
+    return recover(name, count(places, side), Setting((side, side), epsilon), world)
 
 
 ONE, SHARED, EACH = "DAM, one point", "DAM, epsilon/200 a point", "DAM, epsilon a point"
@@ -102,7 +102,7 @@ def make_disk_14(order: Order, stage: Stage) -> Figure:
             for name in (*UNITS, UNIFORM)
             for run in range(1 if name == UNIFORM else order.runs)
         ]
-        scores = played(tasks, scored, order, stage, "disk-14")
+        scores = play_all(tasks, score, order, stage, "disk-14")
         for across, places in settings.items():
             at = partial(_at, across)
             lines = {
@@ -115,7 +115,7 @@ def make_disk_14(order: Order, stage: Stage) -> Figure:
             title = f"{source.name}, by {across}"
             panels.append(Panel(title, across, "W2, in cells", lines, dict(UNITS)))
     units = Table("what is promised, at epsilon, for", ("", "unit"), tuple(UNITS.items()))
-    found = tuple(_found(panels))
+    found = tuple(_find(panels))
     return Figure(
         "disk-14",
         FIGURES["disk-14"],
@@ -128,10 +128,10 @@ def make_disk_14(order: Order, stage: Stage) -> Figure:
     )
 
 
-def scored(told: Told) -> float:
+def score(told: Told) -> float:
     """Return how far the map is from that of all points, W2 in cells."""
     walks = _walks(told.source, told.seed, told.scale)
-    truth = counted(walks.places, told.side)
+    truth = count(walks.places, told.side)
     words = repr((told.mechanism, told.side, told.epsilon)).encode()
     world = np.random.default_rng([told.seed, 3, told.run, zlib.crc32(words)])
     epsilon = told.epsilon[0] / told.epsilon[1]
@@ -142,11 +142,11 @@ def scored(told: Told) -> float:
     elif told.mechanism == PIVOTTRACE:
         found = traces.estimate_pivottrace(walks, told.side, epsilon, world)
     elif told.mechanism == UNANSWERED:
-        found = traces.unanswered(walks, told.side, world)
+        found = traces.guess(walks, told.side, world)
     elif told.mechanism == OURS:
         found = one_point(walks, told.side, told.epsilon, world, AUTO)
     else:
-        ways = {ONE: one_point, SHARED: shared, EACH: each_point}
+        ways = {ONE: one_point, SHARED: share_epsilon, EACH: each_point}
         found = ways[told.mechanism](walks, told.side, told.epsilon, world)
     return wasserstein2(truth, found, normalise=True) * told.side
 
@@ -155,7 +155,7 @@ def scored(told: Told) -> float:
 def _walks(source: Source, seed: int, scale: float) -> Walks:
     points = source.crowd(seed, 1.0).parts[0]
     number = max(2, round(scale * TRAJECTORIES))
-    return walked(points, np.random.default_rng([seed, 2]), number)
+    return walk(points, np.random.default_rng([seed, 2]), number)
 
 
 def _at(across: str, side: int, epsilon: Ratio) -> float:
@@ -170,7 +170,7 @@ def _runs(scores: dict[Told, float], name: str, side: int, epsilon: Ratio) -> li
     ]
 
 
-def _found(panels: list[Panel]) -> list[str]:
+def _find(panels: list[Panel]) -> list[str]:
     said = []
     for panel in panels:
         fair = [name for name in UNITS if name not in (EACH, UNANSWERED)]

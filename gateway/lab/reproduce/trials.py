@@ -16,9 +16,9 @@ from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
 from ...faults import OperatorFault
-from .disk_contenders import Setting, privacy, recovered
+from .disk_contenders import Setting, privacy, recover
 from .figures import UNIFORM, Mark, Order, Panel, Stage
-from .people import CITY, SYNTHETIC, Crowd, counted, of_file, synthetic
+from .people import CITY, SYNTHETIC, Crowd, count, of_file, synthetic
 
 _NORMAL_95 = 1.96
 
@@ -54,12 +54,12 @@ class Trial(NamedTuple):
     radius: float | None = None
 
 
-def scored(trial: Trial) -> float:
+def score(trial: Trial) -> float:
     """Return how far the map is from the people, W2 in cells; the mean over the crowd's parts."""
     crowd = trial.source.crowd(trial.seed, trial.scale)
     scores = []
     for number, part in enumerate(crowd.parts):
-        people = counted(part, trial.side)
+        people = count(part, trial.side)
         if trial.mechanism == UNIFORM:
             found = np.ones(people.shape)
         else:
@@ -67,7 +67,7 @@ def scored(trial: Trial) -> float:
             # Told by what it is, and not by its place in a figure.
             told = repr((trial.mechanism, trial.side, trial.epsilon, trial.radius)).encode()
             world = np.random.default_rng([trial.seed, 1, trial.run, number, zlib.crc32(told)])
-            found = recovered(trial.mechanism, people, setting, world)
+            found = recover(trial.mechanism, people, setting, world)
         scores.append(wasserstein2(people, found, normalise=True) * trial.side)
     return statistics.fmean(scores)
 
@@ -80,7 +80,7 @@ def mark(at: float, scores: Sequence[float]) -> Mark:
     return Mark(at, statistics.fmean(scores), half, len(scores))
 
 
-def played(
+def play_all(
     tasks: Iterable[Task], work: Callable[[Task], Any], order: Order, stage: Stage, name: str
 ) -> dict[Task, Any]:
     """Return the result of every task, by task.
@@ -178,7 +178,7 @@ def ratio(text: str) -> Ratio:
     return Fraction(text).as_integer_ratio()
 
 
-def drawn(curves: Sequence[Curve], order: Order, stage: Stage, name: str) -> tuple[Panel, ...]:
+def draw(curves: Sequence[Curve], order: Order, stage: Stage, name: str) -> tuple[Panel, ...]:
     """Return the panels, every run of which is made as the order says."""
     asked = [_places(curve, order) for curve in curves]
     tasks = [
@@ -188,7 +188,7 @@ def drawn(curves: Sequence[Curve], order: Order, stage: Stage, name: str) -> tup
         for _, trials in places
         for trial in trials
     ]
-    scores = played(tasks, scored, order, stage, name)
+    scores = play_all(tasks, score, order, stage, name)
     return tuple(
         _panel(curve, lines, scores, stage) for curve, lines in zip(curves, asked, strict=True)
     )

@@ -11,7 +11,7 @@ from physics.diffusion.medium import Drive, Medium
 from physics.diffusion.run import Run, march
 from physics.instruments.chain import Instruments, middle
 from physics.instruments.presets import Counts as Counts
-from physics.instruments.presets import named
+from physics.instruments.presets import find
 from physics.instruments.views import array_axes, people_seen
 from physics.rooms import model, plan
 from physics.rooms.day import Day
@@ -204,7 +204,7 @@ class Living:
             pass
 
 
-def lived(
+def live(
     living: Living, stage: Stage = lambda name: None, rounds_s: Sequence[float] = ()
 ) -> Lived:
     """Return the whole day of a room.
@@ -245,7 +245,7 @@ def lately(room: Room, day: Day, at_s: float, hold_s: float) -> Floats:
 
     What a map is held against: (rows, columns).
     """
-    return plan.added(room, model.heat(room, day, max(room.day.start_s, at_s - hold_s), at_s))
+    return plan.add_heat(room, model.heat(room, day, max(room.day.start_s, at_s - hold_s), at_s))
 
 
 # Instruments that look at a lived day: the thermometers at every step, arrays at its frames.
@@ -259,7 +259,7 @@ class Thermometers:
 
     def __init__(self, room: Room, world: np.random.Generator) -> None:
         self.kinds = [
-            Instruments(named(group.kind), len(group.places_m), world, room.air.baseline_c)
+            Instruments(find(group.kind), len(group.places_m), world, room.air.baseline_c)
             for group in room.thermometers
         ]
         counts = [kind.count for kind in self.kinds]
@@ -296,11 +296,11 @@ def film_day(room: Room, lived: Lived, world: np.random.Generator) -> tuple[Film
 
     The floor below an array is taken to be as warm as the air there: a plan has no other.
     """
-    return tuple(_filmed(room, array, lived, world) for array in room.arrays)
+    return tuple(_film(room, array, lived, world) for array in room.arrays)
 
 
-def _filmed(room: Room, array: Array, lived: Lived, world: np.random.Generator) -> Filmed:
-    preset = named(array.kind)
+def _film(room: Room, array: Array, lived: Lived, world: np.random.Generator) -> Filmed:
+    preset = find(array.kind)
     axes = array_axes(preset, array.at_m, array.height_m, model.grid(room))
     sees = Instruments(preset, preset.pixels, world, room.air.baseline_c)
     floor_k = axes.see(lived.air_k)

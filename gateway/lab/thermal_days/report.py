@@ -14,7 +14,7 @@ def lines(played: Played) -> list[str]:
     """Return everything there is to say of a day."""
     told = [*day_lines(played), *array_lines(played)]
     if played.query is None or not played.releases:
-        return [*told, _unveiled(played)]
+        return [*told, _unveil(played)]
     first = played.releases[0].round
     return [
         *told,
@@ -126,7 +126,7 @@ def noise_line(played: Played, query: Query, sigma_k: float) -> str:
     )
 
 
-def _unveiled(played: Played) -> str:
+def _unveil(played: Played) -> str:
     if played.query is not None:
         return "No round falls into the day, so nothing is sent and there is no map."
     if not len(played.places_m):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.instruments.presets import named
+from physics.instruments.presets import find
 from physics.rooms import model, plan, tables
 from physics.rooms.read import read
 from physics.rooms.records import Privacy, Room
@@ -18,7 +18,7 @@ from physics.rooms.respond import respond_day
 from recovery.thermal import Query
 
 from ...faults import OperatorFault
-from ...mechanisms.flags import refused
+from ...mechanisms.flags import refuse
 from .day import Lived
 
 # The room's own warmth: what of it the device takes off, what the gateway, and room for it.
@@ -68,7 +68,7 @@ def empty_rounds(room: Room) -> int:
     return min(known, room.privacy.readings - 1)
 
 
-def fitted(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]) -> Query:
+def fit_query(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]) -> Query:
     """Return the query with room in its clamp for what the empty room does over the day.
 
     And, where a level follows, with a level that is quick enough for the empty room.
@@ -78,7 +78,7 @@ def fitted(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]) -
     if query.background == "gateway":  # the device's own offset is still in what it sends
         swing_k += _OFF * max(
             math.hypot(kind.accuracy_k, kind.uniformity_k)
-            for kind in (named(group.kind) for group in room.thermometers)
+            for kind in (find(group.kind) for group in room.thermometers)
         )
     query = replace(query, background_k=math.ceil(10 * swing_k + 1) / 10)
     if query.background != "following":
@@ -200,7 +200,7 @@ def room_of(path: Path) -> Room:
         raise OperatorFault(str(fault)) from fault
 
 
-def modelled(room: Room, estimator: str = "auto") -> Modelled:
+def make_model(room: Room, estimator: str = "auto") -> Modelled:
     """Return a room with the query of its [privacy], as far as that is known before the day.
 
     What the empty room does over the day, which the clamp must hold, comes later: see
@@ -209,23 +209,23 @@ def modelled(room: Room, estimator: str = "auto") -> Modelled:
     Raises:
         OperatorFault: it asks what cannot be had.
     """
-    places, views = seen_by(room)
+    places, views = views_of(room)
     if room.privacy is None or not len(places):
         return Modelled(room, views, places)
-    return _asked(room, room.privacy, views, places, estimator)
+    return _make_query(room, room.privacy, views, places, estimator)
 
 
-def seen_by(room: Room) -> tuple[Floats, Floats]:
+def views_of(room: Room) -> tuple[Floats, Floats]:
     """Return where thermometers are, (sensors, 2), and what each sees, (sensors, heat cells)."""
     told = [place for group in room.thermometers for place in group.places_m]
     places = np.array(told, dtype=float).reshape(-1, 2)
     return places, plan.views(room, places) if told else np.zeros((0, 0))
 
 
-def _asked(
+def _make_query(
     room: Room, privacy: Privacy, views: Floats, places: Floats, estimator: str
 ) -> Modelled:
-    kinds = [named(group.kind) for group in room.thermometers]
+    kinds = [find(group.kind) for group in room.thermometers]
     steps = {kind.step for kind in kinds}
     if len(steps) > 1:
         raise OperatorFault(
@@ -234,7 +234,7 @@ def _asked(
             "kind, or leave [privacy] out"
         )
     follows, gateway = (privacy.background == way for way in ("following", "gateway"))
-    with refused():
+    with refuse():
         # What arrays see is bounded by nothing here; they are simulated, and not asked.
         response = respond_day(
             replace(room, arrays=()),

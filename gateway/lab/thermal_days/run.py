@@ -27,10 +27,10 @@ from ... import mechanisms
 from ...mechanisms import Verbs
 from ...mechanisms.scores import Watch
 from ...output import Stage, Writer, as_json, check_places, write_all
-from .day import Counts, Lived, Living, Moment, Played, Read, film_day, lately, lived, read_day
+from .day import Counts, Lived, Living, Moment, Played, Read, film_day, lately, live, read_day
 from .files import check_format, write_day
 from .report import lines
-from .rooms import Modelled, fitted, known_grains, less, rounds_s
+from .rooms import Modelled, fit_query, known_grains, less, rounds_s
 
 # The rounds of a simulated day: read, veiled on the device, and mapped as a gateway would.
 
@@ -192,14 +192,14 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
     world = np.random.default_rng(seed)
     day = day_of(room.room, world)
     moments_s = rounds_s(room.room, room.query.readings, room.every_min) if room.query else ()
-    whole = lived(Living(room.room, day, room.views, stage), stage, moments_s)
+    whole = live(Living(room.room, day, room.views, stage), stage, moments_s)
     read = read_day(room.room, whole, world)
     arrays = film_day(room.room, whole, world)
     if room.query is None:
         return Played(room.room, whole, read, room.places_m, arrays)
-    query = fitted(room.query, room.room, whole, moments_s)
+    query = fit_query(room.query, room.room, whole, moments_s)
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"simulate %d" % seed)
-    mechanism = Watch(stage=stage).over(mechanisms.named(thermal.NAME), seed is not None)
+    mechanism = Watch(stage=stage).over(mechanisms.find(thermal.NAME), seed is not None)
     baseline_c = room.room.air.baseline_c
     asked = ask(mechanism, query, whole, read, baseline_c, moments_s, rng, stage)
     moments = tuple(_moment(room, query, day, one) for one in asked)
@@ -246,20 +246,20 @@ def _writers(files: Files, played: Played, stage: Stage) -> dict[Path, Writer]:
         ending = files.out.suffix
         writers[files.out] = lambda path: write_day(played, path, ending)
     if files.plot:
-        writers[files.plot] = lambda path: _drawn(played, path)
+        writers[files.plot] = lambda path: _draw(played, path)
     if files.animation:
-        writers[files.animation] = lambda path: _animated(played, path, stage)
+        writers[files.animation] = lambda path: _animate(played, path, stage)
     return writers
 
 
-def _drawn(played: Played, path: Path) -> None:
+def _draw(played: Played, path: Path) -> None:
     # Imported here alone: it takes half a second, and few days are drawn.
     from .picture import draw
 
     draw(played, path)
 
 
-def _animated(played: Played, path: Path, stage: Stage) -> None:
+def _animate(played: Played, path: Path, stage: Stage) -> None:
     from .picture import animate
 
     animate(played, path, stage)

@@ -19,7 +19,7 @@ from recovery.thermal.noise import follower
 
 from ...faults import OperatorFault
 from .day import Living, Thermometers
-from .rooms import clock, room_of, seconds, seen_by
+from .rooms import clock, room_of, seconds, views_of
 
 # Between two looks at the clock.
 _SHORTEST_S, _LONGEST_S = 0.02, 1.0
@@ -50,7 +50,7 @@ class Scene:
         self._thermometers = Thermometers(self.room, world)
         _check(query, path, self._thermometers)
         begins_s = _begins(self.room, path, since)
-        _, views = seen_by(self.room)
+        _, views = views_of(self.room)
         self._living = Living(self.room, day(self.room, world), views)
         self._living.go(begins_s)
 

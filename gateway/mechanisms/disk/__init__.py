@@ -18,9 +18,9 @@ _AROUND = "of the map, from 0; below 0 or beyond it where nobody can be"
 
 _EXPORTED = Exported(
     report=_CELL,
-    reported=_query.exported_reports,
+    reported=_query.export_reports,
     release={**_CELL, "answers": int},
-    released=_query.exported_counts,
+    released=_query.export_counts,
     units={
         "cell": "of all that may be answered, row by row, from 0",
         "row": _AROUND,
@@ -52,7 +52,7 @@ MECHANISM = Mechanism(
     serving=Serving(
         **PURE,
         payload_fault=_deployment.payload_fault,
-        fold=Fold(_deployment.slots, _deployment.released),
+        fold=Fold(_deployment.slots, _deployment.release),
         page_values=_deployment.page_values,
         exported=_EXPORTED,
     ),
@@ -74,5 +74,5 @@ MECHANISM = Mechanism(
     judge=_words.judge,
     panels=_words.panels,
     read_release=_query.read_release,
-    calibrated=_calibrate.calibrated,
+    calibrated=_calibrate.calibrate,
 )

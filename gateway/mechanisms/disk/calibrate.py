@@ -9,7 +9,7 @@ from edge.host import post
 from edge.mechanisms import disk
 from recovery.disk import Query
 from recovery.disk.query import epsilon_of_one, scheme_of
-from recovery.disk.round import refusal, refused, total_of
+from recovery.disk.round import refusal, total_of, why_refused
 from recovery.maps.guarantee import ratio_text, upward
 from recovery.noise import Ratio
 
@@ -21,7 +21,7 @@ _OTHERS: tuple[Ratio, ...] = ((1, 2), (1, 1), (2, 1), (7, 2), (5, 1), (7, 1))
 _WORD_BYTES, _LONG_BYTES, _SHORT_MAX = 4, 32, 2**30
 
 
-def calibrated(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
+def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what is said of a query beside its promise: for JSON, and in lines.
 
     Ratios are lists of two whole numbers; distances are in cells; `right` and `off_cells` are
@@ -43,14 +43,14 @@ def calibrated(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
         "total": total_of(round),
         "round_bytes": len(signed) or None,
         "table_bytes": _table_bytes(round),
-        **_guessed(round),
+        **_guess(round),
         "others": sorted(others, key=lambda row: row["epsilon"][0] / row["epsilon"][1]),
-        "refusal": refused(query, round),
+        "refusal": why_refused(query, round),
     }
-    return numbers, [*_answers(query, numbers), "", *_gained(query, numbers), "", *_rows(numbers)]
+    return numbers, [*_answers(query, numbers), "", *_gain(query, numbers), "", *_rows(numbers)]
 
 
-def _guessed(round: Any) -> dict[str, Any]:
+def _guess(round: Any) -> dict[str, Any]:
     told = guesses(round)
     return {
         "worst_log_ratio": told.log_ratio,
@@ -66,7 +66,7 @@ def _guessed(round: Any) -> dict[str, Any]:
 def _other(query: Query, epsilon: Ratio) -> dict[str, Any]:
     """Return what one report of another epsilon is worth, by the radius chosen for it."""
     round = first_round(replace(query, epsilon=epsilon, readings=1))
-    return {"epsilon": list(epsilon), "reach_cells": round.params[0], **_guessed(round)}
+    return {"epsilon": list(epsilon), "reach_cells": round.params[0], **_guess(round)}
 
 
 def _table_bytes(round: Any) -> int:
@@ -96,7 +96,7 @@ def _answers(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def _gained(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _gain(query: Query, numbers: dict[str, Any]) -> list[str]:
     """Return what somebody gains who guesses."""
     one, whole = numbers["epsilon_per_report"], query.epsilon
     rows = [("one report", one[0] / one[1])]
@@ -139,13 +139,13 @@ def _rows(numbers: dict[str, Any]) -> list[str]:
         "  epsilon of a report   reach   likelier cells   cell guessed right   off in the mean",
         *(
             f"  {ratio_text(tuple(row['epsilon'])):>19}   {row['reach_cells']:>5}   "
-            f"{row['near_chance']:>14.2%}   {_known(row['right'], '.3%'):>18}   "
-            f"{_known(row['off_cells'], '.3g'):>9}{' cells' * (row['off_cells'] is not None)}"
+            f"{row['near_chance']:>14.2%}   {_format(row['right'], '.3%'):>18}   "
+            f"{_format(row['off_cells'], '.3g'):>9}{' cells' * (row['off_cells'] is not None)}"
             + ("   this one" if row["epsilon"] == numbers["epsilon_per_report"] else "")
             for row in numbers["others"]
         ),
     ]
 
 
-def _known(value: float | None, form: str) -> str:
+def _format(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)

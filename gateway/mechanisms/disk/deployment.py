@@ -32,9 +32,9 @@ def query_of(deployment: "Deployment") -> Query:
 @lru_cache(maxsize=4)
 def _unsendable(query: Query) -> str:
     from recovery.disk import promise  # with it comes what draws maps
-    from recovery.disk.round import refused
+    from recovery.disk.round import why_refused
 
-    return refused(query, disk_round(query, 1, promise(query)))
+    return why_refused(query, disk_round(query, 1, promise(query)))
 
 
 def payload_fault(plan: Any) -> Callable[[Payload], str]:
@@ -54,7 +54,7 @@ def slots(payload: Payload) -> Iterable[tuple[int, int]]:
     return [(payload[1], 1)]
 
 
-def released(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
+def release(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
     """Return what `edge.mechanisms.disk.release` does: how many answered each cell, row by row."""
     inside = domain_of(round).tobytes()
     counts = [0] * len(inside)

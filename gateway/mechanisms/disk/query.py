@@ -56,13 +56,13 @@ def _cell(body: Any) -> Callable[[int], Tail]:
     return lambda cell: (cell, cell // columns - above, cell % columns - left)
 
 
-def exported_reports(body: Any) -> Callable[[Sequence[int], int], Iterable[Tail]]:
+def export_reports(body: Any) -> Callable[[Sequence[int], int], Iterable[Tail]]:
     """Return what gives the rows of reports: a cell, and where on the map it is."""
     where = _cell(body)
     return lambda values, first: map(where, values)
 
 
-def exported_counts(body: Any) -> Callable[[Sequence[int | None]], Iterable[Tail]]:
+def export_counts(body: Any) -> Callable[[Sequence[int | None]], Iterable[Tail]]:
     """Return what gives the rows of a release: how often each cell was answered."""
     where = _cell(body)
     return lambda values: [(*where(cell), count) for cell, count in enumerate(values)]

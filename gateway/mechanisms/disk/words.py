@@ -12,7 +12,7 @@ from edge.mechanisms.disk import outer
 from recovery.disk.channel import channel_of
 from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of
-from recovery.distance import sliced
+from recovery.distance import sliced_distance
 from recovery.maps.guarantee import ratio_text, sentences, upward
 from recovery.maps.heatmap import Heatmap
 from recovery.peers.local_privacy import blind, distances, local_privacy
@@ -158,7 +158,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     own["w2_cells_data_free"] = None if w2 is None else w2 * max(truth.shape)
     seen = {"w2_sliced": played.mass, "w2_sliced_data_free": even}
     for name, mass in seen.items():  # a lower bound of w2, at any size
-        own[name] = None if mass is None else sliced(truth / truth.sum(), mass)
+        own[name] = None if mass is None else sliced_distance(truth / truth.sum(), mass)
     stage("working out what a report tells whoever sees it")
     told = guesses(round)
     epsilon = played.found.guarantee.epsilon
@@ -173,7 +173,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         "best_guess_right_data_free": told.blind,
         "radius_cells": round.params[0],
         "outer_cells": told.outer,
-        **_covered(played, truth),
+        **_count_covered(played, truth),
     }
     return Told(own, [*distance_lines(played, numbers | own), *guess_lines(told, played)])
 
@@ -196,7 +196,7 @@ def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
     return [Panel(title, shown, "answers", margin=(left, above), colour=SENT)]
 
 
-def _covered(played: Played, truth: Floats) -> Numbers:
+def _count_covered(played: Played, truth: Floats) -> Numbers:
     """Return how many cells are within two standard deviations of the truth, and how wide."""
     sd = played.found.sd if isinstance(played.found, Heatmap) else None
     if sd is None or played.mass is None:

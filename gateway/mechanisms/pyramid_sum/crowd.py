@@ -63,7 +63,7 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> World:
     """
     people = places.crowd_of(query, inputs, world)
     users = int(people.users[-1]) + 1
-    return World(summed.counted(people.query, users), people, people.truth)
+    return World(summed.count_people(people.query, users), people, people.truth)
 
 
 def reporter(round: Round) -> Callable[[Any, Any], Any]:

@@ -29,7 +29,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         *told.lines,
         f"A device sends {len(release.values)} numbers a report, squares of {len(p.weights)} "
         f"levels; one for every cell would be {played.world.truth.size}.",
-        sums.simulated(p.shards, p.threshold),
+        sums.simulate(p.shards, p.threshold),
     ]
     return Told(told.numbers | own, lines)
 

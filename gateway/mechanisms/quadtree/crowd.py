@@ -22,7 +22,7 @@ from recovery.quadtree.tree import painted
 
 from ...faults import OperatorFault
 from .. import places
-from ..sums import counted
+from ..sums import count_people
 from ..worlds import Floats, Inputs
 
 Whole = NDArray[np.int64]
@@ -78,7 +78,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     many: Any = Together(cells, len(flat))
     if len(flat) <= ONE_BY_ONE:
         many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
-    return World(counted(query, len(flat)), many, cells.astype(np.float64), found.beyond())
+    return World(count_people(query, len(flat)), many, cells.astype(np.float64), found.beyond())
 
 
 def reporter(round: Round) -> Callable[[Any, Any], Any]:

@@ -47,7 +47,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         f"Asked {len(releases)} times for numbers, at an epsilon: {steps}. A device sends "
         f"{sum(lengths)} numbers in all, in {size} bytes; one for every cell would be "
         f"{truth.size}.",
-        sums.simulated(asked[0].shards, asked[0].threshold),
+        sums.simulate(asked[0].shards, asked[0].threshold),
     ]
     return Told(told.numbers | own, lines)
 

@@ -24,9 +24,9 @@ _GRAINS = {"sensor": int, "grains": int, "exponent": int}
 
 _EXPORTED = Exported(
     report=_GRAINS,
-    reported=_published.exported_grains,
+    reported=_published.export_grains,
     release=_GRAINS,
-    released=_published.exported_grains,
+    released=_published.export_grains,
     units={
         "sensor": "counted from 0",
         "grains": (
@@ -63,14 +63,14 @@ MECHANISM = Mechanism(
     query=Query,
     bits=device.bits,
     serving=Serving(
-        limits=_granting.granted,
+        limits=_granting.grant,
         remaining_limits=lambda query, limits, before: _granting.unspent(limits, before),
         check_held=_deployment.check_held,
         least_noise=_deployment.least_noise,
         whole_budget=_deployment.whole_budget,
         tighter=_deployment.tighter,
         key_limit=_deployment.key_limit,
-        fold=Fold(_deployment.slots, _deployment.released),
+        fold=Fold(_deployment.slots, _deployment.release),
         ledger_delta=priced_delta,
         page_values=_deployment.page_values,
         exported=_EXPORTED,
@@ -111,5 +111,5 @@ MECHANISM = Mechanism(
     calibrate=_calibrate.calibrate,
     play_frames=_arrays.play_frames,
     demo=_demo.run,
-    clear=_vacant.cleared,
+    clear=_vacant.clear,
 )

@@ -82,7 +82,7 @@ class Recorded:
         return Reading(0, above(self.counts[frame].ravel().tolist(), self.empty, exponent, ratio))
 
 
-def recorded(clips: Clips, step: Fraction) -> Recorded:
+def load_frames(clips: Clips, step: Fraction) -> Recorded:
     """Return the frames that are played, with the empty room and the blur of their array.
 
     Raises:
@@ -186,7 +186,7 @@ class Drawn(NamedTuple):
         return np.full(self.people.shape, 1 / self.people.size)
 
 
-def drawn(recorded: Recorded, query: Query, frame: int, rng: Any = None) -> Drawn:
+def draw_frame(recorded: Recorded, query: Query, frame: int, rng: Any = None) -> Drawn:
     """Return what is made of one frame under a promise of its own.
 
     Args:
@@ -204,10 +204,10 @@ def drawn(recorded: Recorded, query: Query, frame: int, rng: Any = None) -> Draw
     else:
         bare = params_of(round)._replace(variance=0)
         round, payload = round._replace(params=tuple(bare)), [0, *reading.values]
-    return seen(recorded, query, [thermal.release(round, [payload], rng)])
+    return see(recorded, query, [thermal.release(round, [payload], rng)])
 
 
-def seen(recorded: Recorded, query: Query, releases: Sequence[Release]) -> Drawn:
+def see(recorded: Recorded, query: Query, releases: Sequence[Release]) -> Drawn:
     """Return what is made of frames that were released: their mean, its map, its people."""
     counted = people(query, releases, recorded.blur.heat)
     grains = np.mean([release.values for release in releases], axis=0)
@@ -253,7 +253,7 @@ def table(
         asked = replace(query, epsilon=(epsilon, 1), readings=1)
         made = calibration(asked)
         together = zcdp_epsilon(len(bare) * made.rho[0] / made.rho[1], delta)
-        veiled = [drawn(recorded, asked, frame, rng) for frame in range(len(bare))]
+        veiled = [draw_frame(recorded, asked, frame, rng) for frame in range(len(bare))]
         rows.append(_row(epsilon, together, made.sigma, veiled, bare, label))
     # That a map is at no distance from itself says nothing.
     clear = replace(_row(None, None, 0.0, bare, bare, label), emd_map=None, nearer_map=None)
@@ -306,15 +306,15 @@ def table_lines(rows: Sequence[Row], frames: int) -> list[str]:
         together = "" if row.epsilon_together is None else f"{row.epsilon_together:.4g}"
         lines.append(
             f"{epsilon:<9}{together:<12}{row.noise_kelvin:6.2f}"
-            f"{_written(row.emd_map, '.3f'):>13}{_written(row.emd_data_free, '.3f'):>12}"
-            f"{_written(row.nearer_map, '.0%'):>7}"
-            f"{_written(row.counted_as_unveiled, '.0%'):>16}"
-            f"{_written(row.counted_as_labelled, '.0%'):>10}"
+            f"{_write(row.emd_map, '.3f'):>13}{_write(row.emd_data_free, '.3f'):>12}"
+            f"{_write(row.nearer_map, '.0%'):>7}"
+            f"{_write(row.counted_as_unveiled, '.0%'):>16}"
+            f"{_write(row.counted_as_labelled, '.0%'):>10}"
         )
     return lines
 
 
-def _written(value: float | None, form: str) -> str:
+def _write(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
@@ -352,7 +352,7 @@ def play_frames(
             "array whose room drifts, and would draw the drift. Take --out"
         )
     check_places(files.wanted())
-    array, query = _prepared(clips, settings, {"epsilon": epsilon, "delta": delta})
+    array, query = _prepare(clips, settings, {"epsilon": epsilon, "delta": delta})
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"frames %d" % seed)
     watch = Watch()
     mechanisms.play(
@@ -361,9 +361,9 @@ def play_frames(
         lambda round: [array.reading(round, round.number - 1)],
         rng,
     )
-    window = seen(array, query, watch.releases)
+    window = see(array, query, watch.releases)
     single = replace(query, readings=1, sigma=None)
-    bare = [drawn(array, single, frame) for frame in range(len(array.counts))]
+    bare = [draw_frame(array, single, frame) for frame in range(len(array.counts))]
     rows = table(array, single, bare, label, rng)
     write_all(_writers(files, array, query, window, _numbers(array, watch, window, rows)))
     if files.out and not isinstance(window.found, Heatmap):
@@ -383,7 +383,7 @@ def play_frames(
     ]
 
 
-def _prepared(
+def _prepare(
     clips: Clips, settings: tuple[str, ...], words: dict[str, str]
 ) -> tuple[Recorded, Query]:
     """Return the frames, and the query that fits their array.
@@ -393,7 +393,7 @@ def _prepared(
     """
     asks: Any = partial(query_of, MECHANISM)
     first = asks(settings, **words, cells="8x8", sensors="8x8")
-    array = recorded(clips, first.step or Fraction(1, 4))
+    array = load_frames(clips, first.step or Fraction(1, 4))
     side, frames = array.counts.shape[1], len(array.counts)
     query = asks(
         (

@@ -14,7 +14,7 @@ from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
 from ...output import Stage, check_places, write_all
-from ..flags import refused
+from ..flags import refuse
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, map_line, numbers
 from .query import first_round
@@ -264,7 +264,7 @@ def calibrate(
         refusal = _refusal(reason, step and step.as_integer_ratio(), epsilon)
         if not as_json:
             return Calibrated([], reason)
-    with refused():
+    with refuse():
         found = numbers(query, every_s, seen, refusal, stage)
     if plot is not None and not reason:
         stage("drawing")
@@ -294,7 +294,7 @@ def _seen(query: Query) -> Converter | str:
     """
     try:
         first_round(query)
-        with refused():
+        with refuse():
             return converter(query)
     except OperatorFault as fault:
         if query.step is None:

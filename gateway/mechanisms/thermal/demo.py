@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edge.mechanisms.thermal import params_of
-from physics.fleet import seeded_keys
+from physics.fleet import make_seeded_keys
 from physics.scenes import Scene, random_sources
 from recovery.thermal import Query
 from recovery.thermal.query import cell_m
@@ -41,8 +41,8 @@ from ...store.reader import Reader
 from ...web.server import Page
 from ..flags import ratio
 from ..scores import SEEDED, data_free, scores
-from ..summary import Floats, most_of, places_of_most, written
-from .granting import granted
+from ..summary import Floats, most_of, places_of_most, write_place
+from .granting import grant
 from .query import first_round
 from .words import doubt_lines, in_words
 from .world import Room, fleet_in
@@ -178,11 +178,11 @@ def _table(room: Room, mass: Floats) -> Table:
             ("nothing near", "")
             if nearest is None
             else (
-                f"{nearest.share:.0%} of the warmth near {written(nearest.at, grid)}",
+                f"{nearest.share:.0%} of the warmth near {write_place(nearest.at, grid)}",
                 f"{abs(float(nearest.at[0]) - place):.1f} m",
             )
         )
-        table.add_row(str(number), written(place, grid), *seen)
+        table.add_row(str(number), write_place(place, grid), *seen)
     return table
 
 
@@ -258,10 +258,10 @@ def run(
         )
         query, world = config.query(deployment), np.random.default_rng(seed)
         room = Room(query, two_people(query, world), world)
-        keys: Any = {} if seed is None else {"fresh": seeded_keys(b"demo %d" % seed)}
+        keys: Any = {} if seed is None else {"fresh": make_seeded_keys(b"demo %d" % seed)}
         made = enrol.enrol_fleet("demo", sensors, keyholder=seed is not None, **keys)
         place = budgets.keep_in_memory()  # keys and budgets die with the demonstration
-        budgets.provision(made, granted(query, deployment.rounds.every_s), place)
+        budgets.provision(made, grant(query, deployment.rounds.every_s), place)
         devices, _ = budgets.boot(made.secrets, place)
         console.print(
             f"{PEOPLE} people have stood in a corridor of {LENGTH_M:g} m; "

@@ -35,7 +35,7 @@ def query_of(deployment: "Deployment") -> Query:
             distance_m = max(distance_m, cell_m(deployment.room.grid))
     return Query(
         grid=deployment.room.grid,
-        sensors=_trimmed(deployment.sensors.count),
+        sensors=_trim(deployment.sensors.count),
         spread_m2=deployment.heat.spread_m2 or math.inf,
         epsilon=deployment.privacy.epsilon,
         delta=deployment.privacy.delta or (0, 1),  # never: see `sections`
@@ -86,7 +86,7 @@ def _check_count(count: tuple[int, int], cells: tuple[int, int]) -> None:
     )
 
 
-def _trimmed(shape: tuple[int, int]) -> tuple[int, ...]:
+def _trim(shape: tuple[int, int]) -> tuple[int, ...]:
     return shape[:1] if shape[1] == 1 else shape
 
 
@@ -111,7 +111,7 @@ def slots(payload: Payload) -> Iterable[tuple[int, int]]:
     return enumerate(payload[1:], payload[0])
 
 
-def released(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
+def release(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
     """Return what `release` in edge does: a sensor's sum is its one reading, or None."""
     sensors = params_of(round).sensors
     for sensor, (_, count) in sums.items():

@@ -27,7 +27,7 @@ from ...devices.enrol.capped import PACE
 from ...faults import OperatorFault
 
 
-def granted(query: Query, every_s: float) -> Any:
+def grant(query: Query, every_s: float) -> Any:
     """Return the first `Limits` of every device that will answer this query.
 
     Args:
@@ -64,7 +64,7 @@ def unspent(whole: Any, before: int) -> Any:
     """Return the limits of a device that comes later: its budget is what is left of the promise.
 
     Args:
-        whole: the limits of the fleet, as `granted`.
+        whole: the limits of the fleet, as `grant`.
         before: nano-rho that the room has paid already.
 
     Raises:

@@ -22,7 +22,7 @@ from recovery.thermal import Query
 from ...output import FAINT, FOUND, SENT, TRUE, Writer
 from ..summary import far
 from ..worlds import Found, Numbers, Played
-from .words import facts, label, sent
+from .words import decode_sent, facts, label
 
 # How sure a map is, as one more panel of its picture.
 
@@ -254,7 +254,7 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
             room.heat,
             room.temperatures,
             room.sensors.places_m,
-            sent(played.watch.releases),
+            decode_sent(played.watch.releases),
             played.mass,
             (
                 "The truth, which only the simulator knows",
@@ -273,7 +273,7 @@ def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> 
     titles = ("", f"The published readings of {name}", facts(found)[0].sentence)
     places = np.asarray(sensor_places(query.sensors, query.grid))
     mass = found.mass if isinstance(found, Heatmap) else None
-    shown = (query.grid, None, None, places, sent(releases), mass, titles)
+    shown = (query.grid, None, None, places, decode_sent(releases), mass, titles)
     picture = Picture(*shown, *_sure(found))
     return lambda half: draw(picture, half)
 

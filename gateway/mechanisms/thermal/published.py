@@ -143,7 +143,7 @@ def _payload(row: list[str], exponent: int, where: str) -> list[int]:
         ) from fault
 
 
-def exported_grains(body: Any) -> Callable[..., Iterable[Tail]]:
+def export_grains(body: Any) -> Callable[..., Iterable[Tail]]:
     """Return what gives the rows of readings as whole grains, as they left the device.
 
     To round them otherwise would pretend that they are exact.

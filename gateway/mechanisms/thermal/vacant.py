@@ -39,7 +39,7 @@ class _Kept(NamedTuple):
     levels: dict[float, tuple[Floats, Floats]]  # what was seen at such times
 
 
-def cleared(
+def clear(
     query: Any,
     releases: Sequence[Release],
     asked: Vacancy,
@@ -53,20 +53,20 @@ def cleared(
     Raises:
         ValueError: the room file cannot be read, or a release is not of the query.
     """
-    from physics.instruments.presets import named
+    from physics.instruments.presets import find
     from physics.rooms.vacant import DAY_S, Vacant
 
-    from ...lab.thermal_days.rooms import room_of, seen_by
+    from ...lab.thermal_days.rooms import room_of, views_of
 
     marching(True)
     room = room_of(asked.plan)
-    _, views = seen_by(room)
+    _, views = views_of(room)
     weather, notes = outdoors(asked.weather, asked.at_s - DAY_S, asked.at_s)
 
     def begun(at_s: float) -> Any:
         return Vacant(room, views, at_s - DAY_S, weather)
 
-    kept = _resumed(asked, begun(asked.at_s), len(views), notes)
+    kept = _resume(asked, begun(asked.at_s), len(views), notes)
     march, left = kept.march, _MARCHES
 
     def look(at_s: float) -> tuple[Floats, Floats] | None:
@@ -75,7 +75,7 @@ def cleared(
             march, left = begun(at_s), left - 1
         return tuple(march.go(at_s)) if left >= 0 else None
 
-    recorded_s = np.array([_said(one, asked.at_s) for one in asked.recorded_s])
+    recorded_s = np.array([_say(one, asked.at_s) for one in asked.recorded_s])
     levels: dict[float, Any] = {}
     for said_s in sorted({_UNSAID, *recorded_s}):
         day_s = march.clock(asked.at_s) - room.day.start_s
@@ -103,7 +103,7 @@ def cleared(
     held = np.where(passes, np.exp(-np.maximum(old_s - DAY_S, 0) / DAY_S)[:, None], 1.0)
     before = np.array([causes[nth] for nth, (_, causes) in enumerate(was)])
     own = np.concatenate(
-        [np.full(len(group.places_m), named(group.kind).noise_sd_k) for group in room.thermometers]
+        [np.full(len(group.places_m), find(group.kind).noise_sd_k) for group in room.thermometers]
     )
     if query.sensor_noise:
         own = 0 * own  # the query counts it
@@ -122,15 +122,15 @@ def cleared(
     if asked.at_s == kept.judged_s:  # drawn again: what it teaches is known already
         learnt = kept.belief
     state = _Kept(march, learnt, asked.at_s, recorded_s, levels)
-    return Cleared(found, _packed(state), tuple(notes))
+    return Cleared(found, _pack(state), tuple(notes))
 
 
-def _said(recorded_s: float | None, at_s: float) -> float:
+def _say(recorded_s: float | None, at_s: float) -> float:
     """Return when a level was recorded, `_UNSAID` for what cannot be."""
     return recorded_s if recorded_s is not None and 0 <= recorded_s <= at_s else _UNSAID
 
 
-def _packed(kept: _Kept) -> bytes:
+def _pack(kept: _Kept) -> bytes:
     times = sorted(kept.levels)
     file = io.BytesIO()
     np.savez_compressed(
@@ -147,7 +147,7 @@ def _packed(kept: _Kept) -> bytes:
     return file.getvalue()
 
 
-def _resumed(asked: Vacancy, march: Any, sensors: int, notes: list[str]) -> _Kept:
+def _resume(asked: Vacancy, march: Any, sensors: int, notes: list[str]) -> _Kept:
     """Return the state that was kept, or that of a room of which nothing is known yet."""
     unsaid = np.full(sensors, _UNSAID)
     anew = _Kept(march, unlearnt(len(march.causes) + sensors), asked.at_s, unsaid, {})

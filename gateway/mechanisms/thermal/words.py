@@ -153,7 +153,7 @@ def facts(found: Heatmap | Unresolved) -> list[Fact]:
     return [share, *sure_facts(found)]
 
 
-def sent(releases: Sequence[Any]) -> Floats:
+def decode_sent(releases: Sequence[Any]) -> Floats:
     """Return what the wire carried, (releases, sensors), NaN where nothing came.
 
     In kelvin, or in the unit of the model.

@@ -130,7 +130,7 @@ def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
     name = sender_of(topic)
     device = devices.by_name.get(name)
     if topic == wire.topic(devices.site, name, "data") and device is not None:
-        return opened(message, name, Sender(device, prefix(topic)))
+        return open_report(message, name, Sender(device, prefix(topic)))
     return nobodys(message, devices)
 
 
@@ -155,7 +155,7 @@ def nobodys(message: Message, devices: Devices) -> DeadLetter:
     return DeadLetter(topic, why, payload, "unknown")
 
 
-def opened(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
+def open_report(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     """Return the report in a message on a device's topic, or why it is not genuine."""
     topic, payload, *_ = message
     device, before = sender
@@ -241,9 +241,9 @@ class Door:
                 self._unheard(sifted, guard, name, message, now_s)
                 continue
             if message.retained:
-                found: Arrival | DeadLetter = _retained(message, name)
+                found: Arrival | DeadLetter = _refuse_retained(message, name)
             elif sender is not None:
-                found = opened(message, name, sender)
+                found = open_report(message, name, sender)
             else:
                 found = nobodys(message, self._devices)
             if isinstance(found, Arrival):
@@ -271,7 +271,7 @@ class Door:
         sifted.letters.append(DeadLetter(message.topic, why + more, message.payload, kind))
 
 
-def _retained(message: Message, name: str) -> DeadLetter:
+def _refuse_retained(message: Message, name: str) -> DeadLetter:
     """Return the refusal of what a broker kept: no report, for those come once, and again unkept.
 
     Heard anew at each start, it would pass for a device that was set back once its row is gone.

@@ -77,7 +77,7 @@ def broken(arrival: Arrival, last: tuple[int, int], used: bool) -> tuple[str, st
     return "", ""
 
 
-def missing(last: tuple[int, int], epoch: int, seq: int) -> int:
+def count_missing(last: tuple[int, int], epoch: int, seq: int) -> int:
     """Return how many numbers a device has skipped; none before the first that we heard of."""
     if last == NEVER:
         return 0
@@ -165,7 +165,7 @@ def judge(
         answered.add((name, sender))
         before[frame] = not why
         if (epoch, seq) > last:
-            verdict.missing += missing(last, epoch, seq)
+            verdict.missing += count_missing(last, epoch, seq)
             verdict.newest[who] = epoch, seq
     return verdict
 

@@ -267,7 +267,7 @@ MOST = 10  # devices of one batch that have a line of their own
 UNKNOWN, OTHERS = "unknown", "others"
 
 
-def told(letters: Iterable[DeadLetter], whose: Callable[[str], str]) -> list[dict[str, Any]]:
+def describe(letters: Iterable[DeadLetter], whose: Callable[[str], str]) -> list[dict[str, Any]]:
     """Return what a line of the log holds, for each device, those with the most messages first.
 
     Args:
@@ -405,7 +405,7 @@ class Intake:
         verdict = patiently(self._stopping, self._decide, sifted)
         self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
         settle(batch, verdict, self._packer)
-        for line in told(verdict.letters, self._door.whose):
+        for line in describe(verdict.letters, self._door.whose):
             log.warning("messages refused", **line)
         if verdict.alarms:
             self._alarm(verdict.alarms)

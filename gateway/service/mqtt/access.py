@@ -77,10 +77,10 @@ def client_id(broker: Mqtt, name: str) -> str:
     broker has kept for it. So a mark that only who knows the password can make belongs to it.
     """
     secret = password(broker)
-    return name if secret is None else marked(name, secret)
+    return name if secret is None else mark(name, secret)
 
 
-def marked(name: str, secret: str) -> str:
+def mark(name: str, secret: str) -> str:
     """Return a session's name with the mark of whoever knows the password."""
     return f"{name}-{hmac.new(secret.encode(), name.encode(), 'sha256').hexdigest()[:16]}"
 

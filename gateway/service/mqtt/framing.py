@@ -63,7 +63,7 @@ class Came(NamedTuple):
     retained: bool = False
 
 
-def published(data: bytes, first: int, body: int, stop: int, five: bool) -> Came | None:
+def read_publish(data: bytes, first: int, body: int, stop: int, five: bool) -> Came | None:
     """Return the message of a PUBLISH of QoS 0 or 1, or None where it is none.
 
     Args:
@@ -228,7 +228,7 @@ class Stream:
                 break
             message = None
             if first & 0xF0 == PUBLISH and first & 6 < 4:
-                message = published(data, first, body, min(stop, end), self.version5)
+                message = read_publish(data, first, body, min(stop, end), self.version5)
             if message is not None and len(came) >= self.room:
                 self._again = True
                 break

@@ -192,10 +192,10 @@ class Chores:
         try:
             chore.do()
         except Exception as fault:
-            log.warning("a chore failed", chore=_named(chore), why=type(fault).__name__)
+            log.warning("a chore failed", chore=_name(chore), why=type(fault).__name__)
 
 
-def _named(chore: Chore) -> str:
+def _name(chore: Chore) -> str:
     return getattr(chore.do, "__name__", type(chore.do).__name__)
 
 
@@ -203,7 +203,9 @@ FORGET_S, WRITE_BACK_S = 3600.0, 300.0
 COUNTED = 1000  # letters: more are too many, however many
 
 
-def keeping(settings: Storage, store: Store, metrics: Metrics | None = None) -> tuple[Chore, ...]:
+def make_chores(
+    settings: Storage, store: Store, metrics: Metrics | None = None
+) -> tuple[Chore, ...]:
     """Return the chores of a store, as [store] says; its gauges are looked up when read."""
 
     def forget() -> None:

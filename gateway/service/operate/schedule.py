@@ -22,7 +22,7 @@ class Hours(NamedTuple):
     def has(self, now: datetime) -> bool:
         """Return whether it is that time of day on this clock.
 
-        >>> night = parsed("22:00-06:00")
+        >>> night = parse("22:00-06:00")
         >>> night.has(datetime(2026, 1, 1, 23)), night.has(datetime(2026, 1, 1, 6))
         (True, False)
         """
@@ -32,7 +32,7 @@ class Hours(NamedTuple):
         return at >= self.first or at < self.last
 
 
-def parsed(text: str) -> Hours:
+def parse(text: str) -> Hours:
     """Return the hours that `[rounds] hours` names, as in "08:00-18:00"."""
     first, last = (time.fromisoformat(part) for part in text.split("-"))
     return Hours(first, last)
@@ -51,17 +51,17 @@ def wait_s(rest_s: float, hours: str | None, now: datetime) -> float:
     """
     if rest_s > 0:
         return rest_s
-    if hours is None or parsed(hours).has(now):
+    if hours is None or parse(hours).has(now):
         return 0.0
     # To the opening or to the next look, whichever is first. What the wall shows then counts,
     # so an hour that a change to summer time leaves out, or has twice, needs no reckoning.
-    opens = datetime.combine(now.date(), parsed(hours).first)
+    opens = datetime.combine(now.date(), parse(hours).first)
     left_s = (opens - now.replace(tzinfo=None)).total_seconds()
     return min(left_s, LOOK_S) if left_s > 0 else LOOK_S
 
 
 def refusal(hours: str | None, now: datetime) -> str:
     """Return why no round may open at this time of day, or nothing."""
-    if hours is None or parsed(hours).has(now):
+    if hours is None or parse(hours).has(now):
         return ""
     return f"rounds open from {hours.replace('-', ' to ')}, and it is {now:%H:%M}"

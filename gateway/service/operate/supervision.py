@@ -156,7 +156,7 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
         OperatorFault: a file is wrong, or says something else that cannot change while we run.
     """
     new = config.load(path)
-    if fixed := sorted(_fixed(deployment, new)):
+    if fixed := sorted(_find_fixed(deployment, new)):
         raise OperatorFault(
             f"{', '.join(fixed)} changed in {path}, which a gateway that runs cannot take: its "
             "rounds, its store and its session at the broker rest on it. Stop the gateway and "
@@ -179,7 +179,7 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
     return new, enrolled
 
 
-def _fixed(old: Deployment, new: Deployment) -> set[str]:
+def _find_fixed(old: Deployment, new: Deployment) -> set[str]:
     """Return the keys that differ and may not, as [table] key."""
     differing, own = set(), of(old).live_keys
     for table in type(old).model_fields:

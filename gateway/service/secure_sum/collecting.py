@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from edge.core.cbor import Words
 from edge.core.compat import same_bytes, sha256
-from edge.core.wire import Fault, opened, topic
+from edge.core.wire import Fault, open_message, topic
 from edge.mechanisms import secure_sum as agreed
 from edge.mechanisms.secure_sum import (
     BOX,
@@ -136,7 +136,7 @@ class Collecting:
         name = self.shard.members[place]
         key = self._links[place].mac_key
         try:
-            body = opened(frame, key, topic(self._site, name, "sum"), agreed.LONGEST)
+            body = open_message(frame, key, topic(self._site, name, "sum"), agreed.LONGEST)
         except Fault:
             return "forged"
         if body.get(2) != self.sid[:4]:

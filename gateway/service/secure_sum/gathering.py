@@ -25,7 +25,7 @@ from edge.mechanisms.sum_member import shard_topic
 
 from ...devices.enrol.enrol import Devices
 from ...devices.enrol.roster import load_shards
-from ...mechanisms import named
+from ...mechanisms import find
 from ...settings.deployment import Deployment
 from ..intake.door import Guard
 from ..intake.writer import Bearer
@@ -93,7 +93,7 @@ class SecureSums:
 
     def open(self, round: OpenRound) -> None:
         """Begin the sums of a round; what came before it is let fall."""
-        of, plan = named(round.plan.mechanism), round.plan
+        of, plan = find(round.plan.mechanism), round.plan
         body, bits, length = wire.round_body(plan), of.bits(plan), of.vector_length(plan)
         self._sums = [
             Collecting(

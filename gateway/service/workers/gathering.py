@@ -69,13 +69,13 @@ class Overseer:
         """
         shape = self._workers.lease_s, self._workers.partitions
         try:
-            found = leases.called(self._store.engine, *shape)
+            found = leases.call_roll(self._store.engine, *shape)
             self._suspect()
         except DatabaseError as fault:
             self._tell("store", Said(False, f"the database does not answer: {fault.orig}"))
             return
         self._tell("store", Said(True, ""))
-        self._tell("workers", told(found, mark))
+        self._tell("workers", describe(found, mark))
 
     def _suspect(self) -> None:
         was, self._alarms = self._alarms, self._store.alarms()
@@ -90,11 +90,12 @@ class Overseer:
             self._health.say(part, *said)
 
 
-def told(found: Roll, mark: int) -> Said:
+def describe(found: Roll, mark: int) -> Said:
     """Return how the workers are, in words.
 
     >>> from .leases import Member
-    >>> told(Roll([Member("ada-1-f00", 7, True, 2), Member("bob-2-f00", 7, False, 0)], []), 7).why
+    >>> roll = Roll([Member("ada-1-f00", 7, True, 2), Member("bob-2-f00", 7, False, 0)], [])
+    >>> describe(roll, 7).why
     '1 at work: ada-1-f00 has 2 parts; gone without a goodbye: bob-2-f00'
     """
     alive = [one for one in found.members if one.alive]
@@ -143,7 +144,7 @@ class Gathering:
             OperatorFault: the mechanism of the deployment cannot be gathered in parts.
         """
         self._store, self._progress = store, progress
-        self._fold = rounds.named(deployment.rounds.mechanism)
+        self._fold = rounds.find_fold(deployment.rounds.mechanism)
         self._round: OpenRound | None = None
         self._stopping = threading.Event()
         self._began = self._opened = rounds.last_refused(store.engine)
@@ -160,7 +161,7 @@ class Gathering:
         """Let reports for this round count from now on, whichever worker they reach."""
         engine = self._store.engine
         self._opened = patiently(self._stopping, rounds.last_refused, engine)
-        patiently(self._stopping, rounds.opened, engine, round.name, self._fold)
+        patiently(self._stopping, rounds.open_round, engine, round.name, self._fold)
         self._round = round
 
     def begin(self) -> None:

@@ -69,7 +69,7 @@ class Lease(NamedTuple):
     epoch: int
 
 
-def running(lease_s: float, past: float = 0.0) -> Any:
+def is_running(lease_s: float, past: float = 0.0) -> Any:
     """Return the condition for rows whose time is not over, or not for so many leases.
 
     One that ends later than any lease can was written before the database's clock was set back,
@@ -116,7 +116,7 @@ class Leases:
 
     def take(self, partitions: int, most: int) -> list[Lease]:
         """Take free and expired parts, so many at most."""
-        free = or_(leases.c.holder == FREE, not_(running(self._lease_s)))
+        free = or_(leases.c.holder == FREE, not_(is_running(self._lease_s)))
         wanted = select(leases.c.part).where(leases.c.part.between(0, partitions - 1), free)
         # Who is in the middle of a commit holds its row, and has not lost it yet.
         found = wanted.order_by(leases.c.part).limit(most).with_for_update(skip_locked=True).cte()
@@ -209,7 +209,7 @@ def _agree(connection: Any, partitions: int, lease_s: float) -> None:
     parts, long_s = connection.execute(wanted).one()
     if (parts, long_s) == (partitions, lease_s):
         return
-    at_work = connection.scalars(select(leases.c.holder).where(_workers, running(long_s))).all()
+    at_work = connection.scalars(select(leases.c.holder).where(_workers, is_running(long_s))).all()
     if at_work:
         raise OperatorFault(
             f"partitions = {partitions} and lease_s = {lease_s:g} under [workers], but "
@@ -222,8 +222,8 @@ def _agree(connection: Any, partitions: int, lease_s: float) -> None:
 def sign(engine: Engine, holder: str, lease_s: float, mark: int) -> list[str]:
     """Give a sign of life; return who is alive. We are not among them if we were forgotten."""
     ours = update(leases).where(_workers, leases.c.holder == holder)
-    gone = delete(leases).where(_workers, not_(running(lease_s, FORGOTTEN)))
-    alive = select(leases.c.holder).where(_workers, running(lease_s))
+    gone = delete(leases).where(_workers, not_(is_running(lease_s, FORGOTTEN)))
+    alive = select(leases.c.holder).where(_workers, is_running(lease_s))
     with engine.begin() as connection:
         connection.execute(ours.values(until_s=NOW_S + lease_s, epoch=mark))
         connection.execute(gone)
@@ -239,9 +239,9 @@ def leave(engine: Engine, holder: str) -> None:
         connection.execute(parts.values(holder=FREE, until_s=0.0))
 
 
-def called(engine: Engine, lease_s: float, partitions: int) -> Roll:
+def call_roll(engine: Engine, lease_s: float, partitions: int) -> Roll:
     """Return who is at work, who has gone without a goodbye, and which parts are nobody's."""
-    alive = running(lease_s).label("alive")
+    alive = is_running(lease_s).label("alive")
     counted = or_(_workers, leases.c.part.between(0, partitions - 1))
     wanted = select(leases.c.part, leases.c.holder, leases.c.epoch, alive).where(counted)
     with engine.connect() as connection:
@@ -261,7 +261,7 @@ STANDBY = "standby: another gateway leads this site, and this one takes over whe
 
 
 @contextmanager
-def leading(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[None]:
+def lead(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[None]:
     """Lead a site for as long as the block lasts; at PostgreSQL wait for the lead first.
 
     It waits on the caller's thread, which a signal may interrupt. A leader whose lead was taken
@@ -276,7 +276,7 @@ def leading(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[N
     with ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(alone(place, lost=_deposed))
+                stack.enter_context(alone(place, lost=_is_deposed))
                 break
             except TakenFault:
                 if isinstance(place, Path):
@@ -286,6 +286,6 @@ def leading(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[N
         yield
 
 
-def _deposed() -> None:
+def _is_deposed() -> None:
     log.error("another gateway leads this site now; this one ends, and may wait as a standby")
     os.kill(os.getpid(), signal.SIGTERM)

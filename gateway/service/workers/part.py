@@ -25,7 +25,7 @@ from edge.core import wire
 
 from ...devices.enrol.enrol import Devices
 from ...faults import LinkFault
-from ...mechanisms import serving
+from ...mechanisms import find_service
 from ...settings.deployment import Deployment
 from ...store.places import Stopped
 from ...store.schema import leases
@@ -137,7 +137,7 @@ class PartIntake(Intake):
             return
         closed = found.closed_s is not None
         if ours is None or ours.name != found.name:
-            round = asked(found, self._devices)
+            round = read_round(found, self._devices)
             mine = self._devices.by_name
             answered = self._store.answered_by(found.name)
             round.reports.update(dict.fromkeys(name for name in answered if name in mine))
@@ -148,7 +148,7 @@ class PartIntake(Intake):
             self.close_round()
 
 
-def asked(found: Standing, devices: Devices) -> OpenRound:
+def read_round(found: Standing, devices: Devices) -> OpenRound:
     """Return a round of the database, open until the database says that it is closed.
 
     Raises:
@@ -167,7 +167,7 @@ def asked(found: Standing, devices: Devices) -> OpenRound:
         )
         time.sleep(1)  # it is the same for the next batch
         raise Stopped from fault
-    wrong = serving(plan.mechanism).payload_fault(plan)
+    wrong = find_service(plan.mechanism).payload_fault(plan)
     return OpenRound(plan, found.name, math.inf, places, wrong=wrong)
 
 

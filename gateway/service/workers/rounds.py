@@ -30,10 +30,10 @@ from . import leases
 from .leases import NOW_S, Lease
 
 
-def combined(fold: Fold, payloads: Iterable[Sequence[int]]) -> dict[int, Sum]:
+def combine(fold: Fold, payloads: Iterable[Sequence[int]]) -> dict[int, Sum]:
     """Return the sums of some reports, on the way to the database.
 
-    >>> combined(named("thermal"), [[0, 5, -3], [2, 7]])
+    >>> combine(find_fold("thermal"), [[0, 5, -3], [2, 7]])
     {0: Sum(amount=5, reports=1), 1: Sum(amount=-3, reports=1), 2: Sum(amount=7, reports=1)}
     """
     sums: dict[int, tuple[int, int]] = {}
@@ -44,13 +44,13 @@ def combined(fold: Fold, payloads: Iterable[Sequence[int]]) -> dict[int, Sum]:
     return {slot: Sum(*row) for slot, row in sums.items()}
 
 
-def named(mechanism: str) -> Fold:
+def find_fold(mechanism: str) -> Fold:
     """Return the fold of a mechanism.
 
     Raises:
         OperatorFault: it has none.
     """
-    fold = mechanisms.serving(mechanism).fold
+    fold = mechanisms.find_service(mechanism).fold
     if fold is None:
         raise OperatorFault(
             f"{mechanism} cannot be gathered in parts: several workers need a release that is a "
@@ -104,12 +104,12 @@ def open_again(connection: Any, name: bytes) -> None:
     connection.execute(again.values(closed_s=None))
 
 
-def answered_by(connection: Any, name: bytes) -> list[str]:
+def list_answered(connection: Any, name: bytes) -> list[str]:
     """Return the devices whose reports count in a round."""
     return list(connection.scalars(select(reports.c.device).where(reports.c.round == name)))
 
 
-def counted(connection: Any, name: bytes) -> int:
+def count(connection: Any, name: bytes) -> int:
     """Return how many reports count in a round."""
     wanted = select(func.count()).select_from(reports).where(reports.c.round == name)
     return int(connection.scalar(wanted) or 0)
@@ -136,7 +136,7 @@ class PartStore(Store):
     def answered_by(self, name: bytes) -> list[str]:
         """Return the devices, of whatever part, whose reports count in a round."""
         with self._reads.connect() as connection:
-            return answered_by(connection, name)
+            return list_answered(connection, name)
 
     def _before(self, connection: Any, kept: Sequence[Kept]) -> None:
         """Hold our lease and the round; add what counts to its sums.
@@ -152,7 +152,7 @@ class PartStore(Store):
         if answers:
             hold_open(connection, answers)
         for name, payloads in answers.items():
-            sums = combined(self._fold, payloads)
+            sums = combine(self._fold, payloads)
             message_rows.add(connection, name, self._lease.part, sums, len(payloads))
 
 
@@ -176,7 +176,7 @@ class Summed(NamedTuple):
     devices: Sequence[str]  # whose reports count
 
 
-def opened(engine: Engine, name: bytes, fold: Fold) -> None:
+def open_round(engine: Engine, name: bytes, fold: Fold) -> None:
     """Let the reports of a round count.
 
     Those that came while there was one gateway, with no parts, have no sums yet: they are made.
@@ -185,7 +185,7 @@ def opened(engine: Engine, name: bytes, fold: Fold) -> None:
         round_rows.lock(connection)  # or a release that is written now would not be seen
         open_again(connection, name)  # and hold its row: nothing is committed meanwhile
         message_rows.forget(connection)
-        _made_good(connection, name, fold)
+        _make_good(connection, name, fold)
 
 
 def count_answers(engine: Engine, name: bytes) -> int:
@@ -218,23 +218,23 @@ def refusals(engine: Engine, began: int, opened: int) -> Refusals:
 def senders(engine: Engine, name: bytes) -> list[str]:
     """Return the devices whose reports count in a round."""
     with engine.connect() as connection:
-        return answered_by(connection, name)
+        return list_answered(connection, name)
 
 
 def close_and_sum(engine: Engine, round: OpenRound, fold: Fold) -> Summed:
     """Close a round and return its release; every commit is in it, or hears that it is over."""
     with engine.begin() as connection:
         close(connection, round.name)
-        _made_good(connection, round.name, fold)
-        release = fold.release(round.plan, *message_rows.summed(connection, round.name))
-        devices = answered_by(connection, round.name)
+        _make_good(connection, round.name, fold)
+        release = fold.release(round.plan, *message_rows.sum_slots(connection, round.name))
+        devices = list_answered(connection, round.name)
         return Summed(release, devices)
 
 
-def _made_good(connection: Any, name: bytes, fold: Fold) -> None:
+def _make_good(connection: Any, name: bytes, fold: Fold) -> None:
     """Where the sums are not of all reports of a round, make them anew."""
-    if counted(connection, name) != message_rows.came(connection, name):
+    if count(connection, name) != message_rows.came(connection, name):
         message_rows.forget(connection, name)
         frames = connection.scalars(select(reports.c.frame).where(reports.c.round == name))
         payloads = [payload_of(frame) for frame in frames]
-        message_rows.add(connection, name, 0, combined(fold, payloads), len(payloads))
+        message_rows.add(connection, name, 0, combine(fold, payloads), len(payloads))

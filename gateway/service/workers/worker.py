@@ -66,7 +66,7 @@ class Hands:
         for lease in taken:
             self._parts[lease] = Part(lease, until_s, around)
         if taken:
-            log.info("parts taken", part=_listed(taken), of=self._partitions)
+            log.info("parts taken", part=_list(taken), of=self._partitions)
 
     def keep(self, kept: Collection[Lease], until_s: float) -> None:
         """Let go of all parts but these, which are surely ours until then."""
@@ -113,11 +113,11 @@ class Hands:
             self._leaving[part.lease] = closing
             closing.start()
         if parts:
-            left = _listed(part.lease for part in parts)
+            left = _list(part.lease for part in parts)
             log.info("parts left", part=left, of=self._partitions)
 
 
-def _listed(leases: Iterable[Lease]) -> str:
+def _list(leases: Iterable[Lease]) -> str:
     return " ".join(str(lease.part) for lease in sorted(leases))
 
 
@@ -202,7 +202,7 @@ class Worker:
         Raises:
             OperatorFault: the mechanism of the deployment cannot be gathered in parts.
         """
-        fold = rounds.named(deployment.rounds.mechanism)
+        fold = rounds.find_fold(deployment.rounds.mechanism)
         self.holder, self._workers = holder, deployment.workers
         self._store, self._say = store, say
         self._leases = Leases(store.engine, holder, self._workers.lease_s)

@@ -129,4 +129,4 @@ def test_a_driver_that_is_none_is_named_at_the_start() -> None:
     with pytest.raises(ValueError, match="no such driver"):
         assemble.sensor_of(wrong)
     with pytest.raises(ValueError, match="not read on this computer"):
-        drivers.opened({"name": "tmp117", "empty": None, "address": None})
+        drivers.open_sensor({"name": "tmp117", "empty": None, "address": None})

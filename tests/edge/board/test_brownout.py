@@ -78,7 +78,7 @@ def mounted(disk):
 
 OLD, NEW = json.loads(TEXT), json.loads(TEXT)
 NEW["mac_key"], NEW["state_key"] = "a2" * 32, "58" * 32
-write = config.packed if CRC else lambda body: json.dumps(body).encode()
+write = config.pack if CRC else lambda body: json.dumps(body).encode()
 
 disk = Disk(COUNT, {})
 VFS.mkfs(disk)

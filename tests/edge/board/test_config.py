@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from edge.board.config import Config, load, packed
+from edge.board.config import Config, load, pack
 from edge.core.keys import Identity
 
 RIGHT: dict[str, Any] = {
@@ -72,7 +72,7 @@ def test_a_right_file_is_read_whole(tmp_path: Path) -> None:
 def test_the_file_that_a_host_writes_is_read(tmp_path: Path) -> None:
     """Its CRC is a word of it, so that whatever else reads JSON can read it too."""
     path = tmp_path / "heatveil.json"
-    path.write_bytes(packed(RIGHT))
+    path.write_bytes(pack(RIGHT))
 
     assert json.loads(path.read_bytes()).keys() - RIGHT.keys() == {"crc"}
     assert load(str(path)) == load(written(tmp_path))
@@ -83,7 +83,7 @@ def test_two_halves_of_two_files_are_told_apart(tmp_path: Path) -> None:
 
     Both halves are JSON, and together they are a device that nobody enrolled.
     """
-    old, new = packed(RIGHT), packed(RIGHT | {"mac_key": "a2" * 32, "state_key": "58" * 32})
+    old, new = pack(RIGHT), pack(RIGHT | {"mac_key": "a2" * 32, "state_key": "58" * 32})
     assert len(old) == len(new)
     path, read = tmp_path / "heatveil.json", set()
     for at in range(len(old) + 1):
@@ -103,7 +103,7 @@ def test_two_halves_of_two_files_are_told_apart(tmp_path: Path) -> None:
 def test_a_file_that_somebody_changed_is_whole_and_not_right(tmp_path: Path) -> None:
     """One letter by an editor: it is JSON still, and nobody knows what else was touched."""
     path = tmp_path / "heatveil.json"
-    path.write_bytes(packed(RIGHT).replace(b"tmp117", b"tmp118"))
+    path.write_bytes(pack(RIGHT).replace(b"tmp117", b"tmp118"))
     with pytest.raises(ValueError, match="has a checksum that is wrong"):
         load(str(path))
 
@@ -174,13 +174,13 @@ def test_a_file_that_was_cut_off_is_told_apart(tmp_path: Path, text: str) -> Non
 
 
 SCRIPT = """
-from edge.board.config import checked
+from edge.board.config import check
 import json
-print(sorted(checked(json.loads({text!r})).link.items())[2:4])
+print(sorted(check(json.loads({text!r})).link.items())[2:4])
 body = json.loads({text!r})
 body["link"]["tls"] = 1
 try:
-    checked(body)
+    check(body)
 except ValueError as why:
     print(str(why)[:50])
 """

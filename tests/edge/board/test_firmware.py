@@ -81,16 +81,16 @@ def test_a_module_that_is_missing_is_named(missing: str, monkeypatch: Any) -> No
 
 def test_a_sealed_device_needs_entropy_of_its_own() -> None:
     """A keyholder's noise comes from its keys alone."""
-    assert "random numbers" in firmware.unsealed("sealed", SimpleNamespace())
-    assert firmware.unsealed("keyholder", SimpleNamespace()) == ""
-    assert firmware.unsealed("sealed", SimpleNamespace(urandom=len)) == ""
+    assert "random numbers" in firmware.refuse_mode("sealed", SimpleNamespace())
+    assert firmware.refuse_mode("keyholder", SimpleNamespace()) == ""
+    assert firmware.refuse_mode("sealed", SimpleNamespace(urandom=len)) == ""
 
 
 def test_every_interpreter_here_but_cpython_is_taken(interpreter) -> None:
     """The file itself is compiled by each; the WebAssembly port has no entropy."""
     said = interpreter.run(
         "import os\nfrom edge.board import firmware\n"
-        "print(firmware.objection()[:23], firmware.unsealed('sealed', os)[:23], sep='|')"
+        "print(firmware.objection()[:23], firmware.refuse_mode('sealed', os)[:23], sep='|')"
     )
     wrong = "this firmware is not th"
     first = wrong if interpreter.name == "cpython" else ""

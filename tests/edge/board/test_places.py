@@ -262,10 +262,10 @@ def told(name: str, mechanism: str = "disk", **words: Any) -> Any:
 def test_a_device_that_stays_is_where_its_config_says() -> None:
     """As a cell whatever the grid, or as millimetres in the cells of the Round that asks."""
     grid = Grid((20, 20), 500)
-    assert places.held(told("fixed", cell=[3, 7])).read(grid) == (3, 7)
-    assert places.held(told("fixed", cell=[3, 7])).read(Grid((9, 9), 0)) == (3, 7)
-    assert places.held(told("fixed", place_mm=[1999, 500])).read(grid) == (3, 1)
-    assert places.held(told("fixed", place_mm=[-1, 500], wake_s=60)).read(grid) == (-1, 1)
+    assert places.read_place(told("fixed", cell=[3, 7])).read(grid) == (3, 7)
+    assert places.read_place(told("fixed", cell=[3, 7])).read(Grid((9, 9), 0)) == (3, 7)
+    assert places.read_place(told("fixed", place_mm=[1999, 500])).read(grid) == (3, 1)
+    assert places.read_place(told("fixed", place_mm=[-1, 500], wake_s=60)).read(grid) == (-1, 1)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_a_device_that_stays_is_where_its_config_says() -> None:
 def test_what_could_not_tell_a_place_is_refused_at_the_start(config_of: Any, says: str) -> None:
     """With no number of it in the sentence, for a console shows that."""
     with pytest.raises(ValueError, match=says) as caught:
-        places.held(config_of)
+        places.read_place(config_of)
     assert "1234567" not in str(caught.value)
     assert "heatveil provision" in str(caught.value)
 
@@ -304,7 +304,7 @@ def test_the_line_is_opened_as_the_words_say() -> None:
     assert (asked[0][1]["tx"], asked[0][1]["rx"]) == ("pin 4", "pin 5")
     assert asked[1] == ((1,), {"baudrate": 9600, "timeout": 0, "rxbuf": places.BUFFER})
     with pytest.raises(ValueError, match="not read on this computer"):
-        places.opened(told("gps").driver, PLANE)
+        places.open_sensor(told("gps").driver, PLANE)
 
 
 def test_what_a_computer_has_not_is_said_at_its_start() -> None:
@@ -312,10 +312,10 @@ def test_what_a_computer_has_not_is_said_at_its_start() -> None:
     line, bus = [], []
     for words in ({}, {"pin": 4}):
         with pytest.raises(ValueError, match="yours is not read on this computer"):
-            places.held(told("yours", **words), line.append, bus.append)
-    places.held(told("yours", port="/dev/ttyUSB0"), line.append)
-    places.held(told("yours", bus=1), None, bus.append)
-    places.held(told("fixed", cell=[1, 2]))
+            places.read_place(told("yours", **words), line.append, bus.append)
+    places.read_place(told("yours", port="/dev/ttyUSB0"), line.append)
+    places.read_place(told("yours", bus=1), None, bus.append)
+    places.read_place(told("fixed", cell=[1, 2]))
 
     assert line == bus == []  # and nothing is opened before it is looked at
 

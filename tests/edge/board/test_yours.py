@@ -42,7 +42,7 @@ def test_the_template_is_the_data_sheet_of_a_tmp36(degrees: int) -> None:
     """500 mV at zero and 10 mV a kelvin, at a converter of 4096 counts in 3.3 V."""
     count = int(Fraction(500 + 10 * degrees, 3300) * 4096)
     converter = SimpleNamespace(read_u16=lambda: count << 4 | count >> 8)
-    sensor = drivers.opened(words(pin=26), analog=lambda told: converter)
+    sensor = drivers.open_sensor(words(pin=26), analog=lambda told: converter)
     (grains,) = sensor.read(PARAMS)
 
     assert abs(Fraction(grains, 256) - (degrees - 20)) < Fraction(1, 8)
@@ -92,7 +92,7 @@ class Params:
     exponent = 8
 told = {{"name": "yours", "empty": None, "sda": 4, "bus": None, "scl": None, "pin": None}}
 gone = False
-held = drivers.Held(lambda: drivers.opened(told, lambda driver: Bus()), 2, (1, 32))
+held = drivers.Held(lambda: drivers.open_sensor(told, lambda driver: Bus()), 2, (1, 32))
 print(*held.read(Params))
 gone = True
 try:
@@ -115,4 +115,4 @@ def test_another_one_on_a_bus_runs_on_every_interpreter(interpreter) -> None:
 def test_a_computer_without_a_converter_says_so() -> None:
     """A Raspberry Pi has no analog pin."""
     with pytest.raises(ValueError, match="not read on this computer"):
-        drivers.opened(words(pin=26), i2c=lambda told: None)
+        drivers.open_sensor(words(pin=26), i2c=lambda told: None)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edge.core import entropy, keys
-from edge.core.entropy import Tape, keyed, opened, sealed
+from edge.core.entropy import Tape, keyed, open_epoch, sealed
 from edge.host import rootkeys
 
 ROOT = bytes(range(32))
@@ -59,8 +59,8 @@ def test_an_epoch_key_opens_its_own_epoch_and_no_other() -> None:
     next_chain = keys.ratchet(chain)
 
     assert key == mac(mac(chain, b"heatveil-noise-v1"), (7).to_bytes(8, "big"))
-    assert [opened(key, "attic-3", 7, seq, 2).below(1 << 256) for seq in range(3)] == ours
-    assert opened(key, "attic-3", 8, 0, 2).below(1 << 256) != (
+    assert [open_epoch(key, "attic-3", 7, seq, 2).below(1 << 256) for seq in range(3)] == ours
+    assert open_epoch(key, "attic-3", 8, 0, 2).below(1 << 256) != (
         keyed(next_chain, "attic-3", 8, 0, 2).below(1 << 256)
     )
 
@@ -88,7 +88,7 @@ def test_a_key_of_another_size_is_refused(size: int) -> None:
         lambda: rootkeys.mac_key(short),
         lambda: keys.ratchet(short),
         lambda: keys.epoch_key(short, 1),
-        lambda: opened(short, "n", 1, 1, 0),
+        lambda: open_epoch(short, "n", 1, 1, 0),
         lambda: rootkeys.identity("lab", "n", short, bytes(32), 0),
         lambda: rootkeys.identity("lab", "n", ROOT, short, 0),
     ]

@@ -136,7 +136,7 @@ def test_what_is_out_of_bounds_is_refused_though_signed(index: int, value: objec
     numbers: list[object] = list(GIVEN)
     bounds = {"low": LEAST[index] - 1, "high": MOST[index] + 1}
     numbers[index] = bounds[value] if isinstance(value, str) else value
-    message = wire.signed(cbor2.dumps(dict(enumerate([1, *numbers]))), KEY, TOPIC)
+    message = wire.sign(cbor2.dumps(dict(enumerate([1, *numbers]))), KEY, TOPIC)
 
     with pytest.raises(wire.Fault, match=NAMES[index]):
         unpack_limits(message, KEY, TOPIC)
@@ -146,7 +146,7 @@ def test_what_is_out_of_bounds_is_refused_though_signed(index: int, value: objec
 
 def test_a_field_that_is_missing_is_refused() -> None:
     """None must not pass for "as before"."""
-    short = wire.signed(cbor2.dumps({0: 1, 1: 4, 2: 8}), KEY, TOPIC)
+    short = wire.sign(cbor2.dumps({0: 1, 1: 4, 2: 8}), KEY, TOPIC)
 
     with pytest.raises(wire.Fault, match="square"):
         unpack_limits(short, KEY, TOPIC)
@@ -179,7 +179,7 @@ def test_a_message_too_long_for_a_board_is_not_even_looked_at() -> None:
     """Signed or not: a field that nobody knows must not fill its memory."""
     body = {0: 1, **dict(enumerate(GIVEN, 1))}
     for more, taken in ((8, True), (200, False)):
-        message = wire.signed(cbor2.dumps({**body, 9: bytes(more)}), KEY, TOPIC)
+        message = wire.sign(cbor2.dumps({**body, 9: bytes(more)}), KEY, TOPIC)
         if taken:
             assert unpack_limits(message, KEY, TOPIC) == GIVEN
         else:

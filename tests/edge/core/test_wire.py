@@ -146,7 +146,7 @@ def test_a_receipt_comes_back_and_is_bound_to_its_device(
 def test_a_signed_receipt_that_misses_something_is_a_fault(body: dict[int, int]) -> None:
     """Not a receipt for another message, and no crash."""
     with pytest.raises(wire.Fault):
-        unpack_receipt(wire.signed(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
+        unpack_receipt(wire.sign(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
 
 
 def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
@@ -164,7 +164,7 @@ def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
     bodies.append(cbor2.dumps({0: 2}))
 
     for body in bodies:
-        message = wire.signed(body, KEY, TOPIC)
+        message = wire.sign(body, KEY, TOPIC)
         for read in (
             lambda m: post.unpack_report(m, KEY, TOPIC, "n001"),
             lambda m: wire.unpack_round(m, KEY, TOPIC),
@@ -176,7 +176,7 @@ def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
 def test_unknown_keys_are_ignored() -> None:
     """A later minor version may say more."""
     body = {0: 1, 1: 4, 2: 9, 3: b"name", 4: cbor2.CBORTag(77, b"\x05\x00"), 5: 3, 99: ["new"]}
-    read = post.unpack_report(wire.signed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+    read = post.unpack_report(wire.sign(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
 
     assert read == Report(b"name", "n001", 9, 4, [3, 5])
 
@@ -186,7 +186,7 @@ def test_another_version_is_refused() -> None:
     body = {0: 2, 1: 4, 2: 9, 3: b"name", 4: cbor2.CBORTag(77, b"\x05\x00"), 5: 3}
 
     with pytest.raises(wire.Fault, match="version 1"):
-        post.unpack_report(wire.signed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+        post.unpack_report(wire.sign(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
 
 
 def test_a_reading_cannot_be_packed() -> None:
@@ -242,7 +242,7 @@ def test_readings_wider_than_the_format_s_are_refused() -> None:
     body = {0: 1, 1: 4, 2: 9, 3: b"name", 4: [1 << 31], 5: 3}
 
     with pytest.raises(wire.Fault, match="32 bits"):
-        post.unpack_report(wire.signed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+        post.unpack_report(wire.sign(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
 
 
 def test_no_record_slips_in_as_a_tuple() -> None:

@@ -70,7 +70,7 @@ def test_every_chip_is_read_through_the_kernel(kernel: chips.Bus) -> None:
     kernel.chips[0x44] = chips.Sht4x(0xBE, 0xEF, 0x92, 0xBE, 0xEF, 0x92)
 
     def read(name: str) -> tuple[int, ...]:
-        return drivers.opened(words(name), lambda told: buses.Bus(told["bus"])).read(PARAMS)
+        return drivers.open_sensor(words(name), lambda told: buses.Bus(told["bus"])).read(PARAMS)
 
     assert read("amg8833") == (25 * 256,) * 64
     assert read("tmp117") == (25 * 256,)
@@ -95,7 +95,7 @@ def test_one_wire_sensors_are_read_through_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "w1_bus_master1").mkdir()
     wire = Wire(str(tmp_path))
 
-    found = drivers.opened(words("ds18b20"), wire=lambda told: wire)
+    found = drivers.open_sensor(words("ds18b20"), wire=lambda told: wire)
 
     assert wire.scan()[0] == bytes.fromhex("28" + "3d2c1b0a0000")
     assert found.read(PARAMS) == (25 * 256 + 16, -10 * 256 - 32)
@@ -113,7 +113,7 @@ def test_a_coarse_sensor_is_set_to_twelve_bits(tmp_path: Path) -> None:
     sensor(tmp_path, "28-00000a1b2c3d", chips.pad(0x0190, 0x1F))
     (tmp_path / "28-00000a1b2c3d" / "resolution").write_text("9\n")
 
-    drivers.opened(words("ds18b20"), wire=lambda told: Wire(str(tmp_path)))
+    drivers.open_sensor(words("ds18b20"), wire=lambda told: Wire(str(tmp_path)))
 
     assert (tmp_path / "28-00000a1b2c3d" / "resolution").read_text() == "12\n"
 
@@ -124,4 +124,4 @@ def test_a_computer_without_the_library_says_so() -> None:
     if importlib.util.find_spec("adafruit_mlx90640"):
         pytest.skip("adafruit_mlx90640 is installed here, and this is about where it is not")
     with pytest.raises(ValueError, match="adafruit"):
-        drivers.opened(words("mlx90640"), camera=buses.open_camera)
+        drivers.open_sensor(words("mlx90640"), camera=buses.open_camera)

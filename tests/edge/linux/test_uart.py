@@ -100,7 +100,7 @@ def walker(device_file: Path, port: int) -> None:
     """Make the device's file that of one which tells its place."""
     body: dict[str, Any] = json.loads(device_file.read_text().replace("1883", str(port)))
     body["devices"][0] |= {"mechanism": "disk", "plane": PLANE}
-    body["devices"][0]["limits"] = list(disk_limits.enrolled(20, 1, 9))
+    body["devices"][0]["limits"] = list(disk_limits.make_limits(20, 1, 9))
     device_file.write_text(json.dumps(body))
 
 

@@ -24,7 +24,7 @@ ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 PRIVATE = bytes(range(64, 96))
 PUBLIC = crypto.x25519(PRIVATE, crypto.BASE)
 TOPIC, DATA = wire.round_topic("lab", "tally"), wire.topic("lab", "n007", "data")
-LIMITS = disk_limits.enrolled(1, 1, 10)
+LIMITS = disk_limits.make_limits(1, 1, 10)
 PSK, KEY_ID = rootkeys.seal_key(ROOT), rootkeys.key_id(ROOT)
 
 
@@ -62,7 +62,7 @@ def payload(frame: bytes | None, plan: SealedRound, private: bytes = PRIVATE) ->
     info, aad = central.bound(plan, "lab", "n007", report.epoch, report.seq)
     enc, rest = report.payload[:32], report.payload[32:]
     key = hpke.schedule(crypto.x25519(private, enc), enc, plan.key, PSK, KEY_ID, info)
-    return list(central.unpacked(crypto.unseal(*key, rest, aad)))
+    return list(central.unpack(crypto.unseal(*key, rest, aad)))
 
 
 @settings(max_examples=25)
@@ -363,7 +363,7 @@ def test_keys_of_messages_come_from_the_stream_of_the_boot() -> None:
 def test_ranks_is_sealed_as_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     """What its round's key opens is its own report; it is known by name alone."""
     monkeypatch.undo()  # the device's own table
-    ranks = mechanisms.named("ranks")
+    ranks = mechanisms.find("ranks")
     plan = SealedRound(
         *(*ranks.plan(ranks.query(grid=Grid((8, 8), 0), epsilon=(1, 1)), []), PUBLIC)
     )

@@ -26,7 +26,7 @@ from tests.edge.mechanisms.disk_law import PROMISE, disc
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC, DATA = wire.round_topic("lab", "disk"), wire.topic("lab", "n007", "data")
-LIMITS = disk_limits.enrolled(1, 1, 10)
+LIMITS = disk_limits.make_limits(1, 1, 10)
 SHAPE = (6, 4)
 
 
@@ -149,7 +149,7 @@ def test_what_lies_ready_is_used_for_the_next_round_alike_and_for_no_other(
 @pytest.mark.usefixtures("tape")
 def test_a_round_that_comes_again_after_another_was_looked_at_has_its_own_law() -> None:
     """Its sensor failed, and the weights of a Round that was refused since are not its own."""
-    one = disk_limits.enrolled(1, 1, 1)
+    one = disk_limits.make_limits(1, 1, 1)
     device, position = node(booted(one._replace(budget=one.budget + 1))), Position(())
 
     assert device.answer(message(1), position) is None
@@ -253,7 +253,7 @@ def cheap(count: int) -> Iterator[bytes]:
 def test_cheap_answers_never_add_up_to_more_epsilon_than_was_promised() -> None:
     """Until the device has had enough, and through power cuts, which only cost."""
     slots, total, answers = Ram(), Fraction(0), 0
-    device = node(booted(disk_limits.enrolled(1, 1, 5), slots))
+    device = node(booted(disk_limits.make_limits(1, 1, 5), slots))
     for number, asked in enumerate(cheap(200), start=1):
         if number % 40 == 0:
             device = node(booted(slots=slots))
@@ -357,7 +357,7 @@ def test_the_enrolled_answers_are_paid_for_and_no_further_one(
     cap: tuple[int, int], answers: int
 ) -> None:
     """Neither one answer fewer by a rounding, nor one more."""
-    limits = disk_limits.enrolled(*cap, answers)
+    limits = disk_limits.make_limits(*cap, answers)
 
     assert objection(limits) == ""
     assert limits.budget // disk_limits.price(limits, *cap) == answers
@@ -369,15 +369,15 @@ def test_many_cheap_answers_never_exceed_the_promised_sum(
     cap: tuple[int, int], answers: int, asked: list[tuple[int, int]]
 ) -> None:
     """Charged by the square, a hundred answers of a tenth would cost what one of one costs."""
-    limits = disk_limits.enrolled(*cap, answers)
+    limits = disk_limits.make_limits(*cap, answers)
     left, total = limits.budget, Fraction(0)
     for num, den in asked:
         cost = disk_limits.price(limits, num, den)
         if cost <= left and not disk_limits.exceeds(limits, num, den):
             left, total = left - cost, total + Fraction(num, den)
 
-    assert total <= Fraction(*disk_limits.promised(limits))
-    assert Fraction(*disk_limits.promised(limits)) <= answers * Fraction(*cap) * Fraction(
+    assert total <= Fraction(*disk_limits.total_epsilon(limits))
+    assert Fraction(*disk_limits.total_epsilon(limits)) <= answers * Fraction(*cap) * Fraction(
         10**9 + 2 * cap[1] ** 2 + 1, 10**9
     )
 
@@ -385,7 +385,7 @@ def test_many_cheap_answers_never_exceed_the_promised_sum(
 @given(CAPS, CAPS)
 def test_an_answer_costs_at_least_its_rho(cap: tuple[int, int], asked: tuple[int, int]) -> None:
     """The ledger counts rho for all mechanisms; a pure epsilon is at most epsilon**2 / 2 of it."""
-    limits = disk_limits.enrolled(*cap, 1)
+    limits = disk_limits.make_limits(*cap, 1)
     if not disk_limits.exceeds(limits, *asked):
         epsilon = Fraction(*asked)
 
@@ -397,7 +397,7 @@ def test_an_answer_costs_at_least_its_rho(cap: tuple[int, int], asked: tuple[int
 )
 def test_the_largest_epsilon_is_exact(asked: tuple[int, int], more: bool) -> None:
     """In whole numbers, whatever the ratio looks like."""
-    assert disk_limits.exceeds(disk_limits.enrolled(7, 2, 1), *asked) == more
+    assert disk_limits.exceeds(disk_limits.make_limits(7, 2, 1), *asked) == more
 
 
 def test_limits_that_are_no_squares_are_taken_to_the_safe_side() -> None:
@@ -423,7 +423,7 @@ def test_limits_that_are_no_squares_are_taken_to_the_safe_side() -> None:
 )
 def test_limits_only_become_tighter_for_epsilon_too(new: Limits, why: str) -> None:
     """A smaller epsilon for each answer makes it cheaper: the sum must not grow by that."""
-    held = disk_limits.enrolled(1, 1, 10)
+    held = disk_limits.make_limits(1, 1, 10)
 
     assert held.budget == 5 * 10**9
     assert tightening.looser(held, new) == ""
@@ -438,13 +438,13 @@ def test_what_is_left_after_a_tightening_is_never_more_epsilon(
     cap: tuple[int, int], answers: int, other: tuple[int, int], budget: int, spent: int
 ) -> None:
     """However much was spent before it."""
-    held = disk_limits.enrolled(*cap, answers)
+    held = disk_limits.make_limits(*cap, answers)
     new = Limits(2, 0, other[0] ** 2, other[1] ** 2, min(budget, held.budget), 0)
     spent %= held.budget + 1
     if disk_limits.looser(held, new) == "":
-        before = Fraction(*disk_limits.promised(held)) * (held.budget - spent) / held.budget
+        before = Fraction(*disk_limits.total_epsilon(held)) * (held.budget - spent) / held.budget
         left = max(new.budget - spent, 0)
-        after = Fraction(*disk_limits.promised(new)) * left / new.budget
+        after = Fraction(*disk_limits.total_epsilon(new)) * left / new.budget
 
         assert after <= before
 
@@ -453,4 +453,4 @@ def test_what_is_left_after_a_tightening_is_never_more_epsilon(
 def test_limits_that_allow_nothing_are_not_made(given_: tuple[int, int, int]) -> None:
     """A device that is enrolled for nothing is a mistake."""
     with pytest.raises(ValueError, match="are no limits"):
-        disk_limits.enrolled(*given_)
+        disk_limits.make_limits(*given_)

@@ -178,7 +178,7 @@ def fields_of(talk: Talk, place: int = 0) -> dict[int, Any]:
     shard = talk.gateway.state == 3
     where = shard_topic(SITE, 0) if shard else wire.topic(SITE, who.name, "told")
     key = SITE_KEY if shard else who.config_key
-    return dict(wire.opened(talk.to(place), key, where, 1 << 20))
+    return dict(wire.open_message(talk.to(place), key, where, 1 << 20))
 
 
 def fewer(fields: dict[int, Any], count: int, size: int) -> dict[int, Any]:
@@ -255,7 +255,9 @@ def test_of_a_neighbour_one_share_is_given() -> None:
     talk.give()
     talk.hear()
     (frame,) = talk.up[0]
-    given = wire.opened(frame, who_is(talk.town.shard.members[0]).mac_key, up(talk, 0), 9999)[3]
+    given = wire.open_message(
+        frame, who_is(talk.town.shard.members[0]).mac_key, up(talk, 0), 9999
+    )[3]
 
     for at, j in enumerate(near):
         assert given[16 * at :][:16] == (held[at][:SHARE] if j == 11 else held[at][SHARE:])
@@ -271,7 +273,9 @@ def test_a_share_is_withheld_from_a_neighbour_that_bears_no_mask_with_me() -> No
     fields = fields_of(talk)
     tags = bytes(8) + fields[4][8:]
     (frame,) = told(talk, 4, {key: one for key, one in (fields | {4: tags}).items() if key > 2})
-    given = wire.opened(frame, who_is(talk.town.shard.members[0]).mac_key, up(talk, 0), 9999)[3]
+    given = wire.open_message(
+        frame, who_is(talk.town.shard.members[0]).mac_key, up(talk, 0), 9999
+    )[3]
 
     assert given[:16] == bytes(16)
     assert all(given[at : at + 16] != bytes(16) for at in range(16, len(given), 16))
@@ -283,7 +287,7 @@ def test_numbers_are_masked_and_cut_into_chunks() -> None:
     words: list[bytes] = []
     for talk in (chunked, whole):
         mac = who_is(talk.town.shard.members[0]).mac_key
-        parts = [wire.opened(one, mac, up(talk, 0), 9999) for one in talk.up[0]]
+        parts = [wire.open_message(one, mac, up(talk, 0), 9999) for one in talk.up[0]]
         assert [one[4] for one in parts] == ([0, 32, 64] if talk is chunked else [0])
         assert all(one[1] == MASKED and isinstance(one[5], Words) for one in parts)
         words.append(b"".join(one[5].packed for one in parts))

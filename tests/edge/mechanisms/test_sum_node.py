@@ -18,7 +18,7 @@ from edge.mechanisms.sum_node import SumNode
 from edge.net.device import Device
 from edge.net.ring import Ring
 from gateway.devices.enrol import budgets, enrol, roster
-from gateway.devices.enrol.capped import capped
+from gateway.devices.enrol.capped import cap_limits
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import RELEASED, Collecting, Link, Shard
 from recovery.quadtree import Query, plan
@@ -74,9 +74,9 @@ class Crowd(NamedTuple):
 @pytest.fixture
 def crowd() -> Crowd:
     """Return a crowd that was just enrolled."""
-    made, drawn = roster.enrolled(enrol.enrol_fleet(SITE, DEVICES), QUERY)
+    made, drawn = roster.enrol(enrol.enrol_fleet(SITE, DEVICES), QUERY)
     place = budgets.keep_in_memory()
-    budgets.provision(made, capped(Fraction(16), 1, 0.0), place)
+    budgets.provision(made, cap_limits(Fraction(16), 1, 0.0), place)
     return Crowd(made, drawn[0].shard, place)
 
 
@@ -187,9 +187,9 @@ def test_every_device_brings_its_part_of_the_noise(crowd: Crowd) -> None:
     found = {}
     for epsilon in (1, 32):
         query = replace(QUERY, grid=grid, epsilon=(epsilon, 2), prior=prior)
-        made, drawn = roster.enrolled(enrol.enrol_fleet(SITE, DEVICES), query)
+        made, drawn = roster.enrol(enrol.enrol_fleet(SITE, DEVICES), query)
         place = budgets.keep_in_memory()
-        budgets.provision(made, capped(Fraction(epsilon, 2), 1, 0.0), place)
+        budgets.provision(made, cap_limits(Fraction(epsilon, 2), 1, 0.0), place)
         own = Crowd(made, drawn[0].shard, place)
         nodes = own.booted()
         total = own.summed(nodes, plan(query, ()), dict.fromkeys(nodes, lambda grid: ())).total

@@ -55,4 +55,4 @@ class Forge:
     def signed(self, name: str, body: dict[int, Any]) -> bytes:
         """Return anything at all, signed as the device signs."""
         packed = cbor2.dumps(body)
-        return bytes(wire.signed(packed, self.known.by_name[name].mac_key, self.topic(name)))
+        return bytes(wire.sign(packed, self.known.by_name[name].mac_key, self.topic(name)))

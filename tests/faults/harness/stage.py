@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.cli import fleet
 from gateway.devices.broker import dynamic
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service.ledger import price
 from gateway.settings import config
 from tests.waiting import eventually
@@ -73,7 +73,7 @@ class Stage:
         self.write(port or broker.port)
         fleet.enrol_fleet(self.path)
         self.database: Any = Path(folder, self._given["database"])
-        planned = named("thermal").plan(config.query(config.load(self.path)), [])
+        planned = find("thermal").plan(config.query(config.load(self.path)), [])
         self.price = price(planned.guarantee)
 
     def write(self, port: int, **given: Any) -> None:

@@ -18,7 +18,7 @@ from edge.core.records import Guarantee
 from gateway.audit.arithmetic import accountant, quanta
 from gateway.audit.claim import Effort
 from physics.air import AIR_J_PER_M3K
-from physics.instruments.presets import named
+from physics.instruments.presets import find
 from physics.rooms.records import Air, Clock, Room, Side, Thermometers, Wall
 
 
@@ -56,10 +56,10 @@ def test_a_device_that_reckons_wrongly_is_found(
     monkeypatch: pytest.MonkeyPatch, slip: Any
 ) -> None:
     """A nano-rho less at each of a billion answers is one rho."""
-    assert accountant.charged(Effort()).holds
+    assert accountant.claim_charged(Effort()).holds
     monkeypatch.setattr(accountant, "price", lambda *given: slip(limits.price(*given)))
 
-    assert not accountant.charged(Effort()).holds
+    assert not accountant.claim_charged(Effort()).holds
 
 
 @pytest.mark.parametrize("times", [1, 24])
@@ -132,7 +132,7 @@ def test_a_wall_passes_what_its_resistances_in_a_row_let_through() -> None:
 def test_a_thermometer_lags_behind_the_air() -> None:
     """As a first order lag behind an exponential does."""
     lost = AIR_J_PER_M3K * PER_H / 3600 * 2 * HEIGHT_M
-    warms_s, lag_s, after_s = 3600 / PER_H, named("ds18b20").lag_s, 600.0
+    warms_s, lag_s, after_s = 3600 / PER_H, find("ds18b20").lag_s, 600.0
     shown = quanta.felt(room(kind="ds18b20"), [path((0.5, 0.5), 10)], after_s)[0, 0]
     air = warms_s * math.exp(-after_s / warms_s) - lag_s * math.exp(-after_s / lag_s)
 

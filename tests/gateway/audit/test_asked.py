@@ -16,7 +16,7 @@ from edge.mechanisms import disk_limits
 from gateway.audit.bench import Device, message
 from gateway.audit.claim import Effort
 from gateway.audit.layers import LAYERS
-from gateway.mechanisms import MECHANISMS, named
+from gateway.mechanisms import MECHANISMS, find
 from recovery.disk import plan
 
 DEVICES = (
@@ -30,7 +30,7 @@ DEVICES = (
 def test_devices_that_tell_their_place_keep_to_what_was_promised(name: str) -> None:
     """Power cuts, thieves of keys and forgers get no more of them than of a thermometer."""
     (layer,) = (one for one in LAYERS if one.name == name)
-    claims = list(layer.run(named("disk"), Effort()))
+    claims = list(layer.run(find("disk"), Effort()))
 
     assert claims
     assert [f"{one.sentence}: {one.detail}" for one in claims if not one.holds] == []
@@ -90,7 +90,7 @@ def test_forged_rounds_are_good_ones_and_bad_ones() -> None:
 
 def test_limits_that_are_called_tighter_never_let_epsilons_add_up_to_more() -> None:
     """Counted with the device's own prices: answers of the largest epsilon, and of small ones."""
-    rng, held, tighter = Tape(b"near"), disk_limits.enrolled(7, 5, 40), 0
+    rng, held, tighter = Tape(b"near"), disk_limits.make_limits(7, 5, 40), 0
 
     def whole(limits: Any, epsilon: Fraction) -> Fraction:
         price = disk_limits.price(limits, epsilon.numerator, epsilon.denominator)
@@ -115,7 +115,7 @@ def test_an_answer_s_price_bounds_the_epsilon_that_it_tells() -> None:
         num, den = round.params[3:5]
         one = Fraction(num, den)
         for more in (1, 3):
-            held = disk_limits.enrolled(more * num, den, 5)
+            held = disk_limits.make_limits(more * num, den, 5)
 
             assert places.asked.cost(round, held) == 10**9 * one * more * one / 2
 

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from edge.core import entropy
 from gateway.audit.attacks import device
 from gateway.audit.attacks.device import apart, learnt, misfit, product, rate, variance
-from gateway.audit.bench import Blocks, listening, replaced
+from gateway.audit.bench import Blocks, listen, replace
 from gateway.audit.claim import ALPHA
 
 SIGMA = 800.0
@@ -182,7 +182,7 @@ KEY = bytes(32)
 
 def test_every_block_of_a_stream_is_heard_and_only_while_somebody_listens() -> None:
     """512 bits are two blocks, whatever is done with them."""
-    with listening() as blocks:
+    with listen() as blocks:
         entropy.keyed(KEY, "n", 1, 1, 0).bits(512)
     entropy.keyed(KEY, "n", 1, 2, 0).bits(512)
 
@@ -193,7 +193,7 @@ def test_every_block_of_a_stream_is_heard_and_only_while_somebody_listens() -> N
 def test_a_stream_of_the_audit_s_own_is_not_heard() -> None:
     """It decides where the power fails, and is no noise."""
     tape = entropy.Tape(b"own")
-    with listening(tape) as blocks:
+    with listen(tape) as blocks:
         tape.bits(1000)
 
     assert blocks.count == 0
@@ -213,7 +213,7 @@ def test_a_block_that_two_frames_are_made_of_is_counted() -> None:
 def test_a_frame_for_which_no_number_was_drawn_is_counted() -> None:
     """One block holds seven draws of a place; a draw that serves two Rounds opens no new block."""
     tape = entropy.Tape(b"own")
-    with listening(tape) as blocks:
+    with listen(tape) as blocks:
         stream = entropy.keyed(KEY, "n", 1, 1, 0)
         for frame, draws in ((b"one", 1), (b"two", 2), (b"three", 0), (b"one", 0)):
             for _ in range(draws):
@@ -229,7 +229,7 @@ def test_what_was_replaced_is_put_back() -> None:
     """Even where the audit breaks off in between."""
     whole = entropy.keyed
     try:
-        with replaced(entropy, "keyed", None):
+        with replace(entropy, "keyed", None):
             raise KeyError
     except KeyError:
         pass

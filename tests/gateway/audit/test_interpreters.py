@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import recovery.disk.cases
-from edge.mechanisms.disk_limits import enrolled
+from edge.mechanisms.disk_limits import make_limits
 from gateway.audit.attacks import interpreters, side_channels
-from gateway.audit.claim import Effort, unmeasured
-from gateway.mechanisms import Mechanism, named
+from gateway.audit.claim import Effort, list_unmeasured
+from gateway.mechanisms import Mechanism, find
 
 NOWHERE = interpreters.Port("a port of nobody's", ("no-such-micropython",))
 
@@ -26,7 +26,7 @@ def test_a_python_that_is_not_here_was_not_measured() -> None:
     """Silence would look like agreement; somebody without MicroPython can audit all the same."""
     claims = list(interpreters.claims(None, Effort()))
 
-    (absent,) = unmeasured(claims)
+    (absent,) = list_unmeasured(claims)
     assert "no-such-micropython" in absent.detail
     assert all(claim.holds for claim in claims if claim is not absent)
 
@@ -66,7 +66,7 @@ def places(**changed: Any) -> Mechanism:
     """Return the mechanism with one room, and some of what the audit knows of it changed."""
     known = {name: getattr(recovery.disk.cases, name) for name in dir(recovery.disk.cases)}
     subject: Any = SimpleNamespace(**known | {"rooms": lambda: [("line", LINE)]} | changed)
-    return replace(named("disk"), subject=subject)
+    return replace(find("disk"), subject=subject)
 
 
 def failed(mechanism: Mechanism) -> list[str]:
@@ -87,7 +87,7 @@ def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
 
     def generous(round: Any, answers: int) -> Any:
         num, den = round.params[3:5]
-        return enrolled(num, den, answers + 1)
+        return make_limits(num, den, answers + 1)
 
     assert any("adds up to epsilon" in words for words in failed(places(limits=generous)))
 
@@ -105,7 +105,7 @@ def test_a_device_that_draws_with_a_third_less_noise_is_found() -> None:
             for answer, weight in stated(reading).items()
         }
 
-    claims = list(side_channels.wagered(places(stated=flatter), Effort(full=True)))
+    claims = list(side_channels.wager(places(stated=flatter), Effort(full=True)))
 
     assert [claim.holds for claim in claims] == [False]
-    assert all(claim.holds for claim in side_channels.wagered(found, Effort(full=True)))
+    assert all(claim.holds for claim in side_channels.wager(found, Effort(full=True)))

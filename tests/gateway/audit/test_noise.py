@@ -19,7 +19,7 @@ from edge.core.records import Release
 from edge.mechanisms import thermal
 from gateway.audit.arithmetic import noise, promise
 from gateway.audit.claim import Claim, Effort
-from gateway.mechanisms import Mechanism, named
+from gateway.mechanisms import Mechanism, find
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import cases
 
@@ -96,7 +96,7 @@ FEW, HALL = "few sensors, key holder", "hall with warm sources, three readings"
 def planted(room: str = FEW, **verbs: Any) -> Mechanism:
     subject: Any = SimpleNamespace(**vars(cases))
     subject.rooms = lambda: [(room, ROOMS[room])]
-    return replace(named("thermal"), subject=subject, **verbs)
+    return replace(find("thermal"), subject=subject, **verbs)
 
 
 def failed(layer: Any, mechanism: Mechanism) -> list[str]:
@@ -139,7 +139,7 @@ def test_a_round_with_too_little_noise_gives_too_much_away(part: float) -> None:
     """Sigma ten per cent off, and one per cent off: exact probabilities see both."""
 
     def plan(query: Any, releases: Any) -> Any:
-        round = named("thermal").plan(query, releases)
+        round = find("thermal").plan(query, releases)
         params = list(round.params)
         params[4] = int(params[4] * part)
         return round._replace(params=tuple(params))
@@ -178,7 +178,7 @@ def test_pure_noise_is_added_up_in_fractions() -> None:
 @pytest.mark.long
 def test_a_map_that_is_more_than_its_releases_is_rejected() -> None:
     """Jitter, a touched release and a lost promise: what is published says more or less."""
-    recover = named("thermal").recover
+    recover = find("thermal").recover
     calls: list[int] = []
 
     def jitters(query: Any, releases: Any) -> Any:
@@ -213,6 +213,6 @@ def test_a_round_that_states_floats_or_nothing_is_rejected(change: Any) -> None:
     """What is stored, signed and sent must be the same number on every device."""
 
     def plan(query: Any, releases: Any) -> Any:
-        return change(named("thermal").plan(query, releases))
+        return change(find("thermal").plan(query, releases))
 
     assert failed(promise.promise_claims, planted(plan=plan))

@@ -22,7 +22,7 @@ from gateway.audit.arithmetic.exact import (
     Bounds,
     Walk,
     decay,
-    enumerated,
+    enumerate_program,
     number,
     over,
     ratio,
@@ -65,7 +65,7 @@ def test_the_laws_themselves_add_up_to_one(law: Callable[..., exact.Law], args: 
 
 def test_a_walk_finds_every_outcome_with_its_probability() -> None:
     """Two dice: 36 leaves, a seven for six of them, and nothing left over but roundings."""
-    found = enumerated(lambda walk: walk.below(6) + walk.below(6) + 2)
+    found = enumerate_program(lambda walk: walk.below(6) + walk.below(6) + 2)
 
     assert found.runs == 36
     assert found.leftover < 2**10
@@ -82,7 +82,7 @@ def test_what_is_not_followed_is_accounted() -> None:
             count += 1
         return count
 
-    found = enumerated(program, floor_bits=10)
+    found = enumerate_program(program, floor_bits=10)
 
     assert number(found.leftover) == 2**-9
     assert sum(found.law.values()) + found.leftover == ONE
@@ -97,7 +97,7 @@ def test_a_program_that_does_not_end_is_an_error() -> None:
             walk.below(1)
 
     with pytest.raises(RuntimeError, match="had not ended"):
-        enumerated(program)
+        enumerate_program(program)
     assert exact.LONGEST < 10**6
 
 

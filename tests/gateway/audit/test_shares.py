@@ -14,10 +14,10 @@ from edge.core.shares import polya, shares
 from edge.mechanisms import quadtree as device
 from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Effort
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from recovery.quadtree import cases
 
-MECHANISM = named("quadtree")
+MECHANISM = find("quadtree")
 Failed = Callable[..., list[str]]
 
 

@@ -103,7 +103,7 @@ def _live(site: Path) -> Kept:
     store = Store.of(deployment)
     plan = thermal.plan(query, [])
     rho = price(plan.guarantee)
-    asked = [steps.signed(plan._replace(number=n), n, devices) for n in (1, 2)]
+    asked = [steps.sign_round(plan._replace(number=n), n, devices) for n in (1, 2)]
     for one in asked:
         one = one._replace(planned=one.name)
         assert store.open_round(one, 3 * rho, enrolled=6) == ""
@@ -111,7 +111,7 @@ def _live(site: Path) -> Kept:
     values = [round(2 * scale * math.exp(-((x - 1.5) ** 2) / 4)) for x in range(6)]
     release = Release(asked[0].plan, values, 5)
     solver = SimpleNamespace(recover=lambda _name, q, rs: thermal.recover(q, rs))
-    found = drawing.drawn(solver, "seen", query, [release], drawing.Turnout(5, 6, 0, 1))
+    found = drawing.draw(solver, "seen", query, [release], drawing.Turnout(5, 6, 0, 1))
     assert found is not None
     store.close_round(asked[0].name, values, 5)
     store.keep_map(asked[0].name, found.body)

@@ -20,14 +20,14 @@ from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.faults import OperatorFault
-from gateway.mechanisms import named
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms import find
+from gateway.mechanisms.thermal.granting import grant
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
 from gateway.service.mqtt import access
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.steps import signed
+from gateway.service.steps import sign_round
 from gateway.settings import config
 from gateway.store.store import Store
 from tests import processes
@@ -416,11 +416,11 @@ def test_what_never_came_can_be_taken_away_too(
 def spend(site: Site, rounds: int, *, exactly: bool = False) -> None:
     """Charge so many rounds, as a gateway does; exactly: within the budget of the deployment."""
     deployment = config.load(site.path)
-    planned = named(deployment.rounds.mechanism).plan(config.query(deployment), [])
+    planned = find(deployment.rounds.mechanism).plan(config.query(deployment), [])
     whole = price(planned.guarantee) * deployment.privacy.readings
     with closing(Store.of(deployment)) as store:
         for number in range(1, rounds + 1):
-            asked = signed(planned, number, site.devices)._replace(planned=b"%04d" % number)
+            asked = sign_round(planned, number, site.devices)._replace(planned=b"%04d" % number)
             assert store.open_round(asked, whole if exactly else Fraction(10**6)) == ""
 
 
@@ -430,7 +430,7 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     Of 24 readings 10 are asked: the new key has 14 of them, at the very price of each.
     """
     site = make()
-    whole = limits.Limits(*granted(config.query(config.load(site.path)), 3600.0))
+    whole = limits.Limits(*grant(config.query(config.load(site.path)), 3600.0))
     price = limits.price(whole, whole.exponent, whole.variance)
     assert whole.budget == 24 * price
     spend(site, 10)
@@ -467,7 +467,7 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
     text = text.replace("readings = 1 ", "readings = 24 ").replace("devices = 2000", "devices = 4")
     site = make(sample=text)
     asked = config.query(config.load(site.path))
-    whole = limits.Limits(*named("disk").serving.limits(asked, 3600.0))
+    whole = limits.Limits(*find("disk").serving.limits(asked, 3600.0))
     spend(site, 10)
     assert site.run("rotate", "node-1", "--keys").status == 0
     given = limitsfile.load(site.path.with_name("devices.json"), site.devices)["node-1"]
@@ -479,7 +479,7 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
 def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     """What a device said beyond the rounds, its sensor has said: its successor has less."""
     site = make()
-    whole = limits.Limits(*granted(config.query(config.load(site.path)), 3600.0))
+    whole = limits.Limits(*grant(config.query(config.load(site.path)), 3600.0))
     price = limits.price(whole, whole.exponent, whole.variance)
     spend(site, 10)
     with closing(Store.of(config.load(site.path))) as store:

@@ -16,7 +16,7 @@ from edge.core import cbor, wire
 from edge.host import post
 from gateway.cli import export
 from gateway.cli.export import NAMES, kinds
-from gateway.mechanisms import MECHANISMS, named, serving
+from gateway.mechanisms import MECHANISMS, find, find_service
 from gateway.mechanisms.flags import query_of
 from gateway.service.intake.outcomes import Again, Asked, Kept
 from gateway.service.ledger import Charge, price
@@ -238,8 +238,8 @@ def test_where_reports_are_sealed_releases_are_written(
 def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     """The array that is answered is wider than the map: its own number alone would mislead."""
     settings = ["radius=1", "scheme=dam-ns"]
-    round = plan(query_of(named("disk"), settings, grid="3x2", epsilon="4/1"), [])
-    topic, own = wire.round_topic("lab", "disk"), serving("disk").exported
+    round = plan(query_of(find("disk"), settings, grid="3x2", epsilon="4/1"), [])
+    topic, own = wire.round_topic("lab", "disk"), find_service("disk").exported
     body = cbor.decode(post.pack_round(round, bytes(32), topic)[: -wire.MAC_BYTES])
 
     # Five by four may be answered, one cell more on every side.
@@ -273,7 +273,7 @@ def test_a_store_of_something_else_is_not_written_under_these_names(
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> None:
     """Four times the rounds need no more at once; and every row is there, in few groups."""
-    kind = kinds(named("thermal"))["reports"]
+    kind = kinds(find("thermal"))["reports"]
     peaks = []
     if ending == ".parquet":
         importlib.import_module("pyarrow.parquet")

@@ -23,7 +23,7 @@ from gateway.cli import show
 from gateway.cli.show import BARS, mosaic
 from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault, OperatorFault
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service import steps
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
@@ -119,10 +119,10 @@ def square(tmp_path: Path, heatveil: Heatveil) -> Path:
     deployment = config.load(path)
     query = config.query(deployment)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    store, plan = Store.of(deployment), named("disk").plan(query, [])
+    store, plan = Store.of(deployment), find("disk").plan(query, [])
     each = price(plan.guarantee)
     for n in (1, 2, 3):
-        asked = steps.signed(plan._replace(number=n), n, devices)
+        asked = steps.sign_round(plan._replace(number=n), n, devices)
         assert store.open_round(asked._replace(planned=asked.name), 10 * each) == ""
     store.close()
     return path
@@ -163,12 +163,12 @@ def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: 
     """Of rounds 3 to 5 the last was found, and its promise states half of what it cost."""
     deployment = config.load(kept.path)
     devices = load_devices(deployment.site.devices, "seen")
-    plan = named("thermal").plan(config.query(deployment), [])
+    plan = find("thermal").plan(config.query(deployment), [])
     num, den = plan.guarantee.rho
     cheap = plan._replace(guarantee=plan.guarantee._replace(rho=(num, 2 * den)))
     store = Store.of(deployment)
     with capture_logs(), pytest.raises(ForgottenFault):
-        store.witness(steps.signed(cheap, 5, devices), "somebody has round 5")
+        store.witness(steps.sign_round(cheap, 5, devices), "somebody has round 5")
     store.close()
     before = heatveil("ledger", "--config", kept.path, "--json")
     for number, words in ((4, "ends with round 5"), (6, "ends with round 5")):
@@ -193,11 +193,11 @@ def test_rounds_of_another_promise_use_up_their_numbers_alone(
     """A new database for a new promise is nothing forbidden; prices of two are never added up."""
     deployment = config.load(kept.path)
     devices = load_devices(deployment.site.devices, "seen")
-    plan = named("thermal").plan(config.query(deployment), [])
+    plan = find("thermal").plan(config.query(deployment), [])
     other = plan._replace(guarantee=plan.guarantee._replace(neighbours="another promise"))
     store = Store.of(deployment)
     with capture_logs(), pytest.raises(ForgottenFault):
-        store.witness(steps.signed(other, 9, devices), "somebody has round 9")
+        store.witness(steps.sign_round(other, 9, devices), "somebody has round 9")
     store.close()
     before = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)["spent"]
     accepted = heatveil("ledger", "--config", kept.path, "--accept", 9, "--json")
@@ -376,7 +376,7 @@ def test_a_round_without_an_estimate_is_shown_with_its_reason(kept: Any) -> None
 
     assert isinstance(found, Unresolved)
     assert any(
-        "too few answered" in line for line in show._told(body, found, None, named("thermal"))
+        "too few answered" in line for line in show._told(body, found, None, find("thermal"))
     )
     with pytest.raises(OperatorFault, match="no map .too few answered."):
         show._writer(kept.path.with_suffix(".png"), body, found, query, None)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.mechanisms.flags import query_of
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
@@ -211,7 +211,7 @@ def test_a_room_in_metres_is_scored_in_metres(heatveil: Callable[..., Any]) -> N
 
 # `heatveil recover`: a map from what is public, and from nothing else.
 
-query = partial(query_of, named("thermal"))
+query = partial(query_of, find("thermal"))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import pytest
 from gateway.cli import serve
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import ReplacedFault
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.thermal.query import first_round
 from gateway.service.serving import Service
@@ -32,7 +32,7 @@ from gateway.web.feed import Feed
 from recovery.maps.guarantee import to_json
 from tests import processes, sites
 
-query = partial(query_of, named("thermal"))
+query = partial(query_of, find("thermal"))
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 Start = Callable[..., subprocess.Popen[str]]

@@ -6,7 +6,7 @@ import pytest
 
 from edge.core.records import Grid
 from gateway.faults import OperatorFault
-from gateway.mechanisms import TABLE, first_limits, first_round, named, serving
+from gateway.mechanisms import TABLE, find, find_service, first_limits, first_round
 from gateway.service.ledger import check_terms, terms
 from gateway.settings import config
 from recovery.disk.query import Query
@@ -18,7 +18,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("mechanism", [name for name in TABLE if named(name).serving])
+@pytest.mark.parametrize("mechanism", [name for name in TABLE if find(name).serving])
 def test_the_sample_of_each_loads_and_can_be_asked(tmp_path: Path, mechanism: str) -> None:
     """It is what everybody begins with; what is asked can be paid for as often as is promised."""
     deployment = config.load(written(tmp_path, config.sample(mechanism)))
@@ -26,15 +26,15 @@ def test_the_sample_of_each_loads_and_can_be_asked(tmp_path: Path, mechanism: st
 
     plan = first_round(deployment, query)
     assert plan.mechanism == mechanism
-    said = named(mechanism).promise(query, plan.guarantee)
-    assert said[named(mechanism).trust == "central"].startswith("Protected: ")
-    if named(mechanism).serving is None:
+    said = find(mechanism).promise(query, plan.guarantee)
+    assert said[find(mechanism).trust == "central"].startswith("Protected: ")
+    if find(mechanism).serving is None:
         with pytest.raises(OperatorFault, match="cannot be served"):
             first_limits(deployment, query)
         return
     limits = first_limits(deployment, query)
     assert limits.budget >= deployment.privacy.readings
-    serving(mechanism).check_held(query, {"a": 1}, {"a": limits})
+    find_service(mechanism).check_held(query, {"a": 1}, {"a": limits})
 
 
 def test_the_sample_of_people_says_what_its_query_is(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.mechanisms import MECHANISMS, Mechanism, Verbs, named, play
+from gateway.mechanisms import MECHANISMS, Mechanism, Verbs, find, play
 from gateway.mechanisms.scores import data_free, scores
 from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import from_npz
@@ -19,7 +19,7 @@ from tests.contract.cases import WORDS
 def test_a_name_mistyped_is_answered_with_the_nearest() -> None:
     """One line that helps."""
     with pytest.raises(OperatorFault, match=r"termal is not a mechanism.*did you mean thermal\?"):
-        named("termal")
+        find("termal")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)

@@ -13,7 +13,7 @@ import pytest
 from edge.core.records import Reading
 from edge.mechanisms import pyramid, ranks
 from gateway.devices.broker.embedded import find_free_port
-from gateway.mechanisms import first_round, named
+from gateway.mechanisms import find, first_round
 from gateway.service import sealing
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
@@ -130,7 +130,7 @@ def test_places_arrive_sealed_and_leave_as_sums_with_noise(
     deployment = config.load(path)
     plan = first_round(deployment, config.query(deployment))
     cell = tuple(int(part * side) for part, side in zip(PLANTED, plan.grid.shape, strict=True))
-    planted = named(mechanism).report(plan, Reading(0, cell), None)[1]
+    planted = find(mechanism).report(plan, Reading(0, cell), None)[1]
     with closing(Reader(deployment.site.database)) as reader:
         for number, payloads in enumerate(opened, 1):
             assert len(payloads) == DEVICES

@@ -21,8 +21,8 @@ from edge.core import wire
 from edge.core.node import Node
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
-from gateway.mechanisms import named
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms import find
+from gateway.mechanisms.thermal.granting import grant
 from gateway.service import campaign, telling
 from gateway.service.campaign import Campaign, Pause
 from gateway.service.intake.writer import Intake
@@ -63,7 +63,7 @@ class Stage:
         )
         query = config.query(self.deployment)
         made, place = enrol.enrol_fleet(SITE, SENSORS), budgets.keep_in_memory()
-        budgets.provision(made, granted(query, 0), place)
+        budgets.provision(made, grant(query, 0), place)
         self.devices = enrol.derive_devices(made.secrets)
         started = budgets.boot(made.secrets, place).devices
         self.nodes = {who.name: Node(who, budget) for who, budget in started}
@@ -91,7 +91,7 @@ class Stage:
     def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
         """Draw the map in this process: a campaign's solver."""
         self.drawn_of.append([release.reports for release in releases])
-        return named(mechanism).recover(query, releases)
+        return find(mechanism).recover(query, releases)
 
     def stop(self) -> None:
         """Nothing is being drawn elsewhere."""

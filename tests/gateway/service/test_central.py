@@ -107,7 +107,7 @@ class Fleet:
 
     def _node(self, who: Any, mechanism: str) -> Node:
         slots, root = Ram(), self.made.roots[who.name]
-        limits = disk_limits.enrolled(1, 1, 2 * ROUNDS)
+        limits = disk_limits.make_limits(1, 1, 2 * ROUNDS)
         provision(slots, who.state_key, rootkeys.first_chain(root), limits)
         budget = Budget(slots, who.state_key)
         budget.boot()
@@ -251,11 +251,11 @@ class Process:
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let gateway and devices know the tests' own mechanism."""
     monkeypatch.setattr(central, "module_of", {"tally": tally}.get)
-    monkeypatch.setattr(campaign, "named", lambda _: PLANTED)
-    places = mechanisms.named("disk")
+    monkeypatch.setattr(campaign, "find", lambda _: PLANTED)
+    places = mechanisms.find("disk")
     mine = replace(places.serving, payload_fault=lambda plan: lambda payload: "", fold=None)
-    monkeypatch.setattr(steps, "serving", lambda _: mine)
-    monkeypatch.setattr("gateway.service.telling.serving", lambda _: mine)
+    monkeypatch.setattr(steps, "find_service", lambda _: mine)
+    monkeypatch.setattr("gateway.service.telling.find_service", lambda _: mine)
     monkeypatch.setattr(campaign, "LINGER_S", 0.3)
     monkeypatch.setattr("gateway.service.outbox.END_S", 0.02)
 
@@ -424,7 +424,7 @@ def test_a_restored_backup_opens_nothing_and_gives_no_budget_back(tmp_path: Path
     assert outcomes == [(1, "abandoned"), (2, "closed"), (3, "closed")]
     assert charged(tmp_path) == (Fraction(1, 2),) * 3
     spent = {one.budget.spent for one in fleet.nodes}
-    assert spent == {3 * disk_limits.price(disk_limits.enrolled(1, 1, 1), 1, 1)}
+    assert spent == {3 * disk_limits.price(disk_limits.make_limits(1, 1, 1), 1, 1)}
 
 
 def test_a_store_begun_anew_is_answered_by_nobody(tmp_path: Path) -> None:
@@ -465,9 +465,10 @@ def test_a_report_that_cannot_be_its_devices_is_in_no_number(
     else:
         wrong = {1: "it has no such cell"}
         mine = replace(
-            steps.serving("tally"), payload_fault=lambda plan: lambda one: wrong.get(one[0], "")
+            steps.find_service("tally"),
+            payload_fault=lambda plan: lambda one: wrong.get(one[0], ""),
         )
-        monkeypatch.setattr(steps, "serving", lambda _: mine)
+        monkeypatch.setattr(steps, "find_service", lambda _: mine)
     Process(tmp_path, fleet, never).live(1)
 
     assert rows(tmp_path, "SELECT reports FROM releases") == [(DEVICES - 1,)]
@@ -482,8 +483,8 @@ def opened(tmp_path: Path) -> tuple[Fleet, sealing.RoundKey, Callable[[int], Ope
     key = sealing.RoundKey(Process(tmp_path, fleet, never).deployment)
 
     def a_round(number: int) -> OpenRound:
-        asked = steps.signed(tally.a_round(number, SHAPE), number, fleet.devices, key.make())
-        return steps.opened(asked, fleet.devices, [], inf)
+        asked = steps.sign_round(tally.a_round(number, SHAPE), number, fleet.devices, key.make())
+        return steps.open_round(asked, fleet.devices, [], inf)
 
     return fleet, key, a_round
 
@@ -619,7 +620,7 @@ def test_a_key_that_no_open_round_owns_is_destroyed_at_the_start(
     shutil.rmtree(tmp_path / "store")
     assert key_of(tmp_path).exists()
     if trust == "local":
-        monkeypatch.setattr(campaign, "paid_at_release", lambda promise: False)
+        monkeypatch.setattr(campaign, "pays_at_release", lambda promise: False)
     process = Process(tmp_path, fleet, never)
     assert "as many rounds" in process.live(0)
 
@@ -700,7 +701,7 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     """What it reported, in whatever form; but what the round's key opens holds it."""
     monkeypatch.undo()  # here mechanism and recovery are real
     monkeypatch.setattr(campaign, "LINGER_S", 0.3)
-    (shape, cell), mechanism = SAID[name], mechanisms.named(name)
+    (shape, cell), mechanism = SAID[name], mechanisms.find(name)
     fleet, events, metrics = Fleet(name), [], Metrics()
     process, seen = Process(tmp_path, fleet, never), []
     process.deployment = Deployment(

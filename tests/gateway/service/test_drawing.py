@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edge.core.records import Release
-from gateway.service.drawing import Turnout, drawn
+from gateway.service.drawing import Turnout, draw
 from recovery.maps.heatmap import Heatmap, Unresolved
 
 
@@ -32,7 +32,7 @@ def test_below_the_quorum_there_is_no_map_and_the_reason_is_published(
 ) -> None:
     """A map of three sensors where twelve were meant looks like one of twelve."""
     plan, solver = home.round(), Solver()
-    found = drawn(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(used, 4, 1, quorum))
+    found = draw(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(used, 4, 1, quorum))
 
     assert found is not None
     assert solver.asked == 0
@@ -45,7 +45,7 @@ def test_below_the_quorum_there_is_no_map_and_the_reason_is_published(
 def test_as_many_as_the_quorum_make_a_map_that_says_of_how_many(home: Any) -> None:
     """Not one more is asked for than the operator wants."""
     plan, solver = home.round(), Solver()
-    found = drawn(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(3, 4, 0, 3))
+    found = draw(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(3, 4, 0, 3))
 
     assert found is not None
     said = json.loads(found.letter.payload)

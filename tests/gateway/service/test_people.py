@@ -15,7 +15,7 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
-from gateway.mechanisms import first_limits, named
+from gateway.mechanisms import find, first_limits
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -164,7 +164,7 @@ def test_no_more_is_asked_and_nothing_more_is_answered(square: Square) -> None:
     ):
         square.service(privacy=other)
 
-    plan = named("disk").plan(square.query, [])._replace(number=99)
+    plan = find("disk").plan(square.query, [])._replace(number=99)
     message = post.pack_round(plan, square.devices.site_key, wire.round_topic(square.site, "disk"))
     people = square.people()
     for name in people.names:

@@ -21,7 +21,7 @@ import structlog.testing
 from edge.core import wire
 from gateway.devices.broker import dynamic
 from gateway.faults import ForgottenFault, OperatorFault
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service import steps
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import terms
@@ -42,7 +42,7 @@ RHO = Fraction(1, 50)
 def asked(home: Any, store: Store, plan: int) -> Any:
     """Open the next round as a campaign does, and return what goes out."""
     planned = home.round(plan)
-    one = steps.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
+    one = steps.sign_round(planned, store.number_of(wire.name_of(planned)), home.devices)
     assert store.open_round(one, 8 * RHO, enrolled=4) == ""
     return one
 
@@ -163,7 +163,7 @@ def opened(home: Any, store: Store, plan: int) -> int:
     """Open the round of a plan; return its number."""
     planned = home.round(plan)
     number = store.number_of(wire.name_of(planned))
-    assert store.open_round(steps.signed(planned, number, home.devices), 8 * RHO) == ""
+    assert store.open_round(steps.sign_round(planned, number, home.devices), 8 * RHO) == ""
     return number
 
 
@@ -183,7 +183,7 @@ def test_a_ledger_that_lacks_a_round_of_ours_is_not_gone_on_with(home: Any, shor
     assert total(short.store) == RHO
 
     again = Store(short.store.place, "testsite")
-    again.charge_lost(steps.lost(again.lack(), home.devices), promised, 8 * RHO)
+    again.charge_lost(steps.find_lost(again.lack(), home.devices), promised, 8 * RHO)
     again.check(promised, 8 * RHO)
     again.witness(short.rounds[1], "an answer to round 2")  # and to 2, between the two
 
@@ -209,11 +209,11 @@ def test_only_what_this_site_has_signed_is_a_proof(home: Any) -> None:
 
 def test_rounds_that_nobody_can_have_asked_are_not_charged(home: Any, short: Any) -> None:
     """A number beyond all others is a stolen site key: it must not spend all there is."""
-    far = steps.signed(home.round(1), 2 + steps.NEAR, home.devices)
+    far = steps.sign_round(home.round(1), 2 + steps.NEAR, home.devices)
     with pytest.raises(ForgottenFault):
         short.store.witness(far, "somebody has it")
     with pytest.raises(OperatorFault, match="site's key"):
-        steps.lost(Store(short.store.place, "testsite").lack(), home.devices)
+        steps.find_lost(Store(short.store.place, "testsite").lack(), home.devices)
 
 
 @pytest.mark.parametrize("genuine", [True, False])
@@ -252,7 +252,7 @@ def test_rounds_are_known_by_what_devices_call_them(tmp_path: Path, home: Any) -
     (tmp_path / "gateway.toml").write_text(config.sample())
     deployment = config.load(tmp_path / "gateway.toml")
     foreseen = steps.Foreseen(deployment, home.devices)
-    plan = named("thermal").plan(config.query(deployment), [])
+    plan = find("thermal").plan(config.query(deployment), [])
     far, near = (wire.name_of(plan._replace(number=n)) for n in (5 + steps.NEAR, 7))
     found = foreseen.find(near, 5)
 

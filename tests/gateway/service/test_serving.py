@@ -17,8 +17,8 @@ from edge.core.records import Report
 from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.mechanisms import named
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms import find
+from gateway.mechanisms.thermal.granting import grant
 from gateway.service import telling
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
@@ -43,7 +43,7 @@ class Room:
         self.made, self.place = enrol.enrol_fleet(site, SENSORS), budgets.keep_in_memory()
         self.devices = enrol.derive_devices(self.made.secrets)
         # Of what its rounds need, ten times as much and no pace: what the gateway does is tested.
-        limits = granted(config.query(self.deployment()), 0.0)
+        limits = grant(config.query(self.deployment()), 0.0)
         ample = limits._replace(budget=10 * limits.budget)
         budgets.provision(self.made, ample, self.place)
         self.events: list[dict[str, Any]] = []
@@ -122,7 +122,7 @@ class Here:
         pass
 
     def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
-        return named(mechanism).recover(query, releases)
+        return find(mechanism).recover(query, releases)
 
 
 @pytest.fixture
@@ -305,7 +305,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
 ) -> None:
     """A broker that lost its memory must not cost a reading, nor a device its noise."""
     monkeypatch.setattr("edge.net.device.AGAIN_MS", 100)
-    plan = named("thermal").plan(config.query(room.deployment()), [])
+    plan = find("thermal").plan(config.query(room.deployment()), [])
     topic = wire.round_topic(room.site, "thermal")
     asked = post.pack_round(plan, room.devices.site_key, topic)
     with room.listener("+/data") as heard, room.nodes() as nodes, Pump("asker") as pump:

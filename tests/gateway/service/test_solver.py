@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from edge.core.records import Grid
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service import solver as solvers
 from gateway.service.solver import Solver
 from recovery.maps.heatmap import Heatmap, Unresolved
@@ -27,7 +27,7 @@ QUERY = Query(Grid((20, 1), 0), (10,), 0.05, (1, 1))
 
 def releases(query: Query = QUERY) -> list[Any]:
     """Return what ten sensors said that saw nothing at all, without any noise."""
-    mechanism = named("thermal")
+    mechanism = find("thermal")
     round = mechanism.plan(query, [])
     return [mechanism.release(round, [[sensor, 0] for sensor in range(10)], None)]
 
@@ -37,7 +37,7 @@ def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
     """The process must change nothing but where the work is done."""
     with Solver() as solver:
         result = solver.recover("thermal", QUERY, releases())
-    here = named("thermal").recover(QUERY, releases())
+    here = find("thermal").recover(QUERY, releases())
 
     assert isinstance(result, Heatmap)
     assert result.mass.tolist() == here.mass.tolist()
@@ -134,7 +134,7 @@ class Library:
                 time.sleep(0.05)
         return "a map"
 
-mechanisms.named = lambda name: Library()
+mechanisms.find = lambda name: Library()
 solver.work(Connection(int(sys.argv[1])), 0.1)
 """
 
@@ -173,7 +173,7 @@ from types import SimpleNamespace
 from gateway import mechanisms
 from gateway.service import solver
 from numba.core import dispatcher
-from recovery.kernels import compiled
+from recovery.kernels import compile_module
 
 sys.path.insert(0, sys.argv[1])
 import slow_for_a_test
@@ -187,11 +187,11 @@ dispatcher._FunctionCompiler.compile = slowly
 
 class Library:
     def recover(self, query, releases):
-        found = compiled(slow_for_a_test).slow(1)
+        found = compile_module(slow_for_a_test).slow(1)
         time.sleep(query.drift)
         return found
 
-mechanisms.named = lambda name: Library()
+mechanisms.find = lambda name: Library()
 solver.work(Connection(int(sys.argv[2])), float(sys.argv[3]))
 """
 
@@ -236,11 +236,11 @@ import sys
 import gateway.cli.serve
 from gateway import config
 from gateway.mechanisms.thermal.words import in_words
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from pathlib import Path
 Path(sys.argv[1]).write_text(config.sample())
 query = config.query(config.load(sys.argv[1]))
-print(len(in_words(query, named("thermal").plan(query, []).guarantee)) > 1)
+print(len(in_words(query, find("thermal").plan(query, []).guarantee)) > 1)
 heavy = "cvxpy matplotlib pandas numba alembic scipy.special scipy.optimize scipy.linalg".split()
 print([name for name in heavy if name in sys.modules])
 """

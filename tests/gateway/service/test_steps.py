@@ -11,7 +11,7 @@ import pytest
 
 from edge.core import wire
 from edge.core.records import Grid, Guarantee, Release, Report, Round
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service import steps
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.intake.writer import Intake
@@ -34,11 +34,11 @@ class Quiet:
 def test_a_round_is_released_once_whatever_is_drawn_later(tmp_path: Path, home: Any) -> None:
     """Drawn twice, the first is what was kept, charged and told; the second nobody ever sees."""
     store, told = Store(tmp_path / "heatveil.sqlite", "testsite"), list[Any]()
-    asked = steps.signed(home.round(), 1, home.devices)
+    asked = steps.sign_round(home.round(), 1, home.devices)
     assert store.open_round(asked, 2 * asked.rho, paid=False) == ""
     draws = itertools.count(100)
     mechanism = replace(
-        named("thermal"), release=lambda round, payloads, rng: Release(round, [next(draws)], 0)
+        find("thermal"), release=lambda round, payloads, rng: Release(round, [next(draws)], 0)
     )
     closed, nobody = OpenRound(asked.plan, asked.name, inf, {}, {}), Any
     for _ in range(3):
@@ -83,7 +83,7 @@ def test_who_answered_under_an_older_key_has_answered(home: Any, tmp_path: Path)
     assert store.open_round(asked, 9 * cost) == ""
     store.keep([Kept("node-0", 7, 7, name, b"signed with an older key", b"old!")], [])
 
-    round = steps.opened(asked, home.devices, store.answers(name), time.monotonic() + 60)
+    round = steps.open_round(asked, home.devices, store.answers(name), time.monotonic() + 60)
     intake = Intake(store, home.devices, lambda *_: None, lambda _: None)
     intake.open(round)
     for one in home.devices.by_name:

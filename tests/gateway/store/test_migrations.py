@@ -321,13 +321,13 @@ def test_the_next_gateway_goes_on_with_it(path: Path, home: Any) -> None:
     assert (verdict.letters, verdict.alarms, verdict.extra) == ([], [], [])
 
     planned = home.round(3)
-    asked = steps.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
+    asked = steps.sign_round(planned, store.number_of(wire.name_of(planned)), home.devices)
     assert asked.name == _open(path)  # by the same name, so it is not charged again
     assert store.open_round(asked, Fraction(1, 5)) == ""
     assert len(store.charges()) == 4
     assert store.close_round(asked.name, [1, 2, None, None], 2)
     planned = home.round(4)
-    more = steps.signed(planned, store.number_of(wire.name_of(planned)), home.devices)
+    more = steps.sign_round(planned, store.number_of(wire.name_of(planned)), home.devices)
     assert more.plan.number == 4
     assert store.open_round(more, Fraction(1, 5)) == ""
     with pytest.raises(OperatorFault, match="was promised"):  # what it promised binds us too

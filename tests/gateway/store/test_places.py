@@ -158,19 +158,19 @@ def test_the_lock_is_taken_again_after_the_server_was(
             alone(place).__enter__()
         assert not lost.is_set()
 
-        taken = locks._taken
-        monkeypatch.setattr(locks, "_taken", lambda *_: None)  # another one was quicker
+        taken = locks._take
+        monkeypatch.setattr(locks, "_take", lambda *_: None)  # another one was quicker
         own_cluster.stop("immediate")
         own_cluster.start()
         assert lost.wait(10)
-        monkeypatch.setattr(locks, "_taken", taken)
+        monkeypatch.setattr(locks, "_take", taken)
 
 
 @pytest.mark.long
 def test_the_server_asks_whether_the_holder_is_still_there(own_cluster: Any) -> None:
     """A machine that lost its power says no goodbye: its lock would stay for two hours."""
     engine = postgres.engine(own_cluster.place()).execution_options(isolation_level="AUTOCOMMIT")
-    usual, asked = engine.connect(), locks._taken(engine)
+    usual, asked = engine.connect(), locks._take(engine)
     assert asked is not None
     seconds = []
     for connection in (usual, asked):

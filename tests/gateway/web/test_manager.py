@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page as Tab
 
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service.operate.health import Health, health_event
 from gateway.service.telling import vocabulary
 from gateway.web.server import Page
@@ -18,7 +18,7 @@ TOKEN = "correct-horse-battery"
 READY = {
     "kind": "ready",
     "site": "lab",
-    **vocabulary(named("thermal")),
+    **vocabulary(find("thermal")),
     "shape": [4, 1],
     "cell_mm": 1000,
     "sensors": [4, 1],

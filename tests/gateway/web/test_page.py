@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service.telling import vocabulary
 from gateway.web import server
 
 READY = {
     "kind": "ready",
     "site": "lab",
-    **vocabulary(named("thermal")),
+    **vocabulary(find("thermal")),
     "shape": [80, 1],
     "cell_mm": 250,
     "sensors": [4, 1],

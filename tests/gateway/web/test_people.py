@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.service.telling import vocabulary
 from gateway.web import server
 
@@ -15,7 +15,7 @@ COLUMNS, ROWS, REACH = 6, 4, 1
 READY = {
     "kind": "ready",
     "site": "square",
-    **vocabulary(named("disk")),
+    **vocabulary(find("disk")),
     "shape": [COLUMNS, ROWS],
     "cell_mm": 2000,
     "sensors": [40, 1],

@@ -16,7 +16,7 @@ from edge.mechanisms import disk
 from edge.mechanisms import pyramid as edge
 from physics.crowds import shuffle
 from physics.crowds.disk import count_many, footprint, report_many
-from physics.crowds.peers import count_oue, report_sem_geo_i, risen
+from physics.crowds.peers import chance_of_one, count_oue, report_sem_geo_i
 from physics.crowds.pyramid import release_points
 from recovery.peers.frequency_oracles import oue_chances
 from recovery.peers.local_privacy import distances
@@ -235,7 +235,7 @@ def test_too_few_users_are_not_mixed() -> None:
 
 def test_the_worst_ratio_is_epsilon() -> None:
     """Over all 16 strings of four bits and both cells: e^epsilon exactly, and reached."""
-    epsilon, stays, errs = 1.4, 0.5, risen(1.4)
+    epsilon, stays, errs = 1.4, 0.5, chance_of_one(1.4)
 
     def chance(bits: tuple[int, ...], own: int) -> float:
         return math.prod(
@@ -258,14 +258,14 @@ def test_counts_have_the_law_of_summed_bits() -> None:
     cells = np.repeat(np.arange(4), histogram.ravel())
 
     def bits() -> np.ndarray:
-        risen_by_chance = world.random((2000, 4)) < risen(2.0)
+        risen_by_chance = world.random((2000, 4)) < chance_of_one(2.0)
         risen_by_chance[np.arange(2000), cells] = world.random(2000) < 0.5
         return risen_by_chance
 
     summed = np.array([bits().sum(axis=0) for _ in range(600)])
     counted = np.array([count_oue(histogram, 2.0, world).ravel() for _ in range(600)])
 
-    q = risen(2.0)
+    q = chance_of_one(2.0)
     users = histogram.ravel()
     mean = users / 2 + (2000 - users) * q
     spread = users / 4 + (2000 - users) * q * (1 - q)

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid
-from physics.instruments.presets import named
+from physics.instruments.presets import find
 from physics.instruments.views import (
     EMISSIVITY,
     SURFACE_K,
     array_axes,
-    covered,
+    cover,
     footprints,
     people_seen,
 )
 
 GRID = Grid((60, 40), 100)  # 6 x 4 m
-EYE, WIDE = named("grideye"), named("mlx90640-110")
+EYE, WIDE = find("grideye"), find("mlx90640-110")
 MIDDLE, CEILING_M = (3.0, 2.0), 2.7
 
 
 def areas(name: str, distance_m: float) -> np.ndarray:
     """The floor that each pixel sees, (pixels,), in square metres."""
-    x, y = footprints(named(name), MIDDLE, distance_m)
+    x, y = footprints(find(name), MIDDLE, distance_m)
     return np.asarray(np.outer(np.diff(y), np.diff(x)).ravel())
 
 
@@ -39,7 +39,7 @@ def test_the_picture_is_as_large_as_the_angles_say(
     name: str, across_m: float, down_m: float, inner_m: float
 ) -> None:
     """A metre below: twice the tangent of half the view, by tables; inner pixels are smaller."""
-    x, y = footprints(named(name), (0.0, 0.0), 1.0)
+    x, y = footprints(find(name), (0.0, 0.0), 1.0)
 
     assert (x[-1] - x[0], y[-1] - y[0]) == pytest.approx((across_m, down_m), rel=1e-5)
     assert np.diff(x).min() == pytest.approx(inner_m, rel=1e-4)
@@ -84,8 +84,8 @@ def test_a_person_covers_the_same_floor_wherever_they_stand() -> None:
     """Shares times footprints are the area of the person; half of it at the picture's border."""
     area = areas("grideye", CEILING_M - 1.6)
     x, _ = footprints(EYE, MIDDLE, CEILING_M - 1.6)
-    inside = [covered([[a, b]], EYE, MIDDLE, CEILING_M) @ area for a, b in ((3, 2), (3.1, 1.93))]
-    half = covered([[x[-1], 2.0]], EYE, MIDDLE, CEILING_M) @ area
+    inside = [cover([[a, b]], EYE, MIDDLE, CEILING_M) @ area for a, b in ((3, 2), (3.1, 1.93))]
+    half = cover([[x[-1], 2.0]], EYE, MIDDLE, CEILING_M) @ area
 
     assert inside == pytest.approx([0.16, 0.16], rel=1e-12)
     assert half == pytest.approx(0.08)
@@ -104,10 +104,10 @@ def test_a_person_that_fills_a_pixel_shows_their_surface_and_no_more() -> None:
 def test_an_array_that_cannot_look_is_refused() -> None:
     """Below heads, on a line, a thermometer, and people who are nowhere."""
     with pytest.raises(ValueError, match=r"distance_m is -0\.1 but must be positive"):
-        covered([[3, 2]], EYE, MIDDLE, 1.5)
+        cover([[3, 2]], EYE, MIDDLE, 1.5)
     with pytest.raises(ValueError, match="the grid is a line"):
         array_axes(EYE, (0.5,), CEILING_M, Grid((10, 1), 100))
     with pytest.raises(ValueError, match="tmp117 has no field of view"):
-        array_axes(named("tmp117"), MIDDLE, CEILING_M, GRID)
+        array_axes(find("tmp117"), MIDDLE, CEILING_M, GRID)
     with pytest.raises(ValueError, match="not finite"):
-        covered([[3, math.nan]], EYE, MIDDLE, CEILING_M)
+        cover([[3, math.nan]], EYE, MIDDLE, CEILING_M)

@@ -16,7 +16,7 @@ from physics.instruments.chain import (
     quantise,
     straight,
 )
-from physics.instruments.presets import PRESETS, Preset, named
+from physics.instruments.presets import PRESETS, Preset, find
 
 QUIET = Preset("quiet", step=Fraction(1, 16))
 
@@ -33,7 +33,7 @@ def kelvin(seen: list[Counts], step: Fraction) -> np.ndarray:
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_day_at_once_is_a_day_reading_by_reading(name: str) -> None:
     """Cut anywhere, the same bits: nothing depends on how many are asked for together."""
-    one = named(name)
+    one = find(name)
     times = np.cumsum(np.random.default_rng(3).exponential(2.0, 40))
     shown = np.random.default_rng(4).normal(2, 1, (40, one.pixels))
     whole, parts = instruments(one), instruments(one)
@@ -48,13 +48,13 @@ def test_a_day_at_once_is_a_day_reading_by_reading(name: str) -> None:
 
 def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
     """Lag is linear and all else is added: two worlds differ by the lagged difference alone."""
-    one = replace(named("tmp117"), step=None, drop_out=0.0)
+    one = replace(find("tmp117"), step=None, drop_out=0.0)
     times, world = np.arange(0, 300.0, 7), np.random.default_rng(8)
     cool, warm = world.random((2, len(times), 3))
     apart = kelvin(instruments(one, 3).record(times, warm), Fraction(1, 2**30)) - kelvin(
         instruments(one, 3).record(times, cool), Fraction(1, 2**30)
     )
-    bare = replace(named("perfect"), lag_s=one.lag_s)
+    bare = replace(find("perfect"), lag_s=one.lag_s)
     lagged = kelvin(instruments(bare, 3).record(times, warm - cool), Fraction(1, 2**30))
 
     assert apart == pytest.approx(lagged, abs=1e-8)
@@ -72,7 +72,7 @@ def test_noise_comes_before_the_converter() -> None:
 
 def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
     """Accuracy moves a whole array, uniformity its pixels; neither is drawn anew."""
-    one = replace(named("perfect"), shape=(8, 8), accuracy_k=1.25, uniformity_k=0.4)
+    one = replace(find("perfect"), shape=(8, 8), accuracy_k=1.25, uniformity_k=0.4)
     eyes = instruments(one, 64 * 300)
     first, later = eyes.record([0.0, 1000.0], np.zeros((2, eyes.count)))
     devices = kelvin([first], eyes.step).reshape(300, 64)
@@ -93,7 +93,7 @@ def test_drift_is_a_device_s_and_its_pixels_share_it() -> None:
 
 def test_drop_outs_come_at_their_rate_and_take_a_whole_frame() -> None:
     """Within four deviations of 5 %; of an array all pixels are missing, or none."""
-    one = replace(named("grideye"), drop_out=0.05)
+    one = replace(find("grideye"), drop_out=0.05)
     seen = instruments(one, 128).record(np.arange(4000.0), np.zeros((4000, 128)))
     missing = np.array([[c is None for c in row] for row in seen]).reshape(4000, 2, 64)
 
@@ -104,7 +104,7 @@ def test_drop_outs_come_at_their_rate_and_take_a_whole_frame() -> None:
 
 def test_asked_before_a_conversion_is_over_the_register_still_holds_the_last() -> None:
     """Otherwise noise could be averaged away by asking faster than the sensor reads."""
-    eye = instruments(replace(named("ds18b20"), noise_sd_k=5.0, drop_out=0.0))
+    eye = instruments(replace(find("ds18b20"), noise_sd_k=5.0, drop_out=0.0))
     seen = eye.record([0.0, 0.3, 0.74, 0.75, 1.0, 1.5], np.zeros((6, 1)))
 
     assert seen[0] == seen[1] == seen[2]
@@ -115,7 +115,7 @@ def test_asked_before_a_conversion_is_over_the_register_still_holds_the_last() -
 
 def test_the_empty_room_takes_the_offsets_off() -> None:
     """To half a step and the noise of the middle of 31 looks; without it they stay."""
-    one = replace(named("ds18b20"), drop_out=0.2)
+    one = replace(find("ds18b20"), drop_out=0.2)
     eyes = instruments(one, 500)
     empty = eyes.empty()
     seen = eyes.see(np.zeros(500), 60.0)
@@ -142,7 +142,7 @@ def test_what_cannot_be_seen_is_refused() -> None:
     eye = instruments(QUIET, 2)
     eye.see([0.0, 0.0], 10.0)
     with pytest.raises(ValueError, match="63 sensors but grideye has 64 to a device"):
-        instruments(named("grideye"), 63)
+        instruments(find("grideye"), 63)
     with pytest.raises(ValueError, match=r"shape \(3,\) but 2 sensors"):
         eye.see([0.0, 1.0, 2.0], 11.0)
     with pytest.raises(ValueError, match="sensor 1 is to see nan"):

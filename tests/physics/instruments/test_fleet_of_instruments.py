@@ -18,9 +18,9 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import Params
-from physics.fleet import Fleet, counted_grains, seeded_keys
+from physics.fleet import Fleet, counted_grains, make_seeded_keys
 from physics.instruments.chain import Instruments
-from physics.instruments.presets import Preset, named
+from physics.instruments.presets import Preset, find
 from physics.instruments.views import people_seen
 from recovery.thermal import Query, plan
 
@@ -29,12 +29,12 @@ PROMISE = Guarantee(
     (1, 1), (1, 100000), (1, 2), "one source moves", "local", "a round", "how many"
 )
 LIMITS = Limits(1, 10, 400, 40_000, 10**9, 0)
-EYE = replace(named("grideye"), drop_out=0.0)
+EYE = replace(find("grideye"), drop_out=0.0)
 
 
 def owned(devices: int, each: int) -> list[tuple[Any, Any, bytes]]:
     """Devices with a new budget each, and the root of its keys."""
-    made, fresh = [], seeded_keys(b"instruments")
+    made, fresh = [], make_seeded_keys(b"instruments")
     for i in range(devices):
         root, slots = fresh(32), Ram()
         who = rootkeys.identity(SITE, f"eye-{i}", root, SITE_KEY, i * each, "keyholder", each)
@@ -116,7 +116,7 @@ def test_thermometers_and_an_array_stand_in_one_room() -> None:
     def room() -> list[Instruments]:
         return [
             Instruments(EYE, 64, np.random.default_rng(7)),
-            Instruments(replace(named("ds18b20"), drop_out=0.0), 2, np.random.default_rng(8)),
+            Instruments(replace(find("ds18b20"), drop_out=0.0), 2, np.random.default_rng(8)),
         ]
 
     virtual = Fleet(there, room(), np.random.default_rng(0))
@@ -164,7 +164,7 @@ def test_the_empty_room_is_taken_off_before_the_clamp_and_the_clamp_before_the_n
 @pytest.mark.parametrize("name", ["grideye", "perfect"])
 def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
     """Variance and promise are those of a sensor without any; only the clamp leaves it room."""
-    noisy = planned(replace(QUERY, sensor_noise=named(name).noise_sd_k))
+    noisy = planned(replace(QUERY, sensor_noise=find(name).noise_sd_k))
     clean = planned(QUERY)
     params = Params(*noisy.params)
 
@@ -175,7 +175,7 @@ def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
 
 def test_a_coarser_converter_is_charged_for() -> None:
     """The negative control of the test above: what does cost privacy changes the Round."""
-    finer = planned(replace(QUERY, step=named("tmp117").step))
+    finer = planned(replace(QUERY, step=find("tmp117").step))
 
     assert Params(*finer.params).variance * 4.0 ** -Params(*finer.params).exponent < (
         Params(*planned(QUERY).params).variance * 4.0 ** -Params(*planned(QUERY).params).exponent
@@ -184,7 +184,7 @@ def test_a_coarser_converter_is_charged_for() -> None:
 
 def test_sensors_move_no_further_than_the_temperatures_did_and_a_step() -> None:
     """Lag, offsets, drift and noise alike in two worlds: the count follows what it was shown."""
-    one = replace(named("grideye"), lag_s=5.0, drop_out=0.0)
+    one = replace(find("grideye"), lag_s=5.0, drop_out=0.0)
     world = np.random.default_rng(11)
     here = world.random((50, 64))
     there = here + world.uniform(-0.6, 0.6, (50, 64))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from physics.instruments.chain import Instruments
-from physics.instruments.presets import PRESETS, Preset, named
+from physics.instruments.presets import PRESETS, Preset, find
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_the_numbers_are_those_of_the_data_sheets(
     name: str, step: Fraction, conversion_s: float, pixels: int, pixel_deg: float
 ) -> None:
     """Written here as the sheets print them, not as the code derives them."""
-    one = named(name)
+    one = find(name)
 
     assert (one.step, one.conversion_s, one.pixels) == (step, conversion_s, pixels)
     assert one.view_deg[0] / one.shape[0] == pixel_deg
@@ -65,7 +65,7 @@ def doorway(data: Path) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def simulated() -> np.ndarray:
     """The same of thirty-two arrays of the preset, ten frames a second, (500, 64 x 32)."""
-    return counted(named("grideye"), np.arange(500) / 10, 64 * 32)
+    return counted(find("grideye"), np.arange(500) / 10, 64 * 32)
 
 
 def test_a_pixel_of_an_empty_doorway_is_as_noisy_as_the_preset_says(
@@ -96,7 +96,7 @@ def test_logged_frames_go_missing_at_the_preset_s_rate(data: Path) -> None:
         frames = kept["log_frames"].reshape(-1, 64)
     share = float((frames == 0).any(axis=1).mean())
 
-    assert share / 2 < named("grideye").drop_out < 2 * share
+    assert share / 2 < find("grideye").drop_out < 2 * share
 
 
 def test_a_node_in_an_empty_office_is_as_noisy_as_the_preset_says(data: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_node_in_an_empty_office_is_as_noisy_as_the_preset_says(data: Path) ->
         if nobody[part[0]] and len(part) >= 100:
             quick.append(np.diff(warm[part]).std() / 2**0.5)
             slow.append(_about_a_parabola(at_s[part], warm[part]))
-    made = counted(named("climate-node"), np.arange(0, 1200.0, 4), 64)
+    made = counted(find("climate-node"), np.arange(0, 1200.0, 4), 64)
     made_slow = [_about_a_parabola(np.arange(0, 1200.0, 4), column) for column in made.T]
 
     assert len(quick) == 880

@@ -10,14 +10,14 @@ from scipy.integrate import solve_ivp
 
 from physics.air import AIR_J_PER_M3K
 from physics.kernel import forward
-from physics.recorded.experiments import Experiment, room_climate, stepped
+from physics.recorded.experiments import Experiment, room_climate, step_means
 from physics.recorded.fitting import (
     Fitted,
     against,
     alternate_days,
     fit,
     forecast_errors,
-    warming_of,
+    warm,
 )
 from physics.recorded.warming import (
     PERSON_SD_M,
@@ -148,7 +148,7 @@ def recorded(count: int, world: np.random.Generator, error: float = 1.0) -> list
             number % 3 == 0,
         )
         told_c = np.full((4, 180), 21.0)
-        told_c[:, blank.entered :] += warming_of(TRUTH, blank)
+        told_c[:, blank.entered :] += warm(TRUTH, blank)
         if error:
             slow = world.normal(0, 0.004 * error, 180).cumsum()
             slow -= slow[blank.entered]
@@ -197,7 +197,7 @@ def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
     room = replace(TRUTH, trend=1.0)
 
     assert rising.trends_k_per_s == pytest.approx([slope] * 4)
-    more = warming_of(room, rising) - warming_of(room, replace(one, temp_c=one.temp_c * 0 + 21))
+    more = warm(room, rising) - warm(room, replace(one, temp_c=one.temp_c * 0 + 21))
     assert more[:, 0] == pytest.approx(slope * 10, rel=0.01)
     assert (more < slope * 1800).all()
     assert (np.diff(more) > 0).all()
@@ -222,7 +222,7 @@ def test_readings_become_means_over_steps_and_warming_counts_from_the_last_minut
     order = np.random.default_rng(1).permutation(122)  # in whatever order they came
     readings = tuple(part[order] for part in (at_s, node, 20 + at_s / 1000))
     state = np.where(at_s >= 400, 28.0, 0.0)[order], np.zeros(122)
-    one = stepped("one", "d", (SIZE_M, FITTED_PLACES_M[:2]), readings, state)  # type: ignore[arg-type]
+    one = step_means("one", "d", (SIZE_M, FITTED_PLACES_M[:2]), readings, state)  # type: ignore[arg-type]
 
     assert one.entered == 20
     assert one.power_w[20:] == pytest.approx(28.0)

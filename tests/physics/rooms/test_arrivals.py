@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from physics.rooms.day import Day, arrive_s, day, is_straight, link, may_stand, walked
+from physics.rooms.day import Day, arrive_s, day, is_straight, link, may_stand, walk
 from physics.rooms.read import read, read_trace
 from physics.rooms.records import Air, Arrivals, Clock, Frames, Room, Side, Walker
 
@@ -157,7 +157,7 @@ def test_linked_tracks_have_the_recorded_counts(data: Path, tmp_path: Path) -> N
         in_metres = tuple(
             (frame, tuple((x / 8, y / 8) for x, y in places)) for frame, places in frames
         )
-        tracks = walked(HALL, walker(in_metres))
+        tracks = walk(HALL, walker(in_metres))
         first = 32400.0 - numbers[0] / 2
         counts = [
             sum(track.at_s[0] <= first + frame / 2 <= track.at_s[-1] for track in tracks)
@@ -191,8 +191,8 @@ def test_somebody_lost_for_a_while_is_known_again_but_not_there() -> None:
     """Three frames without a mark: one name, two stays, and no heat between."""
     seen = [0, 1, 2, 6, 7]
     frames = tuple((f, ((1.0 + 0.1 * f, 1.0),) if f in seen else ()) for f in range(8))
-    known = walked(HALL, walker(frames, gap_frames=3))
-    strangers = walked(HALL, walker(frames, gap_frames=2))
+    known = walk(HALL, walker(frames, gap_frames=3))
+    strangers = walk(HALL, walker(frames, gap_frames=2))
 
     assert [track.name for track in known] == ["w 1", "w 1"]
     assert [track.name for track in strangers] == ["w 1", "w 2"]

@@ -10,7 +10,7 @@ from physics.diffusion.medium import Drive, still
 from physics.diffusion.run import Run, march
 from physics.places import Floats
 from physics.rooms import model
-from physics.rooms.day import Day, Track, day, followed
+from physics.rooms.day import Day, Track, day, follow
 from physics.rooms.plan import lattice, plan, views
 from physics.rooms.read import read
 from physics.rooms.records import Air, Arrivals, Clock, Door, Room, Side, Walker, Wall
@@ -179,7 +179,7 @@ def test_visitors_and_recordings_keep_out_of_what_is_shut(office: Room) -> None:
     assert [len(track.at_s) for track in walked] == [6]
     for track in tracks:
         jumps = np.diff(track.at_s) == 0
-        assert (followed(room, track.at_s, track.places_m) | jumps).all()
+        assert (follow(room, track.at_s, track.places_m) | jumps).all()
         assert model.heat(room, Day((track,)), 0.0, 86400.0).sum() * 86400 == pytest.approx(
             track.joules
         )

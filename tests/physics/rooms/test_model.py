@@ -71,7 +71,7 @@ def test_all_that_people_give_off_is_in_the_drive(
 def centroid(heat: Floats, room: Room) -> Floats:
     """Return where heat is on average, x and y."""
     places = cell_places(model.grid(room))
-    return np.asarray(plan.added(room, heat).ravel() @ places / heat.sum())
+    return np.asarray(plan.add_heat(room, heat).ravel() @ places / heat.sum())
 
 
 @pytest.mark.parametrize(("since", "until"), [(0.0, 100.0), (17.0, 23.0), (0.0, 250.0)])
@@ -274,4 +274,4 @@ def test_a_heater_beside_a_wall_warms_no_wall() -> None:
 
     assert power[plan.plan(room).walls > 0].sum() == 0
     assert power.sum() == pytest.approx(100.0)
-    assert plan.added(room, power)[10:20, 30:33].sum() == pytest.approx(100.0)
+    assert plan.add_heat(room, power)[10:20, 30:33].sum() == pytest.approx(100.0)

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from physics.kernel import forward
-from recovery.bayes.exact import Exact, Scores, exact_posterior, listed, scores
+from recovery.bayes.exact import Exact, Scores, exact_posterior, list_sets, scores
 from recovery.bayes.line import (
     band_of_draws,
     expected_distance,
@@ -137,7 +137,7 @@ def seen(
 
 def chance_within(found: Scores, low: np.ndarray, high: np.ndarray, most: int) -> float:
     """The posterior's chance that the whole curve is in the band, set by set."""
-    every = listed(found, 1, most)
+    every = list_sets(found, 1, most)
     heat = np.zeros((len(every.sets), MANY + 1))
     np.put_along_axis(heat, every.sets, 1.0, axis=1)
     heat = heat[:, :MANY]
@@ -174,7 +174,7 @@ def test_the_curves_stand_for_the_posterior(number: int, sigma: float) -> None:
     assert steps.sum(axis=1) == pytest.approx(np.full(len(curves), number))
     assert np.abs(np.cumsum(steps.mean(axis=0) - exact.present)).max() < 0.05 * number
     if number > 1:
-        every = listed(found, number, number)
+        every = list_sets(found, number, number)
         first_and_last = every.chances @ (every.sets[:, -1] - every.sets[:, 0])
         there = np.array([np.flatnonzero(step > 0.5)[[0, -1]] for step in steps])
         assert (there[:, 1] - there[:, 0]).mean() == pytest.approx(first_and_last, abs=0.7)

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from physics.kernel import forward
-from recovery.bayes.exact import listed, scores
+from recovery.bayes.exact import list_sets, scores
 from recovery.bayes.medoid import distances, medoid, plans
 
 SIDE = 6
@@ -64,7 +64,7 @@ def possible(sigma: float, fewest: int, most: int) -> tuple[np.ndarray, np.ndarr
     operator = np.kron(line, line)
     world = np.random.default_rng(most)
     readings = operator[:, [8, 27]].sum(axis=1) + sigma * world.normal(size=16)
-    found = listed(scores(operator, readings, sigma, 1.0), fewest, most)
+    found = list_sets(scores(operator, readings, sigma, 1.0), fewest, most)
     kept = np.argsort(-found.chances)[:50]
     return found.sets[kept], found.chances[kept] / found.chances[kept].sum()
 
@@ -90,4 +90,4 @@ def test_too_many_sets_are_not_written_out() -> None:
     """400 cells have ten million triples: they are refused with a way out."""
     found = scores(np.ones((1, 400)), np.ones(1), 1.0, 1.0)
     with pytest.raises(ValueError, match="join cells"):
-        listed(found, 1, 3)
+        list_sets(found, 1, 3)

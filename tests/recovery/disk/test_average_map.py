@@ -9,10 +9,10 @@ import scipy.integrate
 from edge.core.records import Grid
 from physics.crowds.disk import count_many
 from recovery.disk import Query, plan, smooth_map
-from recovery.disk.average_map import averaged, doubted, kinds, mean, mended, misfit
+from recovery.disk.average_map import average, flatten, kinds, mean, mend, misfit
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.crowded_map import Crowded, block_chances, in_blocks
-from recovery.disk.em import gain_of, log_likelihood, stepped
+from recovery.disk.em import em_step, gain_of, log_likelihood
 from recovery.disk.estimators import estimate
 from recovery.disk.smooth_map import Posterior
 from recovery.distance import wasserstein2
@@ -69,12 +69,12 @@ def test_chances_are_those_of_evidence_and_doubt_flattens_them() -> None:
     people[2, 3] += 200
     _, channel, counts = answered(people, (3, 2), 1)
     found = kinds(channel, counts)
-    chances, doubt = [kind.chance for kind in found], doubted(found)
+    chances, doubt = [kind.chance for kind in found], flatten(found)
     expected = sum(kind.chance * kind.mass for kind in found)
     apart = sum(
         one * np.square(kind.mass - expected) for one, kind in zip(doubt, found, strict=True)
     )
-    fit = averaged(channel, counts, gain_of(1.5))
+    fit = average(channel, counts, gain_of(1.5))
 
     assert sum(chances) == pytest.approx(1)
     assert mean(found) == pytest.approx(expected)
@@ -90,22 +90,22 @@ def test_a_map_that_does_not_fit_is_mended_no_further_than_it_must() -> None:
     people = np.random.default_rng(5).multinomial(60_000, np.r_[1:37] / 666).reshape(6, 6)
     truth, channel, counts = answered(people, (3, 1), 3)
     wrong = 0.94 * truth + 0.06 * np.roll(truth, 2, axis=0)
-    mended_map, steps = mended(channel, counts, wrong, 0.0)
-    again, none = mended(channel, counts, mended_map, 0.0)
+    mended_map, steps = mend(channel, counts, wrong, 0.0)
+    again, none = mend(channel, counts, mended_map, 0.0)
 
     assert 2 < misfit(channel, counts, wrong) <= 5
     assert steps > 1
     assert misfit(channel, counts, mended_map) <= 0
     short = wrong
     for _ in range(steps - 1):
-        short = stepped(channel, counts, short, channel.forward(short))
+        short = em_step(channel, counts, short, channel.forward(short))
     assert misfit(channel, counts, short) > 0
     assert log_likelihood(counts, channel.forward(mended_map)) > log_likelihood(
         counts, channel.forward(wrong)
     )
     assert none == 0
     assert (again == mended_map).all()
-    assert mended(channel, counts, np.roll(truth, 3, axis=1), 0.0)[1] == 0  # beyond mending
+    assert mend(channel, counts, np.roll(truth, 3, axis=1), 0.0)[1] == 0  # beyond mending
 
 
 @pytest.mark.parametrize("shape", [(12, 9), (7, 7), (5, 1), (3, 11)])
@@ -182,14 +182,14 @@ def test_deviations_hold_the_users_own_scatter_and_what_was_mended(
     channel, counts = foot(3, 2, 30_000, 0.1)
     found = kinds(channel, counts)
     expected = mean(found)
-    before, steps = mended(channel, counts, expected, gain_of(3))
+    before, steps = mend(channel, counts, expected, gain_of(3))
     joint = channel.matrix() * before.ravel()
     whose = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
     total = counts.ravel() @ (whose * (1 - whose)) / counts.sum() ** 2
     total += np.square(before - expected).ravel()
-    for kind, chance in zip(found, doubted(found), strict=True):
+    for kind, chance in zip(found, flatten(found), strict=True):
         total += chance * (kind.variances + np.square(kind.mass - expected)).ravel()
-    fit = averaged(channel, counts, gain_of(3))
+    fit = average(channel, counts, gain_of(3))
 
     assert steps > 0
     assert fit.sd is not None

@@ -9,9 +9,9 @@ import scipy.optimize
 
 from edge.core.records import Grid
 from recovery.disk import Query, plan
-from recovery.disk.average_map import averaged
+from recovery.disk.average_map import average
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.crowded_map import crowded, fitted
+from recovery.disk.crowded_map import find_crowded, fit
 from recovery.disk.em import em, even, gain_of, log_likelihood
 
 
@@ -41,7 +41,9 @@ def crowd(channel: Channel, cells: dict[int, float]) -> np.ndarray:
 def test_it_finds_who_stands_where(cells: dict[int, float]) -> None:
     """Next to each other, in corners, all of the people or some; and nobody where none crowd."""
     channel = disk((10, 8), epsilon=3)
-    found = crowded(channel, answered(channel, crowd(channel, cells), 500_000, 1), even(channel))
+    found = find_crowded(
+        channel, answered(channel, crowd(channel, cells), 500_000, 1), even(channel)
+    )
 
     assert set(found.cells) == set(cells)
     assert found.mass == pytest.approx(crowd(channel, cells), abs=0.01)
@@ -51,7 +53,7 @@ def test_the_evidence_of_one_cell_is_its_integral() -> None:
     """Over its weight, by quadrature; a cell of N costs ln N, and that there is one ln 4."""
     channel = disk((5, 4), 1)
     counts = answered(channel, crowd(channel, {7: 0.4}), 3_000, 2)
-    found = crowded(channel, counts, even(channel))
+    found = find_crowded(channel, counts, even(channel))
     unit = crowd(channel, {7: 1.0})
     laws = channel.forward(even(channel)), channel.forward(unit)
 
@@ -90,7 +92,7 @@ def test_one_cell_is_as_sure_as_the_sum_over_all_cells_says(seed: int) -> None:
     channel = small((5, 4), (2, 1))
     ground, each = channel.forward(even(channel)), alone(channel)
     counts = counted((ground + each[7]) / 2, 40, seed)
-    found = crowded(channel, counts, even(channel))
+    found = find_crowded(channel, counts, even(channel))
     top = log_likelihood(counts, ground)
 
     def moment(power: int, law: np.ndarray) -> float:
@@ -120,7 +122,7 @@ def test_the_evidence_of_two_cells_is_an_integral_over_their_simplex() -> None:
     channel = small((5, 4), (2, 1))
     each = [channel.forward(even(channel)), *(alone(channel)[cell] for cell in (7, 13))]
     counts = counted(np.tensordot([0.5, 0.3, 0.2], each, 1), 3_000, 2)
-    found = crowded(channel, counts, even(channel))
+    found = find_crowded(channel, counts, even(channel))
 
     def worth(one: float, other: float) -> float:
         return log_likelihood(counts, np.tensordot([1 - one - other, one, other], each, 1))
@@ -147,8 +149,8 @@ def test_of_few_answers_there_is_no_more_evidence_than_likelihood(
     channel = small((10, 10), epsilon, None)
     counts = counted(channel.forward(even(channel)), reports, seed)
     most = em(channel, counts, gain=1e-3).log_likelihood
-    found = crowded(channel, counts, even(channel))
-    sd = averaged(channel, counts, gain_of(epsilon[0] / epsilon[1])).sd
+    found = find_crowded(channel, counts, even(channel))
+    sd = average(channel, counts, gain_of(epsilon[0] / epsilon[1])).sd
 
     assert len(set(found.cells)) == len(found.cells)
     assert found.evidence <= most
@@ -174,7 +176,7 @@ def problem(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_no_other_weights_are_likelier(count: int, seed: int) -> None:
     """Expectation maximisation, thousands of its steps, gets no higher."""
     laws, counts = problem(count, seed)
-    found = fitted(laws, counts, np.full(count, 1 / count))
+    found = fit(laws, counts, np.full(count, 1 / count))
     slow = np.full(count, 1 / count)
     for _ in range(5_000):
         slow *= laws.T @ (counts / (laws @ slow)) / counts.sum()

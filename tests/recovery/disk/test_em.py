@@ -9,7 +9,7 @@ import pytest
 from edge.core.records import Grid
 from recovery.disk import Query, plan
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.em import Fit, em, em_fast, gain_of, log_likelihood, smoothed, stepped
+from recovery.disk.em import Fit, em, em_fast, em_step, gain_of, log_likelihood, smooth_map
 
 
 def disk(shape: tuple[int, int], radius: int, epsilon: tuple[int, int] = (7, 5)) -> Channel:
@@ -72,7 +72,7 @@ def test_the_likelihood_never_falls_and_the_mass_stays_one(
         # Each answer is shared out among the cells, whole, before any division.
         given = mass * channel.adjoint(np.divide(counts, law, where=counts > 0, out=0 * law))
         assert given.sum() == pytest.approx(counts.sum())
-        mass = stepped(channel, counts, mass, law)
+        mass = em_step(channel, counts, mass, law)
         assert mass.sum() == pytest.approx(1)
 
 
@@ -117,12 +117,12 @@ def test_smoothing_keeps_the_mass_and_repeats_the_edges() -> None:
     corner = np.zeros((3, 4))
     corner[0, 0] = 16.0
 
-    after = smoothed(corner)
+    after = smooth_map(corner)
 
     assert after[:2, :2].tolist() == [[9.0, 3.0], [3.0, 1.0]]
     assert after.sum() == 16.0
-    assert smoothed(np.array([[8.0, 0.0, 0.0]])).tolist() == [[6.0, 2.0, 0.0]]
-    assert smoothed(np.array([[8.0]])).tolist() == [[8.0]]
+    assert smooth_map(np.array([[8.0, 0.0, 0.0]])).tolist() == [[6.0, 2.0, 0.0]]
+    assert smooth_map(np.array([[8.0]])).tolist() == [[8.0]]
 
 
 @pytest.mark.parametrize("method", [em, em_fast])

@@ -21,9 +21,9 @@ from recovery.disk.round import (
     longest,
     octant_of,
     refusal,
-    refused,
     total_of,
     weights_of,
+    why_refused,
 )
 
 PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "one report", "presence")
@@ -202,7 +202,7 @@ def test_a_refusal_says_which_radius_fits_and_it_is_the_greatest(
     """That one can be sent, and one more cannot: tried, not reckoned."""
     asked = large(radius, epsilon, scheme)
     most = longest(asked)
-    said = refused(asked, disk_round(asked, 1, promise(asked)))
+    said = why_refused(asked, disk_round(asked, 1, promise(asked)))
 
     assert f"Of scheme {scheme}, a radius of {most} cells or less does fit" in said
     for there, good in ((most, True), (most + 1, False)):

@@ -190,8 +190,8 @@ def test_no_step_leads_away_from_the_summit(order: int, epsilon: int) -> None:
     mass[0, 3] += 0.6
     counts = np.round(200_000 * channel.forward(mass))
     places, smooth = smooth_map.lattice(channel), smooth_map.prior((5, 6), order)
-    seen = smooth_map.blocked(channel, counts, 1)
-    found = smooth_map.fitted(places, seen, smooth, np.zeros(30))
+    seen = smooth_map.count_blocks(channel, counts, 1)
+    found = smooth_map.fit(places, seen, smooth, np.zeros(30))
     true = np.log(mass).ravel() - np.log(mass).mean()
     bent = float(true @ smooth.precision(found.strength, found.level) @ true) / 2
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from recovery.estimators import convex
-from recovery.estimators.convex import bounded, estimate_as_printed, estimate_by_lasso
+from recovery.estimators.convex import estimate_as_printed, estimate_by_lasso, fit_bounded
 
 SEEDS = (1, 2, 3)
 
@@ -100,7 +100,7 @@ def test_a_solver_that_gives_up_is_not_believed(line, monkeypatch) -> None:
     def worse(operator: np.ndarray, *_) -> np.ndarray:
         return np.full(operator.shape[1], 0.05)
 
-    monkeypatch.setattr(convex, "bounded", worse)
+    monkeypatch.setattr(convex, "fit_bounded", worse)
     assert estimate_by_lasso(seen).status.startswith("inaccurate")
 
 
@@ -110,7 +110,7 @@ def test_the_active_set_is_exact_and_scipys(line, plane) -> None:
     for seed in range(8):
         for seen in (line(seed, 3, sigma=0.3)[1], line(seed, sigma=0.01)[1], plane(seed)[1]):
             for upper in (0.2, 1.0, 50.0):
-                heat = bounded(seen.operator, seen.readings, upper, 0.0)
+                heat = fit_bounded(seen.operator, seen.readings, upper, 0.0)
                 other = lsq_linear(seen.operator, seen.readings, (0, upper), "bvls", tol=1e-14)
                 least = np.sum((seen.operator @ heat - seen.readings) ** 2) / 2
 
@@ -118,7 +118,7 @@ def test_the_active_set_is_exact_and_scipys(line, plane) -> None:
                 assert heat.max() <= upper
                 assert least <= other.cost + 1e-9 * seen.readings @ seen.readings
                 for price in (0.1, 3.0):
-                    heat = bounded(seen.operator, seen.readings, upper, price)
+                    heat = fit_bounded(seen.operator, seen.readings, upper, price)
                     pull = seen.operator.T @ (seen.readings - seen.operator @ heat) - price
                     scale = 1e-9 * np.abs(seen.operator.T @ seen.readings).max()
                     assert pull[heat < upper].max() <= scale

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from physics.kernel import forward
-from recovery.kernels import active_set, compiled
+from recovery.kernels import active_set, compile_module
 from recovery.l1 import by_clarabel
 from recovery.sparse import minimise_l1, prepare
 
@@ -18,7 +18,7 @@ SPREADS = [1e-4, 1e-3, 0.005, 0.05, 0.5, 5.0, 100.0]
 @pytest.fixture(params=["plain", "compiled"])
 def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Either way of running the same lines."""
-    module = active_set if request.param == "plain" else compiled(active_set)
+    module = active_set if request.param == "plain" else compile_module(active_set)
     monkeypatch.setattr("recovery.sparse.tier", lambda *_, **__: module)
     return request.param
 
@@ -144,7 +144,7 @@ def test_plain_and_compiled_walk_the_same_way() -> None:
             np.zeros((2, ready.rank)),
             np.zeros((2, 7)),
         )
-        for one, module in enumerate((active_set, compiled(active_set))):
+        for one, module in enumerate((active_set, compile_module(active_set))):
             module.solve(
                 ready.small, ready.coarse, ready.step, ready.grain, upper, inside,
                 beyond @ beyond, float(radius), np.empty(0, np.int64), heats[one], rests[one],

@@ -13,8 +13,8 @@ from scipy.stats import chi2
 
 from physics.kernel import forward, sensitivity
 from recovery.noise.gaussian import (
-    crossing,
     erfcx,
+    find_crossing,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,
@@ -137,7 +137,7 @@ def test_a_crossing_is_found_to_the_last_digits_and_from_above(root: float) -> N
         asked.append(x)
         return x - root
 
-    found = crossing(increasing, -700.0, 700.0)
+    found = find_crossing(increasing, -700.0, 700.0)
 
     assert 0 <= found - root <= max(1e-15, 2e-16 * abs(root) * 2)
     assert len(asked) < 80

@@ -8,7 +8,7 @@ import pytest
 
 from edge.core.sampler import Sampler
 from edge.core.table import LIMB, Table
-from recovery.noise.tables import distance, exponential, slack, unmixed
+from recovery.noise.tables import bound_mixture, distance, exponential, slack
 
 # The sum of two tables: its law in full against the exact one, in 80 digits.
 
@@ -161,6 +161,6 @@ def test_what_poisson_bounds_is_bounded(fine: int, factor: int, coarse: int) -> 
     total, over = 2 * mpmath.fsum(law) - law[0], 2 * mpmath.fsum(gauss) - gauss[0]
     off = [abs(a / total - b / over) for a, b in zip(law, gauss, strict=True)]
     truth = mpmath.fsum(off) - off[0] / 2
-    bound = as_mpf(unmixed(Fraction(fine), factor, Fraction(coarse)))
+    bound = as_mpf(bound_mixture(Fraction(fine), factor, Fraction(coarse)))
 
     assert truth <= bound <= 20 * truth

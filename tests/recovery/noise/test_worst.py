@@ -15,10 +15,10 @@ from recovery.noise.worst import (
     PRESENCE,
     Grains,
     Room,
-    bounded,
+    bound_changes,
+    count_sent,
     felt,
     reach,
-    sent,
     shifts,
     whole_square,
     worst_squares,
@@ -122,7 +122,9 @@ def counted(room: Room, cells: int, grains: Grains, spreads: np.ndarray) -> int:
     for spread in spreads:
         heat = room.operator(float(spread))
         block = heat if cells == PRESENCE else heat[:, first] - heat[:, second]
-        whole = sent(bounded(block, grains.intensity_max, 0.0), grains.exponent, grains.step)
+        whole = count_sent(
+            bound_changes(block, grains.intensity_max, 0.0), grains.exponent, grains.step
+        )
         greatest = max(greatest, float(np.square(whole).sum(axis=0).max()))
     return int(greatest)
 
@@ -161,7 +163,7 @@ def test_rounding_never_goes_beyond_what_the_norm_allows(
 ) -> None:
     """Stretches are passed over on this bound's word."""
     block = np.array(changes)[:, None]
-    whole = sent(block, exponent, step)
+    whole = count_sent(block, exponent, step)
 
     most = Grains(exponent, step, 1.0).most(np.linalg.norm(block, axis=0), len(changes))
     assert float(np.square(whole).sum()) <= most[0]

@@ -41,7 +41,7 @@ def test_oue_of_a_crowd_is_near_within_its_spread() -> None:
 
     drawn = np.array(
         [
-            frequency_oracles.unbiased(
+            frequency_oracles.unbias(
                 count_oue(users, 1.4, world).astype(float), users.sum(), stays, errs
             )
             for _ in range(500)

@@ -69,15 +69,15 @@ def touched(crowd: Crowd, peer: Callable[..., Any], cell: tuple[int, int]) -> Fr
     The numbers that are blurred are taken where the noise is added, with her and without.
     """
     seen: list[tuple[NDArray[np.int64], Fraction]] = []
-    own = grids.blurred
+    own = grids.blur
 
     def watch(sums: NDArray[np.int64], epsilon: Fraction, units: int, draw: Any) -> Any:
         seen.append((sums.astype(np.int64), Fraction(units) / epsilon))
         return own(sums, epsilon, units, draw)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grids, "blurred", watch)
-        patch.setattr(hierarchies, "blurred", watch)
+        patch.setattr(grids, "blur", watch)
+        patch.setattr(hierarchies, "blur", watch)
         peer(crowd, Fraction(3, 2), Scales())
         before = list(seen)
         seen.clear()

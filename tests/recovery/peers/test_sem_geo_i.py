@@ -13,7 +13,7 @@ from recovery.peers.sem_geo_i import (
     exact,
     exponent_for,
     least,
-    sampled,
+    sample_privacy,
     size_for,
     strict_exponent,
     wished_size,
@@ -40,9 +40,9 @@ def test_sampled_privacy_is_that_of_every_set(size: int) -> None:
         whole = local_privacy(all_sets(away, size, exponent)[1], away)
 
         assert exact(away, exponent, size) == pytest.approx(whole)
-        assert sampled(away, exponent, size) == pytest.approx(whole, abs=0.03)
+        assert sample_privacy(away, exponent, size) == pytest.approx(whole, abs=0.03)
 
-    milder = sampled(away, 0.7, size)
+    milder = sample_privacy(away, 0.7, size)
     assert milder != pytest.approx(exact(away, 1.0, size), abs=0.03)
 
 
@@ -59,12 +59,12 @@ def test_no_exponent_comes_below_the_least(size: int) -> None:
 def test_calibration_finds_the_exponent_it_began_with() -> None:
     """Over all sets the very number comes back; sampled, one that is as private."""
     away = distances(6, 6)
-    target = sampled(away, 0.9, 5)
+    target = sample_privacy(away, 0.9, 5)
     found = exponent_for(away, target, 5)
 
     assert exponent_for(away, exact(away, 0.9, 2), 2) == pytest.approx(0.9, rel=1e-6)
     assert found == pytest.approx(0.9, rel=0.02)
-    assert sampled(away, found, 5) == pytest.approx(target, abs=2e-3)
+    assert sample_privacy(away, found, 5) == pytest.approx(target, abs=2e-3)
 
 
 # What the disk of equal epsilon leaves an observer on 15 x 15 cells, enumerated in

@@ -14,7 +14,7 @@ from physics.kernel import forward
 from recovery.proofs import certified
 from recovery.proofs.certified import (
     Explaining,
-    _proved,
+    _prove,
     certified_band,
     certified_distance,
     directions,
@@ -111,8 +111,8 @@ def test_any_multipliers_prove_a_bound(seed: int) -> None:
     nu, mu = world.normal(size=(2, 3)) * world.uniform(0, 1), world.normal(size=2)
     shares = np.cumsum(heat) / heat.sum()
 
-    assert (_proved(heats, nu, mu, last=False) >= shares - 1e-12).all()
-    assert (_proved(heats, nu, mu, last=True) >= 1 - shares - 1e-12).all()
+    assert (_prove(heats, nu, mu, last=False) >= shares - 1e-12).all()
+    assert (_prove(heats, nu, mu, last=True) >= 1 - shares - 1e-12).all()
 
 
 def test_where_products_cancel_the_roundings_are_still_allowed_for() -> None:
@@ -123,7 +123,7 @@ def test_where_products_cancel_the_roundings_are_still_allowed_for() -> None:
         nu = 10 ** world.uniform(3, 13) * np.array([[1.0, -1.0 - 1e-10 * world.normal()]])
         readings, mu = np.full(2, 1e-7) * world.normal(), world.normal(size=1)
         heats = Explaining(small, readings, 1e-9, np.ones(6), (1.0, 1.0))
-        bound = _proved(heats, nu, mu, last=False)
+        bound = _prove(heats, nu, mu, last=False)
         row = [Fraction(float(one)) for one in nu[0]]
         priced = [
             sum(a * Fraction(float(b)) for a, b in zip(row, column, strict=True))

@@ -12,7 +12,15 @@ from scipy.stats import entropy, wasserstein_distance
 
 from edge.core.records import Grid
 from recovery import kernels
-from recovery.distance import earth_movers, kl, mse, pearson, similarity, sliced, wasserstein2
+from recovery.distance import (
+    earth_movers,
+    kl,
+    mse,
+    pearson,
+    similarity,
+    sliced_distance,
+    wasserstein2,
+)
 from recovery.score.ranges import errors, shares, workload
 from tests.recovery.score.test_grid_flow import smooth
 
@@ -139,13 +147,13 @@ def test_without_a_compiler_the_answers_are_the_same_and_the_hopeless_is_refused
     fast = earth_movers(p, q), earth_movers(p, q, "l2"), wasserstein2(p, q)
     monkeypatch.setenv("HEATVEIL_COMPILED", "0")
     monkeypatch.setattr("recovery.kernels._loaded", set())
-    kernels.compiled.cache_clear()
+    kernels.compile_module.cache_clear()
     monkeypatch.setattr("recovery.score.grid._PATIENCE", 10**5)
 
     plain = earth_movers(p, q), earth_movers(p, q, "l2"), wasserstein2(p, q)
     with pytest.raises(ValueError, match=r"Install heatveil\[fast\]"):
         earth_movers(rough, rough_too)
-    kernels.compiled.cache_clear()
+    kernels.compile_module.cache_clear()
 
     assert plain == pytest.approx(fast, rel=1e-9)
 
@@ -183,7 +191,7 @@ def test_sliced_is_the_mean_over_lines_of_another_library() -> None:
         p=2,
     )
 
-    assert sliced(P, Q) == pytest.approx(peer, rel=1e-9)
+    assert sliced_distance(P, Q) == pytest.approx(peer, rel=1e-9)
 
 
 # Rectangles of a map: against sums by hand, and against scatter that is really there.

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from recovery import kernels
-from recovery.kernels import compiled, network_simplex
+from recovery.kernels import compile_module, network_simplex
 from recovery.score.grid import Flow, Ground, grid_flow, grid_plan
 
 
@@ -155,7 +155,7 @@ def test_the_lower_envelope_is_the_least_over_all_cells() -> None:
         height[world.random((9, 13)) < 0.4] = network_simplex.INFINITE
         least = (squares + height.ravel()).min(axis=1)
         away = (np.arange(9)[:, None] ** 2 + np.arange(13) ** 2).astype(np.int64)
-        for kernel in (network_simplex, compiled(network_simplex)):
+        for kernel in (network_simplex, compile_module(network_simplex)):
             best, where = (field.ravel() for field in kernel.nearest(height))
             every, which = kernel.cheapest(away, y, x, y, x, height.ravel())
 

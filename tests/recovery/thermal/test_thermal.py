@@ -11,7 +11,7 @@ import edge.mechanisms.thermal
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading, Release
 from edge.mechanisms.thermal import Params
-from gateway.mechanisms import named, play
+from gateway.mechanisms import find, play
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from physics.sensors import grains
@@ -161,7 +161,7 @@ def test_where_the_noise_is_next_to_nothing_the_truth_is_found(
     """A law of every mechanism: with the blur near nothing the map is the scene."""
     heat = scene(query, *cells)
     clear = replace(query, epsilon=(10**9, 1), sources_max=3)
-    found = play(named("thermal"), clear, readings_of(clear, heat), Tape(b"clear"))
+    found = play(find("thermal"), clear, readings_of(clear, heat), Tape(b"clear"))
 
     truth = heat.reshape(query.grid.shape[::-1])
     assert isinstance(found, Heatmap)

@@ -153,13 +153,13 @@ def test_no_whole_fleet_has_the_key_after_the_last(site: Path, heatveil: Heatvei
 @pytest.mark.parametrize("sampler", ["exact", "table"])
 def test_the_promise_says_how_many(site: Path, sampler: str) -> None:
     """Only where something is set aside for them."""
-    from gateway.mechanisms import serving
+    from gateway.mechanisms import find_service
 
     site.write_text(site.read_text().replace('"table"', f'"{sampler}"'))
     deployment = config.load(site)
 
     assert (
-        serving(deployment.rounds.mechanism).key_limit(deployment)
+        find_service(deployment.rounds.mechanism).key_limit(deployment)
         == {"exact": None, "table": 16}[sampler]
     )
 

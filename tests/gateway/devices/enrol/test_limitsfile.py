@@ -11,17 +11,17 @@ from edge.core.limits import Limits
 from edge.mechanisms import disk_limits
 from gateway.cli.devices import counted
 from gateway.devices.enrol import enrol, limitsfile
-from gateway.devices.enrol.capped import capped, check_capped, remaining
+from gateway.devices.enrol.capped import cap_limits, check_capped, remain_of
 from gateway.devices.enrol.limitsfile import Given
 from gateway.faults import OperatorFault
-from gateway.mechanisms import serving
+from gateway.mechanisms import find_service
 from gateway.mechanisms.thermal.granting import unspent
 from gateway.service.ledger import Charge
 
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
 WHOLE = limits.Limits(1, 8, 1, 50, 20 * 10**7, 0)
 KEY = b"key."
-TIGHTER = serving("thermal").tighter
+TIGHTER = find_service("thermal").tighter
 
 
 @pytest.mark.parametrize(("answers", "left"), [(0, 20), (1, 19), (19, 1)])
@@ -100,11 +100,11 @@ EPSILONS += [Fraction(1, 997), Fraction(101, 7), Fraction(1, 1000)]
 @pytest.mark.parametrize("readings", [1, 3, 24])
 def test_a_budget_pays_for_all_readings_and_for_no_more(epsilon: Fraction, readings: int) -> None:
     """By the device's own reckoning: all the answers that were promised, and no epsilon more."""
-    held = capped(epsilon, readings, 60)
+    held = cap_limits(epsilon, readings, 60)
 
     cost = disk_limits.price(held, *epsilon.as_integer_ratio())
     assert held.budget == readings * cost
-    assert Fraction(*disk_limits.promised(held)) == readings * epsilon
+    assert Fraction(*disk_limits.total_epsilon(held)) == readings * epsilon
     assert not disk_limits.exceeds(held, *epsilon.as_integer_ratio())
     louder = epsilon * Fraction(102, 100)
     assert disk_limits.exceeds(held, *louder.as_integer_ratio())
@@ -114,7 +114,7 @@ def test_a_budget_pays_for_all_readings_and_for_no_more(epsilon: Fraction, readi
 def test_cheap_answers_add_up_to_no_more_than_dear_ones(parts: int) -> None:
     """Who forges Rounds of a small epsilon would else get more than the promised sum."""
     epsilon = Fraction(7, 3)
-    held = capped(epsilon, 4, 60)
+    held = cap_limits(epsilon, 4, 60)
     small = epsilon / parts
 
     answers = held.budget // disk_limits.price(held, *small.as_integer_ratio())
@@ -127,17 +127,17 @@ def test_cheap_answers_add_up_to_no_more_than_dear_ones(parts: int) -> None:
 def test_an_epsilon_that_cannot_be_counted_exactly_is_refused() -> None:
     """Rounded, its answers would add up to a little more than was promised."""
     with pytest.raises(OperatorFault, match="fewer digits"):
-        capped(Fraction(1, 999_999_937), 1, 60)
+        cap_limits(Fraction(1, 999_999_937), 1, 60)
 
 
 def test_devices_are_held_to_what_they_were_enrolled_for() -> None:
     """A Round beyond the cap is refused by each of them, and is paid for all the same."""
-    wished = capped(Fraction(1, 2), 4, 60)
+    wished = cap_limits(Fraction(1, 2), 4, 60)
     check_capped(wished, {"a": wished, "fewer": wished._replace(budget=1, version=2)})
 
     for other in (
-        capped(Fraction(1, 4), 4, 60),
-        capped(Fraction(1), 4, 60),
+        cap_limits(Fraction(1, 4), 4, 60),
+        cap_limits(Fraction(1), 4, 60),
         Limits(1, 8, wished.square, wished.variance, 10**9, 0),  # of a thermometer
     ):
         with pytest.raises(OperatorFault, match="b was enrolled to tell another amount"):
@@ -148,17 +148,17 @@ def test_devices_are_held_to_what_they_were_enrolled_for() -> None:
 @pytest.mark.parametrize("answered", [1, 22, 23])
 def test_who_comes_later_has_the_answers_that_are_left(epsilon: Fraction, answered: int) -> None:
     """Where the cap is above epsilon the ledger counts less for an answer than devices do."""
-    whole = capped(epsilon, 24, 60)
+    whole = cap_limits(epsilon, 24, 60)
     spent = counted([Charge(epsilon * epsilon / 2)] * answered)
 
-    later = remaining(whole, epsilon, 24, spent)
+    later = remain_of(whole, epsilon, 24, spent)
     cost = disk_limits.price(whole, *epsilon.as_integer_ratio())
     assert later == whole._replace(budget=(24 - answered) * cost)
-    assert Fraction(*disk_limits.promised(later)) == (24 - answered) * epsilon
+    assert Fraction(*disk_limits.total_epsilon(later)) == (24 - answered) * epsilon
 
 
 @pytest.mark.parametrize("before", [23 * 6125 * 10**6 + 1, 24 * 6125 * 10**6, 10**18])
 def test_a_part_of_an_answer_is_nothing(before: int) -> None:
     """Part of an answer that was asked was asked."""
     with pytest.raises(OperatorFault, match="not one answer"):
-        remaining(capped(Fraction(7, 2), 24, 60), Fraction(7, 2), 24, before)
+        remain_of(cap_limits(Fraction(7, 2), 24, 60), Fraction(7, 2), 24, before)

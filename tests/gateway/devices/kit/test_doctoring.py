@@ -129,9 +129,9 @@ def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -
 def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
     """As the board says of itself; two words for one board would send somebody looking."""
     board = folder(desk) / bundle.CONFIG
-    body = config.unpacked(board.read_bytes())
+    body = config.unpack(board.read_bytes())
     body["driver"] = {"name": "tmp117", "sda": 4, "scl": 5, "address": 0x49}
-    board.write_bytes(config.packed(body))
+    board.write_bytes(config.pack(body))
     told = json.loads(desk.run("doctor", *made, "--json").out)
     assert told["sensor"]
     assert told["device"]["state"] == "alert"

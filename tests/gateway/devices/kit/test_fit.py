@@ -10,7 +10,7 @@ from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, provisioning, settings, siting
 from gateway.devices.kit.boardfile import Held
 from gateway.faults import OperatorFault
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms.thermal.granting import grant
 from gateway.mechanisms.thermal.query import first_round
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -127,7 +127,7 @@ def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
     none = enrol.Devices(deployment.site.name, bytes(range(32)), {})
     made = enrol.enrol_device(none, "wall", 0, keyholder=False, sensors=16)
     link = enrol.make_link(deployment.mqtt, "wall", made.password, "wall-x")
-    limits, more = granted(query, 0.0), siting.derive_settings(deployment)
+    limits, more = grant(query, 0.0), siting.derive_settings(deployment)
     enrol.save_board(folder / "wall.device.json", made, limits, link, more)
     held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None

@@ -194,12 +194,12 @@ def test_a_tick_follows_what_the_board_measured(desk: Any, folder: Path) -> None
     desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
     said = run(desk, folder, "provision", NAME, "--settings", desk.own)
     assert said.status == 0, said.err
-    body = config.unpacked((folder / bundle.CONFIG).read_bytes())
+    body = config.unpack((folder / bundle.CONFIG).read_bytes())
     assert 1000 < body["tick_ms"] < 5000
     assert f"{body['tick_ms']} ms; its sensor took 5" in said.out
     assert not [*folder.glob("heatveil/trial*")]
 
-    (folder / bundle.CONFIG).write_bytes(config.packed(body | {"tick_ms": 100}))
+    (folder / bundle.CONFIG).write_bytes(config.pack(body | {"tick_ms": 100}))
     assert "its tick is 100 ms" in run(desk, folder, "doctor").out
 
 

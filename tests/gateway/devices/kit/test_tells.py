@@ -118,7 +118,7 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     assert (held.given, held.mechanism) == (True, "disk")
     seen = state.read_state(board, held.identity.mac_key)
     assert (seen.mechanism, seen.answers, seen.word) == ("disk", 8, "ready")
-    num, den = disk_limits.promised(seen.limits)
+    num, den = disk_limits.total_epsilon(seen.limits)
     assert num / den == pytest.approx(4)
 
     looked = park.run("doctor")

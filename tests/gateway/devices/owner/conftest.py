@@ -14,7 +14,7 @@ from edge.core.node import Node
 from edge.host import post, rootkeys
 from edge.mechanisms.thermal import Params
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms.thermal.granting import grant
 from gateway.mechanisms.thermal.query import first_round
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.ledger import price
@@ -72,7 +72,7 @@ class Owned:
             fresh=random.Random(7).randbytes,
         )
         self.devices = enrol.derive_devices(self.made.secrets)
-        self.limits = granted(self.query, self.deployment.rounds.every_s)
+        self.limits = grant(self.query, self.deployment.rounds.every_s)
         enrol.save_devices(self.devices, self.deployment.site.devices)
         enrol.save_roots(self.made, self.holder)
         limitsfile.save_first(self.deployment.site.devices, self.devices, self.limits)

@@ -14,7 +14,7 @@ from edge.core.node import Node
 from edge.host import post, rootkeys
 from edge.mechanisms import bulk
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.mechanisms.thermal.granting import granted, worth
+from gateway.mechanisms.thermal.granting import grant, worth
 from gateway.mechanisms.thermal.query import first_round
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.ledger import price
@@ -49,7 +49,7 @@ class Arrays(Owned):
         self.devices = enrol.derive_devices(self.made.secrets)
         enrol.save_devices(self.devices, self.deployment.site.devices)
         enrol.save_roots(self.made, self.holder)
-        self.limits = granted(self.query, self.deployment.rounds.every_s)
+        self.limits = grant(self.query, self.deployment.rounds.every_s)
         limitsfile.save_first(self.deployment.site.devices, self.devices, self.limits)
         self._place = budgets.keep_in_memory()
         budgets.provision(self.made, self.limits, self._place)
@@ -132,6 +132,6 @@ def test_a_budget_is_worth_no_more_than_the_noise_that_delta_leaves(arrays: Arra
     left = (99, 10_000_000)
 
     assert worth(arrays.limits.budget, left) <= 8
-    assert 7.999 < worth(granted(once, 0.1).budget, left) <= 8
-    exact = granted(replace(once, sampler="exact"), 0.1)
+    assert 7.999 < worth(grant(once, 0.1).budget, left) <= 8
+    exact = grant(replace(once, sampler="exact"), 0.1)
     assert worth(exact.budget, left) > 8  # what was planned for all of delta

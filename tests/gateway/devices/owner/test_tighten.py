@@ -19,7 +19,7 @@ from edge.core.limits import Limits
 from edge.host import post
 from edge.mechanisms import disk_limits
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.devices.enrol.capped import capped, tighter_cap
+from gateway.devices.enrol.capped import cap_limits, tighter_cap
 from gateway.devices.enrol.check import check_together
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
@@ -406,7 +406,7 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
         node = there().node("node-0")
         held = node.budget.limits
         old, new = (street.message(one._replace(number=number)) for one in (street.plan, asked))
-        assert (held.version, Fraction(*disk_limits.promised(held))) == (2, 2)
+        assert (held.version, Fraction(*disk_limits.total_epsilon(held))) == (2, 2)
         assert node.answer(old, lambda params: (0, 0)) is None
         assert "epsilon" in node.refusal
         assert node.answer(new, lambda params: (0, 0)), node.refusal
@@ -461,11 +461,11 @@ def test_a_device_takes_what_tells_less_however_it_is_written(
     last: Fraction, wished: Fraction
 ) -> None:
     """3/4 has the squares 9 and 16, and 1/2 has 1 and 4, which a device takes for less noise."""
-    old = capped(last, 4, 60)
-    new, why = tighter_cap(old, capped(wished, 4, 60)._replace(version=2))
+    old = cap_limits(last, 4, 60)
+    new, why = tighter_cap(old, cap_limits(wished, 4, 60)._replace(version=2))
 
     assert bool(why) == (wished > last)
-    assert Fraction(*disk_limits.promised(new)) == 4 * wished
+    assert Fraction(*disk_limits.total_epsilon(new)) == 4 * wished
     if not why:
         assert not tightening.looser(old, new)
         assert not disk_limits.looser(old, new)
@@ -473,14 +473,14 @@ def test_a_device_takes_what_tells_less_however_it_is_written(
 
 def test_what_cannot_be_written_for_a_device_is_said() -> None:
     """Of many digits, the squares outgrow what a device's memory has room for."""
-    old, new = capped(Fraction(7, 24), 4, 60), capped(Fraction(1, 997), 4, 60)
+    old, new = cap_limits(Fraction(7, 24), 4, 60), cap_limits(Fraction(1, 997), 4, 60)
 
     assert "ask for an epsilon of fewer digits" in tighter_cap(old, new)[1]
 
 
 def test_the_budget_of_dearer_answers_is_too_much_for_cheaper_ones() -> None:
     """The device's own other rule finds no fault with it: nothing of it has grown."""
-    old, half = capped(Fraction(1), 4, 60), capped(Fraction(1, 2), 4, 60)
+    old, half = cap_limits(Fraction(1), 4, 60), cap_limits(Fraction(1, 2), 4, 60)
     new, why = tighter_cap(old, half._replace(version=2, budget=old.budget))
 
     assert not tightening.looser(old, new)

@@ -26,7 +26,7 @@ from gateway.devices.owner.keyring import Boots, Chain, Ring
 from gateway.devices.owner.unveiling import CUT, Opening, Row, Stored
 from gateway.faults import OperatorFault
 from gateway.service.rounds import Place
-from gateway.store.opening import opened
+from gateway.store.opening import open_store
 
 Heatveil = Callable[..., Any]
 
@@ -93,7 +93,7 @@ def test_the_gateway_s_files_stay_as_they_were(heatveil: Heatveil, owned: Any) -
 
 def test_a_gateway_that_runs_is_read_as_it_stands(heatveil: Heatveil, owned: Any) -> None:
     """What it has committed counts, though it lies in the log still."""
-    engine = opened(owned.database, "owned")[0]
+    engine = open_store(owned.database, "owned")[0]
     before = digests(owned.folder)
     with engine.begin() as gateway:
         gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
@@ -135,7 +135,7 @@ def test_the_service_will_not_have_the_file(heatveil: Heatveil, owned: Any) -> N
     unveil(heatveil, owned)
 
     with pytest.raises(OperatorFault, match="schema NOT PRIVATE"):
-        opened(owned.folder / "readings.sqlite", "owned")
+        open_store(owned.folder / "readings.sqlite", "owned")
 
 
 def test_nothing_that_is_printed_depends_on_a_reading(heatveil: Heatveil, owned: Any) -> None:
@@ -386,7 +386,7 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
 
     def late(*given: Any) -> Any:
         if not engines:
-            engines.append(opened(owned.database, "owned")[0])
+            engines.append(open_store(owned.database, "owned")[0])
             with engines[0].begin() as gateway:
                 gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
         return unpack(*given)
@@ -405,7 +405,7 @@ def test_the_database_is_opened_so_that_neither_we_nor_sqlite_could_write_it(
     owned: Any, running: bool
 ) -> None:
     """Two locks: one on the file, and one on what is said."""
-    engine = opened(owned.database, owned.devices.site)[0] if running else None
+    engine = open_store(owned.database, owned.devices.site)[0] if running else None
     with (
         engine.connect() if engine else nullcontext(),
         unveiling.open_source(owned.database, owned.devices.site) as found,

@@ -11,12 +11,12 @@ from gateway.lab.reproduce.disk_contenders import (
     CONTENDERS,
     DISKS,
     Setting,
-    calibrated,
-    planned,
+    calibrate,
+    plan_disk,
     privacy,
-    recovered,
+    recover,
 )
-from gateway.lab.reproduce.disk_geometry import area, counted, crossed, high, low, really
+from gateway.lab.reproduce.disk_geometry import area, count_cells, high, list_crossed, low, really
 from gateway.lab.reproduce.figures import Order
 from physics.points import histogram, normal
 from recovery.distance import wasserstein2
@@ -24,7 +24,9 @@ from recovery.distance import wasserstein2
 
 def test_the_printed_area_is_negative_and_above_one_as_often_as_was_counted() -> None:
     """Of 200 radii 188 and 192, by an enumeration that is not ours; first 3 and 6."""
-    areas = {radius: [area(cell, radius) for cell in crossed(radius)] for radius in range(1, 201)}
+    areas = {
+        radius: [area(cell, radius) for cell in list_crossed(radius)] for radius in range(1, 201)
+    }
     negative = [radius for radius, found in areas.items() if min(found, default=0) < 0]
     above = [radius for radius, found in areas.items() if max(found, default=0) > 1]
 
@@ -47,15 +49,17 @@ def test_the_printed_mechanism_gives_more_than_it_promises() -> None:
 
 def test_theorem_four_counts_crossed_cells_too() -> None:
     """3 for 1 at radius 3, 17 for 13 at 7; the paper's own figure has 13."""
-    assert (high(3), counted(3).high) == (3, 1)
-    assert (high(7), counted(7).high) == (17, 13)
+    assert (high(3), count_cells(3).high) == (3, 1)
+    assert (high(7), count_cells(7).high) == (17, 13)
     assert all(
-        high(b) == counted(b).high + counted(b).mixed for b in range(2, 60) if b not in _ON_EDGE
+        high(b) == count_cells(b).high + count_cells(b).mixed
+        for b in range(2, 60)
+        if b not in _ON_EDGE
     )
 
 
 # Where the circle runs through a cell's middle: the list has it, and it is inside.
-_ON_EDGE = {b for b in range(2, 60) if len(crossed(b)) != counted(b).mixed}
+_ON_EDGE = {b for b in range(2, 60) if len(list_crossed(b)) != count_cells(b).mixed}
 
 
 def test_theorem_two_is_right() -> None:
@@ -130,7 +134,7 @@ def people(users: int = 20_000) -> np.ndarray:
 
 def error(name: str, epsilon: tuple[int, int], users: int = 20_000) -> float:
     truth = people(users)
-    found = recovered(name, truth, Setting(SHAPE, epsilon), np.random.default_rng(7))
+    found = recover(name, truth, Setting(SHAPE, epsilon), np.random.default_rng(7))
     assert found.shape == truth.shape
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
@@ -149,7 +153,7 @@ def test_the_product_of_marginals_comes_to_the_product_of_marginals(name: str) -
     """It loses what is between the axes and nothing else."""
     truth = people()
     product = np.outer(truth.sum(axis=1), truth.sum(axis=0))
-    found = recovered(name, truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
+    found = recover(name, truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
 
     assert 5 * wasserstein2(product, found, normalise=True) < 0.12
 
@@ -174,7 +178,7 @@ def test_no_local_mechanism_tells_more_than_epsilon(name: str) -> None:
 def test_the_peer_of_another_notion_stands_at_equal_local_privacy_and_tells_far_more() -> None:
     """The number beside it is the reason why it is not called better."""
     disk, subset = privacy("DAM", (15, 15), (7, 2)), privacy("SEM-Geo-I", (15, 15), (7, 2))
-    size, _, _ = calibrated((15, 15), (7, 2))
+    size, _, _ = calibrate((15, 15), (7, 2))
 
     assert size == 2  # the paper's 7 has no solution
     assert subset.local_privacy_cells == pytest.approx(disk.local_privacy_cells)
@@ -185,7 +189,7 @@ def test_the_peer_of_another_notion_stands_at_equal_local_privacy_and_tells_far_
 def test_one_cell_needs_no_mechanism() -> None:
     """The paper's d = 1: nothing to hide and nothing to find."""
     for name in CONTENDERS:
-        assert recovered(
+        assert recover(
             name, np.array([[9]]), Setting((1, 1), (1, 1)), np.random.default_rng(1)
         ).tolist() == [[1.0]]
         assert privacy(name, (1, 1), (1, 1)).worst_log_ratio == 0
@@ -194,7 +198,7 @@ def test_one_cell_needs_no_mechanism() -> None:
 def test_the_disk_rounds_differ() -> None:
     """Four names that were one mechanism would make a dull figure."""
     setting = Setting((15, 15), (7, 2), estimator="")
-    weights = {scheme: planned(scheme, setting)[0].params for scheme in DISKS.values()}
+    weights = {scheme: plan_disk(scheme, setting)[0].params for scheme in DISKS.values()}
 
     assert len({weights[scheme] for scheme in ("dam", "dam-ns", "area", "huem")}) == 4
     for _, far, near, num, den, *_ in weights.values():

@@ -14,7 +14,7 @@ from edge.core.records import Grid
 from gateway.lab.reproduce.figures import Figure, Grid2, Order, maker
 from gateway.lab.reproduce.picture import draw
 from gateway.lab.reproduce.quadtree_rules import PLACES, ROUGH, Visitors
-from gateway.lab.reproduce.ranks_line import error_of, generalised, sorted_release, values_of
+from gateway.lab.reproduce.ranks_line import error_of, generalise, sorted_release, values_of
 from gateway.lab.reproduce.ranks_plane import differences, sorted_maps
 from recovery.peers.grids import Crowd
 from recovery.peers.hierarchies import wavelet
@@ -24,7 +24,7 @@ from recovery.quadtree import Query, plan
 def test_groups_of_even_places_cost_k_over_four_n() -> None:
     """Section 5.3, and with nearly no noise nothing else is left of the error."""
     places = np.arange(1000) / 999
-    grouped = generalised(places, 50)
+    grouped = generalise(places, 50)
     found = sorted_release(places, Fraction(16), 50, "a")
 
     assert np.abs(grouped - places).mean() == pytest.approx(50 / 4000, rel=0.01)

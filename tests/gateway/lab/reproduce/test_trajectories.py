@@ -8,8 +8,8 @@ import pytest
 from edge.core.records import Grid
 from gateway.lab.reproduce import traces, trajectories
 from gateway.lab.reproduce.figures import Order
-from gateway.lab.reproduce.people import counted
-from gateway.lab.reproduce.traces import LONGEST, Walks, walked
+from gateway.lab.reproduce.people import count
+from gateway.lab.reproduce.traces import LONGEST, Walks, walk
 from gateway.lab.reproduce.trials import Source
 from physics.points import cells_of, normal
 from recovery.distance import wasserstein2
@@ -22,7 +22,7 @@ def world(seed: int = 1) -> np.random.Generator:
 @pytest.fixture(scope="module")
 def walks() -> Walks:
     """Return walks over a hill that is not in the middle."""
-    return walked(0.6 * normal(40_000, world()), world(2), walks=400, side=60, longest=40)
+    return walk(0.6 * normal(40_000, world()), world(2), walks=400, side=60, longest=40)
 
 
 def test_a_walk_goes_to_neighbours_and_takes_points_that_are_there(walks: Walks) -> None:
@@ -46,7 +46,7 @@ def test_a_walk_goes_where_the_points_are() -> None:
     """From the middle of three cells in a row, nine in ten go to the fuller end."""
     left, middle, right = [0.1, 0.5], [0.5, 0.5], [0.9, 0.5]
     points = np.array([left] * 9 + [middle] + [right])
-    made = walked(points, world(), walks=3_000, side=3, longest=2)
+    made = walk(points, world(), walks=3_000, side=3, longest=2)
     starts, ends = made.places[0::2, 0], made.places[1::2, 0]
     share = (ends[starts == 0.5] == 0.1).mean()
 
@@ -61,7 +61,7 @@ def far(truth: np.ndarray, found: np.ndarray) -> float:
 @pytest.mark.parametrize("way", [traces.estimate_ldptrace, traces.estimate_pivottrace])
 def test_a_boundless_epsilon_gives_the_map_of_points(walks: Walks, way: object) -> None:
     """With nothing hidden the two programs must find where people are, the right way round."""
-    truth = counted(walks.places, 5)
+    truth = count(walks.places, 5)
     told = way(walks, 5, 20_000.0, world())  # type: ignore[operator]
     nothing = far(truth, np.ones((5, 5)))
 
@@ -74,7 +74,7 @@ def test_pivots_tell_nothing_at_no_epsilon() -> None:
     """Its map of nobody must not depend on where people are."""
     here = Walks(np.full((4000, 2), 0.05), np.full(1000, 4))
     there = Walks(np.full((4000, 2), 0.95), np.full(1000, 4))
-    maps = [traces.unanswered(one, 5, world(3)) for one in (here, there)]
+    maps = [traces.guess(one, 5, world(3)) for one in (here, there)]
 
     assert maps[0] == pytest.approx(maps[1], abs=0.02)
     assert maps[0][2, 2] > 2 * maps[0][0, 0]  # the middle of two even draws
@@ -82,7 +82,7 @@ def test_pivots_tell_nothing_at_no_epsilon() -> None:
 
 def test_a_told_direction_is_as_private_as_it_says() -> None:
     """The true sector is e^epsilon times as likely as any other one."""
-    told = traces._turned(np.full(200_000, 2), np.full(200_000, 1.0), world())
+    told = traces._turn(np.full(200_000, 2), np.full(200_000, 1.0), world())
     share = np.bincount(told, minlength=6) / 200_000
 
     assert share[2] / share[[0, 1, 3, 4, 5]].mean() == pytest.approx(math.e, rel=0.03)
@@ -92,7 +92,7 @@ def test_a_blurred_place_is_as_private_as_it_says() -> None:
     """Two corners have one sum of weights, so the odds are half of epsilon there, as computed."""
     laws = [
         np.bincount(
-            traces._blurred(np.full(300_000, at), np.full(300_000, 3.0), None, 3, world(at)),
+            traces._blur(np.full(300_000, at), np.full(300_000, 3.0), None, 3, world(at)),
             minlength=9,
         )
         / 300_000
@@ -122,9 +122,9 @@ def test_one_point_a_trajectory_is_one_report_each(
         seen.append((int(people.sum()), setting.epsilon))  # type: ignore[attr-defined]
         return people / people.sum()
 
-    monkeypatch.setattr(trajectories, "recovered", noted)
+    monkeypatch.setattr(trajectories, "recover", noted)
     trajectories.one_point(walks, 5, (3, 2), world())
-    trajectories.shared(walks, 5, (3, 2), world())
+    trajectories.share_epsilon(walks, 5, (3, 2), world())
     trajectories.each_point(walks, 5, (3, 2), world())
 
     assert seen == [

@@ -9,16 +9,16 @@ import pytest
 
 from gateway.faults import OperatorFault
 from gateway.lab.reproduce.figures import UNIFORM, Mark, Order, Panel
-from gateway.lab.reproduce.people import city, counted, file_notes, of_file, synthetic
+from gateway.lab.reproduce.people import city, count, file_notes, of_file, synthetic
 from gateway.lab.reproduce.trials import (
     Curve,
     Source,
     Trial,
-    drawn,
+    draw,
     mark,
-    played,
+    play_all,
     ratio,
-    scored,
+    score,
     winners,
 )
 from recovery.distance import wasserstein2
@@ -32,26 +32,26 @@ def silent(stage: str) -> None:
 
 def test_a_score_is_the_distance_to_the_people() -> None:
     """The even map needs no chance: its score is had in another way."""
-    truth = counted(synthetic("Normal", 5, 0.01).parts[0], 4)
+    truth = count(synthetic("Normal", 5, 0.01).parts[0], 4)
     expected = 4 * wasserstein2(truth, np.ones((4, 4)), normalise=True)
 
-    assert scored(TRIAL._replace(mechanism=UNIFORM)) == pytest.approx(expected)
+    assert score(TRIAL._replace(mechanism=UNIFORM)) == pytest.approx(expected)
 
 
 def test_runs_differ_and_repeat() -> None:
     """Equal trials are equal, and each run has a chance of its own."""
-    scores = [scored(TRIAL._replace(run=run)) for run in (0, 1, 0)]
+    scores = [score(TRIAL._replace(run=run)) for run in (0, 1, 0)]
 
     assert scores[0] == scores[2]
     assert scores[0] != scores[1]
-    assert scored(TRIAL._replace(seed=6)) != scores[0]
+    assert score(TRIAL._replace(seed=6)) != scores[0]
 
 
 def test_processes_give_the_same_numbers() -> None:
     """A figure must not depend on how many were at work."""
     tasks = [TRIAL._replace(run=run) for run in range(3)]
-    alone = played(tasks, scored, Order(), silent, "x")
-    many = played(tasks, scored, Order(jobs=2), silent, "x")
+    alone = play_all(tasks, score, Order(), silent, "x")
+    many = play_all(tasks, score, Order(jobs=2), silent, "x")
 
     assert alone == many
 
@@ -77,7 +77,7 @@ def test_winners_are_those_that_cannot_be_told_apart() -> None:
 def test_a_panel_has_all_its_places_and_what_is_hidden_there() -> None:
     """Lines by name, each place with its interval and both numbers of privacy."""
     curve = Curve("t", Source("Normal"), ("DAM", "k-RR"), (2, 3), (ratio("3.5"),))
-    panel = drawn([curve], Order(runs=2, scale=0.01), silent, "x")[0]
+    panel = draw([curve], Order(runs=2, scale=0.01), silent, "x")[0]
 
     assert list(panel.lines) == ["DAM", "k-RR", UNIFORM]
     assert [one.at for one in panel.lines["DAM"]] == [2, 3]
@@ -140,7 +140,7 @@ def test_a_file_without_a_square_is_refused(tmp_path: Path) -> None:
 def test_the_synthetic_city_has_streets_and_an_empty_bay() -> None:
     """What it is for: people on lines, and places where nobody is."""
     points = city(20_000, np.random.default_rng(2))
-    counts = counted(points, 40)
+    counts = count(points, 40)
 
     assert len(points) == 20_000
     assert points.min() >= 0
@@ -152,4 +152,4 @@ def test_the_synthetic_city_has_streets_and_an_empty_bay() -> None:
 def test_a_cluster_that_is_not_there_is_named() -> None:
     """With distributed or without it, in one sentence that says what to do."""
     with pytest.raises(OperatorFault, match="--cluster 127.0.0.1:1 came but"):
-        played([TRIAL], scored, Order(cluster="127.0.0.1:1"), silent, "x")
+        play_all([TRIAL], score, Order(cluster="127.0.0.1:1"), silent, "x")

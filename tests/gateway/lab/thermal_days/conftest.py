@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.lab.thermal_days import rooms
-from gateway.lab.thermal_days.rooms import modelled, room_of
+from gateway.lab.thermal_days.rooms import make_model, room_of
 from gateway.lab.thermal_days.run import play
 
 ROOM = """
@@ -119,6 +119,6 @@ def lived(written: Callable[..., Path]) -> Callable[..., Any]:
     """Return what plays the room's day: `lived((old, new), seed=3)`."""
 
     def run(*changes: tuple[str, str], seed: int | None = 3, estimator: str = "auto") -> Any:
-        return play(modelled(room_of(written(*changes)), estimator), seed, lambda name: None)
+        return play(make_model(room_of(written(*changes)), estimator), seed, lambda name: None)
 
     return run

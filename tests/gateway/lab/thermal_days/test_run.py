@@ -17,7 +17,7 @@ from edge.mechanisms import thermal
 from gateway.lab.thermal_days.day import Living, Thermometers, lately
 from gateway.lab.thermal_days.rooms import (
     known_grains,
-    modelled,
+    make_model,
     nobody_before_s,
     room_of,
     rounds_s,
@@ -124,7 +124,7 @@ def test_one_promise_whichever_way_it_is_asked(
         f'[room]\nplan = "{room.name}"\n[heat]\n[sensors]\n[privacy]\nepsilon = "8/1"\n'
         'delta = "1/100000"\nprotect_distance_m = 0.5\nreadings = 3\n'
     )
-    asked = modelled(room_of(room)).query
+    asked = make_model(room_of(room)).query
     assert asked is not None
     always = config.query(config.load(deployment))
     assert 1 <= calibration(always).sensitivity / calibration(asked).sensitivity < 1.02
@@ -275,7 +275,7 @@ def parted(written: Callable[..., Path]) -> Room:
 @pytest.mark.parametrize("until_h", [10.5, 12.0, 14.0])
 def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> None:
     """To round-off, soon after somebody came and late, before the door has moved and after."""
-    made, today = modelled(parted), day(parted, np.random.default_rng(1))
+    made, today = make_model(parted), day(parted, np.random.default_rng(1))
     living = Living(parted, today, made.views)
     living.go(3600 * until_h)
     there, empty = living.seen_k
@@ -300,7 +300,7 @@ def test_noise_is_for_the_readings_own_doors(parted: Room) -> None:
     """And for the way that the file's [privacy] chose."""
     assert parted.privacy is not None
     asked = [
-        modelled(replace(parted, privacy=parted.privacy._replace(through_walls=way))).query
+        make_model(replace(parted, privacy=parted.privacy._replace(through_walls=way))).query
         for way in (True, False)
     ]
     responses = [query.response for query in asked if query is not None]

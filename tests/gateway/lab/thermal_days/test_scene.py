@@ -17,7 +17,7 @@ from gateway.cli.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.thermal_days.scene import Scene
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms.thermal.granting import grant
 from gateway.mechanisms.worlds import Seen
 from gateway.service.serving import Service
 from gateway.settings import config
@@ -88,7 +88,7 @@ def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPa
     assert np.array_equal(there_k, empty_k)  # and warmed by the heater, since eight
     assert empty_k.max() > 0.5
     made, place = enrol.enrol_fleet("scene", 12), budgets.keep_in_memory()
-    budgets.provision(made, granted(query, deployment.rounds.every_s), place)
+    budgets.provision(made, grant(query, deployment.rounds.every_s), place)
     fleet = scene.fleet(budgets.boot(made.secrets, place).devices)
     events: list[dict[str, Any]] = []
     threads = set(threading.enumerate())

@@ -12,7 +12,7 @@ from PIL import Image
 from pyarrow import parquet
 
 from gateway.lab.thermal_days import files, run
-from physics.instruments.presets import named
+from physics.instruments.presets import find
 from physics.rooms.read import read
 
 ARRAY = '[[array]]\nkind = "grideye"\nat_m = [1.5, 1.5]\nheight_m = 2.5\n\n[privacy]'
@@ -143,7 +143,7 @@ def test_a_room_without_a_promise_is_lived_and_nothing_is_sent(
     assert "sent_grains" not in day
     assert "guarantee" not in day
     assert day["counts"].shape == (181, 12)
-    frames = day["array_counts_0"] * float(named("grideye").step)
+    frames = day["array_counts_0"] * float(find("grideye").step)
     assert frames.shape == (97, 8, 8)
     nobody, somebody = day["frames_s"] < 36600, day["frames_s"] > 38500
     # Frames that did not come are NaN; noise is averaged away, so that the warm pixel stands out.

@@ -10,7 +10,7 @@ import pytest
 from gateway.cli.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
-from gateway.mechanisms import first_limits, named
+from gateway.mechanisms import find, first_limits
 from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.places import crowd_of, sides
 from gateway.mechanisms.worlds import Inputs, Seen
@@ -18,7 +18,7 @@ from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from recovery.disk import plan
 
-query = partial(query_of, named("disk"))
+query = partial(query_of, find("disk"))
 
 WORLD = np.random.default_rng(1)
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from edge.mechanisms.disk import Table
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.mechanisms.flags import query_of
 from recovery.disk import plan
 from recovery.maps.heatmap import from_npz
 
-query = partial(query_of, named("disk"))
+query = partial(query_of, find("disk"))
 GOOD = "user,x,y\nann,0.10,0.10\nbob,0.60,0.20\neve,0.95,0.85\n"
 
 

@@ -13,12 +13,12 @@ from edge.core import wire
 from edge.host import post
 from edge.mechanisms.disk import Table, outer
 from edge.mechanisms.disk_half import draw
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.mechanisms.disk.words import guesses
 from gateway.mechanisms.flags import query_of
 from recovery.disk import plan
 
-query = partial(query_of, named("disk"))
+query = partial(query_of, find("disk"))
 
 CASES = [
     ("4x3", "2/1", ["radius=1"]),

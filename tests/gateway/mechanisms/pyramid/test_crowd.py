@@ -12,12 +12,12 @@ import pytest
 from edge.core.entropy import Tape
 from edge.core.records import Grid
 from gateway.faults import OperatorFault
-from gateway.mechanisms import named
+from gateway.mechanisms import find
 from gateway.mechanisms.pyramid.crowd import crowd_of
 from gateway.mechanisms.worlds import Inputs
 from recovery.pyramid import Query, plan
 
-MECHANISM = named("pyramid")
+MECHANISM = find("pyramid")
 WORLD = np.random.default_rng(0)
 
 
@@ -49,7 +49,7 @@ def test_points_beyond_the_grid_count_or_are_refused_and_never_dropped(
 ) -> None:
     """Whichever was chosen is said."""
     inputs = a_file(tmp_path, "a,0.1,0.1\nb,1.6,0.6", "user,x,y")
-    mechanism = named(name)
+    mechanism = find(name)
     query = mechanism.query(Grid((4, 4), 0), (1, 1), **more)
 
     crowd = mechanism.world(query, inputs, WORLD)
@@ -63,7 +63,7 @@ def test_points_beyond_the_grid_count_or_are_refused_and_never_dropped(
 def test_points_over_time_are_told_one_after_the_other(tmp_path: Path) -> None:
     """Two points at a time: the first two, then the third; who has no more is said to repeat."""
     rows = "a,0.1,0.1\na,0.9,0.1\na,0.1,0.9\na,0.1,0.9\nb,0.9,0.9"
-    ranks = named("ranks")
+    ranks = find("ranks")
     query = ranks.query(Grid((2, 2), 0), (1, 1), points=2, readings=2)
 
     crowd = ranks.world(query, a_file(tmp_path, rows, "user,x,y"), WORLD)

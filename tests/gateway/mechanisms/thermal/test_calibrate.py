@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from edge.mechanisms.thermal import Params, bits
 from gateway.mechanisms.thermal import calibrate_numbers
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms.thermal.granting import grant
 from gateway.settings import config
 from recovery.thermal import plan
 
@@ -84,7 +84,7 @@ def test_what_is_calibrated_is_what_is_asked_and_what_devices_get(
     found = json.loads(heatveil("calibrate", site, "--json").out)
     deployed = config.load(site)
     query = config.query(deployed)
-    asked, limits = plan(query, []), granted(query, deployed.rounds.every_s)
+    asked, limits = plan(query, []), grant(query, deployed.rounds.every_s)
     params = Params(*asked.params)
 
     assert found["variance_grains"] == params.variance == limits.variance

@@ -18,7 +18,7 @@ from edge.mechanisms import thermal
 from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal import granting
-from gateway.mechanisms.thermal.granting import granted, worth
+from gateway.mechanisms.thermal.granting import grant, worth
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan
 
@@ -38,7 +38,7 @@ QUERY = Query(
 
 def test_a_device_answers_as_often_as_was_promised_and_never_again() -> None:
     """The planned rounds, numbered as a gateway does, through a real device."""
-    limits, slots = granted(QUERY, 0.0), Ram()
+    limits, slots = grant(QUERY, 0.0), Ram()
     who = rootkeys.identity("lab", "n", ROOT, SITE_KEY, 3)
     provision(slots, who.state_key, rootkeys.first_chain(ROOT), limits)
     budget = Budget(slots, who.state_key)
@@ -60,7 +60,7 @@ def test_what_a_whole_budget_can_buy_is_within_the_promise(
 ) -> None:
     """Prices are rounded up to nano-rho, and the sum of them must still be what was promised."""
     query = dataclasses.replace(QUERY, readings=readings, epsilon=epsilon)
-    limits = granted(query, 3600.0)
+    limits = grant(query, 3600.0)
 
     promised, rho = epsilon[0] / epsilon[1], Fraction(limits.budget, NANO)
     exact = Fraction(limits.square, 2 * limits.variance) * readings
@@ -78,12 +78,12 @@ def test_one_nano_rho_more_than_the_promise_is_not_granted(
     less = dataclasses.replace(made, variance=made.variance * 9999 // 10000)
     monkeypatch.setattr(granting, "calibration", lambda query: less)
     with pytest.raises(OperatorFault, match=r"epsilon 0\.10000\d+ and 0\.1 is promised"):
-        granted(query, 0.0)
+        grant(query, 0.0)
 
 
 def test_the_planned_noise_is_the_least_and_its_price_the_round_s_own() -> None:
     """A limit above the plan would refuse it, one below would let a forged Round lower it."""
-    limits, planned = granted(QUERY, 3600.0), plan(QUERY, [])
+    limits, planned = grant(QUERY, 3600.0), plan(QUERY, [])
     params = thermal.Params(*planned.params)
     cost = price(limits, params.exponent, params.variance)
 
@@ -98,26 +98,26 @@ def test_the_pace_leaves_room_for_messages_that_are_late_by_turns(
     every_s: float, pace_ms: int
 ) -> None:
     """Half of the time between rounds: a gateway that keeps its cadence is never refused."""
-    assert granted(QUERY, every_s).pace_ms == pace_ms
+    assert grant(QUERY, every_s).pace_ms == pace_ms
 
 
 def test_a_promise_finer_than_a_budget_can_count_is_refused() -> None:
     """A thousand readings that cost less than a nano-rho each cannot be told apart from none."""
     query = dataclasses.replace(QUERY, epsilon=(1, 1000), readings=1000)
     with pytest.raises(OperatorFault, match="for fewer readings"):
-        granted(query, 0.0)
+        grant(query, 0.0)
 
 
 def test_a_query_that_cannot_be_served_is_the_operators_fault() -> None:
     """Before keys are made for it."""
     with pytest.raises(OperatorFault, match="the heat has evened out"):
-        granted(dataclasses.replace(QUERY, spread_m2=1e300), 0.0)
+        grant(dataclasses.replace(QUERY, spread_m2=1e300), 0.0)
 
 
 def test_arrays_that_were_enrolled_for_exact_noise_are_told_of() -> None:
     """They would refuse rounds that are paid; thermometers draw exactly whatever is asked."""
     tables = dataclasses.replace(QUERY, sampler="table")
-    exact, right = granted(QUERY, 0.0), granted(tables, 0.0)
+    exact, right = grant(QUERY, 0.0), grant(tables, 0.0)
 
     with pytest.raises(OperatorFault, match="wall, which has 16 readings, was enrolled for exact"):
         granting.check_tables(tables, {"wall": 16}, {"wall": exact})
@@ -137,19 +137,19 @@ def test_arrays_that_were_enrolled_for_exact_noise_are_told_of() -> None:
 )
 def test_devices_that_were_enrolled_for_less_are_told_of(change: dict[str, object]) -> None:
     """They would answer, for the noise is wider, and count too little against their budgets."""
-    held = {"node-0": granted(QUERY, 0.0)}
+    held = {"node-0": grant(QUERY, 0.0)}
     more = dataclasses.replace(QUERY, **change)  # type: ignore[arg-type]
 
     with pytest.raises(OperatorFault, match="node-0 would count .* enrol again"):
         granting.check_held(more, held)
     granting.check_held(QUERY, held)
-    granting.check_held(QUERY, {"node-0": granted(more, 0.0)})
+    granting.check_held(QUERY, {"node-0": grant(more, 0.0)})
     granting.check_held(QUERY, {})
 
 
 def test_rounds_that_devices_would_refuse_for_their_pace_are_not_begun() -> None:
     """Each would be paid for and answered by nobody; to the millisecond, and slower is fine."""
-    held = {"node-0": granted(QUERY, 20.0)}
+    held = {"node-0": grant(QUERY, 20.0)}
 
     for every_s in (10.0, 20.0, 3600.0):
         capped.check_pace(every_s, held)

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
-from gateway.mechanisms import flags, named
+from gateway.mechanisms import find, flags
 from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.thermal.query import first_round
 from gateway.mechanisms.thermal.vacant import outdoors
@@ -150,7 +150,7 @@ def test_what_a_room_without_a_file_has_no_use_for_is_refused(tmp_path: Path, ke
 
 # Flags and settings: what becomes of each, and what is refused.
 
-query = partial(query_of, named("thermal"))
+query = partial(query_of, find("thermal"))
 
 
 def test_without_flags_the_query_is_the_papers() -> None:

@@ -7,7 +7,7 @@ import pytest
 from edge.core import wire
 from gateway.service.intake.door import Door
 from gateway.service.intake.outcomes import KINDS, DeadLetter
-from gateway.service.intake.writer import told
+from gateway.service.intake.writer import describe
 from gateway.service.mqtt.connection import Message
 
 SITE, NAME = "testsite", "node-1"
@@ -115,14 +115,14 @@ def whose(topic: str) -> str:
 
 def test_names_that_nobody_enrolled_are_one() -> None:
     """A flood of made-up names is one line, and none of them is in it."""
-    lines = told([letter(f"made-up-{n}", "unknown") for n in range(5000)], whose)
+    lines = describe([letter(f"made-up-{n}", "unknown") for n in range(5000)], whose)
 
     assert lines == [{"device": "unknown", "messages": 5000, "kinds": "unknown 5000"}]
 
 
 def test_nothing_of_a_message_is_in_it() -> None:
     """Whether it is a frame or a sentence about one, which may quote what came."""
-    lines = told([letter("node-1", kind) for kind in KINDS], whose)
+    lines = describe([letter("node-1", kind) for kind in KINDS], whose)
 
     assert "SECRET" not in str(lines)
     assert set(lines[0]) == {"device", "messages", "kinds"}

@@ -21,7 +21,7 @@ HEADS = (0, 1, 23, 24, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 << 4
 
 def signed(body: bytes) -> bytes:
     """Return a body with the MAC that belongs to it."""
-    return bytes(wire.signed(body, KEY, TOPIC))
+    return bytes(wire.sign(body, KEY, TOPIC))
 
 
 def slow(frame: bytes) -> Any:

@@ -14,7 +14,7 @@ from edge.host import post
 from edge.mechanisms import thermal
 from gateway.devices.broker import certificates
 from gateway.devices.enrol import budgets, enrol
-from gateway.mechanisms.thermal.granting import granted
+from gateway.mechanisms.thermal.granting import grant
 from gateway.mechanisms.thermal.world import Room, fleet_in, scene_of
 from gateway.service.mqtt import access
 from gateway.settings import config
@@ -61,7 +61,7 @@ def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) 
     query, world = config.query(deployment), np.random.default_rng(0)
     room = Room(query, scene_of(query, None, 2, world), world)
     made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
-    budgets.provision(made, granted(query, 3600.0), place)
+    budgets.provision(made, grant(query, 3600.0), place)
     fleet, site_key = fleet_in(room, budgets.boot(made.secrets, place).devices), made.secrets[1]
     planned = plan(query, [])
     weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)

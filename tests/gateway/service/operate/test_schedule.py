@@ -9,7 +9,7 @@ import pytest
 
 from gateway.service import campaign
 from gateway.service.campaign import GLANCE_S, Pause
-from gateway.service.operate.schedule import LOOK_S, parsed, wait_s
+from gateway.service.operate.schedule import LOOK_S, parse, wait_s
 from gateway.settings.deployment import Rounds
 
 DAY = datetime(2026, 11, 22, tzinfo=UTC)
@@ -32,8 +32,8 @@ def test_hours_have_their_first_minute_and_not_their_last(
     hours: str, inside: list[str], outside: list[str]
 ) -> None:
     """From 22 to 6 is the night; two spans that share an edge share no moment."""
-    assert [at for at in inside if not parsed(hours).has(_at(at))] == []
-    assert [at for at in outside if parsed(hours).has(_at(at))] == []
+    assert [at for at in inside if not parse(hours).has(_at(at))] == []
+    assert [at for at in outside if parse(hours).has(_at(at))] == []
 
 
 def test_the_pause_comes_first_and_then_the_hours() -> None:

@@ -77,7 +77,7 @@ def test_numbers_alone_say_nothing() -> None:
     """What a device sends looks like chance, and is another thing in another round."""
     talk = Talk(Town(drawn(12, 20)[0], length=2000)).until(2)
     mac, where = who_is(talk.town.shard.members[0]).mac_key, up(talk, 0)
-    found = [wire.opened(one, mac, where, 1 << 20)[5].packed for one in talk.up[0]]
+    found = [wire.open_message(one, mac, where, 1 << 20)[5].packed for one in talk.up[0]]
     seen = np.frombuffer(b"".join(found), "<u2")
     plain = np.array([-5] * 2000, np.int16)
 
@@ -221,7 +221,7 @@ def test_who_colludes_proves_nothing_against_the_honest() -> None:
 def lie(talk: Talk, place: int, about: int = 99) -> bytes:
     """Return a frame of shares of which the first are none."""
     (frame,) = talk.up[place]
-    true = wire.opened(frame, mac(talk, place), up(talk, place), 1 << 20)[3]
+    true = wire.open_message(frame, mac(talk, place), up(talk, place), 1 << 20)[3]
     false = min(about, len(true) // SHARE)
     given = b"".join(number(12345 + at) for at in range(false)) + true[SHARE * false :]
     return bytes(

@@ -37,7 +37,7 @@ class Square:
         self.mqtt, self.folder, self.site, self.mechanism = mqtt, folder, site, mechanism
         deployment = self.deployment()
         query = config.query(deployment)
-        self.made, drawn = roster.enrolled(enrol.enrol_fleet(site, DEVICES), query)
+        self.made, drawn = roster.enrol(enrol.enrol_fleet(site, DEVICES), query)
         roster.save_shards(deployment.site.devices, site, drawn)
         self.shards = [one.shard.members for one in drawn]
         self.devices = enrol.derive_devices(self.made.secrets)
@@ -293,7 +293,7 @@ class Liar:
         sid, who, where = self._member._sid, self._member._who, self._member._up
         frames: list[bytes] = self._member.heard(message, shard)
         for at, frame in enumerate(frames):
-            body = wire.opened(frame, who.mac_key, where, secure_sum.LONGEST)
+            body = wire.open_message(frame, who.mac_key, where, secure_sum.LONGEST)
             if body[1] == secure_sum.REVEAL:
                 given = b"\1" * len(body[3])
                 frames[at] = secure_sum.pack(

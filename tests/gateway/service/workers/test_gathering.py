@@ -22,7 +22,7 @@ from gateway.service.workers.rounds import PartStore, RoundOver
 from gateway.store.schema import leases as table
 from gateway.store.store import Store
 
-FOLD, TRIES = rounds.named("thermal"), 60
+FOLD, TRIES = rounds.find_fold("thermal"), 60
 
 
 def opened(store: Store, home: Any, number: int = 1) -> OpenRound:
@@ -32,7 +32,7 @@ def opened(store: Store, home: Any, number: int = 1) -> OpenRound:
     asked = Asked(name, name, plan, home.message(plan), Fraction(1, 50))
     assert store.open_round(asked, Fraction(100)) == ""
     places = {name: device.place for name, device in home.devices.by_name.items()}
-    rounds.opened(store.engine, name, FOLD)
+    rounds.open_round(store.engine, name, FOLD)
     return OpenRound(plan, name, inf, places)
 
 
@@ -152,7 +152,7 @@ def test_sums_that_are_missing_are_made_of_the_reports(store: Store, home: Any) 
     rounds.close_and_sum(
         store.engine, round, FOLD
     )  # and the gateway dies before the release is kept
-    rounds.opened(store.engine, round.name, FOLD)
+    rounds.open_round(store.engine, round.name, FOLD)
     assert rounds.count_answers(store.engine, round.name) == 1
     part(store).keep([second])
     found = rounds.close_and_sum(store.engine, round, FOLD)
@@ -184,6 +184,6 @@ def test_a_round_that_was_released_is_not_opened_again(store: Store, home: Any) 
     mine.keep([first])
     found = rounds.close_and_sum(store.engine, round, FOLD)
     assert store.close_round(round.name, found.release.values, 1)
-    rounds.opened(store.engine, round.name, FOLD)
+    rounds.open_round(store.engine, round.name, FOLD)
     with pytest.raises(RoundOver):
         mine.keep([second])

@@ -26,7 +26,7 @@ from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.workers import rounds
-from gateway.service.workers.leases import leading
+from gateway.service.workers.leases import lead
 from gateway.settings.deployment import Mqtt
 from gateway.store.places import Database
 from gateway.store.store import Store
@@ -125,7 +125,7 @@ def test_a_leader_that_dies_between_the_last_answer_and_the_map_has_an_heir(
 def test_a_file_has_no_standby_and_says_so(tmp_path: Path) -> None:
     """Two gateways on one SQLite file would be on one machine: the second is a mistake."""
     place = tmp_path / "heatveil.sqlite"
-    with leading(place, print), pytest.raises(TakenFault), leading(place, print):
+    with lead(place, print), pytest.raises(TakenFault), lead(place, print):
         pass
 
 
@@ -218,7 +218,7 @@ def test_what_the_heir_lets_count_after_the_sum_is_in_the_release(
     mine = part(store)
     mine.keep([first])
     summed = rounds.close_and_sum(store.engine, round, FOLD)
-    rounds.opened(heir.engine, round.name, FOLD)
+    rounds.open_round(heir.engine, round.name, FOLD)
     mine.keep([last])
     values, reports = summed.release.values, summed.release.reports
     with pytest.raises(OvertakenFault):
@@ -237,7 +237,7 @@ def test_a_sum_of_fewer_than_have_answered_is_no_release(
     mine = part(store)
     mine.keep([first])
     old = rounds.close_and_sum(store.engine, round, FOLD)
-    rounds.opened(heir.engine, round.name, FOLD)
+    rounds.open_round(heir.engine, round.name, FOLD)
     mine.keep([last])
     new = rounds.close_and_sum(heir.engine, round, FOLD)
     with pytest.raises(OvertakenFault):
@@ -255,7 +255,7 @@ def test_a_round_that_is_released_meanwhile_is_not_opened_again(
         round = opened(store, home, number)
         release = rounds.close_and_sum(store.engine, round, FOLD).release
         close = partial(store.close_round, round.name, release.values, release.reports, summed=0)
-        opens = partial(rounds.opened, heir.engine, round.name, FOLD)
+        opens = partial(rounds.open_round, heir.engine, round.name, FOLD)
         closed, _ = at_once(close, opens)
         with store.engine.connect() as connection:
             found = rounds.last(connection)

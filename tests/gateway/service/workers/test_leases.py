@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from gateway.faults import OperatorFault
 from gateway.service.workers import leases
-from gateway.service.workers.gathering import told
+from gateway.service.workers.gathering import describe
 from gateway.service.workers.leases import Lease, LeaseLost, Leases, Member
 from gateway.store.schema import leases as table
 from gateway.store.store import Store
@@ -221,10 +221,10 @@ def test_the_roll_names_the_dead_the_living_and_what_is_nobodys(store: Store, ho
     time.sleep(0.6)
     leases.sign(store.engine, "ada", 0.5, mark)
     assert len(Leases(store.engine, "ada", 0.5).take(ROLL_PARTS, ROLL_PARTS - 1)) == ROLL_PARTS - 1
-    found = leases.called(store.engine, 0.5, ROLL_PARTS)
+    found = leases.call_roll(store.engine, 0.5, ROLL_PARTS)
     assert found.members == [Member("dead", MARK, False, 0), Member("ada", mark, True, 3)]
     assert found.nobodys == [3]
-    said = told(found, mark)
+    said = describe(found, mark)
     assert not said.ok
     assert "nobody has part 3" in said.why
     assert "gone without a goodbye: dead" in said.why
@@ -246,6 +246,6 @@ def test_another_list_of_devices_has_another_mark_and_is_told(home: Any) -> None
     for other in others:
         assert 0 <= leases.mark_of(other) != mark
         found = leases.Roll([Member("ada", leases.mark_of(other), True, ROLL_PARTS)], [])
-        assert "ada works with another devices file" in told(found, mark).why
-        assert not told(found, mark).ok
-    assert told(leases.Roll([Member("ada", mark, True, ROLL_PARTS)], []), mark).ok
+        assert "ada works with another devices file" in describe(found, mark).why
+        assert not describe(found, mark).ok
+    assert describe(leases.Roll([Member("ada", mark, True, ROLL_PARTS)], []), mark).ok
