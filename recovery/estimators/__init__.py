@@ -11,6 +11,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
     {
         "auto": "table.estimate_by_choice",
         "posterior": "posterior.estimate",
+        "robust": "robust.estimate",
         "lmmse": "atoms.estimate_by_lmmse",
         "entropy": "atoms.estimate_by_entropy",
         "lasso": "convex.estimate_by_lasso",

@@ -50,7 +50,7 @@ def estimate_by_choice(seen: Seen) -> Estimate:
     explains the rest there is no estimate.
     """
     # Loaded here, for whoever only checks a name must not wait for a solver.
-    from .verdict import describe_misfit, judge, misfit
+    from .verdict import describe_misfit, join, judge, misfit
 
     name, why = choose(seen)
     kept, verdict = judge(seen)
@@ -59,7 +59,8 @@ def estimate_by_choice(seen: Seen) -> Estimate:
         verdict = Verdict("assumptions", describe_misfit(*fault), verdict.dropped)
         nothing = np.zeros(len(seen.places))
         return Estimate(nothing, unresolved, fault[0], why, estimator=name, verdict=verdict)
-    return replace(ESTIMATORS[name](kept), why=why, estimator=name, verdict=verdict)
+    found = ESTIMATORS[name](kept)
+    return replace(found, why=why, estimator=name, verdict=join(verdict, found.verdict))
 
 
 def choose(seen: Seen) -> tuple[str, str]:
@@ -68,6 +69,7 @@ def choose(seen: Seen) -> tuple[str, str]:
     | what is asked | taken | because |
     | --- | --- | --- |
     | up to 12 sources in up to 4096 open cells | posterior | nothing comes nearer on average |
+    | the same, along a line where heat just spreads | robust | the room may be another |
     | more sources | entropy | of so many only hills can be told; these surprise least |
     | more cells | lasso | one convex program; with several sources it is far from the posterior |
     | noise below a ten-millionth of a source | l1 | weights of scenes have no digits left |
@@ -96,10 +98,10 @@ def choose(seen: Seen) -> tuple[str, str]:
             f"{cells} cells are too many to weigh scene by scene, and sources that are few "
             "among them are found by the price of heat"
         )
-    return "posterior", (
-        f"up to {most} source{'s' * (most > 1)} in {cells} cells can be weighed scene by scene, "
-        "and nothing comes nearer on average if the prior is right"
-    )
+    many = f"up to {most} source{'s' * (most > 1)} in {cells} cells can be weighed scene by scene"
+    if seen.near is not None and seen.places.shape[1] == 1:
+        return "robust", f"{many}, and beside them sources and rooms that are not as stated"
+    return "posterior", f"{many}, and nothing comes nearer on average if the prior is right"
 
 
 def _run(home: str, seen: Seen) -> Estimate:

@@ -26,8 +26,12 @@ from ..sparse import minimise_l1
 from .convex import chi_radius
 from .record import Floats, Seen
 
-# The chance that a test alarms though all is as stated, for the sensors together and for the sum.
-FALSE_ALARMS = 0.0025
+# The chance that a test alarms though all is as stated. There are five: of each sensor, of their
+# sum, of readings at the clamp, of all heat that the query allows, and of other worlds.
+FALSE_ALARMS = 0.002
+# By this ratio of evidence the readings speak for other worlds: by Markov's inequality it is
+# reached in one of so many readings of the stated one, at the most.
+ODDS = 1 / FALSE_ALARMS
 # Readings that lie farther from all heat than noise takes one in so many are of another world.
 FAR = 1e-6
 # At most so many sensors are left out; when more are at odds the room is not as stated.
@@ -55,7 +59,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     ('fits', 3)
     """
     sensors = len(seen.readings)
-    basis = _basis(seen)
+    basis = heat_directions(seen)
     dof = sensors - basis.shape[1]
     # Of two combinations left, no sensor could be told from another.
     if dof < 3:
@@ -80,7 +84,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
                 f"more than {len(dropped)} sensors are at odds with all the others, by up to "
                 f"{abs(dropped[0][1] if dropped else z[worst]):.3g} deviations of the noise: "
                 "sensors are broken, or there is other noise than stated or heat that has not "
-                "spread; how far off the map is cannot be said",
+                "spread",
             )
         row = kept[worst]
         dropped.append((int(row if names is None else names[row]), float(z[worst])))
@@ -101,6 +105,14 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     return replace(seen, sigma=seen.sigma * times), replace(verdict, level="sensors", why=why)
 
 
+def join(verdict: Verdict, other: Verdict | None) -> Verdict:
+    """Return what both say, at the level of the other where that says anything."""
+    if other is None or other.fits:
+        return verdict
+    why = "; ".join(filter(None, (verdict.why, other.why)))
+    return replace(verdict, level=other.level, why=why)
+
+
 def name_sensors(dropped: Sequence[tuple[int, float]]) -> str:
     """Return which sensors are left out and why, in words.
 
@@ -117,7 +129,7 @@ and are left out'
     )
 
 
-def _basis(seen: Seen) -> Floats:
+def heat_directions(seen: Seen) -> Floats:
     """Return U, (sensors, r): all that heat, level and slope can do to the readings."""
     cells = np.arange(seen.operator.shape[1])
     few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)

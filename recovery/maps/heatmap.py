@@ -82,7 +82,8 @@ class Verdict:
     Args:
         level: "fits"; "sensors" where some of them are at odds with the others, and the map is
             drawn without them; "clamp" where some showed the most that they can; "assumptions"
-            where the readings contradict what the query assumes.
+            where the readings contradict what the query assumes; "other" where they do, and the
+            map counts on sources or a room that are not as stated.
         why: what is wrong, a sentence without its full stop; empty where nothing is.
         dropped: sensors, counted from 0, that are left out for being at odds with the others,
             and by how many deviations of the noise each of them is.
@@ -108,10 +109,10 @@ class Verdict:
         """What whoever looks at the map has to be told, a sentence; empty where nothing is.
 
         >>> Verdict("assumptions", "it cannot be").says
-        'Do not trust this map: it cannot be.'
+        'Do not trust this map: it cannot be; how far off it is cannot be said.'
         """
         if self.contradicts:
-            return f"Do not trust this map: {self.why}."
+            return f"Do not trust this map: {self.why}; how far off it is cannot be said."
         return f"{self.why[:1].upper()}{self.why[1:]}." if self.why else ""
 
 

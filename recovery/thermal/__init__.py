@@ -23,7 +23,7 @@ from edge.mechanisms.thermal_half import EXPONENTS
 
 from ..estimators.record import COOLEST, Estimate, Seen
 from ..estimators.table import estimate_judged
-from ..estimators.verdict import FAR, describe_misfit, judge, misfit
+from ..estimators.verdict import FALSE_ALARMS, FAR, describe_misfit, join, judge, misfit
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
 from ..proofs.certified import certified_band, least_deviation
 from .guarantee import promise
@@ -45,8 +45,6 @@ from .seen import shared_params as shared_params
 
 # More cells than this take seconds.
 _CELLS_MAX = 1000
-# How many readings may be called contradictory though the query is right, at the most.
-_FALSE_ALARMS = 0.0025
 
 
 def totals(query: Query) -> tuple[float, float]:
@@ -82,15 +80,14 @@ def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
     # An empty room is no contradiction, unless the query knows of sources.
     total = least if query.sources else 0.0, min(most, float(upper.sum()))
     off, chance = least_deviation(*heats, total, upper)
-    if chance >= _FALSE_ALARMS:
+    if chance >= FALSE_ALARMS:
         return None, Verdict("fits")
     return None, Verdict(
         "assumptions",
         "the readings contradict what is stated of the room: no heat that this allows comes "
         f"nearer to them than {off:.3g} deviations of the noise, and noise alone is that far off "
-        f"in less than one of {1 / _FALSE_ALARMS:.0f} rounds. More or warmer sources than "
-        "stated, another spread, walls, outside heat or a broken sensor can be the cause; how "
-        "far off the map is cannot be said",
+        f"in less than one of {1 / FALSE_ALARMS:.0f} rounds. More or warmer sources than "
+        "stated, another spread, walls, outside heat or a broken sensor can be the cause",
     )
 
 
@@ -183,14 +180,14 @@ def recover(
     if fault := _misfit(query, seen):
         found = Unresolved(query.grid, guarantee, *fault)
         return replace(found, why=f"{verdict.why}; {found.why}" if verdict.why else found.why)
+    drawn = estimate_judged(query.estimator, seen)
+    if drawn.verdict is not None and not drawn.verdict.fits:
+        # What is proved is so of rooms as stated alone.
+        return mapped(query, guarantee, drawn, None, join(verdict, drawn.verdict))
     band, proved = certified(query, seen) if certify else (None, None)
-    if proved is not None and proved.contradicts:
-        verdict = replace(
-            verdict, level="assumptions", why="; ".join(filter(None, (verdict.why, proved.why)))
-        )
     # Sensors and clamp alone cannot say that a query is right.
-    said = proved if verdict.fits else verdict
-    return mapped(query, guarantee, estimate_judged(query.estimator, seen), band, said)
+    said = join(verdict, proved) if not verdict.fits else proved or drawn.verdict
+    return mapped(query, guarantee, drawn, band, said)
 
 
 def _judged(
@@ -223,8 +220,7 @@ def _at_clamp(sensors: Sequence[int]) -> str:
     return (
         f"sensor{'s' * many} {listed} show{'s' * (not many)} the most or the least that a device "
         "can, so the truth is beyond it: there are more, warmer or nearer sources than stated, or "
-        f"the level is wrong; {'they are' if many else 'it is'} left out, and how far off the map "
-        "is cannot be said"
+        f"the level is wrong; {'they are' if many else 'it is'} left out"
     )
 
 

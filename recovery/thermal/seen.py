@@ -14,6 +14,7 @@ from physics.places import cell_places, length_m, sensor_places
 
 from ..estimators.convex import chi_radius
 from ..estimators.record import Near, Prior, Seen, lows
+from ..estimators.verdict import FALSE_ALARMS
 from ..sequence import normals, uniforms
 from .noise import furthest, operator
 from .query import Query, standing_room
@@ -200,8 +201,8 @@ def without(releases: Sequence[Release], sensors: Sequence[int]) -> list[Release
 
 # A reading is at the clamp from so many deviations of the noise below it on.
 _AT_CLAMP = 4.0
-# And counts as a fault only where so few of the prior's scenes bring any sensor there.
-_CLAMP_CHANCE, _SCENES = 0.0025, 4000
+# And counts as a fault only where few of so many scenes of the prior bring any sensor there.
+_SCENES = 4000
 _CLAMP_STREAM = 7_300_000  # of the fixed sequence
 
 
@@ -230,7 +231,7 @@ def clamped(
         room = np.zeros(len(heard)) if levels is None else np.nan_to_num(levels.level_k)
         spread = noise[heard] * 2.0**-params.exponent
         edge = math.ldexp(params.high, -params.exponent) - _AT_CLAMP * spread - room[heard]
-        if _chance_of(query, edge, operator(query)[heard], spread) > _CLAMP_CHANCE:
+        if _chance_of(query, edge, operator(query)[heard], spread) > FALSE_ALARMS:
             high[:] = False
     return tuple(np.flatnonzero(high | low).tolist())
 

@@ -55,7 +55,7 @@ ELSEWHERE = {
         (0.003, 0.007, 0.016, 0.021),
     ),
 }
-ELSEWHERE |= {"auto": ELSEWHERE["posterior"]}
+ELSEWHERE |= dict.fromkeys(("auto", "robust"), ELSEWHERE["posterior"])
 TRIALS_ELSEWHERE = 100
 
 

@@ -83,7 +83,7 @@ _SEED = 1  # the same room and promise are told the same
 # Trials, and how many pairs of cells and sensors, and of sensors and readings, they are for.
 _TRIALS = ((40, 8_000, 2_000), (10, 40_000, 8_000))
 # They weigh scene by scene, a quarter of a second a map where others take a few milliseconds.
-_THOROUGH = frozenset({"auto", "posterior"})
+_THOROUGH = frozenset({"auto", "posterior", "robust"})
 _FEW = ((20, 8_000, 2_000),)
 # A map that is off by this share of what a guess without data is says next to nothing.
 _NOTHING = 0.8

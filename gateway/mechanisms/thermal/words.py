@@ -127,7 +127,10 @@ def sure_facts(found: Heatmap) -> list[Fact]:
         sources = int(np.argmax(credible.numbers))
         told.append(Fact("Likely sources", sources, "", number_line(credible)))
         if (error := found.expected_error) is not None:
-            line = f"It is off by about {error:.2g} {unit}, if sources are as the query says."
+            so = "if sources are as the query says"
+            if verdict is not None and verdict.level == "other":
+                so = "on average over the rooms and sources that these readings leave possible"
+            line = f"It is off by about {error:.2g} {unit}, {so}."
             told.append(Fact("Expected error", error, unit, line))
     if found.certified is not None and found.total:
         places = np.asarray(cell_places(found.grid)).ravel()

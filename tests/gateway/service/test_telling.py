@@ -135,18 +135,19 @@ def test_rounding_never_makes_a_band_narrower() -> None:
     assert certified.high.max() == 1
 
 
+WRONG = "Do not trust this map: it cannot be; how far off it is cannot be said."
+
+
 def test_a_contradiction_is_told_and_no_error_with_it() -> None:
     """What the broker keeps, and what `show` makes of it; a map from before had no verdict."""
     event = carried(DOUBTED)
     older = {name: part for name, part in event.items() if name != "verdict"}
 
-    assert event["verdict"]["says"] == "Do not trust this map: it cannot be."
+    assert event["verdict"]["says"] == WRONG
     assert event["credible"] is None
     assert heard(event) == (None, None, DOUBTED.verdict)
     assert heard(older) == (None, None, None)
-    assert [fact.sentence for fact in sure_facts(DOUBTED)][1:] == [
-        "Do not trust this map: it cannot be."
-    ]
+    assert [fact.sentence for fact in sure_facts(DOUBTED)][1:] == [WRONG]
     with pytest.raises(ValueError, match="says how sure it is"):
         replace(DOUBTED, credible=SURE)
 

@@ -1,0 +1,286 @@
+"""Other worlds than the stated one, weighed by the readings: powers, number, spread, walls, level.
+
+Heat that has spread leaves some seven numbers of the readings that depend on it. So possible
+worlds can be drawn before any reading and be weighed by what each would have shown:
+
+    y = A(T c, walls) P v + level + slope + noise,   v a shape of total 1
+
+    log L = -(c'c - p**2 / |a|**2) / 2 + log(2 pi / |a|**2) / 2 - log P - log log(high / low)
+
+where a is what a unit of the shape shows, c the readings, p = a'c and P = p / |a|**2, which is
+integrated over: it is log-uniform. Level and slope are Gaussian and are noise to all shapes alike.
+
+The mean likelihood of the others over that of the stated world is an e-value: where all is as
+stated it is B or more in at most one of B readings.
+
+Limits: along a line where heat just spreads. Where few worlds of a bank fit, weights are
+flattened until fifty count, so that the error is said too large.
+
+Source: Markov's inequality for the bound; Laplace's method for the power.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy  # its parts are loaded when they are used
+from numpy.typing import NDArray
+
+from ..estimators.record import Floats, Near, Seen
+from ..sequence import normals, uniforms
+
+Whole = NDArray[np.int64]
+
+# Families of worlds and how likely each of them is among them, beforehand: any powers in the
+# stated room, in an unknown one, and with level and slope beside; few sources as warm as stated in
+# an unknown room, likewise.
+WEIGHTS = {"powers": 0.3, "room": 0.2, "level": 0.2, "equal": 0.15, "equal level": 0.15}
+_SHAPES = {"powers": 30_000, "room": 60_000}
+_TRIPLES = 60_000
+_SLOTS = 20
+# Cells stand for their neighbours where a line has more than so many.
+_PLACES = 100
+_OUTSIDE = 9  # places beyond either end
+_STREAM = 7_400_000
+# Factors of the spread, and how likely each is: as stated, or log-normal about it.
+_SPREADS = np.array([0.70, 0.77, 0.85, 0.92, 1.0, 1.08, 1.17, 1.26, 1.35])
+_AS_STATED, _WIDTH = 0.4, 0.17
+# Walls as stated, one at either end, and the other kind at both.
+_WALLS = np.array([0.6, 0.1, 0.1, 0.2])
+_ROOMS = len(_SPREADS) * len(_WALLS)
+_ROOM_STATED = 4 * len(_WALLS)
+_OUTSIDE_CHANCE = 0.15
+_LOW, _HIGH = 0.1, 20.0  # all heat, in sources at their warmest
+_LEVEL = 0.12  # deviation of level and slope, of the most that the warmest source shows
+_NEVER = 1e6
+_ENOUGH = 50.0  # worlds that count, at the least
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worlds:
+    """Worlds that were drawn before any reading.
+
+    Args:
+        heat: (worlds, rooms * places), sparse: what stands where, in which room. After the cells
+            come places outside of the room.
+        prior: (worlds,), logarithm of how likely each is beforehand.
+        scaled: whether all heat of a world is 1 and its power is not known.
+    """
+
+    heat: Any
+    prior: Floats
+    scaled: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Possible worlds, and how much each of them counts.
+
+    Args:
+        weights: (worlds,), unnormalised logarithms.
+        power: (worlds,), by what a world's heat is multiplied.
+        log_evidence: log of the likelihood's mean over the family, as a sampler's.
+    """
+
+    worlds: Worlds
+    weights: Floats
+    power: Floats
+    log_evidence: float
+
+    def draw(self, count: int, cells: int) -> tuple[Whole, Floats]:
+        """Return places and heats of so many worlds, each as often as it counts."""
+        top = self.weights - self.weights.max()
+        cool, weights = 1.0, np.exp(top)
+        while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
+            cool *= 0.8
+            weights = np.exp(cool * top)
+        sums = np.cumsum(weights)
+        taken = np.searchsorted(sums, (np.arange(count) + 0.5) / count * sums[-1])
+        some = self.worlds.heat[taken]
+        numbers = np.diff(some.indptr)
+        slot = np.arange(some.nnz) - np.repeat(some.indptr[:-1], numbers)
+        row = np.repeat(np.arange(count), numbers)
+        places = np.full((count, numbers.max()), -1)
+        heats = np.zeros(places.shape)
+        where = some.indices % (cells + 2 * _OUTSIDE)
+        inside = where < cells
+        places[row[inside], slot[inside]] = where[inside]
+        heats[row[inside], slot[inside]] = some.data[inside]
+        return places, heats * self.power[taken, None]
+
+
+def families(seen: Seen, near: Near, basis: Floats, cells: Whole) -> dict[str, Family]:
+    """Return every family but the stated one, weighed by the readings.
+
+    Args:
+        seen: readings that have passed the veil.
+        near: what sensors feel in other rooms.
+        basis: (sensors, r), the directions in which heat shows.
+        cells: those that places stand for, rising.
+    """
+    sigma, warmest = seen.sigma, seen.prior.warmest
+    table = _table(near, basis, seen.places[cells, 0], warmest / sigma)
+    readings = basis.T @ seen.readings / sigma
+    silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - float(readings @ readings))
+    slopes = near.weights * (near.sensors_m[:, 0] / near.length_m[0] - 0.5) * 2
+    loudest = float(np.abs(seen.operator).max()) * warmest
+    odd = basis.T @ np.column_stack([near.weights, slopes]) * (_LEVEL * loudest / sigma)
+    white = np.linalg.inv(np.linalg.cholesky(np.eye(len(readings)) + odd @ odd.T))
+    shrunk = float(np.log(np.diag(white)).sum())
+    found = {}
+    for name, worlds in bank(len(cells)).items():
+        plain = worlds.heat @ table
+        for level in (False, True) if name != "powers" else (False,):
+            shown = plain @ white.T.astype(np.float32) if level else plain
+            target = white @ readings if level else readings
+            if worlds.scaled:
+                logs, power = by_shape(shown, target)
+            else:
+                apart = shown - target.astype(np.float32)
+                logs = -0.5 * np.einsum("ij,ij->i", apart, apart) + _numbers(seen, worlds)
+                power = np.ones(len(logs))
+            weights = logs + worlds.prior + (shrunk if level else 0.0) - silent
+            top = float(weights.max())
+            evidence = top + math.log(float(np.exp(weights - top).sum()))
+            label = {"room": "level", "equal": "equal level"}[name] if level else name
+            found[label] = Family(worlds, weights, warmest * power, evidence)
+    return found
+
+
+def _numbers(seen: Seen, worlds: Worlds) -> Floats:
+    """Return how much likelier each is where the prior rules out some of one to three sources."""
+    known = np.arange(4)
+    held = (known > 0) & (known >= seen.prior.fewest) & (known <= seen.prior.most)
+    held = held if held.any() else known > 0
+    likelier = np.where(held, math.log(3 / np.count_nonzero(held)), -_NEVER)
+    return np.asarray(likelier[np.diff(worlds.heat.indptr)])
+
+
+def places_of(seen: Seen) -> Whole:
+    """Return the cells that stand for all open ones, rising."""
+    cells = np.arange(len(seen.places)) if seen.open is None else np.flatnonzero(seen.open)
+    few = min(len(cells), _PLACES)
+    return cells[((np.arange(few) + 0.5) * len(cells) / few).astype(np.int64)]
+
+
+def by_shape(shown: NDArray[np.float32], readings: Floats) -> tuple[Floats, Floats]:
+    """Return log L of each shape, its power integrated over, and the likeliest power.
+
+    >>> logs, power = by_shape(np.array([[3, 4]], dtype=np.float32), np.array([6, 8.5]))
+    >>> logs.round(4), power
+    (array([-3.1353]), array([2.08]))
+    """
+    square = np.maximum(np.einsum("ij,ij->i", shown, shown), 1e-12).astype(np.float64)
+    along = (shown @ readings.astype(np.float32)).astype(np.float64)
+    power = along / square
+    good = (power > _LOW) & (power < _HIGH)
+    logs = -0.5 * (readings @ readings - along * power) + 0.5 * np.log(2 * np.pi / square)
+    logs -= np.log(np.where(good, power, 1.0)) + math.log(math.log(_HIGH / _LOW))
+    return np.where(good, logs, -_NEVER), np.clip(power, _LOW, _HIGH)
+
+
+def _table(near: Near, basis: Floats, places: Floats, scale: float) -> NDArray[np.float32]:
+    """Return what heat of one source shows, (spreads * walls * places, r)."""
+    length = near.length_m[0]
+    outer = np.linspace(0.05, 0.45, _OUTSIDE) * length
+    outside = np.concatenate([-outer, length + outer])[:, None]
+    within, other = places[:, None], "insulated" if near.walls == "none" else "none"
+    made = []
+    for spread in _SPREADS:
+        free, far = near.beyond(within, spread), near.beyond(outside, spread)
+        left = free + near.beyond(-within, spread)
+        right = free + near.beyond(2 * length - within, spread)
+        both = near.feel(np.clip(within, 0, length), spread, "insulated")
+        stated, changed = (both, free) if other == "none" else (free, both)
+        for felt in (stated, left, right, changed):
+            made.append(np.hstack([felt, far]).T @ basis)
+    return (np.concatenate(made) * scale).astype(np.float32)
+
+
+@lru_cache(maxsize=4)
+def bank(places: int) -> dict[str, Worlds]:
+    """Return the worlds of each kind, with so many places in a room."""
+    made = {name: _open_worlds(places, count, name == "room") for name, count in _SHAPES.items()}
+    return made | {"equal": _equal_worlds(places)}
+
+
+def _rooms() -> Floats:
+    """Return how likely each room is, (spreads * walls,)."""
+    chances = np.where(_SPREADS == 1.0, 0.0, np.exp(-0.5 * np.square(np.log(_SPREADS) / _WIDTH)))
+    chances *= (1 - _AS_STATED) / chances.sum()
+    chances[_SPREADS == 1.0] = _AS_STATED
+    return np.outer(chances, _WALLS).ravel()
+
+
+def _any_rooms(count: int, stream: int) -> Whole:
+    upto = np.cumsum(_rooms()) * (1 + 1e-12)
+    return np.searchsorted(upto, uniforms(count, stream)).astype(np.int64)
+
+
+def _open_worlds(places: int, count: int, unknown: bool) -> Worlds:
+    """Return shapes of up to twenty sources of any powers."""
+    stream = _STREAM + 100 * unknown
+    even = uniforms(count * 6, stream).reshape(6, count)
+    upto = np.cumsum(1 / np.arange(1, _SLOTS + 1))
+    numbers = 1 + np.searchsorted(upto, even[0] * upto[-1])
+    world = np.repeat(np.arange(count), numbers)
+    size = len(world)
+    # Three of ten are clusters about one to three centres, of one width.
+    centres = uniforms(count * 3, stream + 1).reshape(count, 3)
+    one = (uniforms(size, stream + 2) * (1 + np.floor(3 * even[2]))[world]).astype(np.int64)
+    away = (0.005 * 40 ** even[3])[world] * normals(size, stream + 3)
+    near = np.abs(centres[world, one] + away) % 1
+    spots = np.where((even[1] < 0.3)[world], near, uniforms(size, stream + 4))
+    # Powers of Gamma laws of shape 1 and 2, or all equal.
+    first, second = -np.log(uniforms(2 * size, stream + 5)).reshape(2, -1)
+    kind = even[4][world]
+    powers = np.where(kind < 0.4, first, np.where(kind < 0.7, first + second, 1.0))
+    shares = powers / np.bincount(world, powers)[world]
+    rooms = _any_rooms(count, stream + 6) if unknown else np.full(count, _ROOM_STATED)
+    where = (spots * places).astype(np.int64)
+    if unknown:
+        some = np.flatnonzero(even[5] < _OUTSIDE_CHANCE)
+        more = uniforms(2 * len(some), stream + 7).reshape(2, -1)
+        world = np.concatenate([world, some])
+        where = np.concatenate([where, places + (more[0] * 2 * _OUTSIDE).astype(np.int64)])
+        shares = np.concatenate([shares, (0.2 + more[1]) / numbers[some]])
+    return _packed(world, rooms[world], where, shares, np.full(count, 1 / count), places, True)
+
+
+def _packed(
+    world: Whole, room: Whole, where: Whole, heat: Floats, prior: Floats, places: int, scaled: bool
+) -> Worlds:
+    width = places + 2 * _OUTSIDE
+    entries = heat.astype(np.float32), (world, room * width + where)
+    shape = len(prior), _ROOMS * width
+    return Worlds(scipy.sparse.csr_array(entries, shape=shape), np.log(prior), scaled)
+
+
+def _equal_worlds(places: int) -> Worlds:
+    """Return one to three sources at their warmest in any room, and how likely each world is."""
+    first, second = np.triu_indices(places, 1)
+    pairs = len(first)
+    singles = np.arange(_ROOMS * places)
+    twice = np.arange(_ROOMS * pairs)
+    # Three different cells: any three of two fewer, spread by one and by two.
+    spots = uniforms(3 * _TRIPLES, _STREAM + 200).reshape(-1, 3) * max(places - 2, 1)
+    three = (np.sort(spots.astype(np.int64), axis=1) + np.arange(3)).ravel() % places
+    threes = np.repeat(np.arange(_TRIPLES), 3)
+    others = _any_rooms(_TRIPLES, _STREAM + 207)
+    begin = len(singles) + len(twice)
+    world = np.concatenate([singles, len(singles) + twice, len(singles) + twice, begin + threes])
+    room = np.concatenate([singles // places, twice // pairs, twice // pairs, others[threes]])
+    where = np.concatenate(
+        [singles % places, np.tile(first, _ROOMS), np.tile(second, _ROOMS), three]
+    )
+    likely = _rooms()
+    prior = np.concatenate(
+        [
+            np.repeat(likely / places, places),
+            np.repeat(likely / pairs, pairs),
+            np.full(_TRIPLES, 1 / _TRIPLES),
+        ]
+    )
+    return _packed(world, room, where, np.ones(len(world)), prior / 3, places, False)

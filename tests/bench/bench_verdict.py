@@ -1,0 +1,185 @@
+"""Maps of worlds that are not as stated: how far off, how far off they say, how often right.
+
+Run it: `python tests/bench/bench_verdict.py [scenes] [estimators...] [--only WORD]`. 100 cells,
+50 sensors, spread 0.05, epsilon 4, delta 1e-5: exact noise; the stated prior is up to eight
+sources, all at the warmest or even from .3 of it. Mean earth mover's distance with its standard
+error, what the map says of it, coverage of the 90 % band, share of maps that are off by more than
+twice what they say or worse than a blind guess, and of those that say that something is wrong; in
+the end how much farther off each estimator is than the first, on the same scenes.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from edge.core.records import Grid, Release
+from edge.mechanisms.thermal import params_of
+from physics.kernel import forward
+from recovery.distance import earth_movers
+from recovery.maps.heatmap import Heatmap
+from recovery.thermal import Query, plan, recover
+
+QUERY = Query(Grid((100, 1), 0), (50,), 0.05, (4, 1))
+PLANNED = plan(QUERY, ())
+PARAMS = params_of(PLANNED)
+GRAIN = 2.0**-PARAMS.exponent
+SIGMA = PARAMS.variance**0.5 * GRAIN
+CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50
+World = np.random.Generator
+Scene = tuple[np.ndarray, np.ndarray]  # heat of each cell, warmth at each sensor
+
+
+def heat(world: World, sources: int, powers: np.ndarray | float = 1.0) -> np.ndarray:
+    made = np.zeros(100)
+    made[world.choice(100, sources, replace=False)] = powers
+    return made
+
+
+def felt(made: np.ndarray, spread: float = 0.05, walls: str = "none") -> np.ndarray:
+    return np.asarray(forward(CELLS, SENSORS, spread, walls) @ made)
+
+
+def plain(made: np.ndarray) -> Scene:
+    return made, felt(made)
+
+
+def stated(world: World) -> Scene:
+    count = int(world.integers(1, 9))
+    powers = 1.0 if world.random() < 0.5 else world.uniform(0.3, 1.0, count)
+    return plain(heat(world, count, powers))
+
+
+def walls(world: World, count: int = 2, low: float = 1.0) -> Scene:
+    made = heat(world, count, world.uniform(low, 1.0, count))
+    return made, felt(made, walls="insulated")
+
+
+def spread(world: World, times: float, count: int = 2) -> Scene:
+    made = heat(world, count)
+    return made, felt(made, 0.05 * times)
+
+
+def added(world: World, level: float, slope: float, count: int = 2) -> Scene:
+    made = heat(world, count)
+    return made, felt(made) + level + slope * (2 * SENSORS - 1)
+
+
+def outside(world: World, power: float, at: float, count: int = 2) -> Scene:
+    made = heat(world, count)
+    return made, felt(made) + power * forward([at], SENSORS, 0.05)[:, 0]
+
+
+def lying(world: World, *deviations: float) -> Scene:
+    made, warmth = plain(heat(world, 2))
+    warmth[world.choice(50, len(deviations), replace=False)] += SIGMA * np.array(deviations)
+    return made, warmth
+
+
+def clustered(world: World) -> Scene:
+    made = np.zeros(100)
+    made[int(world.integers(0, 90)) + world.choice(10, 4, replace=False)] = 1
+    return plain(made)
+
+
+def hill(world: World, centres: int = 1) -> Scene:
+    made = np.zeros(100)
+    for middle in world.uniform(0.15, 0.85, centres):
+        made += np.exp(-0.5 * np.square((CELLS - middle) / 0.08))
+    return plain(3 * made / made.sum())
+
+
+KINDS: dict[str, Callable[[World], Scene]] = {
+    "prior true": stated,
+    "three equal (true)": lambda world: plain(heat(world, 3)),
+    "Dirichlet powers": lambda world: plain(heat(world, 4, 2 * world.dirichlet(np.ones(4)))),
+    "three weak": lambda world: plain(heat(world, 3, world.uniform(0.05, 0.3, 3))),
+    "four clustered": clustered,
+    "twelve": lambda world: plain(heat(world, 12)),
+    "walls": walls,
+    "spread +25 %": lambda world: spread(world, 1.25),
+    "spread -25 %": lambda world: spread(world, 0.75),
+    "background +.2": lambda world: added(world, 0.2, 0),
+    "slope +-.2": lambda world: added(world, 0, 0.2),
+    "gain +10 %": lambda world: plain(1.1 * heat(world, 2)),
+    "outside": lambda world: outside(world, 1.0, 1.15),
+    "a sensor +20": lambda world: lying(world, 20),
+    "smooth hill": hill,
+    "twenty weak": lambda world: plain(heat(world, 20, 0.2)),
+    # Written after the estimators were fixed.
+    "late: two lie": lambda world: lying(world, 6, -8),
+    "late: walls, 3 unequal": lambda world: walls(world, 3, 0.3),
+    "late: spread +20 %, 4": lambda world: spread(world, 1.2, 4),
+    "late: Dirichlet, 6": lambda world: plain(heat(world, 6, 3 * world.dirichlet(np.ones(6)))),
+    "late: fourteen": lambda world: plain(heat(world, 14)),
+    "late: outside .6": lambda world: outside(world, 0.6, -0.1, 3),
+}
+
+
+def look(kind: str, number: int, estimators: list[str]) -> list[tuple[float, ...]]:
+    """Return what `SHOWN` lists of each estimator on one scene."""
+    world = np.random.default_rng([list(KINDS).index(kind), number, 2020])
+    truth, warmth = KINDS[kind](world)
+    shown = np.clip(warmth, PARAMS.low * GRAIN, PARAMS.high * GRAIN)
+    blurred = shown + SIGMA * world.normal(size=50)
+    releases = [Release(PLANNED, [round(float(one) / GRAIN) for one in blurred], 50)]
+    cumulative = np.cumsum(truth) / truth.sum()
+    blind = earth_movers(np.ones(100), truth, normalise=True)
+    rows = []
+    for name in estimators:
+        began = time.process_time()
+        found = recover(replace(QUERY, estimator=name), releases)
+        took = 1000 * (time.process_time() - began)
+        if not isinstance(found, Heatmap):
+            rows.append((blind, np.nan, np.nan, np.nan, 0.0, 1.0, took))
+            continue
+        off = earth_movers(found.mass[0], truth, normalise=True)
+        said = np.nan if found.expected_error is None else found.expected_error
+        held, beyond = np.nan, float(off > 2 * said) if said == said else np.nan
+        if found.credible is not None and (band := found.credible.band) is not None:
+            inside = (band.low <= cumulative + 1e-9) & (cumulative <= band.high + 1e-9)
+            held = float(inside.all())
+        told = found.verdict is not None and not found.verdict.fits
+        rows.append((off, said, held, beyond, float(off > blind), float(told), took))
+    return rows
+
+
+SHOWN = ("error", "said", "cover", "beyond twice", "worse than blind", "told", "ms")
+
+
+def line(name: str, values: np.ndarray) -> str:
+    """Return the means over scenes, of what there is; nan where there is none."""
+    known = ~np.isnan(values)
+    means = np.where(known, values, 0).sum(axis=0) / np.where(
+        known.any(axis=0), known.sum(axis=0), np.nan
+    )
+    spread = values[:, 0].std(ddof=1) / len(values) ** 0.5
+    told = "  ".join(f"{what} {mean:.3g}" for what, mean in zip(SHOWN[1:], means[1:], strict=True))
+    return f"{name:34s} {means[0]:.3f} +- {spread:.3f}  {told}"
+
+
+def main(words: list[str]) -> None:
+    only = words.pop(words.index("--only") + 1) if "--only" in words else ""
+    words = [word for word in words if word != "--only"]
+    scenes = int(words[0]) if words else 4
+    estimators = words[1:] or ["auto", "posterior", "entropy", "lasso", "lmmse"]
+    groups: dict[str, list[np.ndarray]] = {"as stated": [], "wrong": [], "late": []}
+    for kind in (kind for kind in KINDS if only in kind):
+        # (scenes, estimators, numbers)
+        rows = np.array([look(kind, number, estimators) for number in range(scenes)])
+        for at, name in enumerate(estimators):
+            print(line(f"{kind}: {name}", rows[:, at]), flush=True)
+        late = "late" if kind.startswith("late") else "wrong"
+        groups["as stated" if "true" in kind else late].append(rows)
+    for group, parts in groups.items():
+        for at, name in enumerate(estimators if parts else []):
+            both = np.concatenate(parts)
+            more = both[:, at, 0] - both[:, 0, 0]
+            print(line(f"all {group}: {name}", both[:, at]))
+            print(f"    beyond the first {more.mean():.4f} +- {more.std() / len(more) ** 0.5:.4f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,170 @@
+"""Other worlds than the stated one: what they weigh, and what becomes of a map."""
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from edge.core.records import Grid, Release
+from edge.mechanisms.thermal import params_of
+from physics.kernel import forward
+from recovery.bayes.bank import families, places_of
+from recovery.bayes.exact import exact_posterior, scores
+from recovery.distance import earth_movers
+from recovery.estimators.record import Prior, Seen
+from recovery.estimators.table import estimate
+from recovery.estimators.verdict import heat_directions
+from recovery.maps.heatmap import Heatmap
+from recovery.thermal import Query, plan, recover
+from recovery.thermal.seen import seen as look
+
+# Two sources, both at their warmest: all sets can be weighed one by one.
+LINE = Query(Grid((60, 1), 0), (30,), 0.05, (4, 1), sources=2, intensity_min=1.0)
+PLACES, SENSORS = np.arange(1, 61) / 60, np.arange(1, 31) / 30
+
+
+@cache
+def planned():
+    return plan(LINE, ())
+
+
+def released(heat: np.ndarray, trial: int, walls: str = "none", spread: float = 0.05) -> Release:
+    """What sensors send of this heat in such a room."""
+    params = params_of(planned())
+    world = np.random.default_rng(trial)
+    warmth = forward(PLACES, SENSORS, spread, walls) @ heat * 2.0**params.exponent
+    blurred = warmth + params.variance**0.5 * world.normal(size=30)
+    return Release(planned(), np.rint(blurred).astype(int).tolist(), 30)
+
+
+def two(trial: int) -> np.ndarray:
+    heat = np.zeros(60)
+    heat[np.random.default_rng([trial, 7]).choice(60, 2, replace=False)] = 1
+    return heat
+
+
+def seen_of(trial: int, **room) -> Seen:
+    seen = look(LINE, [released(two(trial), trial, **room)])
+    assert seen is not None
+    return seen
+
+
+def weighed(seen: Seen):
+    return families(seen, seen.near, heat_directions(seen), places_of(seen))
+
+
+def stated_room(worlds):
+    """The first entry of each world, how many it has, and how many there are in a room."""
+    heat = worlds.heat
+    # Nine spreads, the fifth as stated, and four kinds of walls, the first as stated.
+    return heat.indices[heat.indptr[:-1]], np.diff(heat.indptr), heat.shape[1] // 36
+
+
+def test_one_and_two_sources_in_the_stated_room_weigh_what_enumeration_says() -> None:
+    """An independent sum over all sets: no part of the likelihood is left out of either."""
+    seen = replace(seen_of(1), prior=Prior(1, 3))
+    found = weighed(seen)["equal"]
+    where, numbers, width = stated_room(found.worlds)
+    nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
+    for number in (1, 2):
+        rows = (where // width == 16) & (numbers == number)
+        inside = np.logaddexp.reduce(found.weights[rows])
+        prior = np.logaddexp.reduce(found.worlds.prior[rows])
+        exact = exact_posterior(
+            scores(seen.operator, seen.readings, seen.sigma, 1.0), number, number
+        )
+
+        assert rows.sum() == math.comb(60, number)
+        assert inside - prior - nothing == pytest.approx(exact.log_evidence, abs=0.02)
+
+
+def test_worlds_that_no_sensor_feels_weigh_what_nothing_does() -> None:
+    """So every family's prior adds to one, and the level is a law like the others."""
+    seen = replace(seen_of(2), prior=Prior(2, 2, 1e-9, 1e-9))
+    nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
+    found = weighed(seen)
+
+    for name in ("equal", "equal level"):
+        assert found[name].log_evidence == pytest.approx(nothing, abs=1e-3)
+
+
+def test_a_level_is_noise_that_all_sensors_share() -> None:
+    """The density of the readings if one source stands in a cell, by scipy's own Gaussian."""
+    seen = seen_of(3)
+    found, sigma, cell = weighed(replace(seen, prior=Prior(1, 3))), seen.sigma, 9
+    loudest = 0.12 * float(seen.operator.max())  # one deviation of the level, and of the slope
+    drift = np.column_stack([np.ones(30), 2 * SENSORS - 1]) * loudest / sigma
+    where, numbers, width = stated_room(found["equal"].worlds)
+    (row,) = np.flatnonzero((where == 16 * width + cell) & (numbers == 1))
+
+    for name, more in (("equal", 0.0), ("equal level", 1.0)):
+        law = multivariate_normal(
+            seen.operator[:, cell] / sigma, np.eye(30) + more * drift @ drift.T
+        )
+        density = law.logpdf(seen.readings / sigma) + 15 * math.log(2 * math.pi)
+        weight = found[name].weights[row] - found[name].worlds.prior[row]
+        assert weight == pytest.approx(density, abs=0.01 * abs(density))
+
+
+@pytest.mark.long
+def test_where_all_is_as_stated_others_are_not_likelier() -> None:
+    """Their mean ratio of evidence is one, so a twentieth of the readings reach twenty at most."""
+    ratios = []
+    for trial in range(100):
+        seen = seen_of(trial)
+        found = weighed(seen)
+        exact = exact_posterior(scores(seen.operator, seen.readings, seen.sigma, 1.0), 2, 2)
+        nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
+        ratios.append(found["equal"].log_evidence - nothing - exact.log_evidence)
+
+    assert np.median(ratios) < 0
+    assert np.mean(np.array(ratios) > math.log(20)) <= 0.05
+
+
+def test_walls_that_nobody_stated_are_found_and_the_map_counts_on_them() -> None:
+    """Nearer, wider, and it says so; what is proved for the stated room is left out."""
+    off, believed, told = [], [], []
+    for trial in range(4):
+        release, heat = released(two(trial), trial, walls="insulated"), two(trial)
+        drawn = recover(LINE, [release])
+        by_prior = recover(replace(LINE, estimator="posterior"), [release], certify=False)
+        assert isinstance(drawn, Heatmap)
+        assert isinstance(by_prior, Heatmap)
+        off.append(earth_movers(drawn.mass[0], heat, normalise=True))
+        believed.append(earth_movers(by_prior.mass[0], heat, normalise=True))
+        told.append(drawn)
+
+    assert sum(off) < 0.5 * sum(believed)
+    others = [one for one in told if one.verdict and one.verdict.level == "other"]
+    assert len(others) >= 3
+    for one in others:
+        assert one.credible is not None
+        assert one.expected_error > 0
+        assert one.certified is None
+        assert not one.contradicted
+        assert "walls" in one.verdict.says
+
+
+def test_where_all_is_as_stated_the_map_is_the_posteriors() -> None:
+    """To the last bit wherever the others have hardly a say, and that is mostly."""
+    same = 0
+    for trial in range(4):
+        seen = seen_of(trial)
+        robust = estimate("robust", seen)
+        same += bool(np.array_equal(robust.heat, estimate("posterior", seen).heat))
+
+        assert robust.verdict is not None
+        assert robust.verdict.fits
+
+    assert same >= 2
+
+
+def test_who_draws_the_map_changes_nothing_that_devices_are_asked() -> None:
+    """No estimator has a say in noise or promise."""
+    assert all(
+        plan(replace(LINE, estimator=name), ()) == planned()
+        for name in ("auto", "robust", "posterior", "entropy", "l1-printed")
+    )
