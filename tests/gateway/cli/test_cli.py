@@ -115,7 +115,8 @@ def test_a_level_that_is_none_is_refused_by_every_command(
     said = heatveil("--log", "loud", "config")
 
     assert (said.status, said.out) == (1, "")
-    assert "'loud' but must be one of debug, info, warning, error" in said.err
+    assert "HEATVEIL_LOG is 'loud' but must be one of debug, info, warning, error" in said.err
+    assert said.err.count("\n") == 1
 
 
 @pytest.mark.long

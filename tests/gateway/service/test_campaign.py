@@ -220,24 +220,29 @@ def locked() -> OperationalError:
     return OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
 
 
-@pytest.mark.parametrize("method", WRITES + READS)
-@pytest.mark.parametrize("fault", [locked, None])
+def malformed() -> DatabaseError:
+    return DatabaseError("SELECT", {}, sqlite3.DatabaseError("disk image is malformed"))
+
+
+@pytest.mark.parametrize(
+    ("method", "fault"),
+    [*((method, locked) for method in WRITES + READS), ("keep_map", malformed)],
+)
 def test_a_disk_that_will_not_is_asked_again(
     stage: Callable[..., Stage],
     monkeypatch: pytest.MonkeyPatch,
     method: str,
-    fault: Callable[[], Exception] | None,
+    fault: Callable[[], Exception],
 ) -> None:
     """A backup holds the file, or it is full: wait, and go on as if nothing had been."""
     monkeypatch.setattr(places, "AGAIN_S", 0.005)
     on, left = stage(), [3]
     real = getattr(on.store, method)
-    broken = DatabaseError("SELECT", {}, sqlite3.DatabaseError("disk image is malformed"))
 
     def failing(*args: Any, **words: Any) -> Any:
         if left[0]:
             left[0] -= 1
-            raise fault() if fault else broken
+            raise fault()
         return real(*args, **words)
 
     monkeypatch.setattr(on.store, method, failing)

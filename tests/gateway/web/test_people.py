@@ -121,6 +121,7 @@ def test_a_phone_shows_what_each_device_has_left(
     assert table <= box
 
 
+@pytest.mark.long
 def test_how_sure_is_another_layer_of_the_map(
     live: server.Page, opened: Callable[..., Page], until: Until
 ) -> None:
