@@ -71,7 +71,7 @@ def go():
             )
     if not why:
         try:
-            start.run()
+            start.run(refuse_mode)
         except Exception as fault:  # before it had begun; later it starts again by itself
             why = "the start ended with %s; run heatveil doctor" % type(fault).__name__
     stop(why)

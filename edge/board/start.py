@@ -14,7 +14,7 @@ from ..mechanisms import reads
 from ..net.clock import Clock, ask
 from ..net.device import Device
 from ..net.link import sleep_ms, until
-from . import assemble, firmware, led, nap, pins, power
+from . import assemble, led, nap, pins, power
 from .net import Station
 
 FOLDER = "/heatveil"
@@ -23,8 +23,8 @@ CALM_MS = 5000  # with the broker there and nothing to answer
 AGAIN_MS = 60000  # before a reset, and up to as much again
 
 
-def run():
-    """Run the device; this does not return."""
+def run(refuse_mode):
+    """Run the device; this does not return. refuse_mode: that of `firmware`, which runs this."""
     import machine
     import network
 
@@ -42,7 +42,7 @@ def run():
             )
         name = "LED" if config.led is None else config.led
         light = led.Led(led.pin(machine, name))
-        why = firmware.refuse_mode(config.identity.mode, os)
+        why = refuse_mode(config.identity.mode, os)
         if not why:
             parts = Parts(config, sensor, light, machine, FOLDER)
     except (OSError, ValueError) as fault:

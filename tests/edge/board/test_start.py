@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge.board import start
+from edge.board import firmware, start
 from edge.core import slots
 from edge.core.limits import Limits
 from edge.host import rootkeys
@@ -91,7 +91,7 @@ def test_a_wrong_config_is_flashed_and_not_started_again(
     monkeypatch.setattr(start, "sleep_ms", sleep_ms)
     monkeypatch.setattr(start, "Uptime", lambda: SimpleNamespace(now_ms=lambda: next(looks)))
     with pytest.raises((Ended, StopIteration, RuntimeError)):
-        start.run()
+        start.run(firmware.refuse_mode)
 
     assert "no such driver" in capsys.readouterr().out
     assert machine.lit.count(1) > 3

@@ -82,7 +82,7 @@ from edge.board import config, start
 load = start.load
 start.load = lambda: load(FOLDER + "/heatveil.json")
 start.FOLDER, start.AWAKE_MS = FOLDER, 6000
-start.run()
+start.run(firmware.refuse_mode)
 """
 
 
