@@ -24,7 +24,7 @@ from ..bayes.chain import Draws, from_draws, sample_posterior
 from ..bayes.unknown_physics import conditional, together
 from ..maps.heatmap import Verdict
 from . import posterior
-from .record import Estimate, Near, Seen, check, labelled, with_digits
+from .record import Estimate, Near, Seen, check, label, with_digits
 from .verdict import ODDS, heat_directions
 
 # How likely the stated world is before any reading.
@@ -52,7 +52,7 @@ def estimate(seen: Seen) -> Estimate:
         return posterior.estimate(seen)
     check(seen)
     weighed = with_digits(seen)
-    return labelled(_estimated(weighed, seen.near), seen, weighed)
+    return label(_estimated(weighed, seen.near), seen, weighed)
 
 
 def _estimated(seen: Seen, near: Near) -> Estimate:
