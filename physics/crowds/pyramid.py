@@ -4,6 +4,7 @@ The sums are the same whole numbers and the noise is the device half's own, so t
 here and one from reports are equal, value by value, where the noise is drawn from one stream.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def release_sums(round: Round, sums: ArrayLike, reports: int, rng: Any) -> Relea
             report holds several places they must be divided as `report` divides them.
         reports: how many there are.
     """
+    return Release(round, veil(round, parts_of(round, sums), rng), reports)
+
+
+def parts_of(round: Round, sums: ArrayLike) -> Callable[[int, list[int]], list[int]]:
+    """Return what gives the exact parts of squares of the k-th measured level: private."""
     p = params_of(round)
     side = 1 << depth(round.grid)
     columns, rows = round.grid.shape
@@ -51,7 +57,7 @@ def release_sums(round: Round, sums: ArrayLike, reports: int, rng: Any) -> Relea
         found: list[int] = pyramid[k].ravel()[squares].tolist()
         return found
 
-    return Release(round, veil(round, parts, rng), reports)
+    return parts
 
 
 def halve(sums: Whole, times: int) -> Whole:

@@ -3,7 +3,8 @@
 Run it: `python tests/bench/bench_pyramid.py speed`, or `... emd [runs]`. Nothing is asserted.
 
 speed: processor seconds of a whole release and its map, of RECONSTRUCT by the tree against
-    HiGHS, and of both as w grows.
+    HiGHS, and of both as w grows; the last column is even where the tree takes time like w times
+    levels.
 emd: mean earth mover's distance at 64 x 64 over runs, of mixtures of Gaussians and of made cities,
     256 x 256 cells; the last column is auto, drawn from the same noise as what it chooses, over
     the better of sparse and dense, with its standard error from the differences of runs.
@@ -71,7 +72,7 @@ def speed() -> None:
             recover(query, [release_points(round, where, Tape(b"speed"))])
 
         print(f"{side:5} {users:8} {name:6} {timed(whole, 1):12.3f}", flush=True)
-    print("RECONSTRUCT    w   nodes  tree ms  HiGHS ms  ratio  difference")
+    print("RECONSTRUCT    w   nodes  tree ms  HiGHS ms  ratio  difference  us / (w levels)")
     for side, kept in itertools.product((256, 1024), (20, 40, 80, 160)):
         grid = Grid((side, side), 0)
         query = Query(grid, (1, 1), users=200, estimator="sparse", kept=kept)
@@ -85,6 +86,7 @@ def speed() -> None:
         off = abs(reconstruct(nodes).cost - program(nodes)) / reconstruct(nodes).cost
         many = sum(node.kept for row in nodes for node in row)
         told = f"{1000 * ours:8.2f} {1000 * peer:9.2f} {peer / ours:6.0f} {off:11.1e}"
+        told += f" {1e6 * ours / (kept * len(nodes)):14.2f}"
         print(f"{side:8} {kept:7} {many:7} {told}", flush=True)
 
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
-from edge.core.records import Grid, Reading
-from edge.mechanisms.pyramid import release, report
+from edge.core.records import Grid, Reading, Release
+from edge.mechanisms.pyramid import reached, release, report
 from physics.crowds import shuffle
-from physics.crowds.pyramid import release_sums
+from physics.crowds.pyramid import parts_of, release_sums
 from physics.points import histogram
 from recovery.distance import earth_movers, kl, pearson, similarity
 from recovery.peers import grids, hierarchies
@@ -36,10 +36,20 @@ Points: TypeAlias = Callable[[int, np.random.Generator], Floats]  # (people, 2) 
 
 EPSILONS = ((1, 10), (1, 2), (1, 1), (2, 1), (5, 1), (10, 1))
 BASE, TOP, PAPER, AUTO = "Laplace", "Laplace, top 0.01 %", "RECONSTRUCT, w = 20", "auto"
-DENSE, ADAPTIVE, GEOMETRIC = "dense", "adaptive grid", "geometric quadtree"
+DENSE, ADAPTIVE, EXACT = "dense", "adaptive grid", "not private: w = 20, no noise"
 OURS = {PAPER: "sparse", DENSE: "dense", AUTO: "auto"}
 CHECK_INS, GAZES, SAMPLES = 20, 12, 100  # points of one person: of a city, a picture, a mixture
+PEERS: dict[str, Callable[..., Floats]] = {
+    BASE: grids.laplace,
+    TOP: partial(grids.laplace, top_percent=0.01),
+    ADAPTIVE: grids.adaptive_grid,
+    "uniform grid": grids.uniform_grid,
+    "geometric quadtree": partial(hierarchies.quadtree, depth=6),
+    "hierarchy of 4 x 4": hierarchies.hierarchy,
+    "wavelet": hierarchies.wavelet,
+}
 SHOWN = (BASE, TOP, PAPER, DENSE, AUTO, ADAPTIVE)
+ALL = (*PEERS, *OURS, EXACT)  # of the figures by epsilon
 _EMD_SIDE = 64  # to which maps are summed before the earth mover's distance: exact in a tenth
 
 
@@ -48,39 +58,43 @@ class Setting:
     """One place of an axis: cells a side, people, epsilon, and where people come from."""
 
     points: Points
-    side: int = 256
+    side: int = 256  # cells; the longer side's
     users: int = 200
     epsilon: tuple[int, int] = (1, 1)
     each: int = 1  # points of one person, who has one mass
+    rows: int | None = None  # where they are not as many
+
+    @property
+    def grid(self) -> Grid:
+        """The map's."""
+        return Grid((self.side, self.rows or self.side), 0)
 
 
 def draw_map(name: str, people: Floats, setting: Setting, tape: Any) -> Floats:
     """Return the map that one contender draws of these people."""
-    grid = Grid((setting.side, setting.side), 0)
-    counts = histogram(people, grid).astype(np.int64)
-    if name in OURS:
-        each, users = setting.each, setting.users
-        asked: Any = {"estimator": OURS[name], "units": 1024 * each, "places": each}
-        query = Query(grid, setting.epsilon, users=users, **asked)
-        found: Any = recover(query, [release_sums(plan(query, ()), 1024 * counts, users, tape)])  # type: ignore[arg-type]
-        mass: Floats = found.mass
-        return mass
-    crowd = grids.Crowd(counts, setting.users, setting.each)
-    peer: dict[str, Callable[..., Floats]] = {
-        BASE: grids.laplace,
-        TOP: partial(grids.laplace, top_percent=0.01),
-        ADAPTIVE: grids.adaptive_grid,
-        GEOMETRIC: partial(hierarchies.quadtree, depth=6),
-    }
-    return peer[name](crowd, Fraction(*setting.epsilon), partial(dlaplace, rng=tape))
+    counts = histogram(people, setting.grid).astype(np.int64)
+    if name in PEERS:
+        crowd = grids.Crowd(counts, setting.users, setting.each)
+        return PEERS[name](crowd, Fraction(*setting.epsilon), partial(dlaplace, rng=tape))
+    each, users, sums = setting.each, setting.users, 1024 * counts
+    asked: Any = {"estimator": OURS.get(name, "sparse"), "units": 1024 * each, "places": each}
+    query = Query(setting.grid, setting.epsilon, users=users, **asked)
+    round: Any = plan(query, ())
+    if name == EXACT:
+        released = Release(round, reached(round, parts_of(round, sums)), users)
+    else:
+        released = release_sums(round, sums, users, tape)
+    found: Any = recover(query, [released])
+    mass: Floats = found.mass
+    return mass
 
 
 def scores(truth: Floats, found: Floats) -> dict[str, float]:
     """Return the paper's four distances between two maps' heatmaps."""
     p, q = heatmap(truth / truth.sum(), None), heatmap(found, None)
-    side = min(_EMD_SIDE, len(p))
-    size = len(p) // side
-    a, b = (one.reshape(side, size, side, size).sum(axis=(1, 3)) for one in (p, q))
+    size = max(1, max(p.shape) // _EMD_SIDE)
+    rows, columns = (cells // size for cells in p.shape)
+    a, b = (one.reshape(rows, size, columns, size).sum(axis=(1, 3)) for one in (p, q))
     return {
         "earth mover's distance": earth_movers(a, b, normalise=True),
         "similarity": similarity(p, q),
@@ -105,7 +119,7 @@ def compare(
         for run in range(order.runs):
             world = np.random.default_rng([order.seed, run])
             people = setting.points(setting.users * setting.each, world)
-            truth = histogram(people, Grid((setting.side, setting.side), 0)).astype(float)
+            truth = histogram(people, setting.grid).astype(float)
             even = np.full(truth.shape, 1 / truth.size)
             for name in (*names, UNIFORM):
                 tape = Tape(f"{title} {at} {run} {name} {order.seed}".encode())
@@ -136,7 +150,7 @@ def _figure(name: str, paper: str, panels: tuple[Panel, ...], *notes: str) -> Fi
     found = []
     for panel in panels:
         best = max if panel.up in SHARES else min
-        lines = {one: marks for one, marks in panel.lines.items() if one != UNIFORM}
+        lines = {one: at for one, at in panel.lines.items() if one not in (UNIFORM, EXACT)}
         said = []
         for at, even in enumerate(panel.lines[UNIFORM]):
             means = {one: marks[at].mean for one, marks in lines.items()}
@@ -156,8 +170,11 @@ def _stand_in(order: Order) -> tuple[str, ...]:
 _GAZES_NOTE = f"{GAZES} points of each person, at four spots, in the place of Salicon's gazes"
 
 
-def _by_epsilon(points: Points, users: int, each: int) -> list[tuple[float, Setting]]:
-    return [(n / d, Setting(points, 256, users, (n, d), each)) for n, d in EPSILONS]
+def _by_epsilon(
+    points: Points, users: int, each: int, shape: tuple[int, int]
+) -> list[tuple[float, Setting]]:
+    side, rows = shape
+    return [(n / d, Setting(points, side, users, (n, d), each, rows)) for n, d in EPSILONS]
 
 
 def _by_users(order: Order, epsilon: tuple[int, int]) -> list[tuple[float, Setting]]:
@@ -173,9 +190,8 @@ def _by_side(order: Order, epsilon: tuple[int, int]) -> list[tuple[float, Settin
 
 def make_pyramid_1(order: Order, stage: Stage) -> Figure:
     """Return the figure: 256 x 256, 200 people, six epsilons."""
-    panels = compare(
-        "city", "epsilon", _by_epsilon(places_of_order(order), 200, CHECK_INS), order, stage
-    )
+    settings = _by_epsilon(places_of_order(order), 200, CHECK_INS, (256, 256))
+    panels = compare("city", "epsilon", settings, order, stage, ALL)
     paper = (
         "Laplace is poor even at 10; a threshold helps much; the algorithm beats both everywhere"
     )
@@ -261,9 +277,10 @@ def make_pyramid_9(order: Order, stage: Stage) -> Figure:
 
 def make_pyramid_8(order: Order, stage: Stage) -> Figure:
     """Return the figure of people who look: 50 of them."""
-    panels = compare("looks", "epsilon", _by_epsilon(_looks, 50, GAZES), order, stage)
+    settings = _by_epsilon(_looks, 50, GAZES, (320, 240))
+    panels = compare("looks", "epsilon", settings, order, stage, ALL)
     paper = "Laplace is poor even at 20; the algorithm is better by every distance"
-    return _figure("pyramid-8", paper, panels, _GAZES_NOTE, "256 x 256 cells for its 320 x 240")
+    return _figure("pyramid-8", paper, panels, _GAZES_NOTE)
 
 
 def _sparse_settings(clusters: Sequence[tuple[int, float]]) -> list[tuple[float, Setting]]:

@@ -11,8 +11,8 @@ from ..words import PLACES
 _words = Module(__name__, "words")
 _crowd = Module(__name__, "crowd")
 _CAUTION = (
-    "Where people spread over many places, an adaptive grid may be nearer than this map at the "
-    "same epsilon."
+    "Where up to some thousand people spread over many places, an adaptive grid is often nearer "
+    "than this map at the same epsilon; with more it is not."
 )
 _PAGE = {
     **PLACES.page,

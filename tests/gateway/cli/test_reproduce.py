@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.lab.reproduce import disk_distances, trajectories
+from gateway.lab.reproduce import disk_distances, pyramid_heatmaps, trajectories
 from gateway.lab.reproduce.figures import FIGURES, maker
 
 Command = Callable[..., Any]
@@ -21,6 +21,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         disk_distances, "KINDS", (few, few, ("epsilon", ("DAM",), (3,), ("2", "5")))
     )
+    monkeypatch.setattr(pyramid_heatmaps, "EPSILONS", ((1, 1),))
     monkeypatch.setattr(trajectories, "SIDES", (2,))
     monkeypatch.setattr(trajectories, "EPSILONS", ("1.5",))
     monkeypatch.setattr(trajectories, "SIDE", 2)
