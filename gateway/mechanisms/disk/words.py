@@ -209,8 +209,8 @@ def in_words(query: Query, guarantee: Any) -> list[str]:
     """Return the guarantee in sentences for somebody who manages a building."""
     said = sentences(guarantee._replace(epsilon=None))
     epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
-    sure = f"{1 / (1 + math.exp(-epsilon)):.4f}" if epsilon < 9 else "over 0.9998"
-    factor = f"{math.exp(min(epsilon, 50)):.3g}"
+    sure = upward(1 / (1 + math.exp(-epsilon)), 4) if epsilon < 9 else "over 0.9998"
+    factor = upward(math.exp(min(epsilon, 50)))
     chance = (
         "Whoever sees everything that a device sends, and knows of two cells that it was in one "
         f"of them, can tell which at best {sure} of the time (half is a blind guess); the odds of "
