@@ -3,17 +3,17 @@
 import { EDGE, across, axis, drawLine, drawPlane, fresh, metres, room, written } from "./draw.js";
 import { kind } from "./kinds.js";
 import { pictureOfPeople, showAnswers, showPeople } from "./people.js";
-import { sources } from "./sources.js";
+import { between, sources } from "./sources.js";
 import { at, made, row } from "./words.js";
 
 // How many, how likely, and how far off the map expects to be.
-function sureWords({ numbers, expected_error: off }) {
-  const order = numbers.map((chance, count) => ({ chance, count })).filter((one) => one.chance >= 0.05)
-    .sort((a, b) => b.chance - a.chance).slice(0, 3);
-  const many = (count) => (count ? `${count} warm ${count === 1 ? "source" : "sources"}` : "nothing warm");
-  const [first, ...others] = order.map(({ chance, count }) => `${many(count)}: ${Math.round(100 * chance)} %`);
+function sureWords({ numbers, level, expected_error: off }) {
+  const { low, high, chance } = between({ numbers, level });
+  const likeliest = numbers.indexOf(Math.max(...numbers));
+  const range = low === high ? `${low}` : `${low} to ${high}`;
+  const most = low === high ? "" : `, most likely ${likeliest}`;
   const far = off === null ? "" : ` The warmth lies about ${written(off)} from where this shows it.`;
-  return `Most likely ${[first, ...others].join(", or ")}.${far}`;
+  return `${range} warm ${range === "1" ? "source" : "sources"} (${Math.round(100 * chance)} %)${most}.${far}`;
 }
 
 // What a map says of itself: what is wrong with it, and how sure it is.
@@ -35,7 +35,7 @@ export function picture(canvas, map) {
     return [];
   }
   const present = credible && credible.present;
-  const found = sources(mass, present, credible ? credible.level : 0.9);
+  const found = sources(mass, credible);
   if (mass.length > 1) drawPlane(canvas, mass, present, found);
   else drawLine(canvas, mass[0], present && present[0], found);
   const words = found.map((one) => `${Math.round(100 * one.share)} % near ${near(one, mass)}`);
@@ -78,8 +78,9 @@ export function showMap(event) {
     made("b", `${Math.round(100 * one.share)} %`),
     (one.share * total).toFixed(2),
   )));
+  const several = credible && found.length < between(credible).low ? "A place holds several sources. " : "";
   at("sources-note").textContent = found.length
-    ? "Strength is in the unit of intensity_max, in the deployment file."
+    ? `${several}Strength is in the unit of intensity_max, in the deployment file.`
     : "The warmth is spread out: no place stands out.";
 }
 

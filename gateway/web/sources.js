@@ -2,8 +2,22 @@
 
 import { placeOf, room, sideOf } from "./draw.js";
 
+// Between which numbers of sources there are, and how likely that is: what is left when the less
+// likely end goes as long as this much of the chance remains.
+export function between({ numbers, level }) {
+  let low = 0, high = numbers.length - 1, chance = numbers.reduce((sum, one) => sum + one, 0);
+  while (low < high) {
+    const end = numbers[low] < numbers[high] ? low : high;
+    if (chance - numbers[end] < level) break;
+    chance -= numbers[end];
+    if (end === low) low += 1;
+    else high -= 1;
+  }
+  return { low, high, chance };
+}
+
 // Cells near each other are one source: the warmest first, each takes what is within reach.
-function clusters(rows) {
+function clusters(rows, most) {
   const near = Math.max(...room.cells.shape) / 14, found = [];
   rows.flatMap((row, y) => row.map((share, x) => ({ share, x, y })))
     .filter((cell) => cell.share > 0.002)
@@ -15,7 +29,7 @@ function clusters(rows) {
       one.x += share * x;
       one.y += share * y;
     });
-  return found.filter((p) => p.share >= 0.05).sort((a, b) => b.share - a.share).slice(0, 6)
+  return found.filter((p) => p.share >= 0.05).sort((a, b) => b.share - a.share).slice(0, most)
     .map((p) => ({ share: p.share, x: p.x / p.share, y: p.y / p.share }));
 }
 
@@ -36,10 +50,12 @@ function reaches(found, present, level) {
   });
 }
 
-// The likely sources of a map: place, radius (null where nobody knows) and share of the warmth.
-export function sources(rows, present, level) {
-  const found = clusters(rows);
-  const reach = present && found.length ? reaches(found, present, level) : found.map(() => null);
+// The likely sources of a map: place, radius (null where nobody knows) and share of the warmth; no
+// more of them than there are likely to be.
+export function sources(rows, credible) {
+  const found = clusters(rows, credible ? between(credible).high : 6);
+  const known = credible && found.length;
+  const reach = known ? reaches(found, credible.present, credible.level) : found.map(() => null);
   return found.map((cells, i) => ({
     cells, share: cells.share, reach: reach[i],
     x: placeOf(cells.x), y: placeOf(cells.y), radius: reach[i] === null ? null : sideOf(reach[i]),

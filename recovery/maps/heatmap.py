@@ -74,6 +74,21 @@ class Credible:
     band: Band | None = None
     expected_error: float = float("nan")
 
+    @property
+    def between(self) -> tuple[int, int, float]:
+        """The least and the most sources, and how likely that is: at the level or above.
+
+        What is left when the less likely end goes as long as that much of the chance remains.
+        """
+        low, high, chance = 0, len(self.numbers) - 1, float(self.numbers.sum())
+        while low < high:
+            end = low if self.numbers[low] < self.numbers[high] else high
+            if chance - self.numbers[end] < self.level:
+                break
+            chance -= float(self.numbers[end])
+            low, high = (low + 1, high) if end == low else (low, high - 1)
+        return low, high, chance
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -98,15 +98,15 @@ def _share(chance: float) -> str:
 
 
 def number_line(credible: Credible) -> str:
-    """Return how many sources there are and how likely that is, the likeliest first.
+    """Return between what the number of sources lies, and how likely that is.
 
     >>> number_line(Credible(0.9, np.ones((1, 2)), np.array([0.02, 0.18, 0.8])))
-    'Number of sources: 2 (80 %), 1 (18 %).'
+    'Number of sources: 1 to 2 (98 %), most likely 2.'
     """
-    order = np.argsort(-credible.numbers, kind="stable")
-    likely = [int(count) for count in order if credible.numbers[count] >= 0.05][:4]
-    listed = ", ".join(f"{count} ({100 * credible.numbers[count]:.0f} %)" for count in likely)
-    return f"Number of sources: {listed}."
+    low, high, chance = credible.between
+    likely = f", most likely {int(np.argmax(credible.numbers))}" if low < high else ""
+    listed = f"{low} to {high}" if low < high else f"{low}"
+    return f"Number of sources: {listed} ({100 * chance:.0f} %){likely}."
 
 
 def doubt_lines(verdict: Verdict | None) -> list[str]:

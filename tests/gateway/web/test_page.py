@@ -212,13 +212,13 @@ def wide(request: pytest.FixtureRequest, tab: Page) -> int:
 def test_how_sure_a_map_is_is_said_and_drawn(
     live: server.Page, tab: Page, wide: int, until: Until
 ) -> None:
-    """The likeliest first, what is hardly likely not at all; hills where chances are."""
+    """Between what their number lies, and no more of them than that; hills where chances are."""
     hills = [[0.9 if 60 <= place < 70 else 0.0 for place in range(80)]]
     live.feed.put(sure(drawn(1, 8), hills))
     until(tab, "document.getElementById('map').dataset.number == '1'")
 
     assert tab.inner_text("#sure") == (
-        "Most likely 1 warm source: 62 %, or 2 warm sources: 30 %, or 3 warm sources: 6 %. "
+        "1 to 2 warm sources (92 %), most likely 1. "
         "The warmth lies about 1.3 m from where this shows it."
     )
     assert coloured(tab, VIOLET, "right")
@@ -235,7 +235,7 @@ def test_nothing_is_said_that_is_not_known(live: server.Page, tab: Page, until: 
     live.feed.put({**drawn(2, 8), "credible": None, "certified": None})
     until(tab, "document.getElementById('map').dataset.number == '2'")
 
-    assert alone == "Most likely 1 warm source: 100 %."
+    assert alone == "1 warm source (100 %)."
     assert tab.inner_text("#sure") == ""
     assert not tab.is_visible("#sure")
     assert not coloured(tab, VIOLET, "right")
@@ -254,7 +254,7 @@ def test_a_map_that_contradicts_its_query_says_so(
     until(tab, "document.getElementById('map').dataset.number == '2'")
 
     assert said == ("Do not trust this map: the readings contradict the query.", "bad")
-    assert tab.inner_text("#sure").startswith("Most likely")
+    assert tab.inner_text("#sure").startswith("1 to 2 warm sources")
     assert tab.get_attribute("#sure", "data-state") == ""
     assert tab.said == []
 
