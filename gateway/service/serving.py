@@ -31,7 +31,7 @@ from .operate.metrics import Metrics
 from .operate.quarantine import guard_of, quarantine_of
 from .outbox import Outbox
 from .solver import Solver
-from .steps import met
+from .steps import last_topic, met
 from .telling import Teller
 from .workers.gathering import taker, topics
 from .workers.leases import lead
@@ -119,31 +119,34 @@ class Uplink:
         self.link.close()
 
     def remembered(self, devices: Devices) -> bool:
-        """Hold the ledger against the round that the broker retains; return whether that is done.
+        """Hold the ledger against the rounds that the broker retains; return whether that is done.
+
+        Of the round that is open, and of the one that was asked last.
 
         Raises:
             ForgottenFault: we have asked it, and the ledger does not know of it.
         """
         try:
-            message = self._retained()
+            messages = self._retained()
         except RefusedFault as fault:
             log.warning(UNREAD, why=str(fault))
             return True
         except LinkFault:
             return False  # the link was lost just now: when it is back
-        asked = met(message, self._deployment.rounds.mechanism, devices) if message else None
-        if asked is not None:
-            number = asked.plan.number
-            found = f"the broker retains round {number}, signed with this site's key"
-            self._store.witness(asked, found)
-        elif message:
-            log.warning(
-                "the broker retains a round that this site has not signed", until="the next"
-            )
+        for message in messages:
+            asked = met(message, self._deployment.rounds.mechanism, devices)
+            if asked is not None:
+                number = asked.plan.number
+                found = f"the broker retains round {number}, signed with this site's key"
+                self._store.witness(asked, found)
+            else:
+                log.warning(
+                    "the broker retains a round that this site has not signed", until="the next"
+                )
         return True
 
-    def _retained(self) -> bytes:
-        """Return the round that the broker retains for us, b"" where there is none.
+    def _retained(self) -> list[bytes]:
+        """Return the rounds that the broker retains for us.
 
         On a connection of its own: on the session that lasts it would wait behind what has come
         for us, and a broker that lets us read no rounds would refuse that session as a whole.
@@ -157,16 +160,20 @@ class Uplink:
             link.ack(message)
             came.put(message.payload)
 
-        topic = wire.round_topic(site, self._deployment.rounds.mechanism)
-        told: dict[str, Any] = {"subscribe": [topic], "lasting": False, "on_message": take}
+        mechanism = self._deployment.rounds.mechanism
+        places = [wire.round_topic(site, mechanism), last_topic(site, mechanism)]
+        told: dict[str, Any] = {"subscribe": places, "lasting": False, "on_message": take}
         broker = self._deployment.mqtt.model_copy(update={"version": str(self.link.version)})
         link = Link(broker, f"heatveil-{site}-reads", self._pump, **told).wait(READ_S)
+        found: list[bytes] = []
         try:
-            return came.get(timeout=BEHIND_S)
+            while len(found) < len(places):
+                found.append(came.get(timeout=BEHIND_S))
         except Empty:
-            return b""
+            pass  # nothing is open, or nothing was asked yet
         finally:
             link.close()
+        return found
 
     def _announce(self, topic: str, payload: bytes, retain: bool) -> None:
         self.link.publish(topic, payload, retain=retain)

@@ -80,6 +80,16 @@ def make_opening(asked: Asked, devices: Devices) -> Letter:
     return Letter(0, wire.round_topic(devices.site, asked.plan.mechanism), asked.message, True)
 
 
+def last_topic(site: str, mechanism: str) -> str:
+    """Return where the round that was asked last stays, answered or not; no device hears it."""
+    return f"{wire.round_topic(site, mechanism)}/last"
+
+
+def make_proof(asked: Asked, devices: Devices) -> Letter:
+    """Return the letter that proves to an older ledger, when nothing is open, what was asked."""
+    return Letter(0, last_topic(devices.site, asked.plan.mechanism), asked.message, True)
+
+
 def take_back(mechanism: str, devices: Devices) -> Letter:
     """Return the letter after which nothing is asked any more."""
     return Letter(0, wire.round_topic(devices.site, mechanism), b"", True)
@@ -176,9 +186,9 @@ class Steps:
     recorded_s: Mapping[str, float] = field(default_factory=dict)
     late: int = 0  # reports that came after the end of the round that was gathered last
 
-    def post(self, letter: Letter) -> None:
+    def post(self, *letters: Letter) -> None:
         """Publish something, as soon as may be."""
-        self.kept(self.store.post, [letter])
+        self.kept(self.store.post, letters)
         self.outbox.wake()
 
     def gather(
@@ -201,7 +211,7 @@ class Steps:
             standing.places = round.places  # asked again, and its answers have not stopped coming
         else:
             self.intake.open(round)
-        self.post(make_opening(asked, devices))
+        self.post(make_proof(asked, devices), make_opening(asked, devices))
         while not self.outbox.wait_empty(GLANCE_S):
             self.glance()
         self.out_s = time.monotonic()

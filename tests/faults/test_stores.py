@@ -23,6 +23,7 @@ from edge.core import wire
 from gateway.faults import ForgottenFault, ReplacedFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
+from gateway.service.steps import last_topic
 from gateway.settings import config
 from gateway.store import sqlite
 from gateway.store.schema import SCHEMA
@@ -291,7 +292,8 @@ def put_back(site: Stage, proof: str, *switches: str) -> tuple[Child, int]:
         broker = config.load(site.path).mqtt
         with Pump("forgetting") as pump:
             link = Link(broker, "forgetting", pump).wait()
-            link.publish(wire.round_topic(SITE, "thermal"), b"", retain=True)
+            for topic in (wire.round_topic(SITE, "thermal"), last_topic(SITE, "thermal")):
+                link.publish(topic, b"", retain=True)
             assert link.sent(5)
             link.close()
     for end in ("", "-wal", "-shm"):

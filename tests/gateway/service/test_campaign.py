@@ -23,7 +23,7 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find
 from gateway.mechanisms.thermal.granting import grant
-from gateway.service import campaign, telling
+from gateway.service import campaign, steps, telling
 from gateway.service.campaign import Campaign, Pause
 from gateway.service.intake.writer import Intake
 from gateway.service.mqtt.connection import Message
@@ -113,7 +113,7 @@ class Stage:
         self.note("publish", (topic, payload), retain)
         if on_sent is not None:
             on_sent()
-        if self.answering and payload and "/round/" in topic:
+        if self.answering and payload and topic == wire.round_topic(SITE, "thermal"):
             for name, node in self.nodes.items():
                 frame = node.answer(payload, lambda _: [100])
                 assert frame, node.refusal
@@ -139,7 +139,11 @@ class Stage:
         return [
             entry
             for entry in self.diary
-            if entry.kind == kind and (kind != "publish" or part in entry.what[0])
+            if entry.kind == kind
+            and (
+                kind != "publish"
+                or (part in entry.what[0] and (not entry.what[0].endswith("/last")))
+            )
         ]
 
 
@@ -189,6 +193,10 @@ def test_a_round_is_retained_while_it_is_open_and_taken_back_after(
     assert all(entry.retain for entry in rounds)
     assert [bool(entry.what[1]) for entry in rounds] == [False, True, False]
     assert all(entry.retain for entry in on.of("publish", "/map/"))
+    last = [
+        one.what for one in on.diary if one.kind == "publish" and one.what[0].endswith("/last")
+    ]
+    assert last == [(steps.last_topic(SITE, "thermal"), rounds[1].what[1])]
 
 
 def test_a_round_is_open_before_anybody_is_asked(

@@ -262,11 +262,22 @@ def test_rounds_are_known_by_what_devices_call_them(tmp_path: Path, home: Any) -
     assert foreseen.find(wire.name_of(plan._replace(number=7, params=(1,))), 5) is None
 
 
-@pytest.mark.parametrize("may_read", [True, False])
-def test_a_gateway_reads_its_own_round_before_it_says_anything(
-    home: Any, short: Any, doors: Any, may_read: bool
+@pytest.mark.parametrize(
+    ("may_read", "place"),
+    [
+        (True, wire.round_topic("testsite", "thermal")),
+        (True, steps.last_topic("testsite", "thermal")),
+        (False, wire.round_topic("testsite", "thermal")),
+    ],
+    ids=["open", "last", "old rights"],
+)
+def test_a_gateway_reads_its_own_rounds_before_it_says_anything(
+    home: Any, short: Any, doors: Any, may_read: bool, place: str
 ) -> None:
-    """Where its broker has rights of before, it says once that it cannot, and goes on."""
+    """The open one, or the last where none is, as it is between two rounds.
+
+    Where its broker has rights of before, it says once that it cannot, and goes on.
+    """
     if not may_read:
         held = (doors.folder / dynamic.FILE).read_text()
         body = json.loads(held)
@@ -282,7 +293,7 @@ def test_a_gateway_reads_its_own_round_before_it_says_anything(
     deployment = deployment.model_copy(update={"mqtt": doors.comes("gateway")})
     with doors.run(), Pump("test") as pump, structlog.testing.capture_logs() as logs:
         link = Link(deployment.mqtt, "before", pump).wait()
-        link.publish(wire.round_topic("testsite", "thermal"), short.rounds[2].message, retain=True)
+        link.publish(place, short.rounds[2].message, retain=True)
         assert link.sent(5)
         link.close()
         told: Any = short.store, pump, lambda *_: None, lambda *_: None, ([], [])
