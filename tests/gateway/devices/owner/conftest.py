@@ -38,6 +38,7 @@ delta = "1/100000"
 readings = {readings}
 keyholder = {keyholder}
 [rounds]
+sampler = "{sampler}"
 gather_s = 5
 every_s = {every_s}
 [mqtt]
@@ -47,7 +48,7 @@ insecure = true
 port = {page}
 """
 DEFAULTS = {"site": SITE, "sensors": 3, "epsilon": "8/1", "readings": 40, "keyholder": "true"}
-DEFAULTS |= {"every_s": "0.1", "port": 1, "page": 1}
+DEFAULTS |= {"every_s": "0.1", "port": 1, "page": 1, "sampler": "exact"}
 
 
 def written(path: Path, **changes: Any) -> Path:
@@ -65,12 +66,7 @@ class Owned:
         self.write(**changes)
         self.deployment = config.load(self.config)
         self.query = config.query(self.deployment)
-        self.made = enrol.enrol_fleet(
-            self.deployment.site.name,
-            self.query.sensors[0],
-            keyholder=self.query.keyholder,
-            fresh=random.Random(7).randbytes,
-        )
+        self.made = self.enrolled()
         self.devices = enrol.derive_devices(self.made.secrets)
         self.limits = grant(self.query, self.deployment.rounds.every_s)
         enrol.save_devices(self.devices, self.deployment.site.devices)
@@ -82,6 +78,15 @@ class Owned:
         self.nodes: dict[str, Any] = {}
         # (device, epoch, seq, number of the round, sensor): what the sensor gave, in grains
         self.seen: dict[tuple[str, int, int, int, int], int] = {}
+
+    def enrolled(self) -> enrol.Enrolment:
+        """Return the site's devices, with what all their keys come from."""
+        return enrol.enrol_fleet(
+            self.deployment.site.name,
+            self.query.sensors[0],
+            keyholder=self.query.keyholder,
+            fresh=random.Random(7).randbytes,
+        )
 
     def write(self, **changes: Any) -> None:
         """Write the deployment file, anew."""
@@ -98,28 +103,35 @@ class Owned:
 
     def boot(self) -> None:
         """Start all devices, or start them again."""
-        self.nodes = {who.name: Node(who, budget) for who, budget in self.started()}
+        self.nodes = {
+            who.name: Node(who, budget, tables=who.sensors > 1) for who, budget in self.started()
+        }
         self._seq = 0
 
     def ask(self, values: Sequence[int]) -> None:
         """Run a round in which the sensors see these grains, and keep what comes in the store."""
         self._rounds, self._seq = self._rounds + 1, self._seq + 1
-        plan = first_round(self.query)._replace(number=self._rounds)
-        topic = wire.round_topic(self.devices.site, "thermal")
-        message, name = post.pack_round(plan, self.devices.site_key, topic), wire.name_of(plan)
-        store = Store(self.database, self.devices.site)
-        rho = price(plan.guarantee)
-        assert not store.open_round(Asked(name, name, plan, message, rho), Fraction(1000))
-        kept = []
-        for sensor, (device, node) in enumerate(self.nodes.items()):
-            frame = node.answer(message, lambda _, value=values[sensor]: [value])
+        asked, store, kept = self.asked(self._rounds), Store(self.database, self.devices.site), []
+        assert not store.open_round(asked, Fraction(1000))
+        for name, node in self.nodes.items():
+            device = self.devices.by_name[name]
+            first, count = device.place
+            seen = values[first : first + count]
+            frame = node.answer(asked.message, lambda _, seen=seen: seen)
             assert frame, node.refusal
             epoch = node.meta()["boot"]
-            key_id = self.devices.by_name[device].key_id
-            kept.append(Kept(device, epoch, self._seq, name, frame, key_id))
-            self.seen[device, epoch, self._seq, self._rounds, sensor] = values[sensor]
+            kept.append(Kept(name, epoch, self._seq, asked.name, frame, device.key_id))
+            for sensor, value in enumerate(seen, first):
+                self.seen[name, epoch, self._seq, self._rounds, sensor] = value
         store.keep(kept)
         store.close()
+
+    def asked(self, number: int) -> Asked:
+        """Return the round of that number, signed."""
+        plan = first_round(self.query)._replace(number=number)
+        topic = wire.round_topic(self.devices.site, "thermal")
+        message, name = post.pack_round(plan, self.devices.site_key, topic), wire.name_of(plan)
+        return Asked(name, name, plan, message, price(plan.guarantee))
 
     def root(self, name: str) -> bytes:
         """Return what all keys of a device come from."""

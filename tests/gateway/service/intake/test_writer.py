@@ -137,21 +137,28 @@ def test_poison_among_good_messages_stops_none_of_them(desk: Desk) -> None:
     assert desk.intake.wait_complete(0)
 
 
-def test_a_locked_store_is_tried_again_until_it_takes_the_batch(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    "fault",
+    [
+        OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked")),
+        DatabaseError("INSERT", {}, sqlite3.DatabaseError("disk image is malformed")),
+    ],
+)
+def test_a_store_that_will_not_is_tried_again_until_it_takes_the_batch(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
-    """A backup holds the file, the disk is full: nothing is acknowledged meanwhile."""
+    """A backup holds the file, the disk is full or broken: it is no message's fault."""
     monkeypatch.setattr(places, "AGAIN_S", 0.02)
     tries = []
     left = [3]
 
-    def locked(kept: Any) -> None:
+    def failing(kept: Any) -> None:
         tries.append(len(kept))
         if left[0]:
             left[0] -= 1
-            raise OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+            raise fault
 
-    watched(desk, monkeypatch, locked)
+    watched(desk, monkeypatch, failing)
     desk.open()
     desk.bring("node-1", desk.home.answer("node-1", desk.plan))
     desk.diary.wait("ack", 1)
@@ -316,27 +323,6 @@ def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
 
     assert desk.answers() == ["node-1"]
     assert [what for kind, what in desk.diary.entries if kind == "ack"] == [2]
-
-
-def test_a_disk_that_is_broken_is_waited_for_like_one_that_is_full(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is no message's fault: refusing them one by one would lose them all."""
-    monkeypatch.setattr(places, "AGAIN_S", 0.02)
-    left = [3]
-
-    def malformed(kept: Any) -> None:
-        if left[0]:
-            left[0] -= 1
-            raise DatabaseError("INSERT", {}, sqlite3.DatabaseError("disk image is malformed"))
-
-    watched(desk, monkeypatch, malformed)
-    desk.open()
-    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
-    desk.diary.wait("ack", 1)
-
-    assert desk.answers() == ["node-1"]
-    assert desk.store.refused() == []
 
 
 # What the writer says of itself: what was refused is seen, and a store that balks.
