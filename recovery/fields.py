@@ -5,8 +5,9 @@ deployment file and its sample, each once. A query checks its own values all the
 """
 
 from collections.abc import Mapping
-from dataclasses import Field
-from typing import Any, NamedTuple
+from dataclasses import Field, fields
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 
 class About(NamedTuple):
@@ -52,3 +53,30 @@ def about(field: Field[Any] | Any) -> About:
     metadata: Mapping[str, Any] = field.metadata
     found: About = metadata.get("about", About())
     return found
+
+
+def check(query: Any) -> None:
+    """Check that each field is one of its choices, or a whole number within its bounds.
+
+    None passes where the type has it; a field with neither is not looked at.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for field in fields(query):
+        value, said, parts = getattr(query, field.name), about(field), get_args(field.type)
+        if get_origin(field.type) is Literal:
+            good, needed = value in parts, f"one of {', '.join(parts)}"
+        elif (
+            (field.type is int or int in parts) and said.low is not None and said.high is not None
+        ):
+            left_out = value is None and NoneType in parts
+            good = left_out or (type(value) is int and said.low <= value <= said.high)
+            needed = f"a whole number from {said.low} to {said.high}"
+        else:
+            continue
+        if not good:
+            raise ValueError(
+                f"{field.name} is {value!r} but must be {needed}, or neither the Round nor the "
+                "map would mean anything. Correct it in the query."
+            )

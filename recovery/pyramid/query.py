@@ -7,31 +7,24 @@ grid. Nothing looks at a report.
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from edge.core.grid import depth
 from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST
 
-from ..fields import OUTSIDE, describe
+from ..fields import OUTSIDE, check, describe
 from ..noise import Ratio, check_ratio
 
 EstimatorName = Literal["auto", "sparse", "dense", "tree"]
-ESTIMATORS = ("auto", "sparse", "dense", "tree")
+ESTIMATORS = get_args(EstimatorName)
 
 # Above it a promise is empty, below it noise has no scale that whole numbers hold.
 EPSILON_MAX, EPSILON_MIN = 64, Fraction(1, 10**6)
 PAPER_USERS, PAPER_KEPT = 200, 20  # n and w of the paper's experiments
 PLACES_MAX = (NUMBERS - 1) // 2  # a sealed report holds these, with their parts
 _UNITS_MAX, _KEPT_MAX = 1 << 30, 1 << 20
-_HIGHEST = {
-    "readings": 1000,
-    "users": 10**9,
-    "units": _UNITS_MAX,
-    "places": PLACES_MAX,
-    "kept": _KEPT_MAX,
-}
 _DENSE_LEVEL = 6  # 64 squares a side, for which a flow program takes a fifth of a second
 _DENSE_FROM = 6_000  # epsilon n, from which one level alone is nearer than a tree
 _FULL_LEVEL = 5  # up to here a tree measures every square
@@ -67,6 +60,7 @@ class Query:
             "How many are expected, a public number that chooses the levels; without it all "
             f"devices of a deployment, and else the {PAPER_USERS} of the paper.",
             low=1,
+            high=10**9,
             example="200",
         ),
     )
@@ -106,28 +100,13 @@ class Query:
                 f"{1 << DEEPEST}: reports are squares of it. Correct it in the query."
             )
         check_ratio(self.epsilon, "epsilon")
-        for name, high in _HIGHEST.items():
-            value = getattr(self, name)
-            if not (
-                (type(value) is int and 1 <= value <= high)
-                or (value is None and name in ("users", "kept"))
-            ):
-                raise ValueError(
-                    f"{name} is {value!r} but must be a whole number from 1 to {high}, or the "
-                    "Round would mean nothing. Correct it in the query."
-                )
+        check(self)
         if not EPSILON_MIN <= epsilon_a_report(self) <= EPSILON_MAX:
             raise ValueError(
                 f"epsilon of one report is {epsilon_a_report(self)} but must be {EPSILON_MIN} to "
                 f"{EPSILON_MAX}: below, no map is left, and above, nothing is hidden. Correct "
                 "epsilon, or readings, by which it is divided."
             )
-        for name, known in (("estimator", ESTIMATORS), ("outside", ("clamp", "refuse"))):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r} but must be one of {', '.join(known)}: "
-                    "nothing else can be done. Correct it in the query."
-                )
 
 
 def epsilon_a_report(query: Query) -> Fraction:

@@ -7,7 +7,7 @@ from typing import Literal
 from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 
-from ..fields import OUTSIDE, describe
+from ..fields import OUTSIDE, check, describe
 from ..noise import Ratio, check_ratio
 
 Groups = Literal["rule", "paper"]
@@ -45,6 +45,7 @@ class Query:
         metadata=describe(
             "How many will answer, about: public, and sets the size of groups.",
             low=1,
+            high=USERS_MAX,
             example="10000",
         ),
     )
@@ -71,7 +72,12 @@ class Query:
     )
     group: int | None = field(  # None for what `groups` chooses
         default=None,
-        metadata=describe("Places in a group; leave it out for the rule's.", low=1, example="174"),
+        metadata=describe(
+            "Places in a group; leave it out for the rule's.",
+            low=1,
+            high=USERS_MAX,
+            example="174",
+        ),
     )
     estimator: EstimatorName = field(
         default="auto",
@@ -85,6 +91,7 @@ class Query:
         shape = self.grid.shape
         whole = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
         line = whole and shape[1] == 1
+        check(self)
         for name, good, needed in (
             (
                 "grid",
@@ -98,29 +105,10 @@ class Query:
                 "cell's side in whole mm, or 0",
             ),
             (
-                "users",
-                self.users is None or _counts(self.users, USERS_MAX),
-                f"left out or a whole number from 1 to {USERS_MAX}",
-            ),
-            ("points", _counts(self.points, POINTS_MAX), f"a whole number from 1 to {POINTS_MAX}"),
-            ("readings", _counts(self.readings, 1 << 20), "a whole number from 1 to 1048576"),
-            (
                 "axes",
                 self.axes is None or (self.axes in (1, 2) and (self.axes == 1) == line),
                 "1 for a grid of one row, 2 for any other: devices tell no height",
             ),
-            ("groups", self.groups in ("rule", "paper"), "rule or paper"),
-            (
-                "group",
-                self.group is None or _counts(self.group, USERS_MAX),
-                "left out or a whole number from 1",
-            ),
-            (
-                "estimator",
-                self.estimator in ("auto", "lines", "steps"),
-                "auto, lines or steps",
-            ),
-            ("outside", self.outside in ("clamp", "refuse"), "clamp or refuse"),
         ):
             if not good:
                 raise ValueError(
@@ -156,7 +144,3 @@ def count_of(query: Query) -> int:
 def order_of(query: Query) -> int:
     """Return the curve's order: so many times is a side halved."""
     return ORDERS[axes_of(query)]
-
-
-def _counts(value: object, most: int) -> bool:
-    return type(value) is int and 0 < value <= most
