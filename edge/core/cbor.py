@@ -21,26 +21,45 @@ DEPTH = 4  # arrays or maps within one another; no message of ours needs more
 
 def encode(value):
     """Return the bytes of a value; ValueError where it has none here."""
+    out = bytearray()
+    _put(out, value)
+    return bytes(out)
+
+
+def _put(out, value):
     if isinstance(value, int):  # first, for most are
-        return _head(0, value) if value >= 0 else _head(1, -1 - value)
-    if value is None:
-        return b"\xf6"
-    if isinstance(value, Typed):
-        return _head(6, TAGS[value.bits]) + encode(pack_numbers(value.values, value.bits))
-    if isinstance(value, Words):
-        return _head(6, WORD_TAGS[value.bits]) + encode(value.packed)
-    if isinstance(value, (bytes, bytearray)):
-        return _head(2, len(value)) + bytes(value)
-    if isinstance(value, str):
+        out.extend(_head(0, value) if value >= 0 else _head(1, -1 - value))
+    elif value is None:
+        out.append(0xF6)
+    elif isinstance(value, Typed):
+        out.extend(_head(6, TAGS[value.bits]))
+        _put(out, pack_numbers(value.values, value.bits))
+    elif isinstance(value, Words):
+        out.extend(head_of(len(value.packed), value.bits))
+        out.extend(value.packed)
+    elif isinstance(value, (bytes, bytearray, memoryview)):
+        out.extend(_head(2, len(value)))
+        out.extend(value)
+    elif isinstance(value, str):
         text = value.encode()
-        return _head(3, len(text)) + text
-    if isinstance(value, list):  # no tuple: records are tuples, and a Reading must not get in
-        return _head(4, len(value)) + b"".join([encode(item) for item in value])
-    if isinstance(value, dict):
-        # Sorted, because a dict has no order on MicroPython.
-        pairs = [encode(key) + encode(value[key]) for key in sorted(value)]
-        return _head(5, len(value)) + b"".join(pairs)
-    raise ValueError("a %s has no place in a message" % type(value).__name__)
+        out.extend(_head(3, len(text)))
+        out.extend(text)
+    elif isinstance(value, list):  # no tuple: records are tuples, and a Reading must not get in
+        out.extend(_head(4, len(value)))
+        for item in value:
+            _put(out, item)
+    elif isinstance(value, dict):
+        out.extend(_head(5, len(value)))
+        for key in sorted(value):  # because a dict has no order on MicroPython
+            _put(out, key)
+            _put(out, value[key])
+    else:
+        raise ValueError("a %s has no place in a message" % type(value).__name__)
+
+
+def head_of(size, bits=0):
+    """Return what goes before so many bytes, which are words of so many bits, or none."""
+    return (_head(6, WORD_TAGS[bits]) if bits else b"") + _head(2, size)
 
 
 def _head(major, number):

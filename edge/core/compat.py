@@ -29,10 +29,13 @@ def sha256(data):
     return hashlib.sha256(data).digest()
 
 
-def hmac_sha256(key, data):
-    """Return the 32-byte HMAC-SHA256 of data (RFC 2104); boards have no `hmac` module."""
+def hmac_sha256(key, *parts):
+    """Return the 32-byte HMAC-SHA256 of joined parts (RFC 2104); boards have no `hmac` module."""
     inner, outer = hmac_pads(key)
-    return sha256(outer + sha256(inner + data))
+    hashed = hashlib.sha256(inner)
+    for part in parts:  # long ones are not copied
+        hashed.update(part)
+    return sha256(outer + hashed.digest())
 
 
 def hmac_pads(key):
@@ -66,6 +69,12 @@ def free_heap():
         return 0
     gc.collect()
     return gc.mem_free()
+
+
+def tidy():
+    """Collect garbage on a board, so that what comes next lies in one piece."""
+    if hasattr(gc, "mem_free"):
+        gc.collect()
 
 
 def forget(name):

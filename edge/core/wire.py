@@ -122,7 +122,12 @@ def round_body(round):
 
 def _mac(body, key, topic):
     name = topic.encode()
-    return hmac_sha256(key, len(name).to_bytes(2, "big") + name + body)[:MAC_BYTES]
+    return hmac_sha256(key, len(name).to_bytes(2, "big") + name, body)[:MAC_BYTES]
+
+
+def write_mac(frame, key, topic):
+    """Write the MAC of a message into its last bytes, which are there for it."""
+    frame[-MAC_BYTES:] = _mac(memoryview(frame)[:-MAC_BYTES], key, topic)
 
 
 def sign(body, key, topic):
@@ -134,7 +139,8 @@ def open_message(message, key, topic, longest):
     """Return the map in a message of at most `longest` bytes, or raise Fault."""
     if not MAC_BYTES < len(message) <= longest:
         raise fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)
-    body, mac = bytes(message[:-MAC_BYTES]), bytes(message[-MAC_BYTES:])
+    message = memoryview(message)  # whose slices are no copies
+    body, mac = message[:-MAC_BYTES], message[-MAC_BYTES:]
     if not same_bytes(mac, _mac(body, key, topic)):
         raise Fault(
             "the MAC is not that of this message on %s: it was changed, cut, copied from another "

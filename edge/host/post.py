@@ -20,6 +20,20 @@ def pack_round(round, key, topic):
     return sign(round_body(round), key, topic)
 
 
+def pack_roster(roster, key, topic):
+    """Return the signed message of a Roster; key is made from the root, which no gateway has."""
+    body = {
+        0: 1,
+        1: roster.version,
+        2: roster.shard,
+        3: list(roster[2:9]),
+        4: list(roster.neighbours),
+        5: roster.statics,
+        6: roster.digest,
+    }
+    return sign(cbor.encode(body), key, topic)
+
+
 def unpack_report(frame, key, topic, sender):
     """Return the Report in a frame from `sender`, or raise Fault."""
     body = open_message(frame, key, topic, REPORT_BYTES)

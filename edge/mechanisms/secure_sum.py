@@ -43,7 +43,7 @@ from collections import namedtuple
 
 from ..core import cbor
 from ..core.compat import hmac_sha256, sha256
-from ..core.wire import fault, open_message, sign
+from ..core.wire import MAC_BYTES, fault, open_message, sign
 
 P = (1 << 127) - 1
 SHARE = 16  # bytes of a number below P
@@ -60,7 +60,7 @@ BOXES, SET, TAGS = 2, 3, 4
 
 # What the owner tells one device of its shard. place: its own; n devices, k neighbours of each, t
 # shares open a secret; threshold: the least devices in a sum; divisor: among how many the noise
-# is divided at the most; bits: the least; statics: the neighbours' public keys.
+# is divided at the most; bits: the least; statics: the neighbours' public keys, joined.
 Roster = namedtuple(
     "Roster",
     (
@@ -99,34 +99,19 @@ Terms = namedtuple(
 )
 
 
-def pack_roster(roster, key, topic):
-    """Return the signed message of a Roster; key is made from the root, which no gateway has."""
-    body = {
-        0: 1,
-        1: roster.version,
-        2: roster.shard,
-        3: list(roster[2:9]),
-        4: list(roster.neighbours),
-        5: b"".join(roster.statics),
-        6: roster.digest,
-    }
-    return sign(cbor.encode(body), key, topic)
-
-
 def read_roster(message, key, topic, newest=0):
     """Return the Roster in a message, or raise Fault; newest: the version that was read last."""
     body = open_message(message, key, topic, LONGEST)
     try:
-        keys, neighbours = body[5], tuple(body[4])
-        statics = tuple([keys[at : at + 32] for at in range(0, len(keys), 32)])
-        found = Roster(*((body[1], body[2]) + tuple(body[3]) + (neighbours, statics, body[6])))
+        neighbours = tuple(body[4])
+        found = Roster(*((body[1], body[2]) + tuple(body[3]) + (neighbours, body[5], body[6])))
         numbers = found[:9] + neighbours
         good = (
             all([type(number) is int and number >= 0 for number in numbers])
             and found.version >= newest
             and len(set(neighbours + (found.place,))) == found.k + 1 <= found.n <= 1 << 16
             and max(numbers[2:3] + neighbours) < found.n
-            and len(keys) == 32 * found.k
+            and len(found.statics) == 32 * found.k
             and 1 < found.t <= found.k
             and 1 <= found.divisor <= found.threshold <= found.n
             and found.bits in (16, 32)
@@ -144,6 +129,20 @@ def pack(step, sid, fields, key, topic):
     body = {0: 1, 1: step, 2: sid[:4]}
     body.update(fields)
     return sign(cbor.encode(body), key, topic)
+
+
+def blank(step, sid, fields, last, size, bits=0):
+    """Return the message of a step to fill in and to sign, and where its last field begins.
+
+    last: the key of that field, of so many bytes, or of words of so many bits. Nothing long is
+    copied, so that a board needs room for it once.
+    """
+    body = {0: 1, 1: step, 2: sid[:4], last: 0}
+    body.update(fields)
+    head = cbor.encode(body)[:-1] + cbor.head_of(size, bits)
+    frame = bytearray(len(head) + size + MAC_BYTES)
+    frame[: len(head)] = head
+    return frame, len(head)
 
 
 def sid_of(body, digest):
@@ -215,15 +214,26 @@ def number(value):
 
 
 def drawn(t, rng):
-    """Return the polynomial of a fresh secret, its constant, that t shares open."""
-    return [rng.below(P) for _ in range(t)]
+    """Return the polynomial of a fresh secret, its constant, that t shares open.
+
+    Its coefficients are joined, for on a board as many numbers take four times the room.
+    """
+    made = bytearray(t * SHARE)
+    for at in range(0, len(made), SHARE):
+        made[at : at + SHARE] = number(rng.below(P))
+    return bytes(made)
+
+
+def secret_of(polynomial):
+    """Return what a polynomial's shares open."""
+    return int.from_bytes(polynomial[:SHARE], "big")
 
 
 def share(polynomial, x):
     """Return a polynomial's value at x, from 1 on: at 0 is the secret."""
     total = 0
-    for coefficient in reversed(polynomial):
-        total = (total * x + coefficient) % P
+    for at in range(len(polynomial) - SHARE, -1, -SHARE):
+        total = (total * x + int.from_bytes(polynomial[at : at + SHARE], "big")) % P
     return total
 
 
@@ -255,17 +265,18 @@ def pieces(data, count, size):
 def counters(first, size):
     """Return the blocks whose encryption are `size` bytes of a mask, from a byte on."""
     blocks = range(first >> 4, (first + size + 15) >> 4)
-    return b"".join([block.to_bytes(16, "big") for block in blocks])
+    made = bytearray(16 * len(blocks))
+    for at, block in enumerate(blocks):
+        made[16 * at + 8 : 16 * at + 16] = block.to_bytes(8, "big")
+    return made
 
 
-def pack_words(numbers, bits):
-    """Return numbers modulo 2**bits, as little-endian words."""
-    most, words = (
-        (1 << bits) - 1,
-        array("H" if bits == 16 else "I", bytes(len(numbers) * bits >> 3)),
-    )
-    for at in range(len(numbers)):
-        words[at] = numbers[at] & most
+def pack_words(numbers, first, count, bits):
+    """Return so many of the numbers modulo 2**bits, as little-endian words."""
+    most, code = (1 << bits) - 1, "H" if bits == 16 else "I"
+    words = array(code, bytes(count * bits >> 3))
+    for at in range(count):
+        words[at] = numbers[first + at] & most
     return bytes(words)
 
 
@@ -275,6 +286,8 @@ class Lanes:
     Even and odd words apart, and what is added apart from what is taken off: four long numbers.
     2**bits sums fit into the room.
     """
+
+    MOST = 512  # bytes of words at once: what is added takes ten times their room
 
     def __init__(self, bits, size):
         self._bits, self._size = bits, size

@@ -14,9 +14,8 @@ Of a neighbour one secret is given a share of, ever: of its own mask where it is
 proved that it bears the mask with this device; else of the masks with its neighbours.
 """
 
-from ..core.cbor import Words
-from ..core.compat import same_bytes, sha256
-from ..core.wire import open_message, topic
+from ..core.compat import same_bytes, sha256, tidy
+from ..core.wire import MAC_BYTES, open_message, topic, write_mac
 from . import crypto
 from .secure_sum import (
     ADJACENCIES,
@@ -36,19 +35,21 @@ from .secure_sum import (
     TAG,
     TAGS,
     Lanes,
+    Roster,
     aad,
+    blank,
     box_key,
     commitment,
     counters,
     drawn,
     mask_key,
     number,
-    pack,
     pack_words,
     pair_key,
     pieces,
     places_of,
     scalar,
+    secret_of,
     self_key,
     set_tag,
     share,
@@ -68,11 +69,13 @@ class Refused(ValueError):
 class Rows:
     """Some of so many byte strings of one size, by number, in one piece of memory.
 
-    On a board a dict of as many takes four times the room, in pieces.
+    On a board a dict of as many takes four times the room, in pieces. given: what is found in
+    the place of those that are not here yet.
     """
 
-    def __init__(self, count, size):
-        self._size, self._bytes, self._has = size, bytearray(count * size), bytearray(count)
+    def __init__(self, count, size, given=b""):
+        self._size, self._bytes = size, bytearray(given or count * size)
+        self._has = bytearray(count)
 
     def __contains__(self, at):
         return bool(self._has[at])
@@ -83,6 +86,10 @@ class Rows:
     def __setitem__(self, at, row):
         self._bytes[at * self._size : (at + 1) * self._size] = row
         self._has[at] = 1
+
+    def clear(self):
+        """Forget all of them."""
+        self._bytes[:], self._has[:] = bytes(len(self._bytes)), bytes(len(self._has))
 
     def numbers(self):
         """Return the numbers of those that are here, in order."""
@@ -97,11 +104,16 @@ class Member:
     """
 
     def __init__(self, identity, roster, static, suite=crypto, newest=-1, chunk=CHUNK):
-        self.roster, self.newest = roster, newest
+        # Of each neighbour its static key, which makes room for a_ij, once a roster.
+        self._pairs = Rows(roster.k, 32, roster.statics)
+        self.roster = Roster(*(roster[:-2] + (b"",) + roster[-1:]))
+        self.newest = newest
         self._suite, self._who, self._chunk = suite, identity, chunk
         self._lanes = getattr(suite, "Lanes", Lanes)
         self._static = suite.Secret(static)
-        self._pairs = Rows(roster.k, 32)  # a_ij of each neighbour, once a roster
+        # In this round, of a neighbour by its order in the list: q and S, which makes room for the
+        # key of the mask with it; and, once there are boxes, its shares of sigma and b.
+        self._near, self._held = Rows(roster.k, 64), Rows(0, 0)
         self._up = topic(identity.site, identity.name, "sum")
         self._told = topic(identity.site, identity.name, "told")
         self._shard = shard_topic(identity.site, roster.shard)
@@ -110,10 +122,9 @@ class Member:
     def erase(self):
         """Forget the round; what was charged stays charged."""
         self.state, self._sid, self._asked = IDLE, b"", b""
-        self._own = {}  # terms, numbers, and the secrets: lines, fresh, scalar
-        # Of a neighbour, by its order in the list: q and S, and its shares of sigma and b.
-        self._near = Rows(self.roster.k, 64)
-        self._held = Rows(self.roster.k, 2 * SHARE)
+        self._own = {}  # terms, numbers, and the secrets: lines, b, fresh, scalar
+        self._near.clear()
+        self._held = Rows(0, 0)
         self._set, self._decided = set(), b""
         self._answers = {}  # by step: what came, hashed, and what went
 
@@ -126,6 +137,7 @@ class Member:
         if self._sid and same_bytes(sha256(body), self._asked):
             return self._answers[0][1]
         self.erase()
+        tidy()
         why = self._objection(terms)
         if why:
             raise Refused(why)
@@ -134,16 +146,19 @@ class Member:
         self._asked, self._sid = sha256(body), sid_of(body, self.roster.digest)
         lines = drawn(self.roster.t, rng), drawn(self.roster.t, rng)
         fresh = self._suite.Secret(rng.below(1 << 256).to_bytes(32, "big"))
-        own = self._suite.Secret(scalar(lines[0][0], self._sid, me))
+        own = self._suite.Secret(scalar(secret_of(lines[0]), self._sid, me))
         self._own = {
             "terms": terms,
             "numbers": numbers,
             "lines": lines,
+            "b": secret_of(lines[1]),
             "fresh": fresh,
             "scalar": own,
         }
         self.state = JOINED
-        frames = [self._packed(JOIN, {3: fresh.public + own.public})]
+        frame, place = blank(JOIN, self._sid, {}, 3, KEYS)
+        frame[place:-MAC_BYTES] = fresh.public + own.public
+        frames = [self._signed(frame)]
         self._answers[0] = b"", frames
         return frames
 
@@ -171,6 +186,7 @@ class Member:
 
         shard: whether it came on the shard's topic. Fault where it is not genuine, and no more.
         """
+        tidy()
         where = self._shard if shard else self._told
         key = self._who.site_key if shard else self._who.config_key
         body = open_message(message, key, where, LONGEST)
@@ -184,6 +200,8 @@ class Member:
             return self._refuse("changed")
         if step != _AWAITED[self.state]:
             return []
+        # Nobody asks for the answer to a step again that another followed.
+        self._answers = {old: (self._answers[old][0], []) for old in self._answers}
         try:
             frames = (self._keys, self._boxes, self._decide, self._reveal)[step - 1](body)
         except Refused:
@@ -201,22 +219,20 @@ class Member:
         self.erase()
         raise Refused(word)
 
-    def _packed(self, step, fields):
-        return pack(step, self._sid, fields, self._who.mac_key, self._up)
-
     def _keys(self, body):
         """Deal both secrets to the neighbours that joined."""
         mine, me, suite = self.roster, self.roster.place, self._suite
-        lines, secret, own = [self._own[word] for word in ("lines", "fresh", "scalar")]
+        lines, secret, own = self._own["lines"], self._own["fresh"], self._own["scalar"]
         order = places_of(body[3], mine.k)
         keys = pieces(body[4], len(order), KEYS)
         if len(order) < mine.t:
             return self._refuse("minimum")
-        boxes = bytearray()
+        proof = commitment(self._own["b"], self._sid, me)
+        frame, place = blank(SHARES, self._sid, {3: proof}, 4, len(order) * BOX)
         for at, both in zip(order, keys):
             j, fresh, public = mine.neighbours[at], both[:32], both[32:]
             if at not in self._pairs:
-                self._pairs[at] = pair_key(self._static.agree(mine.statics[at]), me, j)
+                self._pairs[at] = pair_key(self._static.agree(self._pairs[at]), me, j)
             first, second = secret.public, fresh
             if j < me:
                 first, second = second, first
@@ -224,9 +240,10 @@ class Member:
             self._near[at] = q + public
             plain = b"".join([number(share(line, 1 + at)) for line in lines])
             bound = aad(self._sid, me, j, own.public)
-            boxes.extend(suite.seal(to_key(q, me, j), NONCE, plain, bound))
-        proof = commitment(lines[1][0], self._sid, me)
-        return [self._packed(SHARES, {3: proof, 4: boxes})]
+            frame[place : place + BOX] = suite.seal(to_key(q, me, j), NONCE, plain, bound)
+            place += BOX
+        self._own["lines"] = self._own["fresh"] = None  # are not needed again
+        return [self._signed(frame)]
 
     def _boxes(self, body):
         """Open what neighbours dealt, pay, and hide the numbers under the masks of these."""
@@ -236,9 +253,8 @@ class Member:
         boxes = pieces(body[4], len(order), BOX)
         if len(order) < mine.t:
             return self._refuse("minimum")
-        keys = [(False, self_key(self._own["lines"][1][0], self._sid, me))]
-        proofs = bytearray()
-        for at, box in zip(order, boxes):
+        self._held, proofs = Rows(mine.k, 2 * SHARE), bytearray(len(order) * TAG)
+        for nth, (at, box) in enumerate(zip(order, boxes)):
             if at not in self._near:
                 return self._refuse("unknown")
             j, both = mine.neighbours[at], self._near[at]
@@ -247,29 +263,44 @@ class Member:
             plain = self._suite.unseal(to_key(q, j, me), NONCE, box, bound)
             self._held[at] = plain
             agreed = self._own["scalar"].agree(public)
-            keys.append((j < me, mask_key(agreed, self._sid, me, j)))
-            proofs.extend(with_tag(q, me, j))
+            self._near[at] = q + mask_key(agreed, self._sid, me, j)
+            proofs[nth * TAG : (nth + 1) * TAG] = with_tag(q, me, j)
+        body[4] = boxes = None  # makes room
+        tidy()
         numbers = self._own["numbers"](mine.divisor)
         if len(numbers) != terms.length:
             return self._refuse("unequal")
-        frames = []
-        for first in range(0, len(numbers), self._chunk):
-            some = numbers[first : first + self._chunk]
-            fields = {4: first, 5: self._masked(some, terms.bits, first, keys)}
-            if not first:
-                fields[3] = proofs
-            frames.append(self._packed(MASKED, fields))
+        own = self_key(self._own["b"], self._sid, me)
         self._own = {}  # is not needed again
-        return frames
+        frames, bits = [], terms.bits
+        for first in range(0, len(numbers), self._chunk):
+            fields = {4: first} if first else {3: proofs, 4: first}
+            count = min(self._chunk, len(numbers) - first)
+            frame, place = blank(MASKED, self._sid, fields, 5, count * bits >> 3, bits)
+            frame[place:-MAC_BYTES] = pack_words(numbers, first, count, bits)
+            frames.append((frame, place, first * bits >> 3))
+        numbers = None
+        return [self._masked(*(one + (bits, own))) for one in frames]
 
-    def _masked(self, numbers, bits, first, keys):
-        words = pack_words(numbers, bits)
-        blocks = counters(first * bits >> 3, len(words))
-        lanes = self._lanes(bits, len(words))
-        lanes.add(words)
-        for less, key in keys:
-            lanes.add(self._suite.aes(key, blocks)[: len(words)], less)
-        return Words(bits, lanes.packed())
+    def _masked(self, frame, place, first, bits, own):
+        """Return a frame, its words from `place` on masked; first: their place among all bytes."""
+        tidy()
+        mine, held, end = self.roster, self._held.numbers(), len(frame) - MAC_BYTES
+        for at in range(place, end, self._lanes.MOST):
+            some = frame[at : min(at + self._lanes.MOST, end)]
+            blocks = counters(first + at - place, len(some))
+            lanes = self._lanes(bits, len(some))
+            lanes.add(some)
+            lanes.add(self._suite.aes(own, blocks)[: len(some)])
+            for near in held:
+                mask = self._suite.aes(self._near[near][32:], blocks)[: len(some)]
+                lanes.add(mask, mine.neighbours[near] < mine.place)
+            frame[at : at + len(some)] = lanes.packed()
+        return self._signed(frame)
+
+    def _signed(self, frame):
+        write_mac(frame, self._who.mac_key, self._up)
+        return frame
 
     def _decide(self, body):
         """Take the set whose sum it will be, the only one in this round."""
@@ -280,26 +311,28 @@ class Member:
         if len(decided) < mine.threshold:
             return self._refuse("minimum")
         self._set, self._decided = set(decided), sha256(self._sid + body[3])
-        tags = [
-            set_tag(self._near[at][:32], me, mine.neighbours[at], self._decided)
-            for at in self._held.numbers()
-            if mine.neighbours[at] in self._set
-        ]
-        return [self._packed(CONFIRM, {3: b"".join(tags)})]
+        near = [at for at in self._held.numbers() if mine.neighbours[at] in self._set]
+        frame, place = blank(CONFIRM, self._sid, {}, 3, len(near) * TAG)
+        for at in near:
+            tag = set_tag(self._near[at][:32], me, mine.neighbours[at], self._decided)
+            frame[place : place + TAG] = tag
+            place += TAG
+        return [self._signed(frame)]
 
     def _reveal(self, body):
         """Give of each neighbour the share that the set is opened with."""
         bear, know = self._good(body[3], body[4], True), self._good(body[5], body[6], False)
         if len(bear & know) < self.roster.t:
             return self._refuse("witness")
-        given = []
-        for at in self._held.numbers():
+        held = self._held.numbers()
+        frame, place = blank(REVEAL, self._sid, {}, 3, len(held) * SHARE)
+        for at in held:
             sigma, b = self._held[at][:SHARE], self._held[at][SHARE:]
-            if self.roster.neighbours[at] not in self._set:
-                given.append(sigma)
-            else:
-                given.append(b if at in bear else bytes(SHARE))
-        return [self._packed(REVEAL, {3: b"".join(given)})]
+            if self.roster.neighbours[at] in self._set:
+                sigma = b if at in bear else bytes(SHARE)
+            frame[place : place + SHARE] = sigma
+            place += SHARE
+        return [self._signed(frame)]
 
     def _good(self, bits, joined, bearing):
         """Return which neighbours in the set sent me the right tag."""

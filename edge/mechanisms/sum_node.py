@@ -14,12 +14,16 @@ is joined, whatever the power does. Neighbours differ by where a device is (repl
 that hides less is refused. A device that cannot read marks nothing, and nobody sees that.
 """
 
+# The largest first, while there is room to compile it.
+from .sum_member import Member, Refused, shard_topic
+
+# isort: split
 from ..core import wire
+from ..core.limits import Limits
 from ..core.node import EXHAUSTED, Node, meta
 from ..core.records import Reading
 from . import crypto, disk_limits, module_of
 from .secure_sum import ADJACENCIES, ROUND_BYTES, Terms, read_roster
-from .sum_member import Member, Refused, shard_topic
 
 REPLACE = 1  # as mechanisms say it
 
@@ -134,7 +138,8 @@ class SumNode(Node):
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
         of = self.half.of
-        num, den = disk_limits.total_epsilon(held._replace(budget=self.budget.left))
+        left = Limits(*(held[:4] + (self.budget.left,) + held[5:]))
+        num, den = disk_limits.total_epsilon(left)
         colluders = roster.threshold - roster.divisor
         account = of.Account(num, den, REPLACE, roster.divisor, colluders)
         account.newest = self.budget.round

@@ -145,17 +145,21 @@ def sum_keys(case):
 
     sid, t = unhex(case["sid"]), case["t"]
     static, fresh = [[crypto.Secret(unhex(one)) for one in case[word]] for word in ("d", "c")]
-    lines = [[int(one, 16) for one in case[word][:t]] for word in ("sigma", "b")]
+    lines = []
+    for word in ("sigma", "b"):
+        numbers = [secure_sum.number(int(one, 16)) for one in case[word][:t]]
+        lines.append(b"".join(numbers))
+    sigma, b = [secure_sum.secret_of(line) for line in lines]
     pair = secure_sum.pair_key(static[0].agree(static[1].public), 0, 1)
     publics = fresh[0].public, fresh[1].public
     q = secure_sum.box_key(*((pair, fresh[1].agree(publics[0]), sid) + publics))
-    own = crypto.Secret(secure_sum.scalar(lines[0][0], sid, 0)).public
+    own = crypto.Secret(secure_sum.scalar(sigma, sid, 0)).public
     shares = [secure_sum.number(secure_sum.share(line, 1)) for line in lines]
     bound = secure_sum.aad(sid, 0, 1, own)
     box = crypto.seal(secure_sum.to_key(q, 0, 1), bytes(12), b"".join(shares), bound)
     decided = sha256(sid + secure_sum.chosen(range(0, 12, 5), 12))
     made = [pair, q, own, box, secure_sum.mask_key(pair, sid, 1, 0)]
-    made += [secure_sum.self_key(lines[1][0], sid, 0), secure_sum.commitment(lines[1][0], sid, 0)]
+    made += [secure_sum.self_key(b, sid, 0), secure_sum.commitment(b, sid, 0)]
     made += [secure_sum.with_tag(q, 0, 1), secure_sum.set_tag(q, 1, 0, decided)]
     return [hexed(one) for one in made]
 
@@ -170,7 +174,8 @@ def sum_message(case):
         given = case["fields"][key]
         fields[int(key)] = unhex(given) if isinstance(given, str) else given
         if isinstance(given, list):
-            fields[int(key)] = cbor.Words(given[0], secure_sum.pack_words(given[1], given[0]))
+            words = secure_sum.pack_words(given[1], 0, len(given[1]), given[0])
+            fields[int(key)] = cbor.Words(given[0], words)
     key, sid = unhex(case["key"]), unhex(case["sid"])
     message = secure_sum.pack(case["step"], sid, fields, key, case["topic"])
     back = wire.open_message(message, key, case["topic"], 1024)
@@ -181,11 +186,12 @@ def sum_message(case):
 
 def roster(case):
     """Return the message of a roster, which comes back."""
+    from edge.host import post
     from edge.mechanisms import secure_sum
 
-    statics = tuple([unhex(one) for one in case["statics"]])
+    statics = b"".join([unhex(one) for one in case["statics"]])
     told = tuple(case["numbers"]) + (tuple(case["neighbours"]), statics, unhex(case["digest"]))
-    message = secure_sum.pack_roster(secure_sum.Roster(*told), unhex(case["key"]), "a/topic")
+    message = post.pack_roster(secure_sum.Roster(*told), unhex(case["key"]), "a/topic")
     if secure_sum.read_roster(message, unhex(case["key"]), "a/topic") != told:
         return "does not come back"
     return hexed(message)

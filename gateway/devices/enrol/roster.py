@@ -37,7 +37,8 @@ from edge.core.compat import sha256
 from edge.core.entropy import sealed
 from edge.core.wire import topic
 from edge.host import rootkeys
-from edge.mechanisms.secure_sum import Roster, pack_roster
+from edge.host.post import pack_roster
+from edge.mechanisms.secure_sum import Roster
 from recovery.noise import shard_limits
 
 from ...faults import OperatorFault
@@ -322,14 +323,14 @@ def _draw(
     )
     messages = []
     for place, name in enumerate(names):
-        statics = tuple(publics[j] for j in near[place])
+        statics = b"".join(publics[j] for j in near[place])
         own = roster_of(shard, place, statics)
         key = rootkeys.roster_key(roots[name])
         messages.append(bytes(pack_roster(own, key, topic(site, name, "roster"))))
     return Drawn(shard, tuple(messages))
 
 
-def roster_of(shard: Shard, place: int, statics: tuple[bytes, ...]) -> Roster:
+def roster_of(shard: Shard, place: int, statics: bytes) -> Roster:
     """Return what one device is told of its shard."""
     return Roster(
         shard.version,

@@ -57,6 +57,8 @@ def aes(key: bytes, blocks: bytes) -> bytes:
 class Lanes:
     """A sum of many words at once, modulo 2**bits."""
 
+    MOST = 1 << 20  # bytes of words
+
     def __init__(self, bits: int, size: int) -> None:
         self._word: Any = np.dtype(f"<u{bits // 8}")
         self._sum = np.zeros(size * 8 // bits, self._word)

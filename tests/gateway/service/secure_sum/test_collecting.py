@@ -210,7 +210,7 @@ def test_who_colludes_proves_nothing_against_the_honest() -> None:
             )
             for x, j in enumerate(near, 1)
         ]
-        secrets[i] = line[0]
+        secrets[i] = secure_sum.secret_of(line)
     gateway.liars = {victim}
     gateway._convict(points, secrets)
 
@@ -247,13 +247,14 @@ def test_as_many_false_shares_as_can_be_are_told_from_true_ones(
 ) -> None:
     """(m - t) // 2 of m, wherever they are; of one more nothing is believed."""
     line = secure_sum.drawn(t, Tape(b"line"))
+    secret = secure_sum.secret_of(line)
     points = [(x, share(line, x)) for x in range(1, shares + 1)]
     for wrong in range(false + 1):
         spoilt = [(x, (y + 3**x) % P if 11 * x % (shares + 1) <= wrong else y) for x, y in points]
         liars = frozenset(x for (x, y), (_, was) in zip(spoilt, points, strict=True) if y != was)
         assert len(liars) == wrong
-        assert decoded(spoilt, t) == (line[0], liars)
-        assert opened(spoilt, t, lambda found: found == line[0]) is not None
+        assert decoded(spoilt, t) == (secret, liars)
+        assert opened(spoilt, t, lambda found: found == secret) is not None
     many = [(x, (y + 3**x) % P if x <= (shares - t) // 2 + 1 else y) for x, y in points]
-    assert opened(many, t, lambda found: found == line[0]) is None
+    assert opened(many, t, lambda found: found == secret) is None
     assert opened(points[: t - 1], t, lambda found: True) is None
