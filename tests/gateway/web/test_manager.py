@@ -46,21 +46,19 @@ def live(known: Any, health: Health) -> Iterator[Page]:
 def test_a_source_has_a_radius_that_holds_nine_tenths(
     live: Page, opened: Opened, until: Until
 ) -> None:
-    """Two sources share what chance lies between them; each is told with place and strength."""
+    """Two share what chance lies between them; of a map of one source one alone is listed."""
     tab = opened(live.url)
     live.feed.put({**READY, "shape": [40, 1]})
     mass = [0.75 if cell == 10 else 0.25 if cell == 30 else 0.0 for cell in range(40)]
     present = [0.0] * 40
     present[8:13] = [0.05, 0.2, 0.5, 0.2, 0.05]  # 0.9 within one cell
     present[30] = 0.4
-    live.feed.put(
-        {
-            "kind": "map", "number": 1, "status": "solved", "mass": [mass], "total": 2.0,
-            "why": "optimal", "seconds": 0.1, "guarantee": {},
-            "credible": {"level": 0.9, "present": [present], "numbers": [0.0, 1.0],
-                         "band": None, "expected_error": None},
-        }
-    )  # fmt: skip
+    event = {
+        "kind": "map", "number": 1, "status": "solved", "mass": [mass], "total": 2.0,
+        "why": "optimal", "seconds": 0.1, "guarantee": {},
+    }  # fmt: skip
+    credible = {"level": 0.9, "present": [present], "band": None, "expected_error": None}
+    live.feed.put({**event, "credible": {**credible, "numbers": [0.0, 0.6, 0.4]}})
     until(tab, "document.querySelectorAll('#places tr').length == 2")
 
     assert tab.inner_text("#places").splitlines() == [
@@ -68,6 +66,8 @@ def test_a_source_has_a_radius_that_holds_nine_tenths(
         "30.5 m\t± 0.5 m\t25 %\t0.50",
     ]
     assert tab.inner_text("#within") == "Within (90 %)"
+    live.feed.put({**event, "number": 2, "credible": {**credible, "numbers": [0.0, 1.0]}})
+    until(tab, "document.querySelectorAll('#places tr').length == 1")
 
 
 def test_what_does_not_work_is_on_top_and_goes_when_it_does(
