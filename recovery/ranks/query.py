@@ -16,7 +16,7 @@ EstimatorName = Literal["auto", "lines", "steps"]
 # Above it a promise is empty; below, a sum has more noise than any crowd has places.
 EPSILON_MAX, EPSILON_MIN = 16, Fraction(1, 10000)
 CELLS_MAX = 1 << 20  # a map of 1024 x 1024
-USERS_MAX = 1 << 30
+USERS_MAX = 10**9
 USERS = 10_000  # that are planned for where nobody says how many
 POINTS_MAX = NUMBERS - 1  # of one user: what a sealed report holds beside the sensor
 ORDERS = {1: 16, 2: 15}  # of the curve, by axes: places of at most 31 bits
