@@ -48,7 +48,7 @@ def told(number: int) -> dict[str, Any]:
         "credible": {
             "level": 0.9,
             "present": [[0.2, 0.8, 0.0, 0.0]],
-            "numbers": [0.0, 1.0],
+            "numbers": [0.0, 0.6, 0.4],
             "band": None,
             "expected_error": None,
         },
