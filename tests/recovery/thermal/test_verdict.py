@@ -67,10 +67,16 @@ def test_sensors_that_lie_are_named_and_the_map_is_that_of_the_others() -> None:
 def test_sensors_at_the_clamp_are_no_warmth() -> None:
     """More sources than stated: all that stand there are left out, and no error is said."""
     world = np.random.default_rng(2)
-    drawn = found(readings(world, 13))
+    warmth = readings(world, 13)
+    drawn, silent = found(warmth), released(warmth)
     at = drawn.verdict.clamped if drawn.verdict else ()
+    for sensor in at:
+        silent[0].values[sensor] = None
+    without = recover(LINE, silent)
 
     assert len(at) > 3
+    assert isinstance(without, Heatmap)
+    assert drawn.mass == pytest.approx(without.mass, abs=1e-9)
     assert drawn.contradicted
     assert drawn.credible is None
     assert drawn.certified is None
