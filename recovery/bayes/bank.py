@@ -89,8 +89,8 @@ class Family:
     power: Floats
     log_evidence: float
 
-    def draw(self, count: int, cells: int) -> tuple[Whole, Floats]:
-        """Return places and heats of so many worlds, each as often as it counts."""
+    def draw(self, count: int, cells: int) -> "Some":
+        """Return so many worlds, each as often as it counts."""
         top = self.weights - self.weights.max()
         cool, weights = 1.0, np.exp(top)
         while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
@@ -98,17 +98,37 @@ class Family:
             weights = np.exp(cool * top)
         sums = np.cumsum(weights)
         taken = np.searchsorted(sums, (np.arange(count) + 0.5) / count * sums[-1])
-        some = self.worlds.heat[taken]
+        some, width = self.worlds.heat[taken], cells + 2 * _OUTSIDE
         numbers = np.diff(some.indptr)
         slot = np.arange(some.nnz) - np.repeat(some.indptr[:-1], numbers)
         row = np.repeat(np.arange(count), numbers)
         places = np.full((count, numbers.max()), -1)
         heats = np.zeros(places.shape)
-        where = some.indices % (cells + 2 * _OUTSIDE)
+        where = some.indices % width
         inside = where < cells
         places[row[inside], slot[inside]] = where[inside]
         heats[row[inside], slot[inside]] = some.data[inside]
-        return places, heats * self.power[taken, None]
+        spread, wall = np.divmod(some.indices[some.indptr[:-1]] // width, len(_WALLS))
+        outside = np.bincount(row[~inside], minlength=count) > 0
+        return Some(places, heats * self.power[taken, None], _SPREADS[spread], wall > 0, outside)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Some:
+    """Worlds that are equally likely.
+
+    Args:
+        places: (worlds, slots), among the cells; -1 where there is no source.
+        heats: (worlds, slots).
+        spreads: (worlds,), in stated ones.
+        walls, outside: (worlds,), whether walls are others, and whether heat comes from outside.
+    """
+
+    places: Whole
+    heats: Floats
+    spreads: Floats
+    walls: NDArray[np.bool_]
+    outside: NDArray[np.bool_]
 
 
 def families(seen: Seen, near: Near, basis: Floats, cells: Whole) -> dict[str, Family]:

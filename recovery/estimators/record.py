@@ -147,7 +147,8 @@ class Estimate:
             the name of the map: "no estimate: ...", "infeasible: ...", "inaccurate: ...",
             "undetermined: ...".
         residual: ||A f - y||, in kelvin.
-        why: why this estimator was taken; "" where it was asked for by name.
+        why: why this estimator was taken, where the choice was left open, and what the readings
+            cannot tell of the map.
         credible: what the posterior says of its own error, where there is one.
         gap: the objective exceeds the least by at most this, where there is an objective.
         estimator: the name of the one that was taken, where the choice was left open.

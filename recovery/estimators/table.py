@@ -60,6 +60,7 @@ def estimate_by_choice(seen: Seen) -> Estimate:
         nothing = np.zeros(len(seen.places))
         return Estimate(nothing, unresolved, fault[0], why, estimator=name, verdict=verdict)
     found = ESTIMATORS[name](kept)
+    why = "; ".join(filter(None, (why, found.why)))
     return replace(found, why=why, estimator=name, verdict=join(verdict, found.verdict))
 
 
@@ -126,7 +127,7 @@ def estimate_judged(name: str, seen: Seen) -> Estimate:
     """
     chosen, why = choose(seen) if name == "auto" else (name, "")
     found = estimate(chosen, seen)
-    return replace(found, estimator=chosen, why=why or found.why)
+    return replace(found, estimator=chosen, why="; ".join(filter(None, (why, found.why))))
 
 
 def estimate(name: str, seen: Seen) -> Estimate:

@@ -1,6 +1,7 @@
 """Other worlds than the stated one: what they weigh, and what becomes of a map."""
 
 import math
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -160,6 +161,22 @@ def test_where_all_is_as_stated_the_map_is_the_posteriors() -> None:
         assert robust.verdict.fits
 
     assert same >= 2
+
+
+def test_what_the_readings_cannot_tell_is_said_with_the_map() -> None:
+    """At most three faults, the worst first, each by more than half beyond what the map says."""
+    named = 0
+    for trial in range(4):
+        drawn = estimate("robust", seen_of(trial))
+        off = [float(one) for one in re.findall(r"about ([\d.e-]+) if", drawn.why)]
+        named += len(off)
+
+        assert drawn.credible is not None
+        assert off == sorted(off, reverse=True)[:3]
+        assert all(one > 1.45 * drawn.credible.expected_error for one in off)
+        assert bool(off) == drawn.why.endswith("cannot tell")
+
+    assert named
 
 
 def test_who_draws_the_map_changes_nothing_that_devices_are_asked() -> None:
