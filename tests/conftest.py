@@ -76,6 +76,7 @@ def miss(sentence: str, optional: bool = False) -> NoReturn:
 
 QUICK_CPU_S = 0.5  # what a test of the quick tier may take, its children included
 CPU_BEGAN: pytest.StashKey[float] = pytest.StashKey()
+CPU_ENDED: pytest.StashKey[float] = pytest.StashKey()
 
 
 def cpu_s() -> float:
@@ -90,10 +91,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Note where it ends for a file's last test: children that all of them had end after it."""
+    if nextitem is None or nextitem.path != item.path:
+        item.stash[CPU_ENDED] = cpu_s()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Send the CPU time with the last report, from whichever process ran the test."""
     if call.when == "teardown":
-        item.user_properties.append(("cpu_s", cpu_s() - item.stash.get(CPU_BEGAN, cpu_s())))
+        ended = item.stash.get(CPU_ENDED, cpu_s())
+        item.user_properties.append(("cpu_s", ended - item.stash.get(CPU_BEGAN, ended)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

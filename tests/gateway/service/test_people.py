@@ -2,7 +2,6 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,23 +102,12 @@ def square(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> S
     return Square(mosquitto, tmp_path, f"square-{abs(hash(request.node.name)) % 10**9}")
 
 
-def _crowd(square: Square) -> Any:
-    return Crowd(square.mqtt, square.people())
-
-
-def _nodes(square: Square) -> Any:
-    return Crowd(square.mqtt, square.people())
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("devices", [_crowd, _nodes], ids=["crowd", "nodes"])
-def test_what_was_answered_is_counted_drawn_and_paid_for(
-    square: Square, devices: Callable[[Square], Any]
-) -> None:
+def test_what_was_answered_is_counted_drawn_and_paid_for(square: Square) -> None:
     """Every answer that went over the broker, and none beside; then nothing more is asked."""
     with Pump("listens") as pump:
         link = square.listening(pump)
-        with devices(square) as fleet, square.service() as service:
+        with Crowd(square.mqtt, square.people()) as fleet, square.service() as service:
             why = service.run()
             ledger = service.ledger()
             assert eventually(lambda: fleet.unreceipted == 0)
@@ -152,7 +140,7 @@ def test_what_was_answered_is_counted_drawn_and_paid_for(
 @pytest.mark.long
 def test_no_more_is_asked_and_nothing_more_is_answered(square: Square) -> None:
     """Neither by a file that promises more, nor by whoever has stolen the key of the site."""
-    with _nodes(square), square.service() as service:
+    with Crowd(square.mqtt, square.people()), square.service() as service:
         service.run()
     more = {"epsilon": "9/1", "readings": 3}
     with pytest.raises(OperatorFault, match="epsilon 9 in all, and on its database 6 was promi"):
@@ -183,7 +171,7 @@ def test_a_gateway_that_dies_in_a_round_pays_for_it_once(square: Square) -> None
         service.stop()
         running.join()
     assert square.told("release") == []
-    with _nodes(square), square.service() as service:
+    with Crowd(square.mqtt, square.people()), square.service() as service:
         service.run(1)
         charges = service.ledger().charges
 
@@ -197,7 +185,7 @@ def test_an_answer_from_where_nobody_can_be_counts_as_none(square: Square) -> No
     """A device that is broken, or whose key was stolen, must not stop the round of all others."""
     with Pump("listens") as pump:
         link = square.listening(pump)
-        with square.service() as service, _nodes(square) as nodes:
+        with square.service() as service, Crowd(square.mqtt, square.people()) as nodes:
             sick = nodes.lives["node-07"]._device.node
             half = sick.half
             real, half.veil = half.veil, lambda *_: [7, 0]  # the corner that no footprint reaches
