@@ -1,6 +1,7 @@
-"""What becomes of messages, one by one: the list of bad ones that the house must survive."""
+"""What becomes of messages, one by one: bad ones are survived, honest ones cost no question."""
 
 import random
+import threading
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from edge.core import wire
 from edge.core.records import Report
 from gateway.service.intake.door import Arrival, authenticate
-from gateway.service.intake.judge import BOOTS, MESSAGES, NEVER, Verdict, judge
+from gateway.service.intake.judge import BOOTS, MESSAGES, NEVER, Verdict, judge, read_known, recall
 from gateway.service.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
@@ -316,3 +317,61 @@ def test_the_store_counts_on_from_the_earlier_numbers(home: Any, tmp_path: Any) 
     assert set(store.newest().values()) == {(3, 8)}
     assert store.refused(1)[0].kind == "future"
     store.close()
+
+
+# Honest reports cost the store no question; every other one is asked about.
+
+
+class Asked:
+    """A store that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = []
+        self.answers: list[Any] = []
+
+    def known(self, keys: Any, answers: Any) -> Known:
+        self.keys, self.answers = list(keys), list(answers)
+        return Known({}, {}, frozenset())
+
+    def newest(self) -> Any:
+        return {("node-0", b"key!"): (2, 9)}
+
+
+def test_of_a_round_of_honest_devices_nothing_is_asked(home: Any) -> None:
+    """Five thousand a second leave no time for a question each."""
+    plan, store = home.round(), Asked()
+    arrivals = [arrival(home, name, home.answer(name, plan)) for name in home.nodes]
+
+    read_known(store, arrivals, opened(home, plan), {}, 1.0)
+
+    assert store.keys == []
+
+
+def test_whoever_may_have_come_before_is_asked_about(home: Any) -> None:
+    """Numbers that are not above, another round, one that is over or answered, or none open."""
+    plan, one = home.round(), arrival(home, "node-0", home.answer("node-0", home.round()))
+    answered = opened(home, plan)
+    answered.settle({"node-0": one.report})
+    cases = [
+        (opened(home, plan), {one.who: (1, 1)}, 1.0),
+        (opened(home, plan), {one.who: (5, 0)}, 1.0),
+        (opened(home, home.round(2)), {}, 1.0),
+        (opened(home, plan), {}, 100.0),
+        (answered, {}, 1.0),
+        (None, {}, 1.0),
+    ]
+    for round, newest, now_s in cases:
+        store = Asked()
+        read_known(store, [one], round, newest, now_s)
+
+        assert store.keys == [one.key]
+        assert store.answers == [(wire.name_of(plan), "node-0")]
+
+
+def test_a_commit_whose_answer_was_lost_is_remembered() -> None:
+    """Its messages are handed over again, and must not pass for new."""
+    newest = {("node-0", b"key!"): (1, 1), ("node-1", b"key!"): (4, 4)}
+
+    recall(threading.Event(), Asked(), newest)
+
+    assert newest == {("node-0", b"key!"): (2, 9), ("node-1", b"key!"): (4, 4)}
