@@ -233,8 +233,8 @@ def share(polynomial, x):
     """Return a polynomial's value at x, from 1 on: at 0 is the secret."""
     total = 0
     for at in range(len(polynomial) - SHARE, -1, -SHARE):
-        total = (total * x + int.from_bytes(polynomial[at : at + SHARE], "big")) % P
-    return total
+        total = total * x + int.from_bytes(polynomial[at : at + SHARE], "big")
+    return total % P  # once: x is small, so the number grows by a few bits a step
 
 
 def chosen(places, count):
@@ -265,10 +265,7 @@ def pieces(data, count, size):
 def counters(first, size):
     """Return the blocks whose encryption are `size` bytes of a mask, from a byte on."""
     blocks = range(first >> 4, (first + size + 15) >> 4)
-    made = bytearray(16 * len(blocks))
-    for at, block in enumerate(blocks):
-        made[16 * at + 8 : 16 * at + 16] = block.to_bytes(8, "big")
-    return made
+    return b"".join([block.to_bytes(16, "big") for block in blocks])
 
 
 def pack_words(numbers, first, count, bits):

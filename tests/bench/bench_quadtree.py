@@ -23,6 +23,22 @@ Measured, MSE and numbers (seconds of one run at 10**6 users):
 
 At 10**5 users the hierarchy at its best level is nearer than the default, and aim 0.2 nearer
 than both; at 10**6 the default is the nearest of all. Five plays each: no interval is told.
+
+Why: the default stops a level too early there. Of 973 squares of level 5 the next Round would
+cost .43, .849 is left, and that is less than two steps' worth (psi), so that it is the last one.
+A finer aim or a smaller psi goes on by a level, and no such default is better everywhere. MSE,
+mean of 6 and 8 plays and the deviation of that mean, on maps of 256 x 256 cells that are public:
+
+                                    aim 0.1, psi 2    aim 0.2, psi 2    aim 0.1, psi 1.5
+    Gowalla's check-ins,  10**5   1.6e-7 +- 6e-9    1.2e-7 +- 1e-11   1.2e-7 +- 6e-9
+                          10**6   8.7e-8 +- 2e-8    4.4e-10 +- 9e-11  3.0e-10 +- 2e-11
+    cabs, San Francisco,  10**5   4.3e-8 +- 9e-9    9.6e-10 +- 7e-11  2.2e-8 +- 1e-8
+                          10**6   1.7e-10 +- 2e-11  1.7e-10 +- 3e-11  1.7e-10 +- 2e-11
+    Manhattan's streets,  10**5   4.8e-11 +- 4e-14  5.1e-11 +- 3e-13  6.9e-11 +- 4e-13
+                          10**6   3.1e-11 +- 1e-14  3.8e-11 +- 1e-13  3.1e-11 +- 1e-14
+
+Who is in few places gains tenfold and more from a level more, who is everywhere loses up to half.
+Epsilon, users and grid are the same for both, so no rule of these alone can tell them apart.
 """
 
 import math
