@@ -200,7 +200,7 @@ def test_only_what_this_site_has_signed_is_a_proof(home: Any) -> None:
 
     assert met is not None
     assert met.plan == good
-    assert steps.met(message[:-1] + b"x", "thermal", own) is None
+    assert steps.met(message[:-1] + bytes([message[-1] ^ 1]), "thermal", own) is None
     assert steps.met(message, "disk", own) is None
     assert steps.met(message, "thermal", own._replace(site_key=bytes(16))) is None
     assert steps.met(home.message(home.round(9, (-1, 50))), "thermal", own) is None

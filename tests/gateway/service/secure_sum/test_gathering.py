@@ -265,7 +265,8 @@ def test_what_others_say_on_a_device_s_topic_changes_no_sum(square: Square) -> N
             assert eventually(lambda: len(heard) >= DEVICES - 1)  # one is away, so they wait
             for message in heard[: DEVICES - 1]:
                 liar.publish(message.topic, message.payload)
-                liar.publish(message.topic, message.payload[:-1] + b"\0")
+                forged = message.payload[:-1] + bytes([message.payload[-1] ^ 1])
+                liar.publish(message.topic, forged)
             liar.publish(where.replace("+", "node-99"), b"nobody")
             running.join()
             refused = service._intake.refused  # type: ignore[attr-defined]
