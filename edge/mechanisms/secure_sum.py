@@ -42,7 +42,7 @@ from array import array
 from collections import namedtuple
 
 from ..core import cbor
-from ..core.compat import hmac_sha256, sha256
+from ..core.compat import hmac_sha256, sha256, tidy
 from ..core.wire import MAC_BYTES, fault, open_message, sign
 
 P = (1 << 127) - 1
@@ -221,7 +221,8 @@ def drawn(t, rng):
     made = bytearray(t * SHARE)
     for at in range(0, len(made), SHARE):
         made[at : at + SHARE] = number(rng.below(P))
-    return bytes(made)
+    tidy()  # or what is made next lies beyond all that the draws left
+    return made
 
 
 def secret_of(polynomial):
