@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.records import Grid
-from physics.kernel import Walls, forward, moves, sensitivity
+from physics.kernel import Walls, forward, heat_kernel, moves, sensitivity
 from physics.places import cell_places, length_m, sensor_places
 
 # How far one source that moves can change the whole numbers that sensors really report.
@@ -267,6 +267,7 @@ _RUNG = 1.12  # between neighbours of the first search
 BENDS = 3.0
 _LEFT = 1e-7  # of a peak: the search ends when no more than this can hide between two spreads
 _SPLITS, _ROUNDS = 4, 8
+_LARGE = 1_000_000  # entries of an operator, above which it is not made where a bound will do
 _EVEN = 4  # times length**2: the slowest mode is e**(-4 pi**2), which floats hardly hold
 
 
@@ -311,7 +312,9 @@ def felt(room: Room, cells: tuple[int, ...]) -> Felt:
     for more in range(_ROUNDS):
         best = rows.max(axis=0, initial=0.0)
         for spread in spreads[len(rows) :]:
-            row = _row(room.operator(spread), room.grid.shape, cells, best)
+            row = _bounds(room, spread, cells)
+            if row is None or (row > best).any():
+                row = _row(room.operator(spread), room.grid.shape, cells, best)
             rows, best = np.vstack([rows, row]), np.maximum(best, row)
         order = np.argsort(spreads)
         spreads, rows = spreads[order], rows[order]
@@ -334,14 +337,55 @@ def warmest(room: Room) -> float:
     about it the logarithm bends by 1/2 along a line, by 1 in a plane. So that much is added
     where the stated spread is not the one that is felt most.
     """
-    felt_most = [float(room.operator(spread).max()) for spread in _rungs(room)]
+    felt_most = _most_felt(room, _rungs(room))
     return max(felt_most[0], *(1.01 * peak for peak in felt_most[1:] if peak > felt_most[0]), 0.0)
+
+
+def _most_felt(room: Room, spreads_m2: Floats) -> list[float]:
+    """Return the greatest entry of the operator at each spread."""
+    if room.walls != "none":
+        return [float(room.operator(spread).max()) for spread in spreads_m2]
+    # Without walls that is what the nearest sensor feels, along each axis.
+    nearest = []
+    for sensors, cells in zip(_axes(room, True), _axes(room, False), strict=True):
+        nearest.append(np.abs(sensors[:, None] - cells).min())
+    return [float(np.prod(heat_kernel(np.array(nearest), spread))) for spread in spreads_m2]
+
+
+def _axes(room: Room, sensors: bool) -> list[Floats]:
+    """Return where sensors or cells are along each axis."""
+    places = sensor_places(room.sensors, room.grid) if sensors else cell_places(room.grid)
+    return [np.unique(axis) for axis in places.reshape(len(places), -1).T]
 
 
 def _rungs(room: Room) -> Floats:
     longest_m2 = float(np.max(length_m(room.grid))) ** 2
     rungs = max(0, math.ceil(math.log(longest_m2 / room.spread_m2) / math.log(_RUNG)))
     return np.asarray(room.spread_m2 * _RUNG ** np.arange(rungs + 1.0))
+
+
+def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | None:
+    """Return what a row is at the most, without an operator; None in a small room, or with walls.
+
+    Where sensors stand h apart or more, what they feel of something that rises once and falls
+    once adds up to at most its integral over h and its peak. Presence is such a thing, and g'**2
+    is two of them; by Cauchy and Schwarz a move by c changes the sum of squares by at most c**2
+    times the most that g'**2 can add up to.
+
+        sum g**2 <= 1 / (2 h sqrt(2 pi s)) + 1 / (4 pi s)
+        sum g'**2 <= 1 / (8 h sqrt(2 pi s) s) + exp(-1) / (4 pi s**2)
+    """
+    entries = math.prod(room.sensors) * math.prod(room.grid.shape)
+    if room.walls != "none" or min(room.grid.shape) > 1 or entries <= _LARGE:
+        return None
+    apart = float(np.diff(sensor_places(room.sensors, room.grid)).min())
+    cell = float(np.diff(cell_places(room.grid)).max())
+    root = math.sqrt(2 * math.pi * spread_m2)
+    presence = 1 / (2 * apart * root) + 1 / (4 * math.pi * spread_m2)
+    slopes = 1 / (8 * apart * root * spread_m2) + math.exp(-1) / (4 * math.pi * spread_m2**2)
+    far = cell * np.array([reach(room.grid.shape, one).stop - 1 for one in cells])
+    squares = np.append(np.minimum(far**2 * slopes, 2 * presence), presence)
+    return np.asarray(np.sqrt(squares) * (1 + 1e-9))
 
 
 def _row(operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best: Floats) -> Floats:
@@ -434,6 +478,8 @@ def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[in
     # What is found somewhere is not too large, and what is answered not too small.
     found = _squares(room, here, here, 0.0, cells, every, grains)
     answer = found.copy()
+    # The ends of a stretch are looked at twice.
+    at = lru_cache(maxsize=2)(lambda point: room.operator(math.exp(point)))
     queue = list(_stretches(room, cells, grains))
     heapq.heapify(queue)
     while queue:
@@ -443,11 +489,10 @@ def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[in
             continue
         points, parts = stretch.looked_at()
         for point in points:
-            there = room.operator(math.exp(point))
+            there = at(point)
             found = np.maximum(found, _squares(room, there, there, 0.0, cells, wanted, grains))
         for low, high in parts:
-            ends = room.operator(math.exp(low)), room.operator(math.exp(high))
-            bound = _squares(room, *ends, high - low, cells, wanted, grains)
+            bound = _squares(room, at(low), at(high), high - low, cells, wanted, grains)
             done = (bound <= _NEAR * np.maximum.accumulate(found)) | (high - low < _NARROW)
             answer = np.maximum(answer, np.where(done, bound, found))
             left = np.where(done, 0.0, bound)

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edge.core.records import Grid
+from recovery.noise import worst as worst_module
 from recovery.noise.calibrate import calibrate
 from recovery.noise.worst import (
     PRESENCE,
@@ -20,6 +21,7 @@ from recovery.noise.worst import (
     felt,
     reach,
     shifts,
+    warmest,
     whole_square,
     worst_squares,
 )
@@ -167,3 +169,43 @@ def test_rounding_never_goes_beyond_what_the_norm_allows(
 
     most = Grains(exponent, step, 1.0).most(np.linalg.norm(block, axis=0), len(changes))
     assert float(np.square(whole).sum()) <= most[0]
+
+
+WIDE = [
+    Room(Grid((60, 1), 0), (30,), 0.05, "none"),
+    Room(Grid((60, 1), 500), (2,), 0.01, "none"),  # heat reaches one sensor at a time
+    Room(Grid((200, 1), 0), (7,), 0.0005, "none"),
+]
+
+
+@pytest.mark.parametrize("room", WIDE)
+def test_what_is_felt_is_bounded_without_an_operator(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a large room spreads that cannot be the worst are passed over on this bound's word."""
+    every, cells = np.geomspace(room.spread_m2, 20.0, 40), (1, 3, 20)
+    places = np.arange(math.prod(room.grid.shape))
+    pairs = [(places[near:], places[:-near]) for near in range(1, 21)]
+    small = felt(room, cells).moves.max(axis=0), worst_squares(room, cells, FINE)
+    felt.cache_clear()
+    monkeypatch.setattr(worst_module, "_LARGE", 0)
+    for spread in every:
+        bound = worst_module._bounds(room, float(spread), cells)
+        heat = room.operator(float(spread))
+        moved = [np.linalg.norm(heat[:, one] - heat[:, two], axis=0).max() for one, two in pairs]
+        truth = [max(moved[:far]) for far in cells] + [np.linalg.norm(heat, axis=0).max()]
+
+        assert bound is not None
+        assert (truth <= bound).all()
+
+    assert (felt(room, cells).moves.max(axis=0) == small[0]).all()
+    assert worst_squares(room, cells, FINE) == small[1]
+    felt.cache_clear()
+
+
+@pytest.mark.parametrize("room", [*WIDE, PLANE, SHUT])
+def test_the_warmest_sensor_is_the_nearest(room: Room) -> None:
+    """Found without an operator where there are no walls; by 0.01 more where that is later."""
+    peaks = [float(room.operator(s).max()) for s in felt(room, ()).spreads_m2]
+
+    assert max(peaks) <= warmest(room) <= 1.01 * max(peaks)
