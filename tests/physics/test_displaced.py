@@ -206,6 +206,19 @@ def test_a_way_through_a_wall_adds_what_its_faces_differ_by() -> None:
         prove(many, known)
 
 
+def test_every_edge_of_a_wall_is_opposite_every_other_within_reach() -> None:
+    """Straight across and aslant, up as well as down: a pair left out is a way that shows more."""
+    sides = [(x, 0.5 + 0.1 * row) for x in (0.5, 0.6, 0.8, 0.9) for row in range(4)]
+    cells = [4 * side + row for side in (0, 2) for row in range(3)]
+    corners = np.array([[at, at + 4, at + 1, at + 5] for at in cells])
+    table = sparse.csr_array(np.eye(len(sides)))
+    found = floor(np.array(sides), corners, np.ones((6, 2)), table, 0.3, (2.0, 2.0)).across
+    assert found is not None
+    pairs = set(zip(found.one.tolist(), found.other.tolist(), strict=True))
+
+    assert pairs == {(left, right) for left in range(4, 8) for right in range(8, 12)}
+
+
 def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(ValueError, match="no lag"):
         past([], [1.0])

@@ -260,6 +260,15 @@ def moving() -> Room:
     return small(open_s=((0.0, 900.0), (1800.0, 1e6)))
 
 
+def test_whoever_stands_beside_a_shut_door_warms_one_side() -> None:
+    """Beyond it one feels hardly more of her than of who stands a step away from the door."""
+    room = small(open_s=())
+    made = respond(room, APART_M, through_walls=False)
+    beside, away = (made.operator[4, 7 * 15 + column] for column in (4, 3))
+
+    assert away < beside < 1.3 * away
+
+
 @pytest.mark.long
 def test_a_day_of_readings_is_the_worst_of_them() -> None:
     """Whoever reads while the door is shut, or just after: each with its own past."""
