@@ -344,7 +344,7 @@ def test_who_publishes_first_and_stores_then_shows_two(
         return real(self, mechanism, closed, *rest)
 
     monkeypatch.setattr(steps.Steps, "release", hasty)
-    published, _ = lives(tmp_path, 11)
+    published, _ = lives(tmp_path, 17)
     noises = [
         {json.loads(body)["values"][0] for body in seen if "values" in json.loads(body)}
         for seen in published.values()
