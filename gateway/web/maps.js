@@ -22,8 +22,8 @@ function ownWords({ credible, verdict }) {
   return [credible ? sureWords(credible) : "", (verdict && verdict.says) || old].filter(Boolean).join(" ");
 }
 
-// Whether what the deployment file says is wrong, and the map with it.
-export const doubted = (event) => Boolean(event && event.verdict && ["assumptions", "clamp"].includes(event.verdict.level));
+// Whether what the deployment file says is wrong, and the map with it, or the map is a mere guess.
+export const doubted = (event) => Boolean(event && event.verdict && ["assumptions", "clamp", "weak"].includes(event.verdict.level));
 
 // Draw a map on a canvas; return its sources, none where there is no map.
 export function picture(canvas, map) {

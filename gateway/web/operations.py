@@ -67,8 +67,8 @@ class Verdict(Struct):
     """Whether the readings can be if the deployment file is right, and what to say of it.
 
     level is fits, sensors (a map without the dropped ones), other (one that counts on another room
-    or other sources than stated), clamp or assumptions (do not trust the map); says is a sentence
-    for whoever looks at it, empty where nothing is wrong.
+    or other sources than stated), weak (one hardly better than a guess), clamp or assumptions (do
+    not trust the map); says is a sentence for whoever looks at it, empty where nothing is wrong.
     """
 
     level: str

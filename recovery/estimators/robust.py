@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 
 from ..bayes.bank import WEIGHTS, Family, families, places_of
 from ..bayes.chain import Draws, cumulative_shares, from_draws, sample_posterior
+from ..bayes.exact import Exact, Listed
+from ..bayes.line import expected_distance, shares
 from ..bayes.unknown_physics import conditional, together
 from ..maps.heatmap import Verdict
 from . import posterior
 from .record import Estimate, Near, Seen, check, label, with_digits
-from .verdict import ODDS, heat_directions
+from .verdict import ODDS, heat_directions, join
 
 # How likely the stated world is before any reading.
 _STATED = 2 / 3
@@ -33,6 +35,8 @@ _STATED = 2 / 3
 _DRAWS = 1200
 # Where all others together are less likely than this the stated world stands alone.
 _HARDLY = 0.1
+# A map that is off by more than this share of what an even one is tells next to nothing.
+_NO_BETTER = 0.8
 # Of each family so many draws say how far off the map is if that is so; of what is likelier than
 # this, where it is so many times as far as the map says; spreads by so much longer or shorter.
 _TRIED, _RARE, _MUCH, _FARTHER = 200, 0.01, 1.5, 1.15
@@ -69,15 +73,13 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     whole = float(np.logaddexp.reduce(list(logs.values())))
     chances = {name: math.exp(log - whole) for name, log in logs.items()}
     known = np.append(cells, -1)
+    posterior = stated.posterior
     if chances["stated"] > 1 - _HARDLY:
         drawn = together(seen, [stated], np.ones(1))
-        return replace(
-            drawn, why=_unsaid(seen, drawn, found, chances, known), verdict=Verdict("fits")
-        )
-    draws = stated.posterior
-    if not isinstance(draws, Draws):
-        draws = sample_posterior(seen)
-    drawn = from_draws(seen, _pooled(draws, found, chances, known))
+    else:
+        draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen)
+        posterior = _pooled(draws, found, chances, known)
+        drawn = from_draws(seen, posterior)
     verdict = Verdict("fits")
     if ratio > math.log(ODDS):
         likely = max(WEIGHTS, key=lambda name: chances[name])
@@ -86,7 +88,23 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
             f"instead: {_NAMES[likely]}; the map counts on that"
         )
         verdict = Verdict("other", why)
+    said = math.nan if drawn.credible is None else drawn.credible.expected_error
+    if math.isfinite(said) and said > _NO_BETTER * _blind(seen, posterior):
+        verdict = join(verdict, Verdict("weak", "it is hardly nearer to the truth than a guess"))
     return replace(drawn, why=_unsaid(seen, drawn, found, chances, known), verdict=verdict)
+
+
+def _blind(seen: Seen, posterior: Exact | Listed | Draws) -> float:
+    """Return how far an even map of all open cells is from what is possible, on average."""
+    where = np.ones(len(seen.places)) if seen.open is None else seen.open
+    even, places = np.cumsum(where) / where.sum(), seen.places[:, 0]
+    if isinstance(posterior, Exact):
+        return expected_distance(shares(posterior), even, places)
+    if not isinstance(posterior, Draws):
+        return math.inf
+    some = posterior.numbers > 0
+    curves = cumulative_shares(posterior.cells[some], posterior.powers[some], len(even))
+    return float(np.abs(curves - even[:, None]).mean(axis=1)[:-1] @ np.diff(places))
 
 
 def _unsaid(

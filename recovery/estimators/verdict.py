@@ -106,11 +106,12 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
 
 
 def join(verdict: Verdict, other: Verdict | None) -> Verdict:
-    """Return what both say, at the level of the other where that says anything."""
+    """Return what both say, at the level of the other where it says that something is wrong."""
     if other is None or other.fits:
         return verdict
     why = "; ".join(filter(None, (verdict.why, other.why)))
-    return replace(verdict, level=other.level, why=why)
+    level = verdict.level if other.level == "weak" and not verdict.fits else other.level
+    return replace(verdict, level=level, why=why)
 
 
 def name_sensors(dropped: Sequence[tuple[int, float]]) -> str:

@@ -98,7 +98,8 @@ class Verdict:
         level: "fits"; "sensors" where some of them are at odds with the others, and the map is
             drawn without them; "clamp" where some showed the most that they can; "assumptions"
             where the readings contradict what the query assumes; "other" where they do, and the
-            map counts on sources or a room that are not as stated.
+            map counts on sources or a room that are not as stated; "weak" where nothing is wrong,
+            but the map tells hardly more than a guess.
         why: what is wrong, a sentence without its full stop; empty where nothing is.
         dropped: sensors, counted from 0, that are left out for being at odds with the others,
             and by how many deviations of the noise each of them is.

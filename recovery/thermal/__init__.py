@@ -181,12 +181,14 @@ def recover(
         found = Unresolved(query.grid, guarantee, *fault)
         return replace(found, why=f"{verdict.why}; {found.why}" if verdict.why else found.why)
     drawn = estimate_judged(query.estimator, seen)
-    if drawn.verdict is not None and not drawn.verdict.fits:
+    if drawn.verdict is not None and drawn.verdict.level == "other":
         # What is proved is so of rooms as stated alone.
         return mapped(query, guarantee, drawn, None, join(verdict, drawn.verdict))
     band, proved = certified(query, seen) if certify else (None, None)
     # Sensors and clamp alone cannot say that a query is right.
-    said = join(verdict, proved) if not verdict.fits else proved or drawn.verdict
+    said = proved if verdict.fits else join(verdict, proved)
+    if drawn.verdict is not None:
+        said = join(said or Verdict("fits"), drawn.verdict)
     return mapped(query, guarantee, drawn, band, said)
 
 

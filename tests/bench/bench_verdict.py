@@ -84,6 +84,21 @@ def clustered(world: World) -> Scene:
     return plain(made)
 
 
+def one_wall(made: np.ndarray) -> Scene:
+    return made, felt(made) + np.asarray(forward(-CELLS, SENSORS, 0.05)) @ made
+
+
+def longer_and_level(made: np.ndarray) -> Scene:
+    return made, felt(made, 0.05 * 1.15) + 0.12
+
+
+def pairs(world: World) -> np.ndarray:
+    made = np.zeros(100)
+    first = 2 * world.choice(50, 6, replace=False)
+    made[first] = made[first + 1] = 0.5
+    return made
+
+
 def hill(world: World, centres: int = 1) -> Scene:
     made = np.zeros(100)
     for middle in world.uniform(0.15, 0.85, centres):
@@ -108,13 +123,20 @@ KINDS: dict[str, Callable[[World], Scene]] = {
     "a sensor +20": lambda world: lying(world, 20),
     "smooth hill": hill,
     "twenty weak": lambda world: plain(heat(world, 20, 0.2)),
-    # Written after the estimators were fixed.
+    # Written before the weights of families were last set.
     "late: two lie": lambda world: lying(world, 6, -8),
     "late: walls, 3 unequal": lambda world: walls(world, 3, 0.3),
     "late: spread +20 %, 4": lambda world: spread(world, 1.2, 4),
     "late: Dirichlet, 6": lambda world: plain(heat(world, 6, 3 * world.dirichlet(np.ones(6)))),
     "late: fourteen": lambda world: plain(heat(world, 14)),
     "late: outside .6": lambda world: outside(world, 0.6, -0.1, 3),
+    # Written after that.
+    "new: a wall at one end": lambda world: one_wall(heat(world, 3)),
+    "new: spread +15 %, level": lambda world: longer_and_level(heat(world, 3)),
+    "new: five of .4 to 1.6": lambda world: plain(heat(world, 5, world.uniform(0.4, 1.6, 5))),
+    "new: walls, five": lambda world: walls(world, 5),
+    "new: six pairs": lambda world: plain(pairs(world)),
+    "new: two of .15": lambda world: plain(heat(world, 2, 0.15)),
 }
 
 
@@ -165,14 +187,14 @@ def main(words: list[str]) -> None:
     words = [word for word in words if word != "--only"]
     scenes = int(words[0]) if words else 4
     estimators = words[1:] or ["auto", "posterior", "entropy", "lasso", "lmmse"]
-    groups: dict[str, list[np.ndarray]] = {"as stated": [], "wrong": [], "late": []}
+    groups: dict[str, list[np.ndarray]] = {"as stated": [], "wrong": [], "late": [], "new": []}
     for kind in (kind for kind in KINDS if only in kind):
         # (scenes, estimators, numbers)
         rows = np.array([look(kind, number, estimators) for number in range(scenes)])
         for at, name in enumerate(estimators):
             print(line(f"{kind}: {name}", rows[:, at]), flush=True)
-        late = "late" if kind.startswith("late") else "wrong"
-        groups["as stated" if "true" in kind else late].append(rows)
+        group = kind.partition(":")[0] if ":" in kind else "wrong"
+        groups["as stated" if "true" in kind else group].append(rows)
     for group, parts in groups.items():
         for at, name in enumerate(estimators if parts else []):
             both = np.concatenate(parts)

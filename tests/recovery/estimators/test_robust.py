@@ -179,6 +179,22 @@ def test_what_the_readings_cannot_tell_is_said_with_the_map() -> None:
     assert named
 
 
+def test_a_map_that_is_hardly_better_than_a_guess_says_so() -> None:
+    """Of readings that are noise; the control is at the noise of a usual round."""
+    quiet, loud = [], []
+    for trial in range(3):
+        seen = seen_of(trial)
+        noise = 1e3 * seen.sigma * np.random.default_rng(trial).normal(size=30)
+        deaf = replace(seen, readings=noise, sigma=1e3 * seen.sigma)
+        quiet.append(estimate("robust", seen).verdict.level)
+        loud.append(estimate("robust", deaf).verdict)
+
+    assert set(quiet) == {"fits"}
+    assert {one.level for one in loud} == {"weak"}
+    assert not any(one.contradicts for one in loud)
+    assert all("guess" in one.says for one in loud)
+
+
 def test_who_draws_the_map_changes_nothing_that_devices_are_asked() -> None:
     """No estimator has a say in noise or promise."""
     assert all(
