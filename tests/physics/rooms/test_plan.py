@@ -10,7 +10,7 @@ import pytest
 
 from physics.rooms import model
 from physics.rooms.day import day, is_straight, may_stand
-from physics.rooms.plan import Lattice, Plan, lattice, plan, redrawn
+from physics.rooms.plan import Lattice, Plan, lattice, mean, plan, redrawn
 from physics.rooms.read import read, sample
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Wall
 from physics.rooms.tables import Document
@@ -59,6 +59,14 @@ def test_nothing_crosses_a_shut_wall() -> None:
     assert body(PARTED, (True,), 1.5, 1.0)[x > 1.6].sum() > 0.2
     assert body(PARTED, (True,), 1.5, 0.0)[x > 1.5].sum() == 0
     assert shut.table.sum(axis=1) == pytest.approx(1)
+
+
+def test_a_cell_that_is_half_a_wall_is_as_warm_as_its_air() -> None:
+    """People are in the air: a warm wall is no warmth of theirs."""
+    walls = plan(PARTED).walls > 0
+
+    assert walls.any()
+    assert mean(PARTED, np.where(walls, 100.0, 1.0)) == pytest.approx(1.0)
 
 
 def test_a_body_is_as_wide_as_a_person_and_where_it_stands() -> None:
