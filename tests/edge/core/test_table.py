@@ -55,7 +55,6 @@ def test_thresholds_are_the_law_to_their_last_digit(num: int, den: int, bits: in
     off = [abs(made.threshold(k) - upto * 2**bits) for k, upto in enumerate(law)]
 
     assert max(off) < 1.5  # half a digit of rounding, less than one that is left out beyond
-    assert max(off[: len(off) // 2]) < 1.5
 
 
 def counted(made: Table, value: int) -> int:
@@ -91,7 +90,7 @@ def test_a_sample_asks_for_the_same_bits_whatever_it_is() -> None:
 
 
 def opcodes(run: Callable[[], object], code: object) -> int:
-    """Return how many instructions of one function are executed."""
+    """Return how many instructions of one function are executed, or of all."""
     seen = 0
 
     def local(frame: FrameType, event: str, arg: object) -> object:
@@ -106,11 +105,13 @@ def opcodes(run: Callable[[], object], code: object) -> int:
         return None
 
     before = sys.gettrace()
+    gc.disable()  # what it has others do at their end is no work of the sampler's
     sys.settrace(entered)  # type: ignore[arg-type]
     try:
         run()
     finally:
         sys.settrace(before)
+        gc.enable()
     return seen
 
 
@@ -246,33 +247,12 @@ def test_what_does_not_fit_is_refused(args: tuple[int, ...]) -> None:
         Sampler(*args)
 
 
-def instructions(made: Sampler, seed: bytes) -> int:
-    """Return how many instructions a frame's noise takes, the stream's and the hash's too."""
-    seen, out, rng = 0, [0] * 20, Tape(seed)
-
-    def count(frame: FrameType, event: str, arg: object) -> object:
-        nonlocal seen
-        frame.f_trace_opcodes = True
-        seen += event == "opcode"
-        return count
-
-    before = sys.gettrace()
-    gc.collect()
-    gc.disable()  # what it has others do at their end is no work of the sampler's
-    sys.settrace(count)
-    try:
-        made.fill(out, rng)
-    finally:
-        sys.settrace(before)
-        gc.enable()
-    return seen
-
-
 @pytest.mark.long
 def test_a_frame_of_noise_takes_the_same_instructions() -> None:
     """From the stream to the last sum, whatever is drawn."""
     made = Sampler(16000)
-    work = {instructions(made, bytes([seed])) for seed in range(12)}
+    tapes = [Tape(bytes([seed])) for seed in range(12)]
+    work = {opcodes(lambda tape=tape: made.fill([0] * 20, tape), None) for tape in tapes}
 
     assert len(work) == 1
     assert work.pop() > 20000

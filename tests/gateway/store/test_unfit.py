@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
@@ -21,7 +20,6 @@ from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import Kept
 from gateway.store.reader import Reader
 from gateway.store.store import Store
-from tests import processes
 
 KEY = b"key1"
 
@@ -74,23 +72,13 @@ def test_a_file_that_is_broken_is_said_and_not_touched(
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from gateway.service.intake.outcomes import Kept
-from gateway.store.store import Store
-
-store = Store(Path(sys.argv[1]), "lab")
-store.keep([Kept("north", 1, 7, b"name", b"frame", b"key1")])
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 def test_what_a_killed_gateway_left_in_its_log_is_read_and_stays_there(tmp_path: Path) -> None:
     """Its last commits are in the log alone; who looks must see them, and must not move them."""
     path = tmp_path / "heatveil.sqlite"
-    ended = processes.run([sys.executable, "-c", KILLED, str(path)])
-    assert ended.returncode == -signal.SIGKILL
+    if (child := os.fork()) == 0:
+        Store(path, "lab").keep([Kept("north", 1, 7, b"name", b"frame", KEY)])
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     log = path.with_name("heatveil.sqlite-wal")
     before = {one.name: one.stat().st_mtime_ns for one in (path, log)}
     assert log.stat().st_size > 0

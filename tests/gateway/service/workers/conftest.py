@@ -1,17 +1,12 @@
 """What the workers' tests share: a real PostgreSQL, and sites of several processes on it."""
 
-import itertools
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,6 +24,7 @@ from gateway.settings.deployment import Mqtt
 from gateway.store.places import Database
 from gateway.store.store import Store
 from tests import processes
+from tests.postgresql import Cluster, running
 from tests.waiting import eventually
 
 LEASE_S = 2.0
@@ -57,55 +53,19 @@ port = {page}
 partitions = 6
 lease_s = {lease_s}
 """
-SOCKETS = "-c unix_socket_directories={folder} -c listen_addresses=127.0.0.1 -p {port}"
 
 
 @pytest.fixture(scope="session")
-def cluster(
-    need: Callable[[str], str], answers: Callable[[int], None]
-) -> Iterator[Callable[[], Database]]:
-    """Run PostgreSQL on a free port; gives a new database whenever it is called."""
-    programs = Path(need("postgres")).resolve().parent
-    folder = Path(tempfile.mkdtemp(prefix="heatveil-postgres-"))
-    # PostgreSQL refuses to be run by root.
-    who: dict[str, Any] = {"user": "postgres"} if os.getuid() == 0 else {}
-    if who:
-        shutil.chown(folder, "postgres")
-    port, data = find_free_port(), folder / "data"
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "cwd": folder, **who}
-    made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"]
-    processes.run([*made, "--no-sync"], check=True, **quiet)
-    options = SOCKETS.format(folder=folder, port=port).split()
-    run = [programs / "postgres", "-D", data, *options, "-c", "max_connections=200"]
-    numbers = itertools.count()
-
-    def fresh() -> Database:
-        name = f"test{next(numbers)}"
-        create = [programs / "createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres"]
-        processes.run([*create, name], check=True)
-        return Database(f"host=127.0.0.1 port={port} user=postgres dbname={name}")
-
-    with processes.Child(run, stderr=subprocess.DEVNULL, **quiet) as child:
-        answers(port)
-        _wait(programs, port)
-        yield fresh
-        child.send_signal(signal.SIGINT)  # ends connections too, which SIGTERM would wait for
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _wait(programs: Path, port: int) -> None:
-    """Return once the server takes statements: it listens before that."""
-    probe = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q", "-t", "10"]
-    for _ in range(100):
-        if not processes.run(probe).returncode:
-            return
-    sys.exit("PostgreSQL does not come up")
+def cluster(need: Callable[[str], str]) -> Iterator[Cluster]:
+    """Run PostgreSQL for all tests."""
+    with running(need("postgres")) as one:
+        yield one
 
 
 @pytest.fixture
-def database(cluster: Callable[[], Database]) -> Database:
+def database(cluster: Cluster) -> Database:
     """Return a new database."""
-    return cluster()
+    return cluster.database()
 
 
 def named(database: Database) -> str:
