@@ -112,7 +112,7 @@ PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1  # prctl(2), Linux 6.3: what MemoryDenyWri
 if ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0):
     sys.exit(77)
 import cvxpy, psycopg, uvicorn
-from gateway import serving
+from gateway.service import serving
 from recovery import kernels as compiled
 from recovery.kernels import active_set
 print(compiled.tier(active_set, worth=True) is active_set)

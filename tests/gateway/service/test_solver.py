@@ -234,7 +234,7 @@ def test_the_gateway_itself_loads_nothing_that_only_a_map_needs(tmp_path: Path) 
     script = """
 import sys
 import gateway.cli.serve
-from gateway import config
+from gateway.settings import config
 from gateway.mechanisms.thermal.words import in_words
 from gateway.mechanisms import find
 from pathlib import Path

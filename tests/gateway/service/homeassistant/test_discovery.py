@@ -205,8 +205,8 @@ def test_a_map_of_nothing_shows_nothing(mass: Any) -> None:
 def test_a_map_that_contradicts_its_query_is_a_problem_without_an_error(
     reports: list[int],
 ) -> None:
-    """1.7 times as warm as any source can be; the cause, with its digits, stays here."""
-    good, bad = drawn(reports), drawn([17 * value // 10 for value in reports])
+    """So warm that sensors show the most they can; the cause, with its digits, stays here."""
+    good, bad = drawn(reports), drawn([20 * value for value in reports])
     names = ("contradicted", "error", "sources")
 
     assert [shown(good)[name] is None for name in names] == [False, False, False]

@@ -101,7 +101,7 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
 # stopped with readings in its hands. The hold is the fence; without it everybody may write.
 SLOW = """
 import time
-from gateway.store import leases
+from gateway.service.workers import leases
 from gateway.service.workers.rounds import PartStore
 
 keep, said = PartStore.keep, open({path!r}, "a", buffering=1)
