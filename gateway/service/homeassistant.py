@@ -255,10 +255,11 @@ def _sd(event: Event) -> dict[str, Any]:
 
 
 def _is_contradicted(verdict: Event | None) -> str | None:
-    """Return whether a map contradicts its own query; why would be of too many digits."""
+    """Return whether readings contradict their own query; why would be of too many digits."""
     if verdict is None:
         return None
-    return "ON" if Verdict(verdict["level"]).contradicts else "OFF"
+    found = Verdict(verdict["level"])
+    return "ON" if found.contradicts or found.level == "other" else "OFF"
 
 
 def _error(credible: Event | None) -> float | None:

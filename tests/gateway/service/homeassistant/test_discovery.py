@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -144,10 +145,11 @@ def shown(event: telling.Event) -> dict[str, Any]:
     return {name: results.values[name] for name in names}
 
 
-def drawn(values: list[int]) -> telling.Event:
+def drawn(values: list[int], estimator: str = "posterior") -> telling.Event:
     """Return the event of the map of these reports, as the service tells it."""
     plan = thermal.plan(QUERY, [])
-    found = thermal.recover(QUERY, [Release(plan, values, len(values))])
+    query = replace(QUERY, estimator=estimator)
+    found = thermal.recover(query, [Release(plan, values, len(values))])
     return telling.drawn(1, found, 0.1)
 
 
@@ -202,16 +204,17 @@ def test_a_map_of_nothing_shows_nothing(mass: Any) -> None:
     assert found == dict.fromkeys(found)
 
 
-def test_a_map_that_contradicts_its_query_is_a_problem_without_an_error(
-    reports: list[int],
+@pytest.mark.parametrize(("estimator", "unknown"), [("posterior", True), ("auto", False)])
+def test_readings_that_contradict_their_query_are_a_problem(
+    reports: list[int], estimator: str, unknown: bool
 ) -> None:
-    """So warm that sensors show the most they can; the cause, with its digits, stays here."""
-    good, bad = drawn(reports), drawn([20 * value for value in reports])
-    names = ("contradicted", "error", "sources")
+    """1.7 times as warm as any source can be; an error is said where the map counts on that."""
+    good, bad = drawn(reports), drawn([17 * value // 10 for value in reports], estimator)
+    names = ("error", "sources")
 
-    assert [shown(good)[name] is None for name in names] == [False, False, False]
-    assert [shown(bad)[name] for name in names] == ["ON", None, None]
-    assert shown(good)["contradicted"] == "OFF"
+    assert [shown(good)[name] is None for name in names] == [False, False]
+    assert [shown(bad)[name] is None for name in names] == [unknown, unknown]
+    assert (shown(good)["contradicted"], shown(bad)["contradicted"]) == ("OFF", "ON")
     assert bad["verdict"]["why"] not in str(shown(bad))
 
 
