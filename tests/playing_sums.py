@@ -8,7 +8,7 @@ from typing import Any
 
 from edge.mechanisms.secure_sum import Terms
 from edge.mechanisms.sum_member import Member, Refused
-from gateway.service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Shard
+from gateway.service.secure_sum.collecting import ABANDONED, RELEASED, Collecting
 
 STAGES = ("join", "shares", "masked", "confirm", "reveal")
 Numbers = Callable[[int], Sequence[int]]
@@ -25,23 +25,6 @@ class Play:
     down: dict[int, int] = field(default_factory=dict)
     members_s: float = 0.0
     gateway_s: float = 0.0
-
-
-def terms_of(shard: Shard, number: int, bits: int, length: int, adjacency: str) -> Terms:
-    """Return what a Round says of a shard's sum."""
-    return Terms(
-        number,
-        shard.version,
-        shard.number,
-        len(shard.members),
-        shard.k,
-        shard.t,
-        shard.threshold,
-        shard.divisor,
-        bits,
-        length,
-        adjacency,
-    )
 
 
 def played(

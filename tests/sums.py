@@ -16,7 +16,7 @@ from edge.mechanisms.sum_member import Member
 from gateway.devices.enrol.roster import Drawn, draw_rosters
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import Collecting, Link
-from tests.playing_sums import Play, played, terms_of
+from tests.playing_sums import Play, played
 
 SITE, SITE_KEY, BODY = "lab", bytes(range(32)), b"the map of a Round"
 
@@ -60,7 +60,7 @@ class Town:
         return Member(who_is(name), roster, static, suite, newest, self.chunk)
 
     def terms(self, number: int = 1, **other: Any) -> Terms:
-        found = terms_of(self.shard, number, self.bits, self.length, self.adjacency)
+        found = Terms(number, self.shard.divisor, self.bits, self.length, self.adjacency)
         return found._replace(**other)
 
     def collecting(self) -> Collecting:

@@ -79,24 +79,9 @@ Roster = namedtuple(
     ),
 )
 
-# What a Round and the roster say of a sum: the roster's numbers, how many numbers are added, and
-# what neighbouring inputs are, for without that no noise has a meaning.
-Terms = namedtuple(
-    "Terms",
-    (
-        "number",
-        "version",
-        "shard",
-        "n",
-        "k",
-        "t",
-        "threshold",
-        "divisor",
-        "bits",
-        "length",
-        "adjacency",
-    ),
-)
+# What a Round says of a sum: into how many parts noise is divided, how many numbers are added, and
+# what neighbouring inputs are, for without that no noise has a meaning. All else the roster says.
+Terms = namedtuple("Terms", ("number", "divisor", "bits", "length", "adjacency"))
 
 
 def read_roster(message, key, topic, newest=0):

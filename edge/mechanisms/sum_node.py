@@ -156,15 +156,9 @@ class SumNode(Node):
 
     def _terms(self, round):
         """Return what a Round says of its sum; who is in it, the roster says."""
-        mine, p = self._member.roster, self.half.of.params_of(round)
+        p = self.half.of.params_of(round)
         return Terms(
             round.number,
-            mine.version,
-            mine.shard,
-            mine.n,
-            mine.k,
-            mine.t,
-            mine.threshold,
             p.threshold - p.colluders,
             16 if p.bits <= 16 else max(p.bits, 32),
             self.half.of.length(round),

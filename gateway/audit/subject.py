@@ -207,12 +207,6 @@ class Shared(Protocol):
     def silent(self, round: Any, count: int) -> tuple[Any, Any]:
         """Return a Round with so many numbers, if that can be, and a reading without marks."""
 
-    def epsilon(self, round: Any) -> Fraction:
-        """Return the epsilon of a Round."""
-
-    def account(self, query: Any, round: Any) -> Any:
-        """Return the account of a device, with `objection` and `charge`."""
-
     def bent(self, round: Any) -> Iterable[tuple[str, Any]]:
         """Yield rounds that mean nothing, which such a device must refuse."""
 

@@ -1,31 +1,29 @@
 """What mechanisms whose gateway learns sums alone have in common in a deployment and in a play."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.mechanisms import module_of
+
 from ..faults import OperatorFault
-from . import usual
 
 
-def query_of(deployment: Any) -> Any:
-    """Return what the analyst asks: of as many users as there are devices.
-
-    Raises:
-        ValueError: there is no such promise.
-    """
-    query: Any = usual.query_of(deployment)
-    return query if query.users else replace(query, users=deployment.own.devices)
-
-
-def limits_of(query: Any, every_s: float, rounds: int) -> Any:
+def limits_of(query: Any, every_s: float, rounds: int = 1) -> Any:
     """Return the first `Limits` of every device: epsilon for all Rounds together.
 
     A price is rounded up to whole nano-rho, so there is one more for each Round.
+
+    Args:
+        rounds: the most of one reading.
     """
     from ..devices.enrol import capped
 
     found = capped.limits_of(replace(query, readings=1), every_s)
-    return found._replace(budget=found.budget + rounds)
+    return found._replace(budget=found.budget + rounds * query.readings)
 
 
 def check_held(query: Any, sensors: Any, held: Any) -> None:
@@ -37,6 +35,24 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
     from ..devices.enrol import capped
 
     capped.check_held(replace(query, readings=1), sensors, held)
+
+
+@dataclass(frozen=True)
+class Together:
+    """What all devices of a play mark, in the place of their readings. Private."""
+
+    marks: NDArray[np.int64]
+    present: int
+
+
+def reporter(round: Any) -> Callable[[Any, Any], Any]:
+    """Return what reports to a Round; what all devices mark stays as it is until the release."""
+    device = module_of(round.mechanism)
+
+    def report(reading: Any, rng: Any) -> Any:
+        return reading if isinstance(reading, Together) else device.report(round, reading, rng)
+
+    return report
 
 
 def count_people(query: Any, users: int) -> Any:
@@ -56,18 +72,18 @@ def count_people(query: Any, users: int) -> Any:
         raise OperatorFault(str(fault)) from fault
 
 
-def cautions(name: str, query: Any) -> list[str]:
+def cautions(query: Any) -> list[str]:
     """Return what an operator should know first."""
     said = []
     if not query.dropout[0]:
         said.append(
-            f"dropout under [{name}] is 0: where one device is silent, nothing of a round is "
-            'opened, and its epsilon is spent. Say how many may be missing: dropout = "1/10"'
+            "dropout is 0: where one device is silent, nothing of a round is opened, and its "
+            'epsilon is spent. Say how many may be missing: dropout = "1/10"'
         )
     if not query.colluders[0]:
         said.append(
-            f"colluders under [{name}] is 0: the promise holds while no device helps the "
-            'gateway. Say how many may: colluders = "1/20"'
+            "colluders is 0: the promise holds while no device helps the gateway. Say how many "
+            'may: colluders = "1/20"'
         )
     return said
 

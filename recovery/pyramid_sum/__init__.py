@@ -24,7 +24,7 @@ from edge.mechanisms.pyramid_sum import NAME as NAME
 from ..fields import describe
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise import Ratio
-from ..noise.sums import REPLACED, bits_of, check_shards, shard_of, trust
+from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, shard_of, trust
 from ..noise.sums import promise as _promise
 from ..pyramid import drawn
 from ..pyramid.query import EPSILON_MAX, Levels, epsilon_a_report, estimator_of, levels_of, weights
@@ -161,11 +161,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         )
     opened = [release for release in releases if release.reports]
     if not opened:
-        why = (
-            "no shard had enough reports to be opened; wait for more devices, or allow for more "
-            "that drop out"
-        )
-        return Unresolved(query.grid, promise(query), float("inf"), float("inf"), why)
+        return Unresolved(query.grid, promise(query), float("inf"), float("inf"), NONE_OPENED)
     return drawn(query, [as_pyramid(query, release) for release in opened])
 
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 from math import ceil
 
 from edge.core.records import Grid, Reading, Round
-from edge.mechanisms.pyramid_sum import Account
 
 from . import Query
 
@@ -71,17 +70,6 @@ def rates(query: Query, round: Round) -> Sequence[Fraction]:
 def silent(round: Round, count: int) -> tuple[Round, Reading]:
     """Return a Round, and a reading that marks nothing in it: of no mass."""
     return round, inputs(round)[0]
-
-
-def epsilon(round: Round) -> Fraction:
-    """Return the epsilon of a Round, by its own numbers."""
-    return Fraction(round.params[2], round.params[3])
-
-
-def account(query: Query, round: Round) -> Account:
-    """Return the account of a device of this query's crowd."""
-    params = round.params
-    return Account(*query.epsilon, 1, params[5] - params[6], params[6])
 
 
 def bent(round: Round) -> Iterator[tuple[str, Round]]:

@@ -15,6 +15,7 @@ from edge.core.records import Release
 from edge.mechanisms.quadtree import NAME as NAME
 
 from ..maps.heatmap import Heatmap, Unresolved
+from ..noise.sums import NONE_OPENED
 from .query import Query as Query
 from .schedule import by_map, next_step, of_one_map
 from .schedule import plan as plan
@@ -47,11 +48,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
 
     answered = [rounds for rounds in several if any(release.reports for release in rounds)]
     if not answered:
-        why = (
-            "no shard had enough reports to be opened; wait for more devices, or allow for more "
-            "that drop out"
-        )
-        return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
+        return Unresolved(query.grid, promised, float("inf"), float("inf"), NONE_OPENED)
     found = counted(one, answered[-1])
     mass, sd = density(found)
     counts = f"{found.rounds} round{'s' * (found.rounds > 1)}"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from edge.core.records import Grid, Reading, Round
-from edge.mechanisms.quadtree import Account
 
 from .query import Query
 
@@ -70,7 +69,8 @@ def rates(query: Query, round: Round) -> Sequence[Fraction]:
         most += query.places
     squares = len(round.params) - 10
     numbers = squares * (2 if query.kind == "proportions" else 1)
-    return [epsilon(round) / (2 * most if replaced(query) else most)] * numbers
+    epsilon = Fraction(round.params[2], round.params[3])
+    return [epsilon / (2 * most if replaced(query) else most)] * numbers
 
 
 def silent(round: Round, count: int) -> tuple[Round, Reading]:
@@ -82,18 +82,6 @@ def silent(round: Round, count: int) -> tuple[Round, Reading]:
     if count < len(squares):
         squares = squares[-count:]
     return round._replace(params=(*round.params[:10], *squares)), inputs(round)[0]
-
-
-def epsilon(round: Round) -> Fraction:
-    """Return the epsilon of a Round, by its own numbers."""
-    return Fraction(round.params[2], round.params[3])
-
-
-def account(query: Query, round: Round) -> Account:
-    """Return the account of a device of this query's crowd."""
-    return Account(
-        *query.epsilon, int(replaced(query)), round.params[5] - round.params[6], round.params[6]
-    )
 
 
 def bent(round: Round) -> Iterator[tuple[str, Round]]:

@@ -8,7 +8,7 @@ from edge.core.grid import depth
 from edge.core.records import Grid
 from edge.mechanisms.quadtree import PLACES_MOST
 
-from ..fields import describe
+from ..fields import check, describe
 from ..noise import Ratio, check_ratio
 from ..noise.sums import check_shards
 from .tree import active, square_of
@@ -17,8 +17,6 @@ Adjacency = Literal["zero-out", "replace-one"]
 Kind = Literal["counts", "proportions", "systematic", "stochastic"]
 
 KINDS = ("counts", "proportions", "systematic", "stochastic")
-ADJACENCIES = ("zero-out", "replace-one")
-ESTIMATORS = ("auto", "all", "last")
 DEPTH_MAX = 10
 CELLS_MAX = 1 << 20
 USERS_MAX = 10**9
@@ -73,7 +71,9 @@ class Query:
     )
     scale: int = field(
         default=100,
-        metadata=describe("Parts into which a device of many places splits itself.", low=1),
+        metadata=describe(
+            "Parts into which a device of many places splits itself.", low=1, high=10**6
+        ),
     )
     places: int = field(
         default=16,
@@ -156,25 +156,18 @@ class Query:
                 "map is held in memory. Take larger cells."
             )
         check_ratio(self.epsilon, "epsilon")
+        check(self)
         for name, good, needed in (
             ("epsilon", Fraction(*self.epsilon) <= 64, "at most 64, or nothing is hidden"),
-            ("users", _whole(self.users, 0, USERS_MAX), f"a whole number up to {USERS_MAX}"),
             (
                 "readings",
-                _whole(self.readings, 1, READINGS_MOST),
+                type(self.readings) is int and 1 <= self.readings <= READINGS_MOST,
                 "from 1 to 1000 maps",
             ),
-            ("adjacency", self.adjacency in ADJACENCIES, f"one of {', '.join(ADJACENCIES)}"),
-            ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
-            ("scale", _whole(self.scale, 1, 10**6), "a whole number from 1 to a million"),
-            ("places", _whole(self.places, 1, PLACES_MOST), f"from 1 to {PLACES_MOST}"),
             ("aim", 1e-6 <= self.aim <= 10, "from a millionth to 10"),
             ("threshold", 0 <= self.threshold <= 100, "from 0 to 100 deviations"),
             ("reserve", 1 <= self.reserve <= 1000, "from 1 to 1000"),
-            ("rounds", _whole(self.rounds, 0, 64), "a whole number up to 64, or 0 for auto"),
-            ("depth", _whole(self.depth, 1, DEPTH_MAX), f"a whole number from 1 to {DEPTH_MAX}"),
             ("collapse", 0 <= self.collapse <= self.threshold, "from 0 to the threshold"),
-            ("estimator", self.estimator in ESTIMATORS, f"one of {', '.join(ESTIMATORS)}"),
             ("level", 0 < self.level < 1, "between 0 and 1: nothing is sure"),
         ):
             if not good:
@@ -220,7 +213,3 @@ def _check_prior(query: Query) -> None:
                 f"the prior tree's square {place} overlaps another one, and people in both would "
                 "count for one of them only. List squares that are apart."
             )
-
-
-def _whole(value: object, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most

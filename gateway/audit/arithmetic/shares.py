@@ -10,6 +10,7 @@ from typing import Any
 from scipy.stats import chi2
 
 from edge.core.records import Grid, Round
+from edge.mechanisms import module_of
 from physics.crowds import shuffle
 
 from ..claim import Claim, Effort, at_most, true
@@ -32,7 +33,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     subject = mechanism.subject
     for name, query in subject.rooms():
         round = mechanism.plan(query, [])
-        epsilon = subject.epsilon(round)
+        epsilon = Fraction(round.params[2], round.params[3])
         yield at_most(
             f"{name}: what one device changes is hidden for the epsilon of the round",
             float(epsilon),
@@ -157,7 +158,7 @@ def _claim_refused(
     name: str, mechanism: Any, query: Any, round: Any, effort: Effort
 ) -> Iterator[Claim]:
     subject, tape = mechanism.subject, effort.tape("shares", "refused")
-    reading, shards, threshold = subject.inputs(round)[0], round.params[4], round.params[5]
+    reading, (shards, threshold, colluders) = subject.inputs(round)[0], round.params[4:7]
     # All of one shard, and one less.
     told = mechanism.report(round, reading, tape)[1:]
     shard = [[shards * member, *told] for member in range(threshold)]
@@ -174,7 +175,9 @@ def _claim_refused(
     except ValueError:
         twice = False
     yield true(f"{name}: no device is in two sums", not twice, samples=1)
-    honest = subject.account(query, round)
+    honest = module_of(mechanism.name).Account(
+        *(*query.epsilon, int(subject.replaced(query)), threshold - colluders, colluders)
+    )
     asked = [*_bent(round), *subject.bent(round)]
     answered = [words for words, bent in asked if not honest.objection(bent)]
     good = not honest.objection(round)

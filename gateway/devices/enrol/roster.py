@@ -12,21 +12,20 @@ bound on connection is a float in logarithms, where a sixth digit decides nothin
 
     c      least with (n - C) P[hyp(n - 1, C, k) > c] <= 2**-40: colluders beside an honest device
     d      least with n P[hyp(n - 1, D, k) > d] <= 2**-30: neighbours that vanish
-    curious  c < t <= k - d
-    lying    k + c < 2 t and t <= k - d, and each sum covers F >= 0.4 n honest devices
+    then   c < t <= k - d
 
-`curious`: the gateway follows the protocol, and pools what it sees with C devices that do more.
-`lying`: gateway and broker do anything. It is experimental: nobody but us has read the argument.
+So it holds against a gateway that follows the protocol, and pools what it sees with C devices that
+do more.
 
 Source: after Bell, Bonawitz and others 2020, with bounds of our own: Tanner 1984 for how far few
-devices reach, the expander mixing lemma for F.
+devices reach.
 """
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from math import comb, floor, inf, lgamma, log, sqrt
+from math import comb, inf, lgamma, log, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,6 @@ from .enrol import Enrolment, join_sums
 
 FULL = 64  # devices of which each is beside each
 GAP = 2.2  # the second eigenvalue is at most so many times that of a random graph
-PROMISES = ("curious", "lying")
 
 
 @dataclass(frozen=True)
@@ -62,51 +60,30 @@ class Degree:
     threshold: int
 
 
-def degree_of(n: int, colluding: Fraction, missing: Fraction, promise: str = "curious") -> Degree:
+def degree_of(n: int, colluding: Fraction, missing: Fraction) -> Degree:
     """Return the least even degree that keeps the promise, with its greatest t.
 
     Raises:
-        ValueError: no degree does, or there is no such promise.
+        ValueError: no degree does.
     """
     threshold, colluders = shard_limits(n, colluding, missing)
     gone = n - threshold
-    if promise in PROMISES and colluders + gone < n - 1:
-        if n <= FULL:
-            found = _degree(n, colluders, gone, n - 1, promise)
-            return found or _refuse(n, colluders, gone, promise)
-        for k in range(2, n, 2):
-            if found := _degree(n, colluders, gone, k, promise):
-                return found
-    return _refuse(n, colluders, gone, promise)
+    if colluders + gone < n - 1:
+        for k in (n - 1,) if n <= FULL else range(2, n, 2):
+            corrupt = _least(n - 1, colluders, k, Fraction(1, (n - colluders) << 40))
+            t = k - _least(n - 1, gone, k, Fraction(1, n << 30))
+            if max(1, corrupt) < t and (n <= FULL or _is_connected(n, colluders + gone, k)):
+                return Degree(k, t, threshold - colluders, threshold)
+    raise ValueError(
+        f"among {n} devices, {colluders} that collude and {gone} that may vanish, no secure sum "
+        "keeps its promise: its secrets would be known to too many, or could not be opened. Ask "
+        "more devices, or allow for fewer of both."
+    )
 
 
 def gap(n: int, k: int) -> float:
     """Return the most that the second eigenvalue of a graph may be."""
     return GAP * sqrt((k - 1) * (1 - k / n))
-
-
-def _refuse(n: int, colluders: int, gone: int, promise: str) -> Degree:
-    raise ValueError(
-        f"among {n} devices, {colluders} that collude and {gone} that may vanish, no secure sum "
-        f"keeps the promise {promise!r} (of {', '.join(PROMISES)}): its secrets would be known to "
-        "too many, or could not be opened. Ask more devices, or allow for fewer of both."
-    )
-
-
-def _degree(n: int, colluders: int, gone: int, k: int, promise: str) -> Degree | None:
-    corrupt = _least(n - 1, colluders, k, Fraction(1, (n - colluders) << 40))
-    t = k - _least(n - 1, gone, k, Fraction(1, n << 30))
-    threshold = n - gone
-    if t < 2 or t <= corrupt or (promise == "lying" and 2 * t <= k + corrupt):
-        return None
-    if n <= FULL:
-        return Degree(k, t, threshold - colluders, threshold)
-    if not _is_connected(n, colluders + gone, k):
-        return None
-    if promise == "curious":
-        return Degree(k, t, threshold - colluders, threshold)
-    covered = _count_covered(n, corrupt, t, k, colluders)
-    return Degree(k, t, covered, threshold) if 5 * covered >= 2 * n else None
 
 
 def _least(total: int, marked: int, drawn: int, bound: Fraction) -> int:
@@ -142,17 +119,6 @@ def _log_comb(n: int, k: int) -> float:
     return (lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)
 
 
-def _count_covered(n: int, corrupt: int, t: int, k: int, colluders: int) -> int:
-    """Return how many honest devices each sum covers that anybody learns."""
-    part, bad = gap(n, k) / k, colluders / n
-    x = ((t - corrupt) / k - part) / (1 - part)
-    if not 0 < x < 1:
-        return 0
-    while x < 1 and x + part * (1 - x) + bad + part * sqrt(bad * (1 - bad) * (1 - x) / x) < t / k:
-        x += 1 / (16 * n)
-    return floor(x * n)
-
-
 _SWITCHES = 5  # of each edge, on average
 _TRIES = 20
 
@@ -174,7 +140,6 @@ def draw_rosters(
     rng: Any,
     colluding: Fraction = Fraction(1, 10),
     missing: Fraction = Fraction(1, 10),
-    promise: str = "curious",
 ) -> list[Drawn]:
     """Return shards that differ by one device at the most, each device in one of them.
 
@@ -192,11 +157,27 @@ def draw_rosters(
             f"{len(roots)} names have {len(set(roots.values()))} keys, so a device would be in "
             "two shards and pay once. Enrol each device under one name"
         )
-    names = _shuffle(sorted(roots), rng)
-    return [
-        _draw(site, roots, names[at::shards], version, at, bits, rng, colluding, missing, promise)
-        for at in range(shards)
-    ]
+    everybody, found = _shuffle(sorted(roots), rng), []
+    for number in range(shards):
+        names = everybody[number::shards]
+        wanted = degree_of(len(names), colluding, missing)
+        near = graph(len(names), wanted.k, rng)
+        publics = [Secret(rootkeys.static_key(roots[name])).public for name in names]
+        # The whole shard is known by a digest, which is in the name of each of its sums.
+        numbers = [version, number, wanted.k, wanted.t, wanted.threshold, wanted.divisor, bits]
+        each = [list(one) for one in zip(names, publics, map(list, near), strict=True)]
+        digest = bytes(sha256(cbor.encode([numbers, each])))
+        shard = Shard(
+            *(version, number, tuple(names), near, wanted.t, wanted.threshold),
+            *(wanted.divisor, bits, digest),
+        )
+        messages = []
+        for place, name in enumerate(names):
+            own = roster_of(shard, place, b"".join(publics[j] for j in near[place]))
+            key = rootkeys.roster_key(roots[name])
+            messages.append(bytes(pack_roster(own, key, topic(site, name, "roster"))))
+        found.append(Drawn(shard, tuple(messages)))
+    return found
 
 
 def enrol(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
@@ -294,42 +275,6 @@ def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> N
         )
 
 
-def _draw(
-    site: str,
-    roots: Mapping[str, bytes],
-    names: list[str],
-    version: int,
-    number: int,
-    bits: int,
-    rng: Any,
-    colluding: Fraction,
-    missing: Fraction,
-    promise: str,
-) -> Drawn:
-    wanted = degree_of(len(names), colluding, missing, promise)
-    near = graph(len(names), wanted.k, rng)
-    publics = [Secret(rootkeys.static_key(roots[name])).public for name in names]
-    digest = digest_of(version, number, wanted, bits, names, publics, near)
-    shard = Shard(
-        version,
-        number,
-        tuple(names),
-        near,
-        wanted.t,
-        wanted.threshold,
-        wanted.divisor,
-        bits,
-        digest,
-    )
-    messages = []
-    for place, name in enumerate(names):
-        statics = b"".join(publics[j] for j in near[place])
-        own = roster_of(shard, place, statics)
-        key = rootkeys.roster_key(roots[name])
-        messages.append(bytes(pack_roster(own, key, topic(site, name, "roster"))))
-    return Drawn(shard, tuple(messages))
-
-
 def roster_of(shard: Shard, place: int, statics: bytes) -> Roster:
     """Return what one device is told of its shard."""
     return Roster(
@@ -346,23 +291,6 @@ def roster_of(shard: Shard, place: int, statics: bytes) -> Roster:
         statics,
         shard.digest,
     )
-
-
-def digest_of(
-    version: int,
-    number: int,
-    wanted: Degree,
-    bits: int,
-    names: list[str],
-    publics: list[bytes],
-    near: tuple[tuple[int, ...], ...],
-) -> bytes:
-    """Return the 32 bytes that stand for the whole shard."""
-    numbers = [version, number, wanted.k, wanted.t, wanted.threshold, wanted.divisor, bits]
-    each = [
-        [name, public, list(some)] for name, public, some in zip(names, publics, near, strict=True)
-    ]
-    return bytes(sha256(cbor.encode([numbers, each])))
 
 
 def graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:

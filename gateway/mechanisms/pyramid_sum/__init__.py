@@ -46,14 +46,13 @@ MECHANISM = Mechanism(
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.length,
     serving=Serving(
-        **{**PURE, "limits": _words.limits_of, "check_held": _sums.check_held},
+        **{**PURE, "limits": _sums.limits_of, "check_held": _sums.check_held},
         exported=_EXPORTED,
     ),
-    query_of=_sums.query_of,
-    cautions=_words.cautions,
+    cautions=_sums.cautions,
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.crowd_of,
-    reporter=_crowd.reporter,
+    reporter=_sums.reporter,
     judge=_words.judge,
     calibrated=_words.calibrated,
 )

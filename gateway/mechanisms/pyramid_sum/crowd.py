@@ -5,28 +5,19 @@ own arithmetic, and the noise of all is drawn together by `physics.crowds.shares
 sums are not taken modulo 2**bits, which changes a number once in 2**40.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import pyramid_sum as device
 from physics.crowds.shares import sums
 
-from .. import sums as summed
 from ..pyramid import crowd as places
+from ..sums import Together, count_people
 from ..worlds import Inputs
-
-
-@dataclass(frozen=True)
-class Together:
-    """What all devices of a play mark, in the place of their readings. Private."""
-
-    marks: NDArray[np.int64]
-    present: int
 
 
 @dataclass(frozen=True)
@@ -63,16 +54,7 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> World:
     """
     people = places.crowd_of(query, inputs, world)
     users = int(people.users[-1]) + 1
-    return World(summed.count_people(people.query, users), people, people.truth)
-
-
-def reporter(round: Round) -> Callable[[Any, Any], Any]:
-    """Return what reports to a Round; what all devices mark stays as it is until the release."""
-
-    def report(reading: Any, rng: Any) -> Any:
-        return reading if isinstance(reading, Together) else device.report(round, reading, rng)
-
-    return report
+    return World(count_people(people.query, users), people, people.truth)
 
 
 def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:

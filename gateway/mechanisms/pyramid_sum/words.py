@@ -9,16 +9,6 @@ from .. import sums, usual
 from ..worlds import Numbers, Played, Told
 
 
-def limits_of(query: Any, every_s: float) -> Any:
-    """Return the first `Limits` of every device: epsilon for all reports."""
-    return sums.limits_of(query, every_s, query.readings)
-
-
-def cautions(query: Any) -> list[str]:
-    """Return what an operator should know first."""
-    return sums.cautions("pyramid_sum", query)
-
-
 def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     """Return the distances, and that the sums were simulated."""
     told = usual.judge(played, numbers, stage)

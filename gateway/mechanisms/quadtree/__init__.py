@@ -49,11 +49,10 @@ MECHANISM = Mechanism(
         **{**PURE, "limits": _words.limits_of, "check_held": _words.check_held},
         exported=_EXPORTED,
     ),
-    query_of=_sums.query_of,
-    cautions=_words.cautions,
+    cautions=_sums.cautions,
     words=PLACES._replace(page=_PAGE),
     world=_crowd.crowd_of,
-    reporter=_crowd.reporter,
+    reporter=_sums.reporter,
     judge=_words.judge,
     panels=_words.panels,
 )

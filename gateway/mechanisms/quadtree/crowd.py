@@ -6,7 +6,7 @@ The law is that of the devices one by one; but sums are not taken modulo 2**bits
 number once in 2**40.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from recovery.quadtree.tree import painted
 
 from ...faults import OperatorFault
 from .. import places
-from ..sums import count_people
+from ..sums import Together, count_people
 from ..worlds import Floats, Inputs
 
 Whole = NDArray[np.int64]
@@ -31,16 +31,8 @@ ONE_BY_ONE = 2000  # devices; of more, with a place each, the sum is drawn at on
 
 
 @dataclass(frozen=True)
-class Together:
-    """What all devices of a play would mark, in the place of their readings. Private."""
-
-    cells: Whole  # (rows, columns), devices in each
-    present: int
-
-
-@dataclass(frozen=True)
 class World:
-    """Where everybody is, all through the rounds."""
+    """Where everybody is, all through the rounds; of many, how many are in each cell."""
 
     query: Query
     devices: tuple[tuple[int, ...], ...] | Together  # readings of each, or of all
@@ -81,19 +73,10 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     return World(count_people(query, len(flat)), many, cells.astype(np.float64), found.beyond())
 
 
-def reporter(round: Round) -> Callable[[Any, Any], Any]:
-    """Return what reports to a Round; what all devices read stays as it is until the release."""
-
-    def report(reading: Any, rng: Any) -> Any:
-        return reading if isinstance(reading, Together) else device.report(round, reading, rng)
-
-    return report
-
-
 def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
     """Return the sums over shards: of reports, or of all devices of a play at once."""
     if len(payloads) == 1 and isinstance(payloads[0], Together):
-        return release_crowd(round, payloads[0].cells, payloads[0].present, rng)
+        return release_crowd(round, payloads[0].marks, payloads[0].present, rng)
     found: Release = device.release(round, payloads, rng)
     return found
 

@@ -85,7 +85,7 @@ def limits_of(query: Any, every_s: float) -> Any:
             f"kind under [quadtree] is {query.kind!r}, and devices that are enrolled tell one "
             'place. Set it to "counts", or try the others with heatveil play quadtree'
         )
-    return sums.limits_of(query, every_s, ROUNDS_MOST * query.readings)
+    return sums.limits_of(query, every_s, ROUNDS_MOST)
 
 
 def check_held(query: Any, sensors: Any, held: Any) -> None:
@@ -96,8 +96,3 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
     """
     limits_of(query, 1.0)
     sums.check_held(query, sensors, held)
-
-
-def cautions(query: Any) -> list[str]:
-    """Return what an operator should know first."""
-    return sums.cautions("quadtree", query)

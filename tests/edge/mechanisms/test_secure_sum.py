@@ -132,12 +132,6 @@ def town(**other: Any) -> Town:
     ("changed", "word"),
     [
         ({"number": -1}, "earlier"),
-        ({"shard": 1}, "foreign"),
-        ({"version": 2}, "foreign"),
-        ({"n": 11}, "numbers"),
-        ({"k": 10}, "numbers"),
-        ({"t": 8}, "numbers"),
-        ({"threshold": 9}, "numbers"),
         ({"divisor": 10}, "divisor"),
         ({"bits": 8}, "modulus"),
         ({"adjacency": ""}, "unnamed"),
