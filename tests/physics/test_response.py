@@ -222,6 +222,8 @@ def test_what_has_no_meaning_is_refused(room: Room, response: Response) -> None:
         response.within(100)
     with pytest.raises(ValueError, match="operator has shape"):
         replace(response, operator=response.operator[:, 1:])
+    with pytest.raises(ValueError, match="must be finite"):
+        replace(response, operator=np.where(response.operator > 0.01, np.nan, response.operator))
     with pytest.raises(ValueError, match="the others growing"):
         replace(response, far_cells=response.far_cells[::-1])
     with pytest.raises(ValueError, match="no reading"):
