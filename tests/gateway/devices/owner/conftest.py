@@ -51,12 +51,6 @@ DEFAULTS = {"site": SITE, "sensors": 3, "epsilon": "8/1", "readings": 40, "keyho
 DEFAULTS |= {"every_s": "0.1", "port": 1, "page": 1, "sampler": "exact"}
 
 
-def written(path: Path, **changes: Any) -> Path:
-    """Write a deployment file with these values, and return where."""
-    path.write_text(DEPLOYMENT.format(**{**DEFAULTS, **changes}))
-    return path
-
-
 class Owned:
     """Devices with budgets, a gateway's database that they filled, and the owner's files."""
 
@@ -90,7 +84,7 @@ class Owned:
 
     def write(self, **changes: Any) -> None:
         """Write the deployment file, anew."""
-        written(self.config, **changes)
+        self.config.write_text(DEPLOYMENT.format(**{**DEFAULTS, **changes}))
 
     @property
     def params(self) -> Any:
@@ -138,12 +132,6 @@ class Owned:
         root = self.made.roots[name]
         assert rootkeys.key_id(root) == self.devices.by_name[name].key_id
         return root
-
-
-@pytest.fixture
-def write_site(tmp_path: Path) -> Callable[..., Path]:
-    """Return the writer of a deployment file, in a folder with nothing else in it."""
-    return partial(written, tmp_path / "site.toml")
 
 
 @pytest.fixture
