@@ -284,6 +284,7 @@ def test_a_day_of_readings_is_the_worst_of_them() -> None:
     assert day.changes.joint[nth] == pytest.approx(worst(alone).changes.joint[nth], rel=0.02)
     assert any((day.operator == one.operator).all() for one in alone)
     assert "each of 3 readings from 00:10 to 00:45" in day.doors
+    assert day.lasts_s == 2700
     assert len({one.digest for one in (*alone, day)}) == 4
     with pytest.raises(ValueError, match="all through walls or none"):
         worst([alone[0], respond(room, APART_M, 600.0)])
