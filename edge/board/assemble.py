@@ -21,7 +21,8 @@ SHARE = 4  # of what is left at a start, at most so much in a lease: for all of 
 def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
     """Return the sensor that the config names, opened when it is first read.
 
-    i2c, wire, analog, camera: as for `drivers.opened`. ValueError where there is no such driver.
+    i2c, wire, analog, camera: as for `drivers.open_sensor`. ValueError where there is no
+    such driver.
     """
     step = kind(config.driver["name"]).step  # a wrong name is found now, not at a Round
 

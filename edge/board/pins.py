@@ -1,7 +1,7 @@
 """What a sensor is connected to, by the firmware's own `machine`: buses and pins, opened.
 
 Each function here returns one that opens such a thing from a driver's words in the config, for
-`drivers.opened`. On Linux the kernel has these: `edge.linux`.
+`drivers.open_sensor`. On Linux the kernel has these: `edge.linux`.
 """
 
 

@@ -4,7 +4,7 @@ What goes out is written first, together with its price, and published from the 
 `outbox`. A gateway that died in the middle finds the round in the store, pays nothing for it and
 takes the answers that are there: a device answers a round it knows with the bytes it sent before.
 
-When a round is paid for depends on where its noise is drawn: see `ledger.paid_at_release`.
+When a round is paid for depends on where its noise is drawn: see `ledger.pays_at_release`.
 """
 
 import threading
@@ -308,7 +308,8 @@ class Campaign:
     def _resume(self, releases: list[Any], known: bool) -> None:
         """Make good what a gateway that died may not have come to."""
         if self._key is None or not known:  # what is there is of a round of another store
-            destroy(path_of(self.deployment))
+            with suppress(*[PermissionError] * (self._key is None)):  # a folder that is not ours
+                destroy(path_of(self.deployment))
         if not known:  # no round is open: devices must not find a released one
             self.steps.post(take_back(self._mechanism.name, self.devices))
             self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood

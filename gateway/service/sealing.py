@@ -13,6 +13,7 @@ The gateway is trusted with what it unseals here. Its payloads go to the mechani
 nowhere else: no log, no row, no solver.
 """
 
+import hashlib
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -29,7 +30,7 @@ from edge.mechanisms import central, hpke
 from ..devices.enrol.enrol import Device, Devices
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
-from ..store.places import place_of
+from ..store.places import Database, place_of
 from .intake.outcomes import DeadLetter
 from .rounds import OpenRound
 
@@ -123,8 +124,11 @@ class RoundKey:
 
 
 def path_of(deployment: Deployment) -> Path:
-    """Return where the key of a site's open round lies."""
-    return deployment.store.round_keys / f"{deployment.site.name}.roundkey"
+    """Return where the key of a site's open round lies: no other store's gateway has it there."""
+    place = place_of(deployment)
+    words = place.words if isinstance(place, Database) else str(place.absolute())
+    mark = hashlib.sha256(words.encode()).hexdigest()[:16]
+    return deployment.store.round_keys / f"{deployment.site.name}.{mark}.roundkey"
 
 
 def destroy(path: Path) -> None:

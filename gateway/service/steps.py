@@ -242,7 +242,7 @@ class Steps:
         """Return the answers, folded, kept and paid for.
 
         Args:
-            due: what is charged now, in the one transaction: see `ledger.paid_at_release`.
+            due: what is charged now, in the one transaction: see `ledger.pays_at_release`.
             key: of a round of central trust; it is gone when this returns.
 
         Raises:

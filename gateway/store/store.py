@@ -106,7 +106,7 @@ class Store:
         Every method that writes may raise a `ReplacedFault`: see `identity`.
 
         Raises:
-            OperatorFault: see `opening.opened`.
+            OperatorFault: see `opening.open_store`.
         """
         self.place = place
         self._engine, self._reads, self.identity = open_store(place, site)
@@ -116,7 +116,7 @@ class Store:
         """Return the store that a deployment names.
 
         Raises:
-            OperatorFault: see `opening.opened`.
+            OperatorFault: see `opening.open_store`.
         """
         return cls(place_of(deployment), deployment.site.name)
 

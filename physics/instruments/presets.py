@@ -28,7 +28,7 @@ class Preset:
     """What a kind of sensor adds to the truth.
 
     Args:
-        name: as `presets.named` takes it.
+        name: as `presets.find` takes it.
         step: of the converter, in kelvin, exact; None where it is finer than any grain.
         noise_sd_k: white noise on a reading that took `conversion_s`, standard deviation.
         accuracy_k: standard deviation of the offset that a device has for life.

@@ -145,7 +145,7 @@ def _unsaid(
     worst = sorted((off, kind) for kind, off in far.items() if off > _MUCH * said)[:-4:-1]
     if not worst:
         return ""
-    listed = ", ".join(f"about {off:.2g} if {kind}" for off, kind in worst)
+    listed = ", ".join(f"about {off / said:.2g} times as much if {kind}" for off, kind in worst)
     return f"it is off by {listed}, which these readings cannot tell"
 
 

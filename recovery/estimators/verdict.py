@@ -106,11 +106,12 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
 
 
 def join(verdict: Verdict, other: Verdict | None) -> Verdict:
-    """Return what both say, at the level of the other where it says that something is wrong."""
+    """Return what both say, at the level of the graver; of two that are alike, of the other."""
     if other is None or other.fits:
         return verdict
     why = "; ".join(filter(None, (verdict.why, other.why)))
-    level = verdict.level if other.level == "weak" and not verdict.fits else other.level
+    graver = verdict.contradicts or (other.level == "weak" and not verdict.fits)
+    level = verdict.level if graver else other.level
     return replace(verdict, level=level, why=why)
 
 

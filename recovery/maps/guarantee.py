@@ -70,7 +70,9 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
         return []
     value = epsilon[0] / epsilon[1]
     # Above this the promise is empty, and so would be a factor with fifty digits.
-    factor = upward(math.exp(value)) if value < 50 else f"10 to the {value / math.log(10):.0f}"
+    factor = (
+        upward(math.exp(value)) if value < 50 else f"10 to the {math.ceil(value / math.log(10))}"
+    )
     return [
         f"What is published moves the odds of a guess between two such cases by a "
         f"factor of at most {factor} (epsilon {ratio_text(epsilon)})"

@@ -378,8 +378,8 @@ def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | No
     entries = math.prod(room.sensors) * math.prod(room.grid.shape)
     if room.walls != "none" or min(room.grid.shape) > 1 or entries <= _LARGE:
         return None
-    apart = float(np.diff(sensor_places(room.sensors, room.grid)).min())
-    cell = float(np.diff(cell_places(room.grid)).max())
+    apart = float(np.diff(sensor_places(room.sensors, room.grid)).min(initial=math.inf))
+    cell = float(np.diff(cell_places(room.grid)).max(initial=0.0))
     root = math.sqrt(2 * math.pi * spread_m2)
     presence = 1 / (2 * apart * root) + 1 / (4 * math.pi * spread_m2)
     slopes = 1 / (8 * apart * root * spread_m2) + math.exp(-1) / (4 * math.pi * spread_m2**2)

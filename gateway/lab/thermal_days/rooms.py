@@ -204,7 +204,7 @@ def make_model(room: Room, estimator: str = "auto") -> Modelled:
     """Return a room with the query of its [privacy], as far as that is known before the day.
 
     What the empty room does over the day, which the clamp must hold, comes later: see
-    `background.fitted`.
+    `fit_query`.
 
     Raises:
         OperatorFault: it asks what cannot be had.

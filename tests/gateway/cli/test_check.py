@@ -1,6 +1,7 @@
 """`heatveil check` finds what would have gone wrong, and says what to do."""
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -200,3 +201,16 @@ def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     assert "the certificate that it shows is good for 109" in good.out
     assert "lets us in" in good.out
     assert (bad.status, faults(bad)) == (1, ["broker"])
+
+
+def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: Heatveil) -> None:
+    """What was spent already counts against it; and who looks writes nothing."""
+    words, before = "no larger promise is taken on", heatveil("check", kept.path)
+    files = sorted(os.listdir(kept.path.parent))
+    edited(kept.path, "readings = 3", "readings = 2")
+    edited(kept.path, 'epsilon = "8/1"', 'epsilon = "6/1"')
+    after = heatveil("check", kept.path)
+
+    assert words not in before.out
+    assert words in after.out
+    assert sorted(os.listdir(kept.path.parent)) == files

@@ -380,3 +380,13 @@ def test_a_round_without_an_estimate_is_shown_with_its_reason(kept: Any) -> None
     )
     with pytest.raises(OperatorFault, match="no map .too few answered."):
         show._writer(kept.path.with_suffix(".png"), body, found, query, None)
+
+
+def test_a_larger_promise_in_the_file_does_not_make_more_left(
+    kept: Any, heatveil: Heatveil
+) -> None:
+    """What people were told first is what they are told again."""
+    kept.path.write_text(kept.path.read_text().replace("readings = 3", "readings = 300"))
+    told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
+
+    assert Fraction(told["budget"]) == 3 * kept.rho

@@ -9,8 +9,8 @@ from edge.core.records import Grid, Release
 from edge.mechanisms.thermal import params_of
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
-from recovery.estimators.verdict import judge
-from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.estimators.verdict import join, judge
+from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.thermal import Query, operator, plan, recover
 from recovery.thermal.seen import clamped
 from recovery.thermal.seen import seen as look
@@ -145,3 +145,14 @@ def test_an_estimator_asked_by_itself_looks_as_well() -> None:
         assert wrong.status.startswith("infeasible")
         assert not wrong.heat.any()
         assert wrong.verdict.level == "assumptions"
+
+
+def test_no_other_doubt_takes_back_that_a_map_is_not_to_be_trusted() -> None:
+    """Both are said, at the level of the graver."""
+    grave, mild = Verdict("clamp", "at the clamp"), Verdict("other", "other worlds fit better")
+    both = join(grave, mild)
+
+    assert grave.contradicts
+    assert not mild.contradicts
+    assert both == replace(grave, why="at the clamp; other worlds fit better")
+    assert join(Verdict("fits"), mild) == mild

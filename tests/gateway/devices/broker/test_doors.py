@@ -295,3 +295,8 @@ def test_the_gateways_own_name_is_not_touched(doors: Any) -> None:
         for do in (door.remove, door.disable):
             with pytest.raises(OperatorFault, match="the gateway's own name"):
                 do("gateway")
+
+
+def test_it_says_that_it_shuts_nobody_out(folder: Path) -> None:
+    """An operator must know that the device goes on to come in."""
+    assert "goes on to let it in" in Plain("lab", folder).disable("node-0")

@@ -1,7 +1,10 @@
 """What each may do at the broker: nothing of it is more than its part needs."""
 
+import socket
+import ssl
 import subprocess
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,6 +129,42 @@ def test_the_gateway_reads_the_round_that_it_has_asked(site: Site, pump: Pump) -
     link.close()
 
     assert [(one.payload, one.retained) for one in heard] == [(b"a round", True)]
+
+
+def spoken(mqtt: Mqtt, version: str) -> str | None:
+    """Return the version of TLS that a broker agrees to, with a client that knows this alone."""
+    context: Any = ssl.create_default_context(cafile=mqtt.ca_file)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    wanted = ssl.TLSVersion[version]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = wanted
+    with socket.create_connection((mqtt.host, mqtt.port)) as plain:
+        try:
+            with context.wrap_socket(plain, server_hostname=mqtt.host) as link:
+                return str(link.version())
+        except ssl.SSLError:
+            return None
+
+
+def test_the_broker_speaks_no_tls_below_12(
+    site: Site, need: Callable[[str], str], answers: Callable[[int], None]
+) -> None:
+    """RFC 8996 forbids them. As a control, one that is told to speaks 1.1 to this client."""
+    assert spoken(site.mqtt, "TLSv1_1") is None
+    assert spoken(site.mqtt, "TLSv1_2") == "TLSv1.2"
+    assert spoken(site.mqtt, "TLSv1_3") == "TLSv1.3"
+    port, lax = find_free_port(), site.folder / "lax.conf"
+    settings = (site.folder / "mosquitto.conf").read_text()
+    settings = settings.replace("tls_version tlsv1.2", "tls_version tlsv1.1")
+    lax.write_text(settings.replace(f"listener {site.mqtt.port}", f"listener {port}"))
+    with processes.Child([need("mosquitto"), "-c", lax], stderr=subprocess.DEVNULL) as child:
+        answers(port)
+        try:
+            said = spoken(site.mqtt.model_copy(update={"port": port}), "TLSv1_1")
+        finally:
+            child.terminate()
+    assert said == "TLSv1.1"
 
 
 def test_a_device_may_write_under_its_name_and_read_what_it_is_told() -> None:

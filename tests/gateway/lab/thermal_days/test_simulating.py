@@ -179,7 +179,7 @@ def test_who_interrupts_it_finds_nothing_left(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "read_day" if where == "living" else "_drawn", interrupt)
+    monkeypatch.setattr(run, "read_day" if where == "living" else "_draw", interrupt)
     results = "--out", path.with_name("a.npz"), "--plot", path.with_name("a.png")
     said = heatveil("simulate", path, *results)
     assert said.status == 130
