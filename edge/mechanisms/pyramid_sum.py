@@ -101,12 +101,6 @@ def objection(round):
     return ""
 
 
-class Account(summing.Account):
-    """What one device answers of this mechanism."""
-
-    of = params_of, objection
-
-
 def marks(round, reading, rng):
     """Return [(place, parts)] of a Reading before its noise, places as the numbers of a report.
 
@@ -137,9 +131,9 @@ def noise(round, rng):
     return found
 
 
-def report(round, reading, rng, account=None):
+def report(round, reading, rng):
     """Return [sensor, numbers ...]: see `summing.report`."""
-    return summing.report(round, reading, rng, account, (params_of, objection, noise, marks))
+    return summing.report(round, reading, rng, (params_of, objection, noise, marks))
 
 
 def release(round, payloads, rng):

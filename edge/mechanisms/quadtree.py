@@ -104,12 +104,6 @@ def objection(round):
     return ""
 
 
-class Account(summing.Account):
-    """What one device answers of this mechanism."""
-
-    of = params_of, objection
-
-
 def marks(round, reading, rng):
     """Return [(place, marks)] of a Reading before its noise, places as the numbers of a report.
 
@@ -169,9 +163,9 @@ def _stochastic(weights, order, scale, rng):
     return made
 
 
-def report(round, reading, rng, account=None):
+def report(round, reading, rng):
     """Return [sensor, numbers ...]: see `summing.report`."""
-    return summing.report(round, reading, rng, account, (params_of, objection, noise, marks))
+    return summing.report(round, reading, rng, (params_of, objection, noise, marks))
 
 
 def noise(round, rng):

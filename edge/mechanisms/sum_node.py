@@ -24,13 +24,9 @@ from ..core.node import EXHAUSTED, Node, meta
 from ..core.records import Reading
 from . import crypto, disk_limits, module_of
 from .secure_sum import ADJACENCIES, ROUND_BYTES, Terms, read_roster
+from .summing import refusal
 
 REPLACE = 1  # as mechanisms say it
-
-
-def half_of(mechanism, identity):
-    """Return what a SumNode works with beside its member of a secure sum."""
-    return Half(module_of(mechanism), mechanism, identity)
 
 
 class Half:
@@ -64,7 +60,7 @@ class SumNode(Node):
     """
 
     def __init__(self, identity, budget, mechanism, suite=None):
-        half = half_of(mechanism, identity)
+        half = Half(module_of(mechanism), mechanism, identity)
         Node.__init__(self, identity, budget)
         self.half = half
         where = wire.topic(identity.site, identity.name, "roster")
@@ -139,12 +135,12 @@ class SumNode(Node):
             return "it comes before the %d ms between two answers are over" % held.pace_ms
         of = self.half.of
         left = Limits(*(held[:4] + (self.budget.left,) + held[5:]))
-        num, den = disk_limits.total_epsilon(left)
         colluders = roster.threshold - roster.divisor
-        account = of.Account(num, den, REPLACE, roster.divisor, colluders)
-        account.newest = self.budget.round
-        return account.objection(round) or disk_limits.objection(
-            held, round.guarantee, *of.epsilon(round)
+        own = disk_limits.total_epsilon(left), REPLACE, roster.divisor, colluders
+        return (
+            of.objection(round)
+            or refusal(of.params_of(round), round.number, self.budget.round, *own)
+            or disk_limits.objection(held, round.guarantee, *of.epsilon(round))
         )
 
     def _pay(self, round):

@@ -37,79 +37,40 @@ def objection(p):
     return ""
 
 
-class Account:
-    """What one device answers, whoever asks: its whole epsilon, and with how few it shares noise.
+def refusal(p, number, newest, left, replace, divisor, colluders):
+    """Return why one device does not answer a Round of these params, "" where it does.
 
-    of: (params_of, objection), of a mechanism's own. num, den: the epsilon of all Rounds together.
-    replace: 1 where it hides what this device marks, 0 where it hides whether it marks anything;
-    a Round that hides less is refused. divisor: the most devices that may share the noise of a
-    sum, from the owner's roster and not from the Round: who believes a Round that says a million,
-    in a shard of ten, adds no noise at all. colluders: in a shard, at the least.
+    newest: the number of the Round that it answered last. left: (num, den), the epsilon that it
+    has. replace: 1 where it hides what it marks, 0 where it hides whether it marks anything; a
+    Round that hides less is refused. divisor: the most devices that may share the noise of a sum,
+    from the owner's roster and not from the Round: who believes a Round that says a million, in a
+    shard of ten, adds no noise at all. colluders: in a shard, at the least.
     """
-
-    of = objection, objection  # to be given by a mechanism
-
-    def __init__(self, num, den, replace, divisor, colluders=0):
-        if num < 1 or den < 1 or replace not in (0, 1) or divisor < 1 or colluders < 0:
-            raise ValueError(
-                "an account of epsilon %d/%d, replace %s, among %d devices protects nobody; "
-                "needed: an epsilon above 0, replace 0 or 1, and one device at least. Take them "
-                "from the enrolment" % (num, den, replace, divisor)
-            )
-        self.num, self.den, self.replace = num, den, replace
-        self.divisor, self.colluders = divisor, colluders
-        self.newest = -1
-
-    def objection(self, round):
-        """Return why this device does not answer a Round, "" where it does."""
-        if why := self.of[1](round):
-            return why
-        p = self.of[0](round)
-        if round.number <= self.newest:
-            return "round %d or a later one was answered already" % round.number
-        if p.replace < self.replace:
-            return "it hides whether a device marks anything; this one hides where it is as well"
-        if p.threshold - p.colluders > self.divisor or p.colluders < self.colluders:
-            return (
-                "its noise is for %d devices, with %d that collude; this one holds to %d and %d"
-                % (
-                    p.threshold - p.colluders,
-                    p.colluders,
-                    self.divisor,
-                    self.colluders,
-                )
-            )
-        if p.num * self.den > self.num * p.den:
-            return "it costs epsilon %d/%d, and %d/%d is left" % (p.num, p.den, self.num, self.den)
-        return ""
-
-    def charge(self, round):
-        """Pay for an answer to a Round; ValueError where `objection` has one."""
-        if why := self.objection(round):
-            raise ValueError(
-                "round %d is not answered: %s. Ask for what was agreed" % (round.number, why)
-            )
-        p = self.of[0](round)
-        num, den = self.num * p.den - p.num * self.den, self.den * p.den
-        a, b = num, den
-        while b:
-            a, b = b, a % b
-        self.num, self.den = num // a, den // a
-        self.newest = round.number
+    if number <= newest:
+        return "round %d or a later one was answered already" % number
+    if p.replace < replace:
+        return "it hides whether a device marks anything; this one hides where it is as well"
+    if p.threshold - p.colluders > divisor or p.colluders < colluders:
+        return "its noise is for %d devices, with %d that collude; this one holds to %d and %d" % (
+            p.threshold - p.colluders,
+            p.colluders,
+            divisor,
+            colluders,
+        )
+    if p.num * left[1] > left[0] * p.den:
+        return "it costs epsilon %d/%d, and %d/%d is left" % (p.num, p.den, left[0], left[1])
+    return ""
 
 
-def report(round, reading, rng, account, of):
+def report(round, reading, rng, of):
     """Return [sensor, numbers ...]: marks and a part of the noise, modulo 2**bits.
 
-    account: the device's own, which pays first; None in a play, whose devices hold to the Round.
-    of: (params_of, objection, noise, marks) of the mechanism.
+    It is for a play, whose devices hold to the Round; those that are enrolled hold to what they
+    have left (`sum_node`). of: (params_of, objection, noise, marks) of the mechanism.
     """
     params_of, wrong, noise, marks = of
-    if account is None:
-        if why := wrong(round):
-            raise ValueError("round %d is not answered: %s. Plan it again" % (round.number, why))
-    else:
-        account.charge(round)
+    if why := wrong(round):
+        raise ValueError("round %d is not answered: %s. Plan it again" % (round.number, why))
     # The noise first: how long it takes tells how large it is, and must not tell of a place.
     numbers = noise(round, rng)
     for place, count in marks(round, reading, rng):

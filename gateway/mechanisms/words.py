@@ -40,3 +40,12 @@ PLACES = Words(
     of_all="of all people ",
     page=_PAGE,
 )
+SUMS = {  # on the page of a mechanism whose gateway learns sums alone
+    **_PAGE,
+    "sensors-note": "Who took part in which sum is not kept.",
+    "wire-title": "What was published",
+    "not": (
+        "The gateway cannot read what a device says, unless more devices help it than the promise "
+        "allows for. This map is made of the published sums alone, and shows no person."
+    ),
+}

@@ -106,11 +106,11 @@ def _read(band: dict[str, Any]) -> Band:
 Event = dict[str, Any]
 
 SILENCE = (
-    "nobody answered the round, and it is paid for: the devices are off, or the broker does not "
-    "let them and us hear each other, or they refuse. They do when their limits were tightened "
-    "after this gateway started (start it again with the new file), when they were enrolled anew "
-    "or with other noise, when they are asked sooner than they were enrolled for, and when the "
-    "budget of their keys is spent: then enrol them again"
+    "nobody answered the round, or too few for a secure sum, and it is paid for: the devices are "
+    "off, or the broker does not let them and us hear each other, or they refuse. They do when "
+    "their limits were tightened after this gateway started (start it again with the new file), "
+    "when they were enrolled anew or with other noise, when they are asked sooner than they were "
+    "enrolled for, and when the budget of their keys is spent: then enrol them again"
 )
 
 

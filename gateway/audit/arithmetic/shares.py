@@ -10,7 +10,7 @@ from typing import Any
 from scipy.stats import chi2
 
 from edge.core.records import Grid, Round
-from edge.mechanisms import module_of
+from edge.mechanisms import module_of, summing
 from physics.crowds import shuffle
 
 from ..claim import Claim, Effort, at_most, true
@@ -175,14 +175,18 @@ def _claim_refused(
     except ValueError:
         twice = False
     yield true(f"{name}: no device is in two sums", not twice, samples=1)
-    honest = module_of(mechanism.name).Account(
-        *(*query.epsilon, int(subject.replaced(query)), threshold - colluders, colluders)
-    )
+    device = module_of(mechanism.name)
+
+    def refused(asked: Any, newest: int = -1) -> str:
+        own = query.epsilon, int(subject.replaced(query)), threshold - colluders, colluders
+        return device.objection(asked) or summing.refusal(
+            device.params_of(asked), asked.number, newest, *own
+        )
+
     asked = [*_bent(round), *subject.bent(round)]
-    answered = [words for words, bent in asked if not honest.objection(bent)]
-    good = not honest.objection(round)
-    honest.charge(round)
-    answered += ["the same round again"] * (not honest.objection(round))
+    answered = [words for words, bent in asked if not refused(bent)]
+    good = not refused(round)
+    answered += ["the same round again"] * (not refused(round, round.number))
     yield true(
         f"{name}: a device answers what was agreed, once, whatever a gateway says",
         good and not answered,

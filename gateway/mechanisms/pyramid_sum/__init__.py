@@ -5,23 +5,17 @@ from recovery import pyramid_sum as analyst
 from recovery.pyramid_sum import Query, cases
 
 from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving
-from ..words import PLACES
+from ..words import PLACES, SUMS
 
 _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
 _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
-    **PLACES.page,
-    "sensors-note": "Who took part in which sum is not kept.",
-    "wire-title": "What was published",
+    **SUMS,
     "wire-note": (
         "Each device marks the squares that it is in, one a level, adds a little noise to every "
         "number and hides them. Only their sum over many devices can be opened, and that is "
         "published."
-    ),
-    "not": (
-        "The gateway cannot read what a device says, unless more devices help it than the promise "
-        "allows for. This map is made of the published sums alone, and shows no person."
     ),
 }
 _EXPORTED = Exported(

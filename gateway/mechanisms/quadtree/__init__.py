@@ -6,22 +6,16 @@ from recovery.quadtree import cases
 from recovery.quadtree.query import Query
 
 from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving
-from ..words import PLACES
+from ..words import PLACES, SUMS
 
 _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
 _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
-    **PLACES.page,
-    "sensors-note": "Who took part in which sum is not kept.",
-    "wire-title": "What was published",
+    **SUMS,
     "wire-note": (
         "Each device marks the square that it is in, adds a little noise and hides its numbers. "
         "Only their sum over many devices can be opened, and that is published."
-    ),
-    "not": (
-        "The gateway cannot read what a device says, unless more devices help it than the promise "
-        "allows for. This map is made of the published sums alone, and shows no person."
     ),
 }
 _EXPORTED = Exported(

@@ -160,23 +160,22 @@ class Collecting:
     @property
     def here(self) -> tuple[int, int]:
         """How many devices have done this step, and how many may."""
+        done, may = self._done()
+        return len(done), len(may)
+
+    def _done(self) -> tuple[list[int], list[int]]:
+        """Return who has done this step, and who may."""
         devices = self._devices
+        knowing = [i for i in self._fixed if (CONFIRM, 0) in devices[i].frames]
         asked: Mapping[int, tuple[Iterable[int], Callable[[int], object]]] = {
             OPEN: (devices, lambda i: devices[i].keys),
             SHARING: (self._joined, lambda i: devices[i].commit),
             MASKING: (self._dealt, lambda i: not self._missing(i)),
-            FIXED: (self._fixed, lambda i: (CONFIRM, 0) in devices[i].frames),
-            REVEALING: (self._knowing(), lambda i: devices[i].given),
+            FIXED: (self._fixed, knowing.__contains__),
+            REVEALING: (knowing, lambda i: devices[i].given),
         }
-        if self.state not in asked:
-            return 0, 0
-        those, done = asked[self.state]
-        found = [bool(done(i)) for i in those]
-        return sum(found), len(found)
-
-    def _knowing(self) -> list[int]:
-        """Return who knows who else is in the sum, and alone is asked for shares."""
-        return [i for i in self._fixed if (CONFIRM, 0) in self._devices[i].frames]
+        may, did = asked.get(self.state, ((), bool))
+        return [i for i in may if did(i)], list(may)
 
     @property
     def counted(self) -> list[int]:
@@ -191,16 +190,10 @@ class Collecting:
         if self.state == REVEALING:
             self._unmask()
             return []
+        left = self._left(self._done()[0])
         if self.state == FIXED:
             self.state = REVEALING
-            known = self._left(self._knowing())
-            return [(i, self._tags(i, known)) for i in known]
-        came = {
-            OPEN: lambda: (i for i, one in self._devices.items() if one.keys),
-            SHARING: lambda: (i for i in self._joined if self._devices[i].commit),
-            MASKING: lambda: (i for i in self._dealt if not self._missing(i)),
-        }
-        left = self._left(came[self.state]())
+            return [(i, self._tags(i, left)) for i in left]
         if len(left) < self.shard.threshold:
             self.abandon()
             return []

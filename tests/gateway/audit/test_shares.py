@@ -12,6 +12,7 @@ from edge.core.noise import geometric
 from edge.core.records import Release
 from edge.core.shares import polya, shares
 from edge.mechanisms import quadtree as device
+from edge.mechanisms import summing
 from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Effort
 from gateway.mechanisms import find
@@ -139,6 +140,6 @@ def test_a_device_that_believes_what_it_is_told_is_found(
     failed: Failed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The divisor is the owner's, never the gateway's."""
-    monkeypatch.setattr(device.Account, "objection", lambda self, round: device.objection(round))
+    monkeypatch.setattr(summing, "refusal", lambda *given: "")
 
     assert any("whatever a gateway says" in one for one in failed(MECHANISM))
