@@ -245,7 +245,7 @@ def test_what_is_public_can_be_drawn_anew_by_anybody(
     heatveil("recover", published, "--estimator", "lasso", "--out", tmp_path / "lasso.npz")
 
     posterior, lasso = (from_npz(tmp_path / name) for name in ("map.npz", "lasso.npz"))
-    assert (posterior.estimator, lasso.estimator) == ("posterior", "lasso")
+    assert (posterior.estimator, lasso.estimator) == ("robust", "lasso")
     assert posterior.guarantee == lasso.guarantee
     assert not (posterior.mass == lasso.mass).all()
     assert "estimator is 'magic'" in heatveil("recover", published, "--estimator", "magic").err
