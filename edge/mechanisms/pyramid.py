@@ -103,14 +103,14 @@ def report(round, reading, rng):
     `points` have parts, the same is done in larger pieces, and less than a piece is lost.
     """
     p = params_of(round)
-    parts = divided(round.grid, p, p.first + len(p.weights) - 1, reading.values)
+    parts = divide(round.grid, p, p.first + len(p.weights) - 1, reading.values)
     payload = [reading.sensor]
     for square in sorted(parts):
         payload += [square, parts[square]]
     return payload + [0] * (numbers(round) - len(payload))
 
 
-def divided(grid, p, last, values):
+def divide(grid, p, last, values):
     """Return {square: parts} of the values of a Reading, squares of level `last`: see `report`.
 
     p: with `units` and `points`.
@@ -220,10 +220,10 @@ def veil(round, sums, rng):
     def noisy(k, squares):
         return [parts + dlaplace(scales[k][0], scales[k][1], rng) for parts in sums(k, squares)]
 
-    return reached(round, noisy)
+    return gather_values(round, noisy)
 
 
-def reached(round, noisy):
+def gather_values(round, noisy):
     """Return the values of a Release, from what gives the noisy parts of squares of a level.
 
     noisy(k, squares) is called once a level, coarsest first. Where the noise came with the

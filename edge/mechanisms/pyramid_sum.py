@@ -23,7 +23,7 @@ from collections import namedtuple
 from ..core.grid import depth
 from ..core.shares import shares
 from . import summing
-from .pyramid import BITS, DEEPEST, coarser, divided, within
+from .pyramid import BITS, DEEPEST, coarser, divide, within
 
 NAME = "pyramid_sum"
 LONGEST = 100_000  # numbers of a secure sum
@@ -109,7 +109,7 @@ def marks(round, reading, rng):
     """
     p = params_of(round)
     last = p.first + len(p.weights) - 1
-    parts, found = divided(round.grid, p, last, reading.values), []
+    parts, found = divide(round.grid, p, last, reading.values), []
     for level in range(last, p.first - 1, -1):
         start = sum([_size(round.grid, above) for above in range(p.first, level)])
         across = ((round.grid.shape[0] - 1) >> (depth(round.grid) - level)) + 1

@@ -171,7 +171,7 @@ PURE: Mapping[str, Any] = MappingProxyType(
 )
 # Of `Exported`, where reports are sealed: only a release has rows, a number each.
 SEALED: Mapping[str, Any] = MappingProxyType(
-    {"report": {}, "reported": _usual.no_rows, "released": _usual.numbered}
+    {"report": {}, "reported": _usual.no_rows, "released": _usual.number_rows}
 )
 
 

@@ -82,7 +82,7 @@ def no_rows(body: Any) -> Callable[[Sequence[int], int], list[tuple[Any, ...]]]:
     return lambda values, first: []
 
 
-def numbered(body: Any) -> Callable[[Sequence[int | None]], Iterable[tuple[Any, ...]]]:
+def number_rows(body: Any) -> Callable[[Sequence[int | None]], Iterable[tuple[Any, ...]]]:
     """Return what gives the rows of a release: a number and its place, from 0."""
     return enumerate
 

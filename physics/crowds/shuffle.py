@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from edge.core.records import Release, Round
 from edge.core.shares import polya
-from edge.mechanisms.pyramid import NAME, epsilons, levels, params_of, reached, within
+from edge.mechanisms.pyramid import NAME, epsilons, gather_values, levels, params_of, within
 
 __all__ = ["NAME", "analyse", "coordinates", "cost", "messages", "modulus", "shares"]
 
@@ -119,5 +119,5 @@ def analyse(round: Round, mixed: list[tuple[int, int]], mod: int, users: int) ->
         place: (total + mod // 2) % mod - mod // 2
         for place, total in zip(coordinates(round), sums, strict=True)
     }
-    values = reached(round, lambda k, squares: [noisy[k, square] for square in squares])
+    values = gather_values(round, lambda k, squares: [noisy[k, square] for square in squares])
     return Release(round, values, users)

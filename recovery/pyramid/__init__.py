@@ -83,10 +83,10 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         ValueError: there is no release, or one does not belong to the query.
     """
     check(query, releases)
-    return drawn(query, releases)
+    return draw(query, releases)
 
 
-def drawn(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
+def draw(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     """Return what `recover` does, of releases that were checked."""
     promised = releases[0].round.guarantee
     reports = sum(release.reports for release in releases)

@@ -212,7 +212,7 @@ def least_squares(nodes: list[list[Node]], weights: tuple[int, ...], most: float
                 found.append((np.array([-w * node.noisy]), np.array([1 / w])))
                 joined.append(None)
                 continue
-            curve = _added([curves[-1][child] for child in node.children])
+            curve = _add([curves[-1][child] for child in node.children])
             prices, slopes, masses = curve
             joined.append(curve)
             steeper = slopes / (1 + w * slopes)
@@ -221,7 +221,7 @@ def least_squares(nodes: list[list[Node]], weights: tuple[int, ...], most: float
         sums.append(joined)
     curves.reverse()
     sums.reverse()
-    price = min(0.0, _price(_added(curves[0]), most))
+    price = min(0.0, _price(_add(curves[0]), most))
     leaves, prices_now = [], [price] * len(nodes[0])
     for level, (row, own, inner) in enumerate(zip(nodes, curves, sums, strict=True)):
         below = [0.0] * len(nodes[level + 1]) if level + 1 < len(nodes) else []
@@ -239,7 +239,7 @@ def least_squares(nodes: list[list[Node]], weights: tuple[int, ...], most: float
     return Fit(leaves, float("nan"))
 
 
-def _added(parts: list[Curve]) -> Sum:
+def _add(parts: list[Curve]) -> Sum:
     """Return prices in order, the slope from each on, and the mass at each, of a sum of curves."""
     prices = np.concatenate([prices for prices, _ in parts])
     order = np.argsort(prices)

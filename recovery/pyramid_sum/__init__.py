@@ -26,7 +26,7 @@ from ..maps.heatmap import Heatmap, Unresolved
 from ..noise import Ratio
 from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, shard_of, trust
 from ..noise.sums import promise as _promise
-from ..pyramid import drawn
+from ..pyramid import draw
 from ..pyramid.query import EPSILON_MAX, Levels, epsilon_a_report, estimator_of, levels_of, weights
 from ..pyramid.query import Query as Trusted
 
@@ -70,7 +70,7 @@ class Query(Trusted):
         check_shards(self)
 
 
-def measured(query: Query) -> Levels:
+def measure(query: Query) -> Levels:
     """Return what is measured: the levels of a pyramid with half the epsilon.
 
     To hide where somebody is takes twice the noise that hides whether somebody is; what is chosen
@@ -97,7 +97,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """
     if len(releases) >= query.readings:
         return None
-    _, first, count = measured(query)
+    _, first, count = measure(query)
     shard, (num, den) = shard_of(query), epsilon_of(query).as_integer_ratio()
     params = Params(
         first,
@@ -162,7 +162,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     opened = [release for release in releases if release.reports]
     if not opened:
         return Unresolved(query.grid, promise(query), float("inf"), float("inf"), NONE_OPENED)
-    return drawn(query, [as_pyramid(query, release) for release in opened])
+    return draw(query, [as_pyramid(query, release) for release in opened])
 
 
 def as_pyramid(query: Query, release: Release) -> Release:
@@ -178,11 +178,11 @@ def as_pyramid(query: Query, release: Release) -> Release:
             f"round {round.number} released {len(release.values)} values but must release one for "
             f"each of {sum(map(len, squares))} squares. Take it as published."
         )
-    params = (p.units, p.points, measured(query).kept, p.first, p.num, p.den, *p.weights)
+    params = (p.units, p.points, measure(query).kept, p.first, p.num, p.den, *p.weights)
     made = Round(round.number, pyramid.NAME, round.grid, params, round.guarantee)
     values = iter(release.values)
     found = [{square: next(values) for square in level} for level in squares]
-    kept = pyramid.reached(made, lambda k, some: [found[k][square] for square in some])
+    kept = pyramid.gather_values(made, lambda k, some: [found[k][square] for square in some])
     return Release(made, kept, release.reports)
 
 

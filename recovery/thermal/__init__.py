@@ -32,9 +32,9 @@ from .noise import calibration as calibration
 from .noise import operator as operator
 from .query import Query as Query
 from .query import unknown_physics
-from .seen import Levels, clamped, sensors_heard, without
-from .seen import seen as look
-from .seen import shared_params as shared_params
+from .seen import Levels, find_clamped, sensors_heard, without
+from .seen import make_seen as look
+from .seen import share_params as share_params
 
 # What the readings of a thermal map prove without a prior: a band, or that the query is wrong.
 #
@@ -153,7 +153,7 @@ def recover(
         ValueError: no release, or one that does not belong to the query, or an estimator that
             cannot draw a map of such a room.
     """
-    at_clamp = () if query.estimator == "l1-printed" else clamped(query, releases, levels)
+    at_clamp = () if query.estimator == "l1-printed" else find_clamped(query, releases, levels)
     kept = without(releases, at_clamp) if at_clamp else releases
     seen = look(query, kept, levels)
     guarantee = releases[0].round.guarantee
@@ -166,7 +166,7 @@ def recover(
             far = _misfit(query, every) or (math.inf, math.inf, "take another reading")
             return Unresolved(query.grid, guarantee, *far[:2], f"{_at_clamp(at_clamp)}; {far[2]}")
         return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
-    seen, verdict, kept = _judged(query, kept, seen, levels)
+    seen, verdict, kept = _judge(query, kept, seen, levels)
     if at_clamp:
         why = "; ".join(part for part in (_at_clamp(at_clamp), verdict.why) if part)
         verdict = Verdict("clamp", why, verdict.dropped, at_clamp)
@@ -176,23 +176,23 @@ def recover(
 
         drawn = jointly(query, kept, seen, levels)
         # Nothing was held against what the query says of spread and drift.
-        return mapped(query, guarantee, drawn, None, None if verdict.fits else verdict)
+        return make_map(query, guarantee, drawn, None, None if verdict.fits else verdict)
     if fault := _misfit(query, seen):
         found = Unresolved(query.grid, guarantee, *fault)
         return replace(found, why=f"{verdict.why}; {found.why}" if verdict.why else found.why)
     drawn = estimate_judged(query.estimator, seen)
     if drawn.verdict is not None and drawn.verdict.level == "other":
         # What is proved is so of rooms as stated alone.
-        return mapped(query, guarantee, drawn, None, join(verdict, drawn.verdict))
+        return make_map(query, guarantee, drawn, None, join(verdict, drawn.verdict))
     band, proved = certified(query, seen) if certify else (None, None)
     # Sensors and clamp alone cannot say that a query is right.
     said = proved if verdict.fits else join(verdict, proved)
     if drawn.verdict is not None:
         said = join(said or Verdict("fits"), drawn.verdict)
-    return mapped(query, guarantee, drawn, band, said)
+    return make_map(query, guarantee, drawn, band, said)
 
 
-def _judged(
+def _judge(
     query: Query, releases: Sequence[Release], seen: Seen, levels: Levels | None
 ) -> tuple[Seen, Verdict, Sequence[Release]]:
     """Return readings, verdict and releases without the sensors that are at odds with the others.
@@ -226,7 +226,7 @@ def _at_clamp(sensors: Sequence[int]) -> str:
     )
 
 
-def mapped(
+def make_map(
     query: Query,
     guarantee: Guarantee,
     found: Estimate,

@@ -19,7 +19,7 @@ from . import asked as thermal_audit_asked
 from .noise import calibration as calibration
 from .noise import follower as follower
 from .query import Query
-from .search import before_and_after, parted
+from .search import before_and_after, make_parted
 from .search import search as search
 
 # Two scenes of a room that its promise must keep apart no better than it says.
@@ -46,7 +46,7 @@ def neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
     else:
         tried = [_widest(query, spread) for spread in _spreads(query)]
         moves = [move for move in tried if move is not None]
-    pairs = [_sent(here, there, params.exponent, query.step) for here, there in moves]
+    pairs = [_send(here, there, params.exponent, query.step) for here, there in moves]
     return max(pairs, key=lambda pair: int(np.square(pair[1] - pair[0]).sum()))
 
 
@@ -74,7 +74,7 @@ def _widest(query: Query, spread_m2: float) -> tuple[Floats, Floats] | None:
     return warmth[:, here], warmth[:, there]
 
 
-def _sent(
+def _send(
     here: Floats, there: Floats, exponent: int, step: Fraction | None
 ) -> tuple[Whole, Whole]:
     """Return what is sent of both, each sensor's offset such that it differs the most."""
@@ -150,7 +150,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
         Query(Grid((4, 3), 500), (1, 1), 0.2, (1, 1), protect_distance_m=1.0),
     )
     # People who walk, through a door and along both sides of a partition.
-    made = parted()
+    made = make_parted()
     yield (
         "partition, displaced paths",
         Query(

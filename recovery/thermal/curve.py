@@ -14,11 +14,11 @@ from ..noise import Ratio, check_ratio, lowest
 from ..noise.calibrate import Calibration, delivered, epsilon_of, exact_epsilon, move_change
 from ..noise.gaussian import ndtr
 from ..noise.worst import PRESENCE, Grains, bound_changes, felt, whole_square, worst_squares
-from .guarantee import exact_delta, held
+from .guarantee import adjust_epsilon, exact_delta
 from .noise import (
     as_printed,
     calibration,
-    coming,
+    change_by_coming,
     displacement,
     most_sent,
     operator,
@@ -65,7 +65,7 @@ def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
     continuous, squares = _changes(query, made, asked)
     found = []
     for distance, change, square in zip(asked, continuous, squares, strict=True):
-        epsilon = held(query, exact_epsilon(square, made.variance, made.readings, delta))
+        epsilon = adjust_epsilon(query, exact_epsilon(square, made.variance, made.readings, delta))
         apart = math.sqrt(square * made.readings / made.variance)
         found.append(Distance(distance, change, epsilon, ndtr(apart / 2)))
     return found
@@ -78,13 +78,13 @@ def presence(query: Query) -> float:
     """
     made, delta = calibration(query), check_ratio(exact_delta(query), "delta")
     square = presence_square(query, made)
-    return held(query, exact_epsilon(square, made.variance, made.readings, delta))
+    return adjust_epsilon(query, exact_epsilon(square, made.variance, made.readings, delta))
 
 
 def presence_square(query: Query, made: Calibration) -> int:
     """Return how much a source that comes or goes changes what is sent, squared in grains."""
     if query.response is not None:
-        found = most_sent(coming(query), made.exponent, query.step)
+        found = most_sent(change_by_coming(query), made.exponent, query.step)
         return sent_square(query, found, made.exponent)
     if as_printed(query):
         warmth = operator(query)
@@ -95,7 +95,7 @@ def presence_square(query: Query, made: Calibration) -> int:
     return sent_square(query, found, made.exponent)
 
 
-def given(query: Query, made: Calibration) -> float:
+def find_epsilon(query: Query, made: Calibration) -> float:
     """Return the epsilon that this noise gives in the world of that query, at its delta.
 
     Args:
@@ -104,7 +104,7 @@ def given(query: Query, made: Calibration) -> float:
     """
     changed = _changes(query, made, (protected_cells(query),))[1][0]
     delta = check_ratio(exact_delta(query), "delta")
-    return held(query, delivered(changed, made.variance, query.readings, delta))
+    return adjust_epsilon(query, delivered(changed, made.variance, query.readings, delta))
 
 
 def _changes(
@@ -114,20 +114,20 @@ def _changes(
     if query.response is not None:
         paths = [displacement(query, far) for far in cells]
         squares = [most_sent(path, made.exponent, query.step) for path in paths]
-        return [path.joint for path in paths], _sent(query, squares, made)
+        return [path.joint for path in paths], _send(query, squares, made)
     if as_printed(query):
         here = [
             move_change(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)
             for far in cells
         ]
         squares = [one.square(made.exponent) for one in here]
-        return [one.continuous for one in here], _sent(query, squares, made)
+        return [one.continuous for one in here], _send(query, squares, made)
     continuous = query.intensity_max * felt(room(query), cells).moves.max(axis=0)
     grains = Grains(made.exponent, query.step, query.intensity_max)
-    return continuous.tolist(), _sent(query, worst_squares(room(query), cells, grains), made)
+    return continuous.tolist(), _send(query, worst_squares(room(query), cells, grains), made)
 
 
-def _sent(query: Query, squares: list[int], made: Calibration) -> list[int]:
+def _send(query: Query, squares: list[int], made: Calibration) -> list[int]:
     return [sent_square(query, square, made.exponent) for square in squares]
 
 
@@ -304,7 +304,7 @@ def _other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:
     except ValueError:
         return
     said = f"noise made for a room {'without' if shut else 'with'} walls, in this one"
-    yield WhatIf("noise_for_other_walls", said, query, given(query, theirs), made.sigma)
+    yield WhatIf("noise_for_other_walls", said, query, find_epsilon(query, theirs), made.sigma)
 
 
 def _row(name: str, said: str, world: Query, made: Calibration) -> WhatIf:
@@ -312,4 +312,4 @@ def _row(name: str, said: str, world: Query, made: Calibration) -> WhatIf:
         sigma = calibration(world).sigma
     except ValueError:  # the printed formula is not private everywhere
         sigma = None
-    return WhatIf(name, said, world, given(world, made), sigma)
+    return WhatIf(name, said, world, find_epsilon(world, made), sigma)

@@ -23,8 +23,8 @@ from ..estimators.convex import chi_radius
 from ..estimators.table import estimate_judged
 from ..maps.heatmap import Heatmap, Unresolved
 from ..sparse import minimise_l1
-from . import Query, mapped, operator, shared_params
-from .seen import occupied, prior
+from . import Query, make_map, operator, share_params
+from .seen import find_occupied, prior
 
 # What one person looks like to a thermal array: the blur, fitted once on public frames.
 #
@@ -84,8 +84,8 @@ def fit_blur(frames: Floats) -> Blur:
             f"{_FRAMES_MIN} are needed to fit the blur: of somebody at the border only a part is "
             "seen. Record one person who walks through the middle."
         )
-    pixels = float(np.median([_fitted(frame, None)[0] for frame in bright]))
-    heats, misfits = np.array([_fitted(frame, pixels)[1:] for frame in bright]).T
+    pixels = float(np.median([_fit(frame, None)[0] for frame in bright]))
+    heats, misfits = np.array([_fit(frame, pixels)[1:] for frame in bright]).T
     deviation = pixels / side
     blur = Blur(
         deviation=deviation,
@@ -121,7 +121,7 @@ def _bright(frames: Floats) -> Floats:
     return np.asarray(frames[good[chosen]])
 
 
-def _fitted(frame: Floats, pixels: float | None) -> tuple[float, float, float]:
+def _fit(frame: Floats, pixels: float | None) -> tuple[float, float, float]:
     """Return the deviation in pixels, h and the root mean square that is left.
 
     Args:
@@ -170,7 +170,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     Source: `recovery.estimators`. Noise without its mean is still alike in every direction
         that an operator without its mean can see, so nothing changes for them.
     """
-    seen = _seen(query, releases)
+    seen = _mean_frame(query, releases)
     guarantee = releases[0].round.guarantee
     if seen is None:
         why = "the array was not heard; wait for a report, or look at its link"
@@ -197,7 +197,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         query.failure,
         query.level,
     )
-    return mapped(query, guarantee, estimate_judged(query.estimator, known))
+    return make_map(query, guarantee, estimate_judged(query.estimator, known))
 
 
 def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:
@@ -220,7 +220,7 @@ def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:
         ValueError: as for `recover`.
     """
     columns, rows = query.grid.shape
-    seen = _seen(query, releases)
+    seen = _mean_frame(query, releases)
     places: list[int] = []
     if seen is not None:
         person = heat * seen.operator
@@ -232,11 +232,11 @@ def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:
             if gain.max() <= least:
                 break
             places.append(int(gain.argmax()))
-            left = _settled(places, seen.warmth, person, weight)
+            left = _settle(places, seen.warmth, person, weight)
     return np.bincount(places, minlength=columns * rows).reshape(rows, columns).astype(float)
 
 
-def _settled(places: list[int], warmth: Floats, person: Floats, weight: Floats) -> Floats:
+def _settle(places: list[int], warmth: Floats, person: Floats, weight: Floats) -> Floats:
     """Move each to where it is likeliest beside the others; return what is left of the frame."""
     left = warmth - person[:, places].sum(axis=1)
     for _ in range(_SWEEPS):
@@ -250,10 +250,10 @@ def _settled(places: list[int], warmth: Floats, person: Floats, weight: Floats) 
     return left
 
 
-def _seen(query: Query, releases: Sequence[Release]) -> Seen | None:
+def _mean_frame(query: Query, releases: Sequence[Release]) -> Seen | None:
     """Return the mean of the frames that came, levelled; None where none did."""
-    params = shared_params(query, releases)
-    releases, levels = occupied(query, releases, None)
+    params = share_params(query, releases)
+    releases, levels = find_occupied(query, releases, None)
     if not releases:
         return None
     blurred = np.array([release.values for release in releases], dtype=np.float64)

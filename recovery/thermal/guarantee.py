@@ -52,9 +52,10 @@ def exact_delta(query: Query) -> Ratio:
             'the exact sampler (sampler = "exact")'
         )
     asked = Fraction(*query.delta)
-    if taken(query, Fraction(*query.epsilon)) > ASIDE * asked:
+    if delta_taken(query, Fraction(*query.epsilon)) > ASIDE * asked:
         raise ValueError(
-            f"noise from tables takes {float(taken(query, Fraction(*query.epsilon))):.2g} of "
+            "noise from tables takes "
+            f"{float(delta_taken(query, Fraction(*query.epsilon))):.2g} of "
             f"delta {query.delta[0]}/{query.delta[1]} at epsilon {query.epsilon[0]}/"
             f"{query.epsilon[1]} with {math.prod(query.sensors)} sensors, but {float(ASIDE):g} of "
             "it is set aside for them, and what is promised is kept to the last digit. Ask for "
@@ -63,14 +64,14 @@ def exact_delta(query: Query) -> Ratio:
     return lowest(((1 - ASIDE) * asked).as_integer_ratio())
 
 
-def priced_delta(round: Round) -> float:
+def delta_of_prices(round: Round) -> float:
     """Return the delta at which the prices of such Rounds add up to an epsilon."""
     delta = Fraction(*round.guarantee.delta)
     tables = round.mechanism == NAME and digits(round)
     return float((1 - ASIDE) * delta if tables else delta)
 
 
-def taken(query: Query, epsilon: Fraction, windows: int = 1) -> Fraction:
+def delta_taken(query: Query, epsilon: Fraction, windows: int = 1) -> Fraction:
     """Return what tables take of delta at an epsilon, in so many windows."""
     if epsilon > _WIDE:
         return Fraction(1)
@@ -78,7 +79,7 @@ def taken(query: Query, epsilon: Fraction, windows: int = 1) -> Fraction:
     return (1 + exponential(epsilon)) * samples * Fraction(*SLACK)
 
 
-def held(query: Query, epsilon: float, windows: int = 1) -> float:
+def adjust_epsilon(query: Query, epsilon: float, windows: int = 1) -> float:
     """Return an epsilon that was reckoned at `exact_delta`, infinity where delta is not kept.
 
     Args:
@@ -87,7 +88,7 @@ def held(query: Query, epsilon: float, windows: int = 1) -> float:
     if query.sampler == "exact" or math.isinf(epsilon):
         return epsilon
     aside = ASIDE * Fraction(*query.delta)
-    if taken(query, Fraction(epsilon), windows) > aside:
+    if delta_taken(query, Fraction(epsilon), windows) > aside:
         return math.inf
     return epsilon
 
@@ -127,11 +128,11 @@ def promise(query: Query, made: Calibration) -> Guarantee:
         neighbours=_neighbours(query),
         trust=_trust(query),
         unit=_unit(query, made),
-        unprotected=_unprotected(query.response),
+        unprotected=_list_unprotected(query.response),
     )
 
 
-def _unprotected(made: Response | None) -> str:
+def _list_unprotected(made: Response | None) -> str:
     if made is None:
         return _UNPROTECTED
     return _WHICH_ROOM * (not made.through_walls) + _UNPROTECTED + _BEYOND

@@ -37,7 +37,7 @@ from .query import Query, protected_cells
 # by Cauchy and Schwarz, and no D is larger than the root of S.
 
 
-def followed(change: Moved, slew: Fraction) -> Moved:
+def follow(change: Moved, slew: Fraction) -> Moved:
     """Return what a move changes where a level follows: never less than it really can.
 
     Args:
@@ -47,7 +47,7 @@ def followed(change: Moved, slew: Fraction) -> Moved:
 
     def square(exponent: int) -> int:
         way = furthest(slew, change.readings) * Fraction(2) ** exponent
-        return raised(change.square(exponent), change.sensors, way)
+        return raise_square(change.square(exponent), change.sensors, way)
 
     carried = min(2 * float(furthest(slew, change.readings)), change.counted)
     counted = change.counted + math.sqrt(change.sensors) * carried
@@ -59,7 +59,7 @@ def sent_square(query: Query, square: int, exponent: int) -> int:
     if query.slew is None:
         return square
     way = furthest(query.slew, query.readings) * Fraction(2) ** exponent
-    return raised(square, math.prod(query.sensors), way)
+    return raise_square(square, math.prod(query.sensors), way)
 
 
 def furthest(slew: Fraction, readings: int) -> Fraction:
@@ -67,26 +67,26 @@ def furthest(slew: Fraction, readings: int) -> Fraction:
     return slew * (readings - 1)
 
 
-def raised(square: int, sensors: int, way: Fraction) -> int:
+def raise_square(square: int, sensors: int, way: Fraction) -> int:
     """Return the squared l2 norm of what is sent, in grains, where levels go so many grains.
 
     Args:
         square: the same where the level is recorded.
 
-    >>> raised(square=4, sensors=1, way=Fraction(1, 2)), raised(4, 1, Fraction(100))
+    >>> raise_square(square=4, sensors=1, way=Fraction(1, 2)), raise_square(4, 1, Fraction(100))
     (9, 16)
     """
-    carried = carried_at_finer(math.isqrt(square), way)
+    carried = carry_at_finer(math.isqrt(square), way)
     if not carried:
         return square
     cross = math.ceil(4 * carried**2 * sensors * square)
     return square + math.ceil(sensors * carried**2) + math.isqrt(cross - 1) + 1
 
 
-def carried_at_finer(apart: int, way: Fraction) -> Fraction:
+def carry_at_finer(apart: int, way: Fraction) -> Fraction:
     """Return the most that `carry` comes to in this grain and any finer one, in this one.
 
-    >>> carry(9, Fraction(1, 4)), str(carried_at_finer(9, Fraction(1, 4)))
+    >>> carry(9, Fraction(1, 4)), str(carry_at_finer(9, Fraction(1, 4)))
     (0, '1/2')
     """
     most = 2 * way  # that it tends to as grains become fine
@@ -137,16 +137,16 @@ def displacement(query: Query, cells: int) -> Change:
         ValueError: the room's response does not tell of so far.
     """
     changes, nth = _of(query).changes, _of(query).within(cells)
-    return _scaled(query, float(changes.joint[nth]), changes.each[nth])
+    return _scale(query, float(changes.joint[nth]), changes.each[nth])
 
 
-def coming(query: Query) -> Change:
+def change_by_coming(query: Query) -> Change:
     """Return what a source at its strongest changes by coming, wherever it goes."""
     changes = _of(query).changes
-    return _scaled(query, changes.presence, changes.presence_each)
+    return _scale(query, changes.presence, changes.presence_each)
 
 
-def moved_in_room(query: Query, cells: int) -> Moved:
+def move_in_room(query: Query, cells: int) -> Moved:
     """Return what a displacement changes, for the noise to be scaled to.
 
     Raises:
@@ -168,7 +168,7 @@ def moved_in_room(query: Query, cells: int) -> Moved:
     return Moved(sensors, *scales, change.joint, counted, square)
 
 
-def _scaled(query: Query, joint: float, each: Floats) -> Change:
+def _scale(query: Query, joint: float, each: Floats) -> Change:
     hair = _SLACK * _of(query).changes.presence
     power = query.intensity_max
     return Change(
@@ -268,11 +268,11 @@ def calibration(query: Query) -> Calibration:
             delta does not pay for them.
     """
     if query.response is not None:
-        change = moved_in_room(query, protected_cells(query))
+        change = move_in_room(query, protected_cells(query))
     else:
         change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
     if query.slew is not None:
-        change = followed(change, query.slew)
+        change = follow(change, query.slew)
     if query.sigma is not None:
         return state_noise(change, query.sigma, query.delta)
     made = grant(change, query.epsilon, exact_delta(query), query.calibration)
@@ -284,7 +284,7 @@ def calibration(query: Query) -> Calibration:
 def warmest_felt(query: Query) -> float:
     """Return the most that a sensor feels of a unit of heat, whenever and wherever that is."""
     if query.response is not None:
-        return float(coming(query).each.max()) / query.intensity_max
+        return float(change_by_coming(query).each.max()) / query.intensity_max
     return warmest(room(query))
 
 

@@ -40,7 +40,7 @@ _STORED = 3000.0  # joules a kelvin, of each cell
 _PASSED, _LOST = 12.0, 0.5  # watts a kelvin, to the next cell and out of the room
 
 
-def parted() -> Response:
+def make_parted() -> Response:
     """Return the response of the corridor to people anywhere but in its partition.
 
     Who is between the middles of two cells warms both, each the more the nearer it is.
@@ -93,7 +93,7 @@ def paths(power_w: float, distance_m: float) -> tuple[Floats, Floats]:
         and (max(one, other) <= _WALL - 1 or min(one, other) >= _WALL + 1)
     ]
     for lag in range(_LAGS):
-        one, other = max(tried, key=lambda pair: _told(pair[0], lag) - _told(pair[1], lag))
+        one, other = max(tried, key=lambda pair: _tell(pair[0], lag) - _tell(pair[1], lag))
         here.append(one)
         there.append(other)
     return _after(here[::-1], power_w), _after(there[::-1], power_w)
@@ -105,7 +105,7 @@ def before_and_after(query: Query) -> tuple[Floats, Floats]:
 
 
 @cache
-def _told(place: float, lag: int) -> float:
+def _tell(place: float, lag: int) -> float:
     """Return what the sensor shows of a watt that was there in one step alone, so long ago."""
     return float(_after([place] + [None] * lag, 1.0)[0])
 
@@ -181,7 +181,7 @@ def search(query: Query, round: Round, rng: Any, tries: int, ways: Ways | None =
         best = sorted(best + moves, key=lambda move: -move.promising)[:KEPT]
     found = Found(0, (), (), "", 0)
     for move in best:
-        before, after = _lifted(move, query, params, float(step), rng, tries)
+        before, after = _lift(move, query, params, float(step), rng, tries)
         square = sum((a - b) ** 2 for a, b in zip(after, before, strict=True))
         if square > found.square:
             found = Found(square, before, after, move.where, 0)
@@ -189,7 +189,7 @@ def search(query: Query, round: Round, rng: Any, tries: int, ways: Ways | None =
     return found._replace(tried=tried + len(best) * tries, tight=tight)
 
 
-def _lifted(
+def _lift(
     move: _Move, query: Query, params: Params, step: float, rng: Any, tries: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return what is sent before and after, every sensor on the background that is worst."""

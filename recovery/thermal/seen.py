@@ -64,7 +64,7 @@ def empty(
     Raises:
         ValueError: no release, or too few for a line.
     """
-    seen, noise = _seen(releases, own_noise_k)
+    seen, noise = _read(releases, own_noise_k)
     if at is None:
         at_times, parts = np.zeros(len(seen)), 1
     else:
@@ -105,7 +105,7 @@ def alike(
     return [typical * scipy.linalg.solve_triangular(lower, part, lower=True) for part in parts]
 
 
-def _seen(releases: Sequence[Release], own_noise_k: float) -> tuple[Floats, float]:
+def _read(releases: Sequence[Release], own_noise_k: float) -> tuple[Floats, float]:
     """Return the readings in kelvin, (readings, sensors), and the deviation of their noise."""
     if len({tuple(release.round.params) for release in releases}) != 1:
         raise ValueError(
@@ -124,7 +124,9 @@ def _rounding_k(releases: Sequence[Release]) -> float:
     return math.ldexp(params.step / math.sqrt(12), -params.exponent)
 
 
-def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None) -> Seen | None:
+def make_seen(
+    query: Query, releases: Sequence[Release], levels: Levels | None = None
+) -> Seen | None:
     """Return what the releases leave to an estimator; None where no sensor was heard.
 
     Sensors that were silent are left out, and one that was heard less often, so is blurred
@@ -137,8 +139,8 @@ def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None
     Raises:
         ValueError: no release, or one that does not belong to the query.
     """
-    params = shared_params(query, releases)
-    releases, levels = occupied(query, releases, levels)
+    params = share_params(query, releases)
+    releases, levels = find_occupied(query, releases, levels)
     blurred, times, heard = _heard(query, releases, levels)
     if not heard.any():
         return None
@@ -178,8 +180,8 @@ def _near(query: Query, heard: NDArray[np.bool_], weights: Floats) -> Near | Non
 def sensors_heard(
     query: Query, releases: Sequence[Release], levels: Levels | None = None
 ) -> NDArray[np.int64]:
-    """Return which sensors the rows of `seen` are, counted from 0."""
-    releases, levels = occupied(query, releases, levels)
+    """Return which sensors the rows of `make_seen` are, counted from 0."""
+    releases, levels = find_occupied(query, releases, levels)
     return np.flatnonzero(_heard(query, releases, levels)[2])
 
 
@@ -206,15 +208,15 @@ _SCENES = 4000
 _CLAMP_STREAM = 7_300_000  # of the fixed sequence
 
 
-def clamped(
+def find_clamped(
     query: Query, releases: Sequence[Release], levels: Levels | None = None
 ) -> tuple[int, ...]:
     """Return the sensors that show the most or the least a device can, counted from 0.
 
     Empty where sources as stated come to the clamp, too: then nothing can be told from it.
     """
-    params = shared_params(query, releases)
-    releases, levels = occupied(query, releases, levels)
+    params = share_params(query, releases)
+    releases, levels = find_occupied(query, releases, levels)
     blurred, times, heard = _heard(query, releases, levels)
     if not heard.any():
         return ()
@@ -261,15 +263,15 @@ def evenly(
     one that is blurred most.
 
     Args:
-        weighed: what `seen` made of these releases, and of these levels.
+        weighed: what `make_seen` made of these releases, and of these levels.
     """
-    params = shared_params(query, releases)
-    releases, levels = occupied(query, releases, levels)
+    params = share_params(query, releases)
+    releases, levels = find_occupied(query, releases, levels)
     _, times, heard = _heard(query, releases, levels)
     deviations = _deviations(query, params, times[heard])
     if levels is not None:
         deviations = np.hypot(deviations, levels.error_k[heard])
-    # As `seen` weighed them: what judged the readings may have raised the noise since.
+    # As `make_seen` weighed them: what judged the readings may have raised the noise since.
     weights = np.sqrt(np.mean(np.square(deviations))) / deviations
     plain = replace(
         weighed,
@@ -317,7 +319,7 @@ def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Float
     return np.sqrt(noise + query.sensor_noise**2 / times + rounded)
 
 
-def occupied(
+def find_occupied(
     query: Query, releases: Sequence[Release], levels: Levels | None
 ) -> tuple[Sequence[Release], Levels | None]:
     """Return the readings that the map is of, and the levels to be taken from them, if any.
@@ -344,7 +346,7 @@ def _heard(
     return blurred, times, (times > 0) & (levels is None or np.isfinite(levels.error_k))
 
 
-def shared_params(query: Query, releases: Sequence[Release]) -> Params:
+def share_params(query: Query, releases: Sequence[Release]) -> Params:
     """Return the whole numbers that all releases were made with, or refuse them."""
     sensors = math.prod(query.sensors)
     given = {(r.round.mechanism, r.round.grid, tuple(r.round.params)) for r in releases}

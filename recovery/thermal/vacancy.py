@@ -24,7 +24,7 @@ from edge.mechanisms.thermal import params_of
 from ..estimators.record import Seen
 from ..maps.heatmap import Heatmap, Unresolved
 from . import Query, recover
-from .seen import Levels, deviation, reach, seen
+from .seen import Levels, deviation, make_seen, reach
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def unlearnt(causes: int) -> Belief:
     return Belief(np.zeros(causes), np.eye(causes))
 
 
-def faded(belief: Belief, kept: Floats) -> Belief:
+def fade(belief: Belief, kept: Floats) -> Belief:
     """Return a belief of causes that change: each keeps this share of what it was.
 
     Args:
@@ -66,7 +66,7 @@ def faded(belief: Belief, kept: Floats) -> Belief:
     )
 
 
-def judged(
+def judge(
     query: Query, release: Release, empty: Empty, belief: Belief
 ) -> tuple[Heatmap | Unresolved, Belief]:
     """Return the map of one reading, or that nobody is there, and what is believed after it.
@@ -82,7 +82,7 @@ def judged(
         0,
         empty.causes_k @ np.linalg.cholesky(belief.covariance),
     )
-    looked = seen(query, [release], before)
+    looked = make_seen(query, [release], before)
     chance, fits = 1.0, True
     if looked is not None and not empty.known:
         chance = nobody(looked, query.sources_max * query.intensity_max)

@@ -45,24 +45,24 @@ estimator = "lasso"
 def nothing(query: Any, release: Any, empty: Empty, belief: Belief) -> Any:
     """Take nothing off."""
     bare = empty._replace(warmth_k=0 * empty.warmth_k, causes_k=0 * empty.causes_k)
-    return vacancy.judged(query, release, bare, belief)[0], belief
+    return vacancy.judge(query, release, bare, belief)[0], belief
 
 
 def alone(query: Any, release: Any, empty: Empty, belief: Belief) -> Any:
     """Take the model for the truth."""
-    return vacancy.judged(query, release, empty._replace(causes_k=0 * empty.causes_k), belief)
+    return vacancy.judge(query, release, empty._replace(causes_k=0 * empty.causes_k), belief)
 
 
 def unlearning(query: Any, release: Any, empty: Empty, belief: Belief) -> Any:
     """Learn nothing."""
-    return vacancy.judged(query, release, empty, belief)[0], belief
+    return vacancy.judge(query, release, empty, belief)[0], belief
 
 
 WAYS: dict[str, Callable[..., Any]] = {
     "nothing off": nothing,
     "model alone": alone,
     "and its uncertainty": unlearning,
-    "and learnt": vacancy.judged,
+    "and learnt": vacancy.judge,
 }
 
 
@@ -88,7 +88,7 @@ def table(folder: Path, epsilon: str, worlds: int) -> None:
         site.write_text(DEPLOYED.format(epsilon=epsilon))
         plan = folder / "room.toml"
         query, room = config.query(config.load(site)), room_of(plan)
-        ways = WAYS if kind == "weather" else {"control": vacancy.judged}
+        ways = WAYS if kind == "weather" else {"control": vacancy.judge}
         for seed in range(worlds):
             world = np.random.default_rng(seed)
             true = replace(wrong(room, world) if kind == "weather" else room, cell_mm=100)

@@ -118,12 +118,12 @@ def drawn(
     *,
     day_s: float = MIDNIGHT_S,
     state: bytes | None = None,
-    judge: Judge = vacancy.judged,
+    judge: Judge = vacancy.judge,
 ) -> tuple[list[Any], bytes | None]:
     """Return a map of each release, as the process that draws maps does, and the last state."""
     start_s = MIDNIGHT_S + seen_start_s(plan)
     found = []
-    was, vacant.judged = vacant.judged, judge  # type: ignore[attr-defined]
+    was, vacant.judge = vacant.judge, judge  # type: ignore[attr-defined]
     try:
         for release, at_s in zip(given, moments_s, strict=True):
             recorded = (start_s,) * len(release.values)
@@ -132,7 +132,7 @@ def drawn(
             found.append(cleared.found)
             state = cleared.state
     finally:
-        vacant.judged = was  # type: ignore[attr-defined]
+        vacant.judge = was  # type: ignore[attr-defined]
     return found, state
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid, Reading, Release
-from edge.mechanisms.pyramid import reached, release, report
+from edge.mechanisms.pyramid import gather_values, release, report
 from physics.crowds import shuffle
 from physics.crowds.pyramid import parts_of, release_sums
 from physics.points import histogram
@@ -81,7 +81,7 @@ def draw_map(name: str, people: Floats, setting: Setting, tape: Any) -> Floats:
     query = Query(setting.grid, setting.epsilon, users=users, **asked)
     round: Any = plan(query, ())
     if name == EXACT:
-        released = Release(round, reached(round, parts_of(round, sums)), users)
+        released = Release(round, gather_values(round, parts_of(round, sums)), users)
     else:
         released = release_sums(round, sums, users, tape)
     found: Any = recover(query, [released])

@@ -46,5 +46,5 @@ MECHANISM = Mechanism(
     world=_crowd.crowd_of,
     vector_length=lambda round: device.numbers(round) - 1,
     check_possible=_crowd.check_possible,
-    calibrated=_words.calibrated,
+    calibrated=_words.calibrate,
 )

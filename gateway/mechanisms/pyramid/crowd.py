@@ -79,7 +79,7 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
         found = places.crowd_of(replace(query, readings=1), inputs, world)
         cells = found.cells[0]
         users = np.arange(len(cells))
-        return Crowd(_sized(query, users), users, cells, np.ones(len(cells)), found.outside, 0)
+        return Crowd(_size(query, users), users, cells, np.ones(len(cells)), found.outside, 0)
     path = Path(inputs.points)
     points = places.points_of(path)
     outside = places.outside_of(points, path, grid, query.outside)
@@ -89,10 +89,10 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
     weights = points.weights[order] / np.maximum(totals, 1.0)[users]
     cells = cells_of(points.places, grid)[order]
     divided = int((totals > 1 + 1e-9).sum())
-    return Crowd(_sized(query, users), users, cells, weights, outside, divided)
+    return Crowd(_size(query, users), users, cells, weights, outside, divided)
 
 
-def _sized(query: Any, users: NDArray[np.int64]) -> Any:
+def _size(query: Any, users: NDArray[np.int64]) -> Any:
     """Return the query for so many users, and for as many places as one of them has."""
     most = int(np.bincount(users).max())
     return replace(

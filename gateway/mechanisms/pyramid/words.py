@@ -5,7 +5,7 @@ from typing import Any
 from edge.mechanisms.pyramid import epsilons, params_of, within
 
 
-def calibrated(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+def calibrate(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what noise each level gets, as numbers and in words."""
     p = params_of(round)
     levels = [

@@ -48,5 +48,5 @@ MECHANISM = Mechanism(
     world=_crowd.crowd_of,
     reporter=_sums.reporter,
     judge=_words.judge,
-    calibrated=_words.calibrated,
+    calibrated=_words.calibrate,
 )

@@ -24,7 +24,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     return Told(told.numbers | own, lines)
 
 
-def calibrated(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+def calibrate(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what noise each level gets, as numbers and in words."""
     p = params_of(round)
     made = [

@@ -90,7 +90,7 @@ _WIDER = 1.25
 def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
     """Return the lines, what is not protected first."""
     return [
-        *_unprotected(query, numbers),
+        *_list_unprotected(query, numbers),
         "",
         map_line(query, numbers["map"]),
         "",
@@ -105,7 +105,7 @@ def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def _unprotected(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _list_unprotected(query: Query, numbers: dict[str, Any]) -> list[str]:
     there, more = (upward(numbers[f"{what}_epsilon"], 4) for what in ("presence", "count"))
     return [
         f"NOT PROTECTED: {numbers['unprotected']}. A source that comes or goes: epsilon {there}; "
@@ -250,7 +250,7 @@ def calibrate(
     """
     check_places([plot] if plot else [], inputs)
     stage("scaling the noise")
-    seen = _seen(query)
+    seen = _describe_converter(query)
     if isinstance(seen, str):
         alone = {"schema": SCHEMA, "refusal": _refusal(seen, None, None)}
         return Calibrated([json.dumps(alone, indent=2)] if as_json else [], seen)
@@ -273,20 +273,20 @@ def calibrate(
 
         write_all({plot: lambda path: draw_calibration(query, found, path)})
     if as_json:
-        return Calibrated([json.dumps(_known(found), indent=2, allow_nan=False)], reason)
+        return Calibrated([json.dumps(_replace_unknown(found), indent=2, allow_nan=False)], reason)
     return Calibrated(lines(query, found), reason)
 
 
-def _known(found: Any) -> Any:
+def _replace_unknown(found: Any) -> Any:
     """Return the numbers with null for those that are without a bound: JSON has no infinity."""
     if isinstance(found, dict):
-        return {name: _known(value) for name, value in found.items()}
+        return {name: _replace_unknown(value) for name, value in found.items()}
     if isinstance(found, list):
-        return [_known(value) for value in found]
+        return [_replace_unknown(value) for value in found]
     return None if isinstance(found, float) and math.isinf(found) else found
 
 
-def _seen(query: Query) -> Converter | str:
+def _describe_converter(query: Query) -> Converter | str:
     """Return what the converter costs, or why no report carries what it makes necessary.
 
     Raises:

@@ -62,7 +62,7 @@ from recovery.noise.calibrate import exact_epsilon
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query
 from recovery.thermal.curve import Converter, curve, presence, what_if
-from recovery.thermal.guarantee import exact_delta, held, really_given
+from recovery.thermal.guarantee import adjust_epsilon, exact_delta, really_given
 from recovery.thermal.noise import follower
 from recovery.thermal.query import cell_m, protected_cells, standing_room, unknown_physics
 from recovery.thermal.seen import sensors_m
@@ -101,7 +101,7 @@ class Tried(NamedTuple):
     sources: int  # how many there were in each trial
 
 
-def tried(query: Query, stage: Stage) -> Tried | None:
+def try_maps(query: Query, stage: Stage) -> Tried | None:
     """Return how maps of one strongest source fare, anywhere in the room; None if that is slow.
 
     The distance is the earth mover's: where all heat is in one place, the mean way to it.
@@ -236,7 +236,7 @@ def numbers(
         }
         for row in curve(query)
     ]
-    attempt, others = tried(query, stage), []
+    attempt, others = try_maps(query, stage), []
     names = ("readings", "sensors", "walls", "spread_m2", "intensity_max")
     for other in what_if(query):
         stage(f"tried {other.said.strip()}")
@@ -252,7 +252,7 @@ def numbers(
         )
     return {
         "schema": SCHEMA,
-        **_promised(query, there),
+        **_promise(query, there),
         **_noise(query),
         **_window(query, every_s),
         "converter": {
@@ -267,7 +267,7 @@ def numbers(
     }
 
 
-def _promised(query: Query, there: float) -> dict[str, Any]:
+def _promise(query: Query, there: float) -> dict[str, Any]:
     promise, made = first_round(query).guarantee, thermal.calibration(query)
     (epsilon, delta), cells = really_given(query, made), protected_cells(query)
     squares, at = (made.sensitivity_squared, made.variance), exact_delta(query)
@@ -283,7 +283,9 @@ def _promised(query: Query, there: float) -> dict[str, Any]:
         "epsilon": list(promise.epsilon),
         "delta": list(promise.delta),
         "really_given": {"epsilon": epsilon, "delta": delta},
-        "exact_epsilon": held(query, exact_epsilon(*squares, made.readings, at[0] / at[1])),
+        "exact_epsilon": adjust_epsilon(
+            query, exact_epsilon(*squares, made.readings, at[0] / at[1])
+        ),
         "protect": {"cells": cells, "distance": cells * cell_m(query.grid)},
     }
 
@@ -321,7 +323,10 @@ def _window(query: Query, every_s: float | None) -> dict[str, Any]:
         "nano_rho_per_reading": nano,
         "nano_rho_window": query.readings * nano,
         "windows": [
-            {"windows": many, "epsilon": held(query, zcdp_epsilon(many * total, delta), many)}
+            {
+                "windows": many,
+                "epsilon": adjust_epsilon(query, zcdp_epsilon(many * total, delta), many),
+            }
             for many in _WINDOWS
         ],
     }

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.records import Release
-from recovery.thermal.vacancy import Belief, Empty, faded, judged, unlearnt
+from recovery.thermal.vacancy import Belief, Empty, fade, judge, unlearnt
 
 from ...settings.roomfile import Cleared, Vacancy
 
@@ -117,8 +117,8 @@ def clear(
     )
     rest = np.exp(-max(asked.at_s - kept.judged_s, 0.0) / DAY_S)
     stays = np.concatenate([np.where(passes, rest, 1.0), recorded_s == kept.recorded_s])
-    belief = faded(kept.belief, stays)
-    found, learnt = judged(query, release, empty, belief)
+    belief = fade(kept.belief, stays)
+    found, learnt = judge(query, release, empty, belief)
     if asked.at_s == kept.judged_s:  # drawn again: what it teaches is known already
         learnt = kept.belief
     state = _Kept(march, learnt, asked.at_s, recorded_s, levels)

@@ -116,7 +116,7 @@ def test_what_is_measured_is_what_measuring_everything_would_give() -> None:
     world = np.random.default_rng(8)
     noisy = {level: world.integers(-9, 10, (1 << level, 1 << level)) for level in range(1, 5)}
 
-    values = pyramid.reached(
+    values = pyramid.gather_values(
         round, lambda k, squares: [int(noisy[k + 1].ravel()[s]) for s in squares]
     )
 

@@ -79,7 +79,7 @@ def of_ranks(plan: Any, payloads: Any) -> tuple[list[int], float]:
 def of_pyramid(plan: Any, payloads: Any) -> tuple[list[int], float]:
     """Return the exact parts of all squares, none of which is left out here, and the scale."""
     added = [pyramid.levels(plan, payload) for payload in payloads]
-    exact = pyramid.reached(
+    exact = pyramid.gather_values(
         plan, lambda k, squares: [sum(one[k].get(at, 0) for one in added) for at in squares]
     )
     levels = range(plan.params[3], plan.params[3] + len(plan.params) - 6)

@@ -13,7 +13,7 @@ from edge.core.records import Release
 from gateway.cli.recover import as_public
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.calibrate import calibrate
-from gateway.mechanisms.thermal.calibrate_numbers import map_line, tried
+from gateway.mechanisms.thermal.calibrate_numbers import map_line, try_maps
 from gateway.mechanisms.thermal.world import Room, scene_of
 from gateway.service.ledger import check_terms, terms
 from gateway.service.solver import Solver
@@ -96,7 +96,7 @@ def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path
     assert (query.intensity_max, query.sources_max) == (80.0, 2)
     assert query.spread_m2 == math.inf
     assert query.response is config.query(deployment).response
-    found = tried(query, lambda stage: None)
+    found = try_maps(query, lambda stage: None)
     assert found is not None
     assert found.off is None or found.off < found.blind
     made = calibrate(query, every_s=None, as_json=True, plot=None, inputs=[], stage=print)

@@ -20,7 +20,7 @@ from recovery.estimators.table import estimate
 from recovery.estimators.verdict import heat_directions
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, plan, recover
-from recovery.thermal.seen import seen as look
+from recovery.thermal.seen import make_seen as look
 
 # Two sources, both at their warmest: all sets can be weighed one by one.
 LINE = Query(Grid((60, 1), 0), (30,), 0.05, (4, 1), sources=2, intensity_min=1.0)

@@ -34,7 +34,7 @@ def released(
         blocks = full.reshape(len(full) // side, side, len(full) // side, side).sum(axis=(1, 3))
         return [int(blocks.ravel()[s] + np.rint(world.laplace(0, noise))) for s in squares]
 
-    return Release(round, pyramid.reached(round, noisy), 100)
+    return Release(round, pyramid.gather_values(round, noisy), 100)
 
 
 def a_crowd(shape: tuple[int, int], seed: int) -> Floats:

@@ -16,7 +16,7 @@ from physics.sensors import grains
 from recovery import thermal
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
-from recovery.thermal.seen import empty, seen
+from recovery.thermal.seen import empty, make_seen
 
 Floats = NDArray[np.float64]
 
@@ -126,8 +126,8 @@ def test_a_silent_first_reading_does_not_make_a_later_one_empty() -> None:
     rooms = np.vstack([np.tile(LEVELS_K, (20, 1)), np.tile(LEVELS_K + 3.0, (20, 1))])
     releases = released(rooms, "first")
     deaf = [one._replace(values=[None] * SENSORS, reports=0) for one in releases]
-    found = seen(ROOM, [*deaf[:1], *releases[1:]])
-    wrong = seen(ROOM, releases[1:])
+    found = make_seen(ROOM, [*deaf[:1], *releases[1:]])
+    wrong = make_seen(ROOM, releases[1:])
     assert found is not None
     assert wrong is not None
 

@@ -17,8 +17,8 @@ from recovery.thermal.curve import (
     converter,
     curve,
     distances,
+    find_epsilon,
     finer_step,
-    given,
     larger_epsilon,
     presence,
 )
@@ -145,5 +145,7 @@ def test_at_the_protected_distance_it_is_what_was_promised(query: Query) -> None
     own = round((query.protect_distance_m or 0.5) / 0.5)
     (row,) = curve(query, (own,))
 
-    assert given(query, calibration(query)) == pytest.approx(calibration(query).epsilon, rel=1e-9)
+    assert find_epsilon(query, calibration(query)) == pytest.approx(
+        calibration(query).epsilon, rel=1e-9
+    )
     assert row.epsilon <= calibration(query).epsilon * (1 + 1e-9)

@@ -11,7 +11,7 @@ from edge.core.records import Grid
 from recovery import thermal
 from recovery.thermal import Query, calibration
 from recovery.thermal.guarantee import promise
-from recovery.thermal.noise import carry, follower, raised
+from recovery.thermal.noise import carry, follower, raise_square
 
 ROOM = Query(
     Grid((40, 1), 100),
@@ -67,17 +67,17 @@ def test_the_bound_holds_for_sensors_that_feel_a_move_differently() -> None:
         apart = world.integers(0, 30, world.integers(1, 9))
         square, way = int((apart**2).sum()), Fraction(int(world.integers(0, 60)), 4)
         each = carry(int(apart.max()), way)
-        bound = raised(square, len(apart), way)
+        bound = raise_square(square, len(apart), way)
 
         assert ((apart + each) ** 2).sum() <= bound
-    assert raised(9 * 25, 9, Fraction(2)) == 9 * (5 + 4) ** 2
+    assert raise_square(9 * 25, 9, Fraction(2)) == 9 * (5 + 4) ** 2
 
 
 @pytest.mark.parametrize("way", [Fraction(n, 25) for n in (1, 6, 12, 13, 16, 32, 44, 63, 160)])
 def test_a_finer_grain_shows_no_more_than_a_device_prices(way: Fraction) -> None:
     """A forged Round may ask in finer grains, and the device knows the planned square alone."""
     for apart, sensors in ((1, 1), (7, 6), (60, 3)):
-        priced = raised(sensors * apart**2, sensors, way)
+        priced = raise_square(sensors * apart**2, sensors, way)
         fine = [sensors * (apart * 2**k + carry(apart * 2**k, way * 2**k)) ** 2 for k in range(9)]
 
         assert max(square / 4**k for k, square in enumerate(fine)) <= priced

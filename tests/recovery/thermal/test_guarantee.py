@@ -15,8 +15,8 @@ from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import slack
 from recovery.thermal import Query, calibration, guarantee, plan
 from recovery.thermal.curve import curve, presence
-from recovery.thermal.guarantee import exact_delta, priced_delta
-from recovery.thermal.search import parted
+from recovery.thermal.guarantee import delta_of_prices, exact_delta
+from recovery.thermal.search import make_parted
 from tests.recovery.noise.test_tables import total_variation
 from tests.recovery.thermal.test_noise import asking
 
@@ -34,7 +34,7 @@ def planned(query: Query) -> Round:
 @pytest.mark.parametrize("through_walls", [True, False])
 def test_a_promise_on_foot_says_that_the_room_is_not_hidden(through_walls: bool) -> None:
     """Who is beyond a wall is told from who is before it, unless walls are passed in counting."""
-    made = planned(asking(replace(parted(), through_walls=through_walls))).guarantee
+    made = planned(asking(replace(make_parted(), through_walls=through_walls))).guarantee
 
     assert ("in which of the rooms" in made.unprotected) is not through_walls
     assert ("never through a wall" in made.neighbours) is not through_walls
@@ -124,8 +124,8 @@ def test_prices_add_up_at_the_delta_that_is_left() -> None:
     total = LINE.readings * Fraction(*made.rho)
 
     assert Fraction(*exact_delta(LINE)) == Fraction(99, 100) / 100000
-    assert priced_delta(asked) == pytest.approx(0.99e-5, rel=1e-12)
-    assert zcdp_epsilon(total, priced_delta(asked)) <= 8
-    assert priced_delta(planned(replace(LINE, sampler="exact"))) == 1e-5
+    assert delta_of_prices(asked) == pytest.approx(0.99e-5, rel=1e-12)
+    assert zcdp_epsilon(total, delta_of_prices(asked)) <= 8
+    assert delta_of_prices(planned(replace(LINE, sampler="exact"))) == 1e-5
     other = asked._replace(mechanism="other")
-    assert priced_delta(other) == 1e-5
+    assert delta_of_prices(other) == 1e-5

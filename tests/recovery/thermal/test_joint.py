@@ -13,7 +13,7 @@ from physics.places import cell_places, sensor_places
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, plan, recover
-from recovery.thermal.seen import evenly, seen
+from recovery.thermal.seen import evenly, make_seen
 
 # Sources are two and equal, so that all scenes can be weighed.
 STATED = Query(Grid((60, 1), 0), (40,), 0.02, (10, 1), (1, 10), sources=2, intensity_min=1.0)
@@ -81,7 +81,7 @@ def test_noise_that_was_raised_stays_raised_without_weights() -> None:
     """What judged the readings may have found more noise; the readings are what they were."""
     release = released(STATED, 0.03, [20, 45], 0.0, 7)
     drifting = replace(STATED, drift=1.0)
-    found = seen(drifting, [release])
+    found = make_seen(drifting, [release])
     assert found is not None
     plain, _ = evenly(drifting, [release], found)
     raised, _ = evenly(drifting, [release], replace(found, sigma=2 * found.sigma))

@@ -16,7 +16,7 @@ from recovery.noise.calibrate import calibrate
 from recovery.noise.worst import reach, shifts, whole_square
 from recovery.thermal.noise import calibration, room, spread_fault, too_long
 from recovery.thermal.query import Query, protected_cells
-from recovery.thermal.search import parted
+from recovery.thermal.search import make_parted
 
 # What a query says beside a room's own response, and who comes or goes in such a room.
 
@@ -36,7 +36,7 @@ def asking(made: Response, **others: object) -> Query:
 
 def test_nothing_but_the_noise_that_is_stated_makes_it_narrower() -> None:
     """Every field that has to do with noise, and the sigma that each comes to."""
-    query = asking(parted(), readings=3)
+    query = asking(make_parted(), readings=3)
     plain = calibration(query)
     for change in (
         {"keyholder": True},
@@ -130,4 +130,4 @@ def test_noise_for_insulated_walls_does_not_hide_a_move_between_walls_that_lose(
 def test_another_room_than_that_of_the_response_is_refused(name: str, value: object) -> None:
     """Cells of another size would be further apart, or nearer, than what is promised."""
     with pytest.raises(ValueError, match=f"{name} is .* beside the response of a room"):
-        asking(parted(), **{name: value})
+        asking(make_parted(), **{name: value})

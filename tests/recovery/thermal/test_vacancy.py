@@ -10,8 +10,8 @@ from edge.mechanisms.thermal import params_of
 from recovery.estimators.record import Seen
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, operator, plan
-from recovery.thermal.seen import Levels, deviation, seen
-from recovery.thermal.vacancy import F_K, Empty, judged, learnt, nobody, unlearnt
+from recovery.thermal.seen import Levels, deviation, make_seen
+from recovery.thermal.vacancy import F_K, Empty, judge, learnt, nobody, unlearnt
 
 SENSORS = 8
 QUERY = Query(
@@ -47,9 +47,9 @@ def empty(causes_k: np.ndarray = G_K, known: bool = False) -> Empty:
 def test_what_the_causes_can_explain_is_nobody_and_what_they_cannot_is_somebody() -> None:
     """A cause moves all sensors together; taken for noise of each, it would be somebody."""
     wrong = E_K + G_K @ np.array([1.2, -0.7])
-    found, _ = judged(QUERY, release(wrong), empty(), unlearnt(2))
-    there, _ = judged(QUERY, release(wrong + SOMEBODY), empty(), unlearnt(2))
-    alone, _ = judged(QUERY, release(wrong), empty(np.zeros((SENSORS, 2))), unlearnt(2))
+    found, _ = judge(QUERY, release(wrong), empty(), unlearnt(2))
+    there, _ = judge(QUERY, release(wrong + SOMEBODY), empty(), unlearnt(2))
+    alone, _ = judge(QUERY, release(wrong), empty(np.zeros((SENSORS, 2))), unlearnt(2))
 
     assert isinstance(found, Heatmap)
     assert found.nobody is not None
@@ -82,7 +82,7 @@ def test_the_chance_of_nobody_is_that_of_an_integral_over_cells_and_powers() -> 
 def test_errors_that_sensors_share_are_taken_apart_to_noise_of_each_alone() -> None:
     """The whitened distance is that by the whole covariance."""
     levels = Levels(E_K, np.full(SENSORS, 0.1), 0, G_K)
-    looked = seen(QUERY, [release(E_K + SOMEBODY)], levels)
+    looked = make_seen(QUERY, [release(E_K + SOMEBODY)], levels)
     assert looked is not None
     whole = np.diag(np.full(SENSORS, NOISE_K**2 + 0.01)) + G_K @ G_K.T
     heat = np.zeros(12)
@@ -123,5 +123,5 @@ def test_only_readings_of_nobody_teach() -> None:
         (E_K + SOMEBODY, True, True),
         (E_K + 40 * G_K[:, 0], False, False),  # neither nobody nor anybody is so warm
     ):
-        _, after = judged(QUERY, release(warmth), empty(known=known), before)
+        _, after = judge(QUERY, release(warmth), empty(known=known), before)
         assert (after is not before) == teaches

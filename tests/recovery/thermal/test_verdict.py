@@ -12,8 +12,8 @@ from recovery.estimators.table import estimate
 from recovery.estimators.verdict import join, judge
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.thermal import Query, operator, plan, recover
-from recovery.thermal.seen import clamped
-from recovery.thermal.seen import seen as look
+from recovery.thermal.seen import find_clamped
+from recovery.thermal.seen import make_seen as look
 
 # One to three equal sources, for a map is then had in no time.
 LINE = Query(
@@ -106,7 +106,7 @@ def test_where_all_is_as_stated_hardly_anything_is_said() -> None:
         seen = look(LINE, released(warmth))
         assert seen is not None
         alarms += not judge(seen)[1].fits
-        assert clamped(LINE, released(warmth)) == ()
+        assert find_clamped(LINE, released(warmth)) == ()
 
     assert alarms <= 4  # of 0.005 expected each, this and more comes once in four hundred
 
@@ -120,7 +120,7 @@ def test_one_source_next_to_a_sensor_is_at_no_clamp() -> None:
     release = Release(planned, [round(float(one)) for one in warmth], 30)
 
     assert max(release.values) > params.high - 4 * params.variance**0.5
-    assert clamped(query, [release]) == ()
+    assert find_clamped(query, [release]) == ()
 
 
 def test_all_at_the_clamp_is_no_map_and_names_them() -> None:
