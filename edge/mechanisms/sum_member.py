@@ -6,9 +6,10 @@
     masked     set of `threshold` or more, this device among them   -> confirm       confirmed
     confirmed  t neighbours with good `with` and `set` tags         -> reveal        idle
 
-What is not listed is ignored. A step that comes again gets the same bytes, with other bytes it is
-refused. Whoever refuses erases the round, and keeps out of it; so does who calls `erase` at a
-deadline. A refusal is one word of seven letters, so that its length tells nothing.
+What is not listed is ignored. The step that came last gets the same bytes again, and with other
+bytes it is refused; an older one gets none. Whoever refuses erases the round, and keeps out of it.
+A refusal is one word of seven letters, so that its length tells nothing. What is secret is gone
+after the step that needs it last.
 
 Of a neighbour one secret is given a share of, ever: of its own mask where it is in the set and
 proved that it bears the mask with this device; else of the masks with its neighbours.
@@ -88,8 +89,11 @@ class Rows:
         self._has[at] = 1
 
     def clear(self):
-        """Forget all of them."""
-        self._bytes[:], self._has[:] = bytes(len(self._bytes)), bytes(len(self._has))
+        """Forget all of them, in place: it must not fail where there is no room."""
+        row = bytes(self._size)
+        for at in range(len(self._has)):
+            self[at] = row
+            self._has[at] = 0
 
     def numbers(self):
         """Return the numbers of those that are here, in order."""
@@ -126,7 +130,7 @@ class Member:
         self._near.clear()
         self._held = Rows(0, 0)
         self._set, self._decided = set(), b""
-        self._answers = {}  # by step: what came, hashed, and what went
+        self._last = 0, b"", []  # the last step: what came, hashed, and what went
 
     def begin(self, body, terms, numbers, rng):
         """Return [join] to a Round, by its map, or raise Refused.
@@ -135,19 +139,17 @@ class Member:
         with their noise. rng: a sealed stream.
         """
         if self._sid and same_bytes(sha256(body), self._asked):
-            return self._answers[0][1]
+            return [] if self._last[0] else self._last[2]
         self.erase()
         tidy()
         why = self._objection(terms)
         if why:
             raise Refused(why)
-        me = self.roster.place
-        self.newest = terms.number
-        self._asked, self._sid = sha256(body), sid_of(body, self.roster.digest)
+        asked, sid = sha256(body), sid_of(body, self.roster.digest)
         lines = drawn(self.roster.t, rng), drawn(self.roster.t, rng)
         fresh = self._suite.Secret(rng.below(1 << 256).to_bytes(32, "big"))
-        own = self._suite.Secret(scalar(secret_of(lines[0]), self._sid, me))
-        self._own = {
+        own = self._suite.Secret(scalar(secret_of(lines[0]), sid, self.roster.place))
+        secrets = {
             "terms": terms,
             "numbers": numbers,
             "lines": lines,
@@ -155,12 +157,13 @@ class Member:
             "fresh": fresh,
             "scalar": own,
         }
-        self.state = JOINED
-        frame, place = blank(JOIN, self._sid, {}, 3, KEYS)
+        frame, place = blank(JOIN, sid, {}, 3, KEYS)
         frame[place:-MAC_BYTES] = fresh.public + own.public
-        frames = [self._signed(frame)]
-        self._answers[0] = b"", frames
-        return frames
+        last = 0, b"", [self._signed(frame)]
+        # Only now, so that where there was no room the Round may come again.
+        self.newest, self.state = terms.number, JOINED
+        self._asked, self._sid, self._own, self._last = asked, sid, secrets, last
+        return last[2]
 
     def _objection(self, terms):
         mine = self.roster
@@ -185,24 +188,25 @@ class Member:
         if self.state == IDLE or body.get(2) != self._sid[:4] or shard != (step == SET):
             return []
         digest = sha256(message)
-        if step in self._answers:
-            if same_bytes(digest, self._answers[step][0]):
-                return self._answers[step][1]
+        if step == self._last[0]:
+            if same_bytes(digest, self._last[1]):
+                return self._last[2]
             return self._refuse("changed")
         if step != _AWAITED[self.state]:
             return []
-        # Nobody asks for the answer to a step again that another followed.
-        self._answers = {old: (self._answers[old][0], []) for old in self._answers}
+        self._last = 0, b"", []  # makes room: a step that fails ends the round
         try:
             frames = (self._keys, self._boxes, self._decide, self._reveal)[step - 1](body)
         except Refused:
             raise
         except (KeyError, TypeError, ValueError, IndexError):
             return self._refuse("damaged")
+        except MemoryError:
+            return self._refuse("cramped")
         if self.state == CONFIRMED and step == TAGS:
             self.erase()
             return frames
-        self._answers[step] = digest, frames
+        self._last = step, digest, frames
         self.state += 1
         return frames
 
@@ -271,7 +275,10 @@ class Member:
             frame[place:-MAC_BYTES] = pack_words(numbers, first, count, bits)
             frames.append((frame, place, first * bits >> 3))
         numbers = None
-        return [self._masked(*(one + (bits, own))) for one in frames]
+        frames = [self._masked(*(one + (bits, own))) for one in frames]
+        for at in self._held.numbers():  # the keys of masks are not needed again
+            self._near[at] = self._near[at][:32] + bytes(32)
+        return frames
 
     def _masked(self, frame, place, first, bits, own):
         """Return a frame, its words from `place` on masked; first: their place among all bytes."""

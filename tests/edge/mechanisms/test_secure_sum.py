@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from edge.core import wire
 from edge.core.cbor import Words
 from edge.host import post, rootkeys
-from edge.mechanisms import crypto, secure_sum
+from edge.mechanisms import crypto, secure_sum, sum_member
 from edge.mechanisms.secure_sum import SHARE, Lanes, P, pack, read_roster
-from edge.mechanisms.sum_member import IDLE, MASKED, Refused, shard_topic
+from edge.mechanisms.sum_member import IDLE, MASKED, Member, Refused, Rows, shard_topic
 from gateway.devices.enrol.roster import roster_of
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.opening import value
@@ -221,6 +221,109 @@ def test_a_step_that_is_not_as_it_should_be_ends_the_round(
     assert talk.town.members[0].state == IDLE
     assert told(talk, step, fields) == []
     assert told(talk, step, fields_of(talk, 1), 1)
+
+
+def kept(member: Member) -> list[Any]:
+    """Return all that a device still holds, down to bytes, numbers and what is neither."""
+    found, left = list[Any](), list(vars(member).values())
+    while left:
+        one = left.pop()
+        if isinstance(one, dict | Rows):
+            left += (one if isinstance(one, dict) else vars(one)).values()
+        elif isinstance(one, list | tuple | set):
+            left += one
+        else:
+            found.append(one)
+    return found
+
+
+def test_what_is_secret_is_gone_after_the_step_that_needs_it_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who reads a device's memory later, with shares of its b and its frames, has its numbers."""
+    masks: list[bytes] = []
+
+    def mask_key(*given: Any) -> bytes:
+        masks.append(secure_sum.mask_key(*given))
+        return masks[-1]
+
+    monkeypatch.setattr(sum_member, "mask_key", mask_key)
+    talk = Talk(town())
+    member = talk.town.members[0]
+    own = {name: one for name, one in member._own.items() if name != "terms"}
+    lines = [bytes(line) for line in own.pop("lines")]
+
+    def look() -> set[str]:
+        found = kept(member)
+        blobs = b"|".join(bytes(one) for one in found if isinstance(one, bytes | bytearray))
+        still = {name for name, secret in own.items() if any(secret is one for one in found)}
+        still |= {"lines" for line in lines if line in blobs}
+        still |= {"masks" for mask in masks if mask in blobs}
+        still |= {"near" for at in member._near.numbers() if member._near[at][:32] in blobs}
+        return still | ({"shares"} if any(member._held._bytes) else set())
+
+    found = [look(), *(look() for _ in range(4) if talk.until(1))]
+
+    assert len(masks) == 12 * 11
+    assert found == [
+        {"numbers", "lines", "b", "fresh", "scalar"},
+        {"numbers", "b", "scalar", "near"},
+        {"near", "shares"},
+        {"near", "shares"},
+        set(),
+    ]
+    assert not any(member._near._bytes)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_a_step_for_which_there_is_no_room_ends_the_round(
+    step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a step is none: what it would go on with is overwritten, or drawn anew."""
+    talk = at_step(step)
+    member = talk.town.members[0]
+    with monkeypatch.context() as full:
+        full.setattr(sum_member, "write_mac", no_room)
+        with pytest.raises(Refused, match="cramped"):
+            member.heard(talk.to(0), step == secure_sum.SET)
+
+    assert member.state == IDLE
+    assert not member._own
+    assert not any(member._near._bytes + member._held._bytes)
+    assert member.heard(talk.to(0), step == secure_sum.SET) == []
+
+
+def no_room(*given: Any) -> None:
+    raise MemoryError
+
+
+def test_a_round_for_which_there_was_no_room_may_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing was said, and nothing paid."""
+    here = town()
+    given = BODY, here.terms(), here.numbers(0), Tape(b"device 0")
+    with monkeypatch.context() as full:
+        full.setattr(sum_member, "write_mac", no_room)
+        with pytest.raises(MemoryError):
+            here.members[0].begin(*given)
+
+    assert here.members[0].state == IDLE
+    assert len(here.members[0].begin(*given)) == 1
+
+
+def test_the_last_step_is_answered_again_and_an_older_one_is_not() -> None:
+    """What was sent long ago, nobody waits for; on a board there is no room for it."""
+    talk = Talk(town())
+    member, sent = talk.town.members[0], list[bytes]()
+    for _ in range(3):
+        talk.give()
+        sent.append(talk.to(0))
+        talk.hear()
+
+    assert [member.heard(one, at == 2) for at, one in enumerate(sent)] == [[], [], talk.up[0]]
+    assert told(talk, 1, {3: b"", 4: b""}) == []
+    assert member.begin(BODY, talk.town.terms(), list, Tape(b"")) == []
 
 
 def test_a_second_set_is_refused_in_a_round() -> None:
