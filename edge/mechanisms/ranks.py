@@ -156,15 +156,18 @@ def release(round, payloads, rng):
     An empty payload is of a device that had no place to tell: how many answered is public, and
     what they answered is not, so it counts as one anywhere, each of its places drawn evenly from
     the curve. ValueError where a sensor answers twice, with another number of places, or with
-    none of the curve: nothing is released then.
+    none of the curve: nothing is released then. As much is drawn for who has a place, or the time
+    of a release would tell how many have none.
     """
     params, why = params_of(round), wrong(round)
     curve, points = 1 << params.order * params.axes, range(params.points)
-    reports = [
-        payload[1:] if payload else [rng.below(curve) for _ in points] for payload in payloads
-    ]
-    for payload in payloads:
-        fault = payload and why(payload)
+
+    def anywhere():
+        return [rng.below(curve) for _ in points]
+
+    answers = [payload or [None] + anywhere() for payload in payloads]
+    for answer in answers:
+        fault = why(answer)
         if fault:
             raise ValueError(
                 "a report to round %d cannot count: %s, and one user would move the sums by "
@@ -177,8 +180,11 @@ def release(round, payloads, rng):
             "the sums twice as far. Leave all but the first of each out"
             % (len(set(sensors)), len(sensors), round.number)
         )
-    places = [place for told in reports for place in told]
-    return Release(round, blurred(round, sums(round, places), rng), len(payloads))
+    places = [place for answer in answers for place in answer[1:]]
+    values = blurred(round, sums(round, places), rng)
+    for _ in sensors:  # as much as for a blank, and thrown away
+        anywhere()
+    return Release(round, values, len(payloads))
 
 
 def sums(round, places):

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 
@@ -165,6 +166,25 @@ def test_a_release_is_sums_and_noise_of_those_who_answered() -> None:
     assert all(80 < count < 120 for count in Counter(blank.values).values())
     assert sorted(set(blank.values)) == list(range(8))
     assert ranks.release(round, [], Tape(b"")).values == []
+
+
+def test_as_much_is_drawn_where_nobody_had_a_place() -> None:
+    """Else the time of a release tells how many devices had none."""
+    round = a_round(group=3, order=9, points=4)
+
+    def places_drawn(payloads: Sequence[Sequence[int]]) -> int:
+        asked, tape = list[int](), Tape(b"time")
+
+        def below(n: int) -> int:
+            asked.append(n)
+            return int(tape.below(n))
+
+        ranks.release(round, payloads, SimpleNamespace(below=below))
+        return asked.count(1 << 18)
+
+    everybody = [[at, 1, 2, 3, 4] for at in range(6)]
+    for payloads in (everybody, [[], *everybody[1:]], [[]] * 6):
+        assert places_drawn(payloads) == 6 * 4
 
 
 @pytest.mark.parametrize(
