@@ -4,6 +4,7 @@ From these words come the options of `heatveil play` and `calibrate`, `--set`, t
 deployment file and its sample, each once. A query checks its own values all the same.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from types import NoneType
@@ -58,7 +59,8 @@ def about(field: Field[Any] | Any) -> About:
 def check(query: Any) -> None:
     """Check that each field is one of its choices, or a whole number within its bounds.
 
-    None passes where the type has it; a field with neither is not looked at.
+    None passes where the type has it. A field with neither, or that may be a fraction, is not
+    looked at.
 
     Raises:
         ValueError: one is not.
@@ -67,12 +69,12 @@ def check(query: Any) -> None:
         value, said, parts = getattr(query, field.name), about(field), get_args(field.type)
         if get_origin(field.type) is Literal:
             good, needed = value in parts, f"one of {', '.join(parts)}"
-        elif (
-            (field.type is int or int in parts) and said.low is not None and said.high is not None
-        ):
-            left_out = value is None and NoneType in parts
-            good = left_out or (type(value) is int and said.low <= value <= said.high)
-            needed = f"a whole number from {said.low} to {said.high}"
+        elif (field.type is int or int in parts) and (said.low, said.high) != (None, None):
+            low = -math.inf if said.low is None else said.low
+            high = math.inf if said.high is None else said.high
+            good = value is None and NoneType in parts
+            good = good or (type(value) is int and low <= value <= high)
+            needed = f"a whole number from {low} to {high}"
         else:
             continue
         if not good:
