@@ -95,7 +95,7 @@ class Query:
         ),
     )
     aim: float = field(
-        default=0.1,
+        default=0.2,
         metadata=describe(
             "Width of the noise, as a share of an even square's count (b).", low=1e-6, high=10
         ),

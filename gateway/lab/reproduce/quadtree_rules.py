@@ -17,14 +17,14 @@ from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import params_of, sensitivity
 from physics.crowds.shares import sums
 from physics.points import cells_of
-from recovery.quadtree import Query, plan
+from recovery.quadtree import plan
 from recovery.quadtree.estimate import counted, density
 from recovery.quadtree.schedule import epsilon_of
 from recovery.quadtree.tree import level, painted
 
 from .figures import FIGURES, Figure, Grid2, Mark, Order, Panel, Stage, Table
 from .people import places_of_order
-from .quadtree_runs import MADE, SIDE, everybody, off, play, scale_users, show
+from .quadtree_runs import MADE, SIDE, ask, everybody, off, play, scale_users, show
 from .trials import mark
 
 THRESHOLDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -40,7 +40,7 @@ Whole = NDArray[np.int64]
 def _run(order: Order, users: int, run: int, **asked: Any) -> tuple[float, list[Release], Any]:
     """Return the error of one whole run, its releases, and the map."""
     cells, rng = everybody(order, users, run), Tape(b"rules %d %d" % (order.seed, run))
-    query = Query(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users, **asked)
+    query = ask(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users, **asked)
     releases = play(query, cells, users, rng)
     mass = density(counted(query, releases))[0]
     return off(mass, cells / users), releases, mass
@@ -190,7 +190,7 @@ def make_quadtree_table2(order: Order, stage: Stage) -> Figure:
     for run in range(order.runs):
         people = Visitors(order, run)
         grid, users = Grid((ROUGH, ROUGH), 0), people.users
-        asked = Query(grid, (1, 1), "zero-out", users, places=PLACES)
+        asked = ask(grid, (1, 1), "zero-out", users, places=PLACES)
         rng = Tape(b"places %d %d" % (order.seed, run))
         stage(f"run {run + 1} of {order.runs}: the dearest place alone")
         mass = density(counted(asked, play(asked, people.dearest, users, rng)))[0]
