@@ -19,6 +19,7 @@ from ..faults import OperatorFault
 from .worlds import EXAMPLES, Floats, Inputs
 
 _USERS = 10_000
+IN_TURN = "ask for --set readings={rows}, which shares epsilon among them"
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,13 @@ class OnGrid(NamedTuple):
     outside: str = "clamp"
 
 
-def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
+def crowd_of(
+    query: Any, inputs: Inputs, world: np.random.Generator, advice: str = IN_TURN
+) -> Crowd:
     """Return the people of a file, or of an example data set.
+
+    Args:
+        advice: what to do where a user has too many {rows}.
 
     Raises:
         OperatorFault: neither is given, or the file is wrong.
@@ -111,7 +117,7 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
         )
     path = Path(inputs.points)
     found = points_of(path)
-    _check(found, path, query.readings)
+    _check(found, path, query.readings, advice)
     outside = outside_of(found, path, grid, getattr(query, "outside", "clamp"))
     cells = _in_turn(found, cells_of(found.places, grid), query.readings)
     return Crowd(query, cells, outside, still_of(found, query.readings))
@@ -126,7 +132,9 @@ def outside_of(found: Points, path: Path, grid: Grid, choice: str) -> int:
     Raises:
         OperatorFault: all do, or some do and that is refused.
     """
-    outside = np.any((found.places < 0) | (found.places >= sides(grid)), axis=1)
+    # On the unit square the far border is a place like others, of the last cell.
+    above = np.greater_equal if grid.cell_mm else np.greater
+    outside = np.any((found.places < 0) | above(found.places, sides(grid)), axis=1)
     if outside.all() or (outside.any() and choice == "refuse"):
         x, y = found.places[np.flatnonzero(outside)[0]]
         raise OperatorFault(
@@ -163,7 +171,7 @@ def sides(grid: Grid) -> Floats:
     return np.array(grid.shape) * grid.cell_mm / 1000
 
 
-def _check(found: Points, path: Path, readings: int) -> None:
+def _check(found: Points, path: Path, readings: int, advice: str) -> None:
     """Check that each is one device, which answers once a reading.
 
     Raises:
@@ -180,12 +188,12 @@ def _check(found: Points, path: Path, readings: int) -> None:
     firsts = np.searchsorted(found.users[order], found.users[order])
     nth[order] = np.arange(len(order)) - firsts
     for index in np.flatnonzero(nth >= readings)[:1]:
-        user, rows = found.names[found.users[index]], int(nth[index]) + 1
+        user = found.names[found.users[index]]
+        advised = advice.format(rows=int(nth.max()) + 1)
         raise OperatorFault(
-            f"{path} line {_line(path, index)}: user {user} comes for the {rows}. time; "
+            f"{path} line {_line(path, index)}: user {user} comes for the {nth[index] + 1}. time; "
             f"each device reports {readings} time{'s' * (readings > 1)}, and more would be more "
-            "than the promise is for. Give each user a row, or ask for --set "
-            f"readings={rows}, which shares epsilon among them"
+            f"than the promise is for. Give each user a row, or {advised}"
         )
 
 
@@ -260,7 +268,8 @@ def stand(
     points, mechanism = seen.points or FIRST, of_query(query).name
     inputs = Inputs(points=points, users=people * (points in EXAMPLES) or None)
     grid = grid or query.grid
-    found = crowd_of(OnGrid(grid, query.readings), inputs, world)
+    advice = "set [privacy] readings = {rows}, which share epsilon, before you enrol"
+    found = crowd_of(OnGrid(grid, query.readings), inputs, world, advice)
     if found.cells.shape[1] < people:
         raise OperatorFault(
             f"{points} has {found.cells.shape[1]} people and the deployment {people} devices; "

@@ -26,7 +26,7 @@ class Place(NamedTuple):
     )
 
 
-def places_of_most(mass: Floats, grid: Any) -> list[Place]:
+def places_of_most(mass: Floats, grid: Any, middles: bool = False) -> list[Place]:
     """Return where most of the heat is, the greatest share first.
 
     A flat rectangle, of equal cells, is one place, however wide. Of the rest the warmest cell
@@ -34,8 +34,12 @@ def places_of_most(mass: Floats, grid: Any) -> list[Place]:
 
     Args:
         mass: (rows, columns), adds to one.
+        middles: a cell of a unit grid is a square, told by its middle; else it is the point where
+            the paper of thermal puts it, at its far end.
     """
     places = cell_places(grid).reshape(mass.size, -1)
+    if middles and not grid.cell_mm:
+        places = places - 0.5 / np.array(grid.shape[: places.shape[1]])
     reach = _REACH * float(np.ptp(places, axis=0).max())
     left, found = mass.ravel().copy(), []
     for flat in _flat_areas(mass):
@@ -118,8 +122,8 @@ def far(grid: Any, parts: float) -> str:
     return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"
 
 
-def most_of(mass: Floats, grid: Any) -> str:
-    """Return in words where most of the heat is."""
-    most = places_of_most(mass, grid)
+def most_of(mass: Floats, grid: Any, middles: bool = False) -> str:
+    """Return in words where most of the heat is; arguments as for `places_of_most`."""
+    most = places_of_most(mass, grid, middles)
     listed = [f"{place.share:.0%} {where(place, grid)}" for place in most]
     return ", ".join(listed) or "spread out"

@@ -117,7 +117,7 @@ def facts(found: Found) -> list[Fact]:
         return [Fact("Map", None, "", f"No map: {found.why}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
     top = np.unravel_index(found.mass.argmax(), found.mass.shape)
-    share, most = 100 * float(found.mass[top]), most_of(found.mass, found.grid)
+    share, most = 100 * float(found.mass[top]), most_of(found.mass, found.grid, middles=True)
     told = [Fact("Share of the fullest cell", share, "%", f"Most: {most}{caution}.")]
     if found.why:
         told.append(
@@ -155,7 +155,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         f"Earth mover's distance to the truth {far(grid, score)}; an even map, drawn without "
         f"data, has {far(grid, guess)}."
     ]
-    if score >= guess:
+    if score >= guess or far(grid, score) == far(grid, guess):
         lines.append("So this map is no better than that: it says nothing of value.")
     return Told(own, lines)
 

@@ -12,6 +12,7 @@ Ratio = tuple[int, int]
 # A message to a device holds whole numbers of 64 bits.
 _PART_MAX = 2**63
 
+_LONG = re.compile(r"0*[1-9][0-9]*(/0*[1-9][0-9]*)?", re.ASCII)
 _WRITTEN = re.compile(r"([0-9]{1,19})(?:/([0-9]{1,19}))?")
 # Short enough that both parts of the ratio that is meant fit into 64 bits.
 _DECIMAL = re.compile(r"[0-9]{0,6}\.[0-9]{1,12}|[0-9](\.[0-9]{1,5})?[eE]-[0-9]", re.ASCII)
@@ -25,7 +26,8 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
         name: what the ratio is for, to be named in the error.
 
     Raises:
-        ValueError: anything else, above all a decimal fraction; it offers the ratio meant.
+        ValueError: anything else, above all a decimal fraction; it offers the ratio meant. Or a
+            ratio of numbers that are too long for a message to a device.
 
     >>> parse_ratio("1/2"), parse_ratio("10/4"), parse_ratio("3")
     ((1, 2), (5, 2), (3, 1))
@@ -33,6 +35,11 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
     match = _WRITTEN.fullmatch(text.strip())
     num, den = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
     if not (0 < num < _PART_MAX and 0 < den < _PART_MAX):
+        if _LONG.fullmatch(text.strip()):
+            raise ValueError(
+                f"{name} {text!r} is a ratio of a number from 2**63 on, which no message to a "
+                "device holds; write one of smaller numbers"
+            )
         raise ValueError(
             f"{name} {text!r} is not a ratio of positive whole numbers; write "
             f"{_find_meant(text)}, so that every device computes the same noise"

@@ -109,12 +109,11 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     # Loaded here alone: every gateway starts with this file, and the rest is for drawing.
     from .order import cell_shares, order_behind
 
+    name = "lines" if query.estimator == "auto" else query.estimator
     mass = sum(
         release.reports
         * cell_shares(
-            *order_behind(release, query.estimator != "steps").points(
-                order_of(query), axes_of(query)
-            ),
+            *order_behind(release, name == "lines").points(order_of(query), axes_of(query)),
             query.grid.shape,
         )
         for release in full
@@ -126,7 +125,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         promised,
         float(reports),
         _status(query, min(release.reports for release in full)),
-        query.estimator,
+        name,
         "; ".join([*["places lie evenly between groups"] * (query.estimator == "auto"), _BLANK]),
     )
 

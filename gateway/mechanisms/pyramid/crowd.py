@@ -60,7 +60,16 @@ class Crowd:
             f"people with more than one mass, a row without a weight being one: {self.divided}; "
             "each counts as one all the same, divided among the rows"
         )
-        clauses = [places.moved(self.outside, self.query.grid), divided * bool(self.divided)]
+        most = int(np.bincount(self.users).max())
+        at_once = (
+            f"who has several rows is in all of them at once, {most} places a report at most; "
+            "heatveil fleet has them there in turn"
+        )
+        clauses = [
+            places.moved(self.outside, self.query.grid),
+            divided * bool(self.divided),
+            at_once * (most > 1),
+        ]
         return "; ".join(filter(None, [*clauses, places.stayed(many * (readings > 1), readings)]))
 
 
@@ -93,12 +102,21 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
 
 
 def _size(query: Any, users: NDArray[np.int64]) -> Any:
-    """Return the query for so many users, and for as many places as one of them has."""
-    most = int(np.bincount(users).max())
+    """Return the query for so many users, and for as many places as one of them has.
+
+    Raises:
+        OperatorFault: it has several places already, and a user has more.
+    """
+    most = min(int(np.bincount(users).max()), PLACES_MAX)
+    if 1 < query.places < most:
+        raise OperatorFault(
+            f"places is {query.places} and a user of --points has {most} rows, all places at "
+            f"once: some would be left out. Set places={most}, or leave it out"
+        )
     return replace(
         query,
         users=query.users or int(users[-1]) + 1,
-        places=max(query.places, min(most, PLACES_MAX)),
+        places=max(query.places, most),
     )
 
 

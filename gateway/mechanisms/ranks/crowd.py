@@ -64,7 +64,9 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     """
     fine = told_grid(query)
     if query.points == 1 or inputs.points is None or inputs.points in EXAMPLES:
-        plain = places.crowd_of(OnGrid(fine, query.readings, query.outside), inputs, world)
+        asked = OnGrid(fine, query.readings, query.outside)
+        advice = f"{places.IN_TURN}, or for points={{rows}}, which tells all of them at once"
+        plain = places.crowd_of(asked, inputs, world, advice)
         cells = tuple(tuple(row[:, None]) for row in plain.cells)
         return Crowd(_counted(query, plain.cells.shape[1]), cells, plain.beyond())
     path, turns = Path(inputs.points), query.readings
@@ -77,6 +79,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     clauses = (
         places.moved(outside, query.grid),
         places.stayed(places.still_of(found, turns), turns),
+        _tell_left_out(cells, query.points),
     )
     return Crowd(_counted(query, len(users)), cells, "; ".join(filter(None, clauses)))
 
@@ -86,6 +89,18 @@ def _told(rows: NDArray[np.int64], turn: int, turns: int) -> NDArray[np.int64]:
     if len(rows) < turns:
         return rows[min(turn, len(rows) - 1)][None]
     return rows[len(rows) * turn // turns : len(rows) * (turn + 1) // turns]
+
+
+def _tell_left_out(cells: tuple[tuple[NDArray[np.int64], ...], ...], points: int) -> str:
+    """Return a clause about points for which reports have no room; empty without any."""
+    many = np.array([[len(one) for one in users] for users in cells])
+    left_out = int(np.maximum(many - points, 0).sum())
+    return (
+        f"points that nobody is told, for a report holds {points}: {left_out}; they count in the "
+        f"truth all the same, and --set points={many.max()} would tell them"
+        if left_out
+        else ""
+    )
 
 
 def _counted(query: Query, users: int) -> Query:

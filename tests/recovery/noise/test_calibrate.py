@@ -224,7 +224,6 @@ def test_a_ratio_is_read_in_lowest_terms(text: str, ratio: tuple[int, int]) -> N
         "½",
         "²/3",
         "a/b",
-        "9223372036854775808/1",
     ],
 )
 def test_anything_else_is_refused_with_the_way_out(text: str) -> None:
@@ -234,6 +233,13 @@ def test_anything_else_is_refused_with_the_way_out(text: str) -> None:
 
     assert repr(text) in str(refusal.value)
     assert str(refusal.value).startswith("delta")
+
+
+@pytest.mark.parametrize("text", ["9223372036854775808/1", f"1/1{20 * '0'}"])
+def test_a_ratio_of_too_long_numbers_is_called_one(text: str) -> None:
+    """It is a ratio, and to be told that it is none helps nobody."""
+    with pytest.raises(ValueError, match=r"^delta .* 2\*\*63 "):
+        parse_ratio(text, "delta")
 
 
 @pytest.mark.parametrize(

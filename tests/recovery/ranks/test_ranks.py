@@ -59,6 +59,7 @@ def test_with_much_epsilon_the_map_is_the_truth(estimator: Any) -> None:
 
     assert isinstance(found, Heatmap)
     assert found.status == "optimal"
+    assert found.estimator == {"auto": "lines"}.get(estimator, estimator)
     assert found.total == 20_000
     assert earth_movers(counted(points, 16), found.mass) < 0.02
 

@@ -51,11 +51,19 @@ def test_with_a_length_points_are_in_metres(tmp_path: Path) -> None:
 
 def test_who_stands_outside_answers_from_the_border(tmp_path: Path) -> None:
     """Dropping somebody would tell that he is outside; the file's maker hears of it."""
-    inputs = _file(tmp_path, "ann,1.0,0.5", "bob,-3,0.5", "eve,0.5,0.5")
+    inputs = _file(tmp_path, "ann,1.1,0.5", "bob,-3,0.5", "eve,0.5,0.5")
     found = crowd_of(query(grid="5x5"), inputs, WORLD)
 
     assert found.truth[2].tolist() == [1, 0, 1, 0, 1]
     assert "2 of the points stand beyond the grid" in found.beyond()
+
+
+def test_the_far_border_of_the_unit_square_is_of_it(tmp_path: Path) -> None:
+    """Whoever scales points to the unit square has one at exactly 1, who is in the last cell."""
+    found = crowd_of(query(grid="5x5"), _file(tmp_path, "ann,1.0,1.0", "eve,0.5,0.5"), WORLD)
+
+    assert np.argwhere(found.truth).tolist() == [[2, 2], [4, 4]]
+    assert found.outside == 0
 
 
 def test_who_all_stand_in_one_cell_may_stand_in_another_unit(tmp_path: Path) -> None:
@@ -166,6 +174,7 @@ def test_who_has_no_device_is_told_of(square: Deployment, tmp_path: Path) -> Non
         (Seen(since="08:00"), "--from came"),
         (Seen(points="nowhere.csv"), "nowhere.csv cannot be read"),
         (Seen(points="two.csv"), "two.csv has 2 people and the deployment 3 devices"),
+        (Seen(points="thrice.csv"), "[privacy] readings = 3"),
     ],
 )
 def test_what_no_person_has_is_refused(
@@ -174,6 +183,7 @@ def test_what_no_person_has_is_refused(
     """It would do nothing unnoticed."""
     monkeypatch.chdir(tmp_path)
     Path("two.csv").write_text("user,x,y\na,1,1\nb,2,2\n")
+    Path("thrice.csv").write_text("user,x,y\n" + "a,1,1\n" * 3)
     with pytest.raises(OperatorFault) as caught:
         stood(square, seen)
 

@@ -36,6 +36,7 @@ def test_several_rows_of_a_user_are_one_mass(tmp_path: Path) -> None:
     np.testing.assert_allclose(crowd.truth, [[0.5, 0.5], [0, 0.25]])
     assert (crowd.query.users, crowd.query.places) == (2, 2)
     assert "more than one mass, a row without a weight being one: 1;" in crowd.beyond()
+    assert "all of them at once, 2 places a report" in crowd.beyond()
     round = plan(crowd.query, ())
     payloads = [MECHANISM.report(round, one, None) for one in crowd.readings(round)]
     assert [sum(payload[2::2]) for payload in payloads] == [1024, 256]
@@ -70,6 +71,22 @@ def test_points_over_time_are_told_one_after_the_other(tmp_path: Path) -> None:
 
     np.testing.assert_allclose(crowd.truth, [[0.5, 0.5], [1, 2]])
     assert "told before: 1;" in crowd.beyond()
+
+
+SIX = "\n".join(f"{user},0.{row},0.{row}" for user in "ab" for row in range(1, 7))
+
+
+def test_rows_that_a_report_has_no_room_for_are_told_of(tmp_path: Path) -> None:
+    """Four of six rows are left out for each of two users, or the play is refused."""
+    inputs, ranks = a_file(tmp_path, SIX, "user,x,y"), find("ranks")
+    query = ranks.query(Grid((4, 4), 0), (1, 1), points=2)
+
+    found = [ranks.world(replace(query, points=many), inputs, WORLD).beyond() for many in (2, 6)]
+    assert ["holds 2: 8;" in found[0], "points=6" in found[0], found[1]] == [True, True, ""]
+    with pytest.raises(OperatorFault, match=r"readings=6,.*points=6"):
+        ranks.world(replace(query, points=1), inputs, WORLD)
+    with pytest.raises(OperatorFault, match="places=6"):
+        crowd_of(Query(Grid((4, 4), 0), (1, 1), places=2), inputs, WORLD)
 
 
 @pytest.mark.parametrize("rows", ["", "a,nan,0.2"])

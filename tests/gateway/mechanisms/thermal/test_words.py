@@ -96,6 +96,17 @@ def test_in_a_plane_a_place_has_two_numbers() -> None:
     assert most_of(mass, Grid((4, 3), 1000)) == "100% near 1.50 / 2.50 m"
 
 
+def test_a_square_of_a_unit_grid_is_told_by_its_middle() -> None:
+    """The one cell of a whole square is not at its far corner; a point of the paper's line is."""
+    grids = Grid((1, 1), 0), Grid((4, 2), 0)
+    mass = np.zeros((2, 4))
+    mass[1, 0] = 1
+
+    assert most_of(np.ones((1, 1)), grids[0], middles=True) == "100% near 0.50"
+    assert most_of(mass, grids[1], middles=True) == "100% near 0.13 / 0.75"
+    assert most_of(mass, grids[1]) == "100% near 0.25 / 1.00"
+
+
 def test_a_flat_square_is_one_place() -> None:
     """Of a square nobody knows where in it the people are: two peaks of it would be made up."""
     mass = np.full((16, 16), 0.1 / 192)
