@@ -34,6 +34,7 @@ from ..service.ledger import (
 from ..service.mqtt import access
 from ..service.mqtt.pump import Pump
 from ..service.mqtt.service import Link
+from ..service.sealing import check_folder
 from ..settings import config, roomfile
 from ..settings.deployment import Deployment, Mqtt
 from ..store import sqlite
@@ -281,6 +282,10 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
         yield from check_files.key_findings(deployment, path, devices)
     if of(deployment).trust == "central":
         yield note("rounds", TRUSTED)
+        try:
+            check_folder(deployment)
+        except OperatorFault as wrong:
+            yield fault("store", wrong)
     for caution in of(deployment).cautions(query):
         yield note("rounds", caution)
     yield from check_files.file_findings(deployment, path)

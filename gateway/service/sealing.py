@@ -38,6 +38,28 @@ KEY_BYTES = wire.KEY_BYTES
 PRIVATE = 0o600
 
 
+def check_folder(deployment: Deployment) -> None:
+    """Check that the key of a round can be kept where the deployment says; nothing is made.
+
+    Raises:
+        OperatorFault: it cannot be written there, or would lie with the store.
+    """
+    folder, place = deployment.store.round_keys, place_of(deployment)
+    if isinstance(place, Path) and _nested(folder, place.parent):
+        raise OperatorFault(
+            f"round_keys under [store] is {folder} and the database {place}, and one is in "
+            "the other's folder; the key of a round must lie elsewhere, or a copy of that "
+            "folder opens what devices reported. Name a folder under /run"
+        )
+    there = next(one for one in (folder, *folder.absolute().parents) if os.path.exists(one))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise OperatorFault(
+            f"round_keys under [store] is {folder}, which cannot be written; the key to which "
+            "devices seal what they report lies there while a round is open. Make the folder, "
+            "for this user alone, or name another: under /run it is gone with the power"
+        )
+
+
 class RoundKey:
     """The private key of the one round of a site that is open, in its file."""
 
@@ -47,24 +69,8 @@ class RoundKey:
         Raises:
             OperatorFault: it cannot be kept there, or would lie with the store.
         """
-        folder, place = deployment.store.round_keys, place_of(deployment)
-        if isinstance(place, Path) and _nested(folder, place.parent):
-            raise OperatorFault(
-                f"round_keys under [store] is {folder} and the database {place}, and one is in "
-                "the other's folder; the key of a round must lie elsewhere, or a copy of that "
-                "folder opens what devices reported. Name a folder under /run"
-            )
-        try:
-            folder.mkdir(0o700, parents=True, exist_ok=True)
-            usable = os.access(folder, os.W_OK | os.X_OK)
-        except OSError:
-            usable = False
-        if not usable:
-            raise OperatorFault(
-                f"round_keys under [store] is {folder}, which cannot be written; the key to which "
-                "devices seal what they report lies there while a round is open. Make the folder, "
-                "for this user alone, or name another: under /run it is gone with the power"
-            )
+        check_folder(deployment)
+        deployment.store.round_keys.mkdir(0o700, parents=True, exist_ok=True)
         self._site, self._path = deployment.site.name, path_of(deployment)
 
     def make(self) -> bytes:

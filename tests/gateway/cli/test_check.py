@@ -118,6 +118,27 @@ def test_a_script_is_told_the_same_as_people_are(site: Path, heatveil: Heatveil)
         edited(site, "every_s = 60", "every_s = 60\nquorum = 9") if not status else None
 
 
+@pytest.mark.parametrize(
+    ("folder", "found"), [("run", []), ("site", ["store"]), ("site/keys", ["store"])]
+)
+def test_where_the_key_of_a_round_may_not_lie_is_found_before_serve_refuses_it(
+    tmp_path: Path,
+    heatveil: Heatveil,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+    found: list[str],
+) -> None:
+    """The same check as at the start, and no folder is made by it."""
+    monkeypatch.setenv("HEATVEIL_STORE__ROUND_KEYS", str(tmp_path / folder))
+    path = tmp_path / "site" / "gateway.toml"
+    path.parent.mkdir()
+    path.write_text(config.sample("ranks"))
+    before = sorted(tmp_path.rglob("*"))
+
+    assert [one for one in faults(heatveil("check", path)) if one == "store"] == found
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_room_too_large_for_this_machine_is_one_fault_more(
     site: Path, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
