@@ -20,7 +20,7 @@ from recovery.maps.guarantee import sentences
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import Mechanism, find_service, first_round, of
 from ..mechanisms.record import Exported
-from ..service.ledger import Ledger, budget_of
+from ..service.ledger import Ledger, budget_of, unit_in
 from ..settings import config as deployments
 from ..settings.deployment import Deployment
 from ..store import sqlite
@@ -137,6 +137,7 @@ def _lines(values: Any) -> Any:
 
 
 def ledger(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+    unit = unit_in(reader.promise()[0])
     pages: list[list[Any]] = []
     before = None
     while page := reader.charges(PAGE, before):
@@ -144,7 +145,10 @@ def ledger(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
         before = page[-1].id
     for page in reversed(pages):
         yield [
-            (one.number, one.device, str(one.rho), float(one.rho), one.at_s)
+            (
+                *(one.number, one.device, str(one.rho), float(one.rho), one.at_s),
+                str(unit.of(one.rho)) if unit.is_epsilon else None,
+            )
             for one in reversed(page)
         ]
 
@@ -308,8 +312,16 @@ MESSAGES = Kind(
     messages,
 )
 LEDGER = Kind(
-    {"round": int, "device": str, "rho": str, "rho_decimal": float, "at_s": float},
-    {"rho": "num/den, exact", "device": "empty: the whole fleet was asked", "at_s": EPOCH},
+    {
+        **{"round": int, "device": str, "rho": str, "rho_decimal": float, "at_s": float},
+        "epsilon": str,
+    },
+    {
+        "rho": "num/den, exact",
+        "device": "empty: the whole fleet was asked",
+        "at_s": EPOCH,
+        "epsilon": "num/den, exact, and adds up; empty where delta is promised: there rho does",
+    },
     "pages of charges",
     ledger,
 )
@@ -401,7 +413,9 @@ def export(
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
         rows, used = written(out, kind, kind.rows(reader, span), promise)
-    typer.echo(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}")
+    sealed = what == "reports" and not find_service(mechanism.name).exported.report
+    gone = ": they are sealed, and what opens them is destroyed with each release" * sealed
+    typer.echo(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}{gone}")
     typer.echo(f"{out}.guarantee.json: the promise that goes with them")
 
 
@@ -433,6 +447,7 @@ def _promise(
         "until_s": span.until_s,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "guarantee": guarantee._asdict(),
+        "guarantee_of": {"epsilon": guarantee.unit, "rho": "one round"},
         "in_words": sentences(guarantee),
         "not_protected": guarantee.unprotected,
         "charged_under": None if terms is None else json.loads(terms),

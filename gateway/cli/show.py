@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -78,6 +79,7 @@ def _knows(encoding: str | None) -> bool:
 # A map that was drawn, looked at again: `heatveil show`, beside a gateway that runs.
 
 KINDS = (".png", ".npz", ".json")
+ALL = 1_000_000_000
 
 
 def show(
@@ -105,6 +107,7 @@ def show(
         if body is None:
             raise _missing(round, reader.rounds(1))
         row, values = reader.round(body["number"]), reader.release(body["number"])
+        before = reader.rounds(ALL, body["number"])
     found = drawn(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, deployment, values)})
@@ -112,7 +115,7 @@ def show(
         typer.echo(json.dumps(body))
         return
     mechanism = of(deployment)
-    lines = _told(body, found, row, mechanism)
+    lines = _told(body, found, row, mechanism, before)
     promised = mechanism.promise(query, found.guarantee)
     if mechanism.trust == "central":  # who is trusted, first
         lines = [promised[0], *(line for line in lines if line != promised[0])]
@@ -156,7 +159,11 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
 
 
 def _told(
-    body: dict[str, Any], found: Heatmap | Unresolved, round: Any, mechanism: Mechanism
+    body: dict[str, Any],
+    found: Heatmap | Unresolved,
+    round: Any,
+    mechanism: Mechanism,
+    before: Sequence[Any] = (),
 ) -> list[str]:
     head = f"Round {body['number']}"
     if round is not None:
@@ -170,6 +177,9 @@ def _told(
         if found.grid.cell_mm:
             sides = [f"{side * found.grid.cell_mm / 1000:g} m" for side in found.grid.shape]
             lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
+    if round is not None and before and isinstance(found, Heatmap):
+        answers = sum(one.reports or 0 for one in (round, *before))
+        lines.append(f"Drawn from {answers} answers of rounds 1 to {body['number']} together.")
     if "sensors_used" in body:
         enrolled = body.get("sensors_enrolled")
         used = f"{mechanism.words.who_answers} used: {body['sensors_used']}"

@@ -60,7 +60,7 @@ export function showPeople(event) {
   at("legend").hidden = !solved;
   at("empty").hidden = solved;
   const took = seconds === null ? "" : ` ${seconds.toFixed(2)} s`;
-  at("map-note").textContent = solved ? `Round ${number}, drawn in${took} from ${total} answers` : `Round ${number}: no map after${took}`;
+  at("map-note").textContent = solved ? `Round ${number}, drawn in${took} from ${total} answers${number > 1 ? ` of rounds 1 to ${number}` : ""}` : `Round ${number}: no map after${took}`;
   at("sure").textContent = solved ? sureWords(event) : "";
   at("sources").hidden = !solved;
   at("places").replaceChildren();

@@ -8,6 +8,7 @@ import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -116,6 +117,7 @@ def test_the_promise_stands_beside_the_data(
     told = json.loads((tmp_path / f"releases{ending}.guarantee.json").read_text())
     assert told["guarantee"]["epsilon"] == [8, 1]
     assert Fraction(told["rho_spent"]) == Fraction(2, 50) + Fraction(2, 50)
+    assert told["guarantee_of"].keys() == {"epsilon", "rho"}
     assert told["rounds_so_far"] == 2
     assert 0 < told["epsilon_spent"] <= 8
     assert told["not_protected"]
@@ -149,6 +151,24 @@ def test_a_spreadsheet_runs_no_formula_of_a_device(
     assert sum(Fraction(row["rho"]) for row in rows) == Fraction(4, 50)
     for row in rows:
         assert not any(cell[:1] in "=+@\t\r" for cell in row.values() if cell)
+
+
+def test_what_a_round_cost_is_told_in_epsilon_where_epsilon_adds_up() -> None:
+    """Three rounds of epsilon 1/2 have cost 3/2, which no sum of their rho says."""
+    charges = [
+        SimpleNamespace(id=n, number=n, device="", rho=Fraction(1, 8), at_s=0.0) for n in (3, 2, 1)
+    ]
+
+    def cost(promised: str) -> list[Any]:
+        reader = SimpleNamespace(
+            promise=lambda: (promised, None),
+            charges=lambda _, before: [one for one in charges if before is None],
+        )
+        (rows,) = export.ledger(reader, export.Span(None, None))
+        return [dict(zip(export.LEDGER.columns, row, strict=True))["epsilon"] for row in rows]
+
+    assert cost('{"each": "rho 1/8 a round and no delta", "delta": []}') == ["1/2"] * 3
+    assert cost('{"delta": [1, 100000]}') == [None] * 3
 
 
 def test_maps_and_a_span_of_time(

@@ -28,6 +28,7 @@ from gateway.service import steps
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
 from gateway.settings import config
+from gateway.store.reader import open_reader
 from gateway.store.store import Store
 from recovery.maps.heatmap import Unresolved, from_npz
 
@@ -240,6 +241,22 @@ def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil)
     assert lines[2] == " 0 to 10 m"
     assert "Sensors used: 5 of 6." in lines
     assert "Formally: epsilon 8, delta 1/100000." in lines
+
+
+def test_a_map_of_several_rounds_counts_the_answers_of_all(kept: Any, heatveil: Heatveil) -> None:
+    """Each map is of all rounds so far, and not of the one whose number it has."""
+    deployment = config.load(kept.path)
+    with open_reader(deployment) as reader:
+        two = bytes.fromhex(reader.round(2).name_hex)
+    store = Store.of(deployment)
+    store.close_round(two, [0] * 6, 4)
+    store.keep_map(two, json.dumps(kept.body | {"number": 2}))
+    store.close()
+
+    lines = heatveil("show", "--config", kept.path).out.splitlines()
+    assert [re.findall(r"\d+", one) for one in lines if one.startswith("Drawn from 9")] == [
+        ["9", "1", "2"]
+    ]
 
 
 def test_a_script_is_given_the_map_as_it_was_published(kept: Any, heatveil: Heatveil) -> None:
