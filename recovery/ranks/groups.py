@@ -18,7 +18,7 @@ Several places of one user, m, are as a release of epsilon e / m.
 Source: paper 004, Section 5; equations 4 and 7, Table 1.
 Differs from the paper: 1. equation 4 is printed upside down, and at n = 10 000 twice the epsilon
 divides the error by 1.6, not by 2; 2. Table 1 is worked out anew, 100 to 300 runs an entry: some
-entries printed are up to a third smaller.
+entries printed are up to two fifths smaller.
 """
 
 import math

@@ -211,7 +211,9 @@ def rows(columns: Sequence[str], body: Iterable[Sequence[Any]]) -> Iterator[str]
 
 
 def _panel(panel: Panel) -> Iterator[str]:
-    yield f"{panel.title}: {panel.up} +- half of the 95 % interval, by {panel.across}"
+    sure = any(not math.isnan(one.half_width) for line in panel.lines.values() for one in line)
+    half = " +- half of the 95 % interval" * sure
+    yield f"{panel.title}: {panel.up}{half}, by {panel.across}"
     places = sorted({one.at for line in panel.lines.values() for one in line})
     means = [abs(one.mean) for line in panel.lines.values() for one in line]
     decimals = 5 if max(means) < 0.05 else 0 if min(means) >= 10 else 3

@@ -17,9 +17,12 @@ def calibrate(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
         for level, (num, den) in enumerate(epsilons(round), p.first)
     ]
     lines = [
-        f"Level {level}: {one['squares']} squares, each measured one off by "
-        f"{one['noise_sd_users']:.3g} users (one standard deviation)."
+        f"Level {level}: {one['squares']} square{'s' * (one['squares'] > 1)}, each measured one "
+        f"off by {one['noise_sd_users']:.3g} users (one standard deviation)."
         for level, one in enumerate(levels, p.first)
     ]
-    kept = f"Measured on a level is what lies within the {p.kept} fullest squares above."
+    kept = f"Below level {p.first} is measured what lies in the {p.kept} fullest squares above."
+    if len(levels) == 1:
+        even = "" if p.first else ", which is the whole map: it cannot say where people are"
+        kept = f"This level alone is measured{even}."
     return {"levels": levels, "kept": p.kept}, [*lines, kept]
