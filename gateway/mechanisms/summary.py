@@ -26,6 +26,20 @@ class Place(NamedTuple):
     )
 
 
+def find_places(grid: Any, middles: bool) -> Floats:
+    """Return where one says that each cell is, (cells, axes).
+
+    Args:
+        middles: a cell of a unit grid is a square, told by its middle; else it is the point where
+            the paper of thermal puts it, at its far end.
+    """
+    places = cell_places(grid)
+    places = places.reshape(len(places), -1)
+    if middles and not grid.cell_mm:
+        return places - 0.5 / np.array(grid.shape[: places.shape[1]])
+    return places
+
+
 def places_of_most(mass: Floats, grid: Any, middles: bool = False) -> list[Place]:
     """Return where most of the heat is, the greatest share first.
 
@@ -34,12 +48,9 @@ def places_of_most(mass: Floats, grid: Any, middles: bool = False) -> list[Place
 
     Args:
         mass: (rows, columns), adds to one.
-        middles: a cell of a unit grid is a square, told by its middle; else it is the point where
-            the paper of thermal puts it, at its far end.
+        middles: as for `find_places`.
     """
-    places = cell_places(grid).reshape(mass.size, -1)
-    if middles and not grid.cell_mm:
-        places = places - 0.5 / np.array(grid.shape[: places.shape[1]])
+    places = find_places(grid, middles)
     reach = _REACH * float(np.ptp(places, axis=0).max())
     left, found = mass.ravel().copy(), []
     for flat in _flat_areas(mass):

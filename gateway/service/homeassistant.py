@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 import structlog
 
-from physics.places import cell_places, is_plane
+from physics.places import is_plane
 from recovery.maps.heatmap import Verdict
 
 from ..mechanisms import of
+from ..mechanisms.summary import find_places
 from ..settings.deployment import Deployment
 
 log = structlog.get_logger()
@@ -182,11 +183,15 @@ NAMES = (
 
 
 class Results:
-    """The values of the latest events; what is not known is None."""
+    """The values of the latest events; what is not known is None.
 
-    def __init__(self, grid: Any) -> None:
+    Args:
+        middles: a cell of a unit grid is told by its middle.
+    """
+
+    def __init__(self, grid: Any, middles: bool = False) -> None:
         self.values: dict[str, Any] = dict.fromkeys(NAMES)
-        self._grid = grid
+        self._grid, self._middles = grid, middles
         self._opened: tuple[int, float] | None = None  # number and time of the latest round
 
     def take(self, event: Event, now: datetime, clock_s: float) -> bool:
@@ -212,7 +217,7 @@ class Results:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
         return (
-            _warmest(event.get("mass"), self._grid)
+            _warmest(event.get("mass"), self._grid, self._middles)
             | _sd(event)
             | {
                 "sources": None if credible is None else int(np.argmax(credible["numbers"])),
@@ -232,13 +237,13 @@ def health(event: Event) -> dict[str, Any]:
     return {"problem": "OFF" if event["ready"] else "ON", "parts": parts}
 
 
-def _warmest(mass: Any, grid: Any) -> dict[str, Any]:
+def _warmest(mass: Any, grid: Any, middles: bool) -> dict[str, Any]:
     """Return where most of the warmth is, and which share of all of it is there, in percent."""
     shares = np.zeros(1) if mass is None else np.asarray(mass, dtype=np.float64).ravel()
     cell, total = int(shares.argmax()), float(shares.sum())
     if not total > 0:
         return {"x": None, "y": None, "share": None}
-    place = np.atleast_1d(cell_places(grid)[cell])
+    place = find_places(grid, middles)[cell]
     return {
         "x": round(float(place[0]), 3),
         "y": round(float(place[1]), 3) if is_plane(grid) else None,
@@ -284,7 +289,7 @@ class Announcer:
         """
         self._deployment, self._publish = deployment, publish
         self._lock = threading.Lock()
-        self._results = Results(deployment.room.grid)
+        self._results = Results(deployment.room.grid, of(deployment).reads == "place")
         self._drawn_s: float | None = None
         self._health: dict[str, Any] | None = None
         site, database = deployment.site.name, deployment.site.database

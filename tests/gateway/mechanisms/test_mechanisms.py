@@ -3,13 +3,15 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from edge.core.records import Grid
 from gateway.faults import OperatorFault
-from gateway.mechanisms import MECHANISMS, Mechanism, Verbs, find, play
+from gateway.mechanisms import MECHANISMS, Mechanism, Verbs, find, play, usual
 from gateway.mechanisms.scores import data_free, scores
 from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import from_npz
@@ -141,6 +143,19 @@ def test_a_plane_too_large_for_an_exact_distance_has_null() -> None:
     assert found["w2"] is None
     assert found["emd_l1"] == pytest.approx(1 / 6 / 130)
     assert found["mse"] is not None
+
+
+@pytest.mark.parametrize(("nearer", "lines"), [(1e-12, 2), (-0.1, 2), (0.1, 1)])
+def test_a_map_as_far_off_as_a_guess_but_for_rounding_is_called_one(
+    nearer: float, lines: int
+) -> None:
+    """A solver's last digits are no information."""
+    truth, grid = np.array([[0.0, 1.0, 0.0, 0.0]]), Grid((4, 1), 0)
+    world = SimpleNamespace(truth=truth, query=SimpleNamespace(grid=grid))
+    played: Any = SimpleNamespace(world=world, watch=SimpleNamespace(reports=1))
+    told = usual.judge(played, {"emd_l1": 0.25 - nearer, "emd_l1_data_free": 0.25}, print)
+
+    assert len(told.lines) == lines
 
 
 @pytest.mark.parametrize(("cell", "guess"), [(0, 0.495), (50, 0.25), (99, 0.495)])

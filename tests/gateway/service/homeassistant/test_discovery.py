@@ -123,6 +123,14 @@ def test_the_share_comes_with_what_it_is_off_by(said: dict[str, Any]) -> None:
     assert template.render(value_json=results.values) == "None"
 
 
+def test_a_cell_of_people_on_a_unit_square_is_told_by_its_middle() -> None:
+    """As the terminal and the page tell it."""
+    results = homeassistant.Results(Grid((2, 2), 0), middles=True)
+    results.take({**MAP, "mass": [[0, 0], [1, 0]]}, NOW, 5.0)
+
+    assert (results.values["x"], results.values["y"]) == (0.25, 0.75)
+
+
 # What goes to Home Assistant of a map is too coarse to lead back to any device.
 
 MORNING = datetime(2026, 11, 22, 8, tzinfo=UTC)
