@@ -41,7 +41,7 @@ from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import Collecting, Link
 from recovery.quadtree import Query, plan, recover
-from recovery.quadtree.estimate import counted, density
+from recovery.quadtree.estimate import count_squares, density
 from recovery.quadtree.schedule import epsilon_of
 
 USERS, SIDE = 100_000, 256
@@ -71,7 +71,7 @@ query, releases = asked(1)
 figure, frames = plt.subplots(1, 4, figsize=(15, 3.9))
 shown = [len(releases) // 3, 2 * len(releases) // 3, len(releases)]
 for frame, upto in zip(frames, [0, *shown], strict=True):
-    mass = density(counted(query, releases[:upto]))[0] if upto else truth
+    mass = density(count_squares(query, releases[:upto]))[0] if upto else truth
     squares = len(params_of(releases[upto - 1].round).squares)
     frame.imshow(mass, cmap="magma", vmax=np.quantile(mass, 0.998))
     frame.set_title(f"round {upto}: {squares:,} squares" if upto else "the truth", fontsize=10)

@@ -181,7 +181,7 @@ def release(round, payloads, rng):
             % (len(set(sensors)), len(sensors), round.number)
         )
     places = [place for answer in answers for place in answer[1:]]
-    values = blurred(round, sums(round, places), rng)
+    values = blur(round, sums(round, places), rng)
     for _ in sensors:  # as much as for a blank, and thrown away
         anywhere()
     return Release(round, values, len(payloads))
@@ -199,7 +199,7 @@ def sensitivity(round):
     return params.points * ((1 << params.order * params.axes) - 1)
 
 
-def blurred(round, sums, rng):
+def blur(round, sums, rng):
     """Return the sums, each with discrete Laplace noise of scale sensitivity / epsilon."""
     params = params_of(round)
     scale = sensitivity(round) * params.den

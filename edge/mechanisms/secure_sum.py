@@ -198,7 +198,7 @@ def number(value):
     return value.to_bytes(SHARE, "big")
 
 
-def drawn(t, rng):
+def draw_polynomial(t, rng):
     """Return the polynomial of a fresh secret, its constant, that t shares open.
 
     Its coefficients are joined, for on a board as many numbers take four times the room.

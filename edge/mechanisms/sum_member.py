@@ -42,7 +42,7 @@ from .secure_sum import (
     box_key,
     commitment,
     counters,
-    drawn,
+    draw_polynomial,
     mask_key,
     number,
     pack_words,
@@ -146,7 +146,7 @@ class Member:
         if why:
             raise Refused(why)
         asked, sid = sha256(body), sid_of(body, self.roster.digest)
-        lines = drawn(self.roster.t, rng), drawn(self.roster.t, rng)
+        lines = draw_polynomial(self.roster.t, rng), draw_polynomial(self.roster.t, rng)
         fresh = self._suite.Secret(rng.below(1 << 256).to_bytes(32, "big"))
         own = self._suite.Secret(scalar(secret_of(lines[0]), sid, self.roster.place))
         secrets = {

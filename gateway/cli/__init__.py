@@ -144,9 +144,9 @@ def main(words: list[str] | None = None) -> None:
         try:
             app(words, prog_name="heatveil")
         except OperatorFault as fault:
-            _refused(str(fault), fault.status)
+            _refuse(str(fault), fault.status)
         except MemoryError as fault:
-            _refused(
+            _refuse(
                 f"more memory was asked for than there is ({fault or 'no size was named'}); what "
                 "was asked is not done. Ask for fewer cells, sensors or readings, or use a "
                 "larger machine"
@@ -154,13 +154,13 @@ def main(words: list[str] | None = None) -> None:
         except OSError as fault:
             if fault.errno != errno.ENOSPC or fault.filename is not None:
                 raise
-            _refused(
+            _refuse(
                 "what is printed goes to a file or a device that is full; the end of it is "
                 "missing there. Make room, and run it again"
             )
 
 
-def _refused(sentence: str, status: int = 1) -> NoReturn:
+def _refuse(sentence: str, status: int = 1) -> NoReturn:
     print("heatveil:", " ".join(sentence.split()), file=sys.stderr)
     sys.exit(status)
 

@@ -299,7 +299,7 @@ def init(
         ),
     )
     files.write("data")
-    for line in _told(deployment, path, files, gateway, until):
+    for line in _tell(deployment, path, files, gateway, until):
         typer.echo(line)
     typer.echo(DYNAMIC if plugin else PLAIN)
     if others:
@@ -317,7 +317,7 @@ def _port(mqtt: Mqtt) -> int:
     return TLS_PORT if mqtt.insecure else mqtt.port
 
 
-def _told(
+def _tell(
     deployment: Deployment, path: Path, files: Files, gateway: str, until: datetime
 ) -> Iterable[str]:
     """Yield what was done, and the three next steps."""

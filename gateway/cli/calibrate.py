@@ -35,11 +35,11 @@ def calibrate(
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
     file, every_s = flags.one_file(deployment, config), None
     if file is None:
-        chosen, given = find(mechanism), queries.given(context)
+        chosen, given = find(mechanism), queries.find_given(context)
         flags.check_taken(context, mechanism, chosen.flags, given)
         query = query_of(chosen, settings or (), **given)
     else:
-        flags.check_file(context, file, queries.given(context))
+        flags.check_file(context, file, queries.find_given(context))
         loaded = deployments.load(file)
         query, every_s = deployments.query(loaded), loaded.rounds.every_s
         chosen = of_query(query)

@@ -42,7 +42,7 @@ from ..store.opening import alone
 from ..store.places import place_of
 from ..store.reader import MADE
 from . import check_files, flags
-from .check_files import Finding, days_left, fault, judged, note, ok
+from .check_files import Finding, days_left, fault, judge, note, ok
 
 # What a deployment talks to: the port of its page, and its broker.
 
@@ -99,7 +99,7 @@ def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
     """Yield whether the broker lets us in, and how long its certificate is good."""
     try:
         if (context := access.tls(broker)) is not None:
-            yield from _shown(broker, context)
+            yield from _check_shown(broker, context)
         with Pump("check") as pump:
             # A name of its own: the gateway's would throw a running one off.
             link = Link(broker, f"heatveil-{site}-check", pump, lasting=False)
@@ -110,7 +110,7 @@ def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
     yield ok("broker", f"{broker.host}:{broker.port} lets us in")
 
 
-def _shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
+def _check_shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
     """Yield how long the certificate is good that the broker really shows."""
     address = broker.host, broker.port
     try:
@@ -123,7 +123,7 @@ def _shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
         return  # the link says why, in words
     if shown:
         days = days_left(ssl.DER_cert_to_PEM_cert(shown).encode())
-        yield judged("broker", "the certificate that it shows", days)
+        yield judge("broker", "the certificate that it shows", days)
 
 
 # The store of a deployment: can it be read, is it of this promise, is there room.
@@ -146,14 +146,14 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
             yield note("store", f"{database} is not there; it is made when the gateway starts")
             return
     try:
-        yield from _spent(deployment, query)
+        yield from _check_spent(deployment, query)
     except OperatorFault as wrong:
         # A store that is older, or not made yet, is no fault: the gateway sees to it at its start.
         later = any(words in str(wrong) for words in ("brings it up to date", MADE))
         yield note("store", str(wrong)) if later else fault("store", wrong)
 
 
-def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
+def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     """Yield whether what was charged may be added to, and what is left."""
     from ..store.reader import open_reader
 
@@ -320,7 +320,7 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
     if read < sensors:
         yield note(
             "devices",
-            f"{_counted(sensors - read, 'device' if places else 'sensor')} "
+            f"{_count(sensors - read, 'device' if places else 'sensor')} "
             f"{'not enrolled' if places else 'without a device'}; the map is drawn with the "
             "others. Enrol more, "
             "or say in the file that there are fewer",
@@ -352,10 +352,10 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
         )
     lasts = _long(rounds.every_s * deployment.privacy.readings)
     open_hours = " of open hours" * bool(rounds.hours)
-    promised = _counted(deployment.privacy.readings, "round")
+    promised = _count(deployment.privacy.readings, "round")
     said = f"{promised} under the promise; one every {_long(rounds.every_s)}, they last {lasts}"
     if of(deployment).trust == "distributed":
-        maps = _counted(deployment.privacy.readings, "map")
+        maps = _count(deployment.privacy.readings, "map")
         said = (
             f"{maps} under the promise, from rounds that share epsilon; one round every "
             f"{_long(rounds.every_s)}"
@@ -379,7 +379,7 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
         )
 
 
-def _counted(number: int, what: str) -> str:
+def _count(number: int, what: str) -> str:
     """Return a number of things as one says it."""
     return f"{number} {what}{'s' * (number != 1)}"
 

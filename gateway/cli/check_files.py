@@ -56,7 +56,7 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
     Args:
         path: the deployment file, beside which others lie.
     """
-    found = [*_begun(path)]
+    found = [*_begin(path)]
     secrets = _device_keys(path, deployment.site.name)
     if secrets is not None:
         found += _virtual(secrets, devices)
@@ -72,7 +72,7 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
         yield ok("devices", f"{files}the devices' keys here fit them")
 
 
-def _begun(path: Path) -> Iterator[Finding]:
+def _begin(path: Path) -> Iterator[Finding]:
     for file in sorted(path.parent.glob(f"*.device.json{UNFINISHED}")):
         name = file.name.removesuffix(f".device.json{UNFINISHED}")
         yield fault(
@@ -193,7 +193,7 @@ def file_findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
     """
     yield from _secrets(deployment, path)
     yield from _keyholder(path)
-    missing = _missing(deployment)
+    missing = _find_missing(deployment)
     if missing and deployment.site.devices.exists():  # else they come after the devices
         named = " and ".join(f"{key} {file}" for key, file in missing.items())
         yield fault(
@@ -215,7 +215,7 @@ def days_left(certificate: bytes) -> float:
     return (found.not_valid_after_utc - datetime.now(UTC)).total_seconds() / 86_400
 
 
-def judged(subject: str, whose: str, days: float) -> Finding:
+def judge(subject: str, whose: str, days: float) -> Finding:
     """Return what to say of a certificate that is good for so long."""
     if days < 0:
         return fault(
@@ -259,7 +259,7 @@ def _keyholder(path: Path) -> Iterable[Finding]:
         )
 
 
-def _missing(deployment: Deployment) -> dict[str, Path]:
+def _find_missing(deployment: Deployment) -> dict[str, Path]:
     """Return the files that `heatveil broker init` makes and that are not there, by their keys."""
     broker = deployment.mqtt
     named = {
@@ -304,7 +304,7 @@ def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable
         if path != authority and not path.exists():
             continue
         try:
-            yield judged("mqtt", f"{whose} {path}", days_left(path.read_bytes()))
+            yield judge("mqtt", f"{whose} {path}", days_left(path.read_bytes()))
         except (OSError, ValueError) as wrong:
             why = getattr(wrong, "strerror", None) or str(wrong)
             yield fault(

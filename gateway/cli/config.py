@@ -35,12 +35,12 @@ def config(
             "spoil each other. Give one at a time"
         )
     if schema:
-        typer.echo(json.dumps(described(), indent=2))
+        typer.echo(json.dumps(describe(), indent=2))
     else:
         typer.echo(deployments.sample(mechanism).removesuffix("\n"))
 
 
-def described() -> dict[str, Any]:
+def describe() -> dict[str, Any]:
     """Return the JSON Schema of a deployment file, each key with the sample's own words.
 
     A room that has a file of its own says itself what else must be said, so there the tables
@@ -50,7 +50,7 @@ def described() -> dict[str, Any]:
     tables, words = found["$defs"], all_explained()
     for name, table in found["properties"].items():
         table.pop("default", None)
-        said = tables[_named(table)]
+        said = tables[_name(table)]
         said.pop("required", None)
         said.pop("description", None)  # for readers of the code
         for key, value in said["properties"].items():
@@ -71,14 +71,14 @@ def all_explained() -> Mapping[tuple[str, str], str]:
     """Return what the samples of all mechanisms say of each key; the first that has it counts."""
     found: dict[tuple[str, str], str] = {}
     for mechanism in TABLE:
-        found = {**explained(deployments.sample(mechanism)), **found}
+        found = {**explain(deployments.sample(mechanism)), **found}
     return found
 
 
-def explained(sample: str) -> Mapping[tuple[str, str], str]:
+def explain(sample: str) -> Mapping[tuple[str, str], str]:
     """Return what the sample says of each key, by table and key.
 
-    >>> explained('[site]\\nname = "lab"   # part of every topic')
+    >>> explain('[site]\\nname = "lab"   # part of every topic')
     {('site', 'name'): 'part of every topic'}
     """
     found: dict[tuple[str, str], str] = {}
@@ -96,7 +96,7 @@ def explained(sample: str) -> Mapping[tuple[str, str], str]:
     return found
 
 
-def _named(reference: Mapping[str, Any]) -> str:
+def _name(reference: Mapping[str, Any]) -> str:
     """Return the name of the table that a property refers to."""
     inner = reference if "$ref" in reference else reference["allOf"][0]
     return str(inner["$ref"]).rpartition("/")[2]

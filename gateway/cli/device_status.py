@@ -28,12 +28,12 @@ STRANGER = (
 UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
 
 
-def unfinished(board: Path) -> Path:
+def find_unfinished(board: Path) -> Path:
     """Return where a board's file is while its device is being changed."""
     return board.with_name(f"{board.name}{UNFINISHED}")
 
 
-def known(path: Path, name: str) -> tuple[Deployment, Devices]:
+def find_device(path: Path, name: str) -> tuple[Deployment, Devices]:
     """Return a deployment and its devices, of which this is one.
 
     Raises:
@@ -42,7 +42,7 @@ def known(path: Path, name: str) -> tuple[Deployment, Devices]:
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     if name not in devices.by_name:
-        meant = meant_by(name, devices.by_name)
+        meant = nearest_name(name, devices.by_name)
         hint = f"Did you mean {meant}?" if meant else "`heatveil device list` says which are"
         raise OperatorFault(
             f"no device {name} is enrolled; only one that is can be changed. {hint}"
@@ -50,27 +50,28 @@ def known(path: Path, name: str) -> tuple[Deployment, Devices]:
     return deployment, devices
 
 
-def meant_by(name: str, names: Iterable[str]) -> str:
+def nearest_name(name: str, names: Iterable[str]) -> str:
     """Return the nearest of the names with the same number at the end, or ""; none else is meant.
 
-    >>> meant_by("node-3", ["node-43", "node-03"]), meant_by("node-3", ["node-2", "node-43"])
+    >>> near, far = ["node-43", "node-03"], ["node-2", "node-43"]
+    >>> nearest_name("node-3", near), nearest_name("node-3", far)
     ('node-03', '')
     """
-    stem, number = _parted(name)
-    parted = {other: _parted(other) for other in names}
+    stem, number = _split_number(name)
+    parted = {other: _split_number(other) for other in names}
     alike = {other: own for other, (own, last) in parted.items() if last == number}
     near = difflib.get_close_matches(stem, sorted(alike.values()), n=1)
     return next((other for other in sorted(alike) if alike[other] in near), "")
 
 
-def _parted(name: str) -> tuple[str, int | None]:
+def _split_number(name: str) -> tuple[str, int | None]:
     """Return a name without the number at its end, and that, however many noughts it has."""
     stem = name.rstrip("0123456789")
     digits = name[len(stem) :]
     return stem, int(digits) if digits else None
 
 
-def listed(path: flags.Config) -> None:
+def list_devices(path: flags.Config) -> None:
     """Show every device: its sensor, its keys, when it was heard, why it is shut out."""
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
@@ -102,7 +103,7 @@ def shut(
     folder: flags.Folder = None,
 ) -> None:
     """Shut a device out, until it is let back."""
-    deployment, _ = known(path, name)
+    deployment, _ = find_device(path, name)
     with closing(Store.of(deployment)) as store:
         store.quarantine(name, why)
     typer.echo(f"{name} is shut out; a gateway that runs listens to it no more within seconds")
@@ -111,7 +112,7 @@ def shut(
 
 def free(name: flags.Name, path: flags.Config, folder: flags.Folder = None) -> None:
     """Let a device back that was shut out."""
-    deployment, _ = known(path, name)
+    deployment, _ = find_device(path, name)
     if has_store(deployment):
         with closing(Store.of(deployment)) as store:
             was = store.quarantined().get(name)

@@ -33,14 +33,14 @@ from ..store.store import Store
 from . import flags
 from .device_status import (
     at_broker,
+    find_device,
+    find_unfinished,
     free,
     has_store,
-    known,
     let_in,
-    listed,
-    meant_by,
+    list_devices,
+    nearest_name,
     shut,
-    unfinished,
 )
 
 # The files of one device: its half of the keys, its budget, and what it leaves behind.
@@ -111,7 +111,7 @@ class Halves:
     @property
     def begun(self) -> Path:
         """Where a board's file is while its device is being changed."""
-        return unfinished(self.board)
+        return find_unfinished(self.board)
 
     def finish(self) -> None:
         """Give a board's file its name, if there is one."""
@@ -154,7 +154,7 @@ class Places(NamedTuple):
     halves: Halves
 
 
-def enrolled(
+def enrol_device(
     places: Places,
     devices: Devices,
     made: Newcomer,
@@ -236,7 +236,7 @@ def check_promise(deployment: Deployment) -> None:
     check_budget(least, budget, unit_of(guarantee))
 
 
-def spent(deployment: Deployment, others: Iterable[str]) -> int:
+def sum_spent(deployment: Deployment, others: Iterable[str]) -> int:
     """Return the nano-rho that every round so far has cost, and extra answers of its sensor.
 
     Each price is rounded up by itself, as devices do. Whose sensor a device read that is no more
@@ -250,7 +250,7 @@ def spent(deployment: Deployment, others: Iterable[str]) -> int:
     apart = frozenset(others)
     with closing(Reader(place_of(deployment))) as reader:
         charges = reader.ledger(Fraction(0)).charges
-    return counted(one for one in charges if one.device not in apart)
+    return sum_charges(one for one in charges if one.device not in apart)
 
 
 def keys_heard(deployment: Deployment) -> Counter[str]:
@@ -261,10 +261,10 @@ def keys_heard(deployment: Deployment) -> Counter[str]:
         return Counter(row.name for row in reader.devices())
 
 
-def counted(charges: Iterable[Charge]) -> int:
+def sum_charges(charges: Iterable[Charge]) -> int:
     """Return charges in nano-rho.
 
-    >>> counted((Charge(Fraction(1, 3)), Charge(Fraction(1, 2), "attic")))
+    >>> sum_charges((Charge(Fraction(1, 3)), Charge(Fraction(1, 2), "attic")))
     833333334
     """
     return sum(math.ceil(NANO * one.rho) for one in charges)
@@ -343,7 +343,7 @@ class Change:
         deployment, halves = self._deployment, Halves(self._deployment, self._secrets, self._out)
         ours = self._name in self._devices.by_name
         if not ours and not self._left_over(halves):
-            known(self._path, self._name)
+            find_device(self._path, self._name)
         if ours and len(self._devices.by_name) == 1:
             raise OperatorFault(
                 f"{self._name} is the last device, and without one no round can be asked; there "
@@ -367,7 +367,7 @@ class Change:
 
     def rotate(self, keys: bool, budget: bool = False) -> None:
         """Give a device a new password, or all keys anew; budget: and all of one, too."""
-        known(self._path, self._name)
+        find_device(self._path, self._name)
         halves = Halves(self._deployment, self._secrets, self._out)
         virtual = halves.virtual(self._name)
         if keys:
@@ -404,7 +404,7 @@ class Change:
         """Return whether there is something of a device that is not one of the fleet."""
         if halves.begun.exists() or halves.virtual(self._name) is not None:
             return True
-        if meant_by(self._name, self._devices.by_name):
+        if nearest_name(self._name, self._devices.by_name):
             return False  # a slip of the pen, which is no broker's business
         return let_in(self._deployment, self._folder, self._name)
 
@@ -418,7 +418,9 @@ class Change:
         self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
     ) -> None:
         check_promise(self._deployment)
-        before = 0 if anew else spent(self._deployment, {*self._devices.by_name} - {self._name})
+        before = (
+            0 if anew else sum_spent(self._deployment, {*self._devices.by_name} - {self._name})
+        )
         halves = Halves(self._deployment, self._secrets, self._out)
         places = Places(self._path, self._deployment, halves)
         own, place = (
@@ -430,7 +432,7 @@ class Change:
             own.site.devices, self._devices, place, heard, most, sure=virtual
         ):
             door = lambda: self._at_broker(let_in)  # noqa: E731
-            enrolled(places, self._devices, made, virtual, before, door, self._say)
+            enrol_device(places, self._devices, made, virtual, before, door, self._say)
 
     def _at_broker(self, do: Callable[[Doors], str]) -> None:
         at_broker(self._deployment, self._folder, self._say, do)
@@ -460,7 +462,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-app.command("list")(listed)
+app.command("list")(list_devices)
 
 
 @app.command()

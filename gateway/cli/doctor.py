@@ -172,7 +172,7 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         share = 100 * mas / energy.answer_mas
         yield f"          {share:5.1f} %  {PARTS[name]}"
     yield (
-        f"time      {found.noise_ms:.3g} ms to draw the noise ({_drawn(plan)}), "
+        f"time      {found.noise_ms:.3g} ms to draw the noise ({_draw(plan)}), "
         f"{found.awake_s:.3g} s awake for an answer, its tick at {found.tick_ms} ms (estimated)"
     )
     yield (
@@ -196,7 +196,7 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         )
 
 
-def _drawn(plan: Plan) -> str:
+def _draw(plan: Plan) -> str:
     return "estimated" if plan.tells else f"{plan.sampler}; measured"
 
 
@@ -263,7 +263,7 @@ def examine(
     found = modules.examine(board)
     main = boards.stop(board)
     try:
-        told = _looked(board, found, devices, reach)
+        told = _look(board, found, devices, reach)
         if told["files"]["modules"]:
             lost = bool(told.get("device", {}).get("lost"))
             told["faults"] += modules.check_start(board, main, lost)
@@ -276,7 +276,7 @@ def examine(
     return not told["faults"]
 
 
-def _looked(
+def _look(
     board: Board, found: modules.Interpreter, devices: Devices | None, reach: bool
 ) -> dict[str, Any]:
     files, faults = modules.check_modules(board)

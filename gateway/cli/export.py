@@ -82,7 +82,7 @@ class Kind(NamedTuple):
 
 def reports(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
-        tails = own.reported(_asked(reader, row))
+        tails = own.reported(_read_asked(reader, row))
         found: list[tuple[Any, ...]] = []
         for one in reader.answers(row.number):
             # Its MAC was verified before it was stored, with a key that may be gone by now.
@@ -113,7 +113,7 @@ def releases(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any,
         values = reader.release(row.number)
         if values is not None:
             ended = (row.number, row.closed_s, row.reports)
-            yield [(*ended, *tail) for tail in own.released(_asked(reader, row))(values)]
+            yield [(*ended, *tail) for tail in own.released(_read_asked(reader, row))(values)]
 
 
 def maps(sure: bool, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
@@ -163,7 +163,7 @@ def _rounds(reader: Any, span: Span) -> list[RoundRow]:
     return found[::-1]
 
 
-def _asked(reader: Any, row: RoundRow) -> Any:
+def _read_asked(reader: Any, row: RoundRow) -> Any:
     """Return the body of what asked a round: it was signed, with a key that may be gone by now."""
     return cbor.decode(reader.message(row.number)[: -wire.MAC_BYTES])
 
@@ -179,7 +179,7 @@ GROUP = 20_000  # rows of Parquet that are held in memory, and found together in
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def written(out: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> tuple[int, int]:
+def write_rows(out: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> tuple[int, int]:
     """Write the promise, then the rows; return how many rows, and from how many lists.
 
     Raises:
@@ -196,7 +196,7 @@ def written(out: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> tuple
 
     for path in (out, beside):
         if path.exists():
-            raise _taken(path)
+            raise _take(path)
     with _new(beside) as place:
         place.write_text(json.dumps(promise, indent=2) + "\n", "utf-8")
     try:
@@ -214,7 +214,7 @@ def _csv(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
         writer.writerow(kind.columns)
         for some in rows:
             writer.writerows([[_cell(value) for value in row] for row in some])
-        _flushed(file)
+        _flush(file)
 
 
 def _jsonl(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
@@ -222,7 +222,7 @@ def _jsonl(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None
         for some in rows:
             for row in some:
                 file.write(json.dumps(dict(zip(kind.columns, row, strict=True))) + "\n")
-        _flushed(file)
+        _flush(file)
 
 
 def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
@@ -239,10 +239,10 @@ def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> No
     schema = pa.schema([(name, types[of]) for name, of in kind.columns.items()], metadata=told)
     with place.open("wb") as file:
         with parquet.ParquetWriter(file, schema) as writer:
-            for some in _grouped(rows):
+            for some in _group(rows):
                 columns = [list(column) for column in zip(*some, strict=True)]
                 writer.write_table(pa.table(columns, schema=schema))
-        _flushed(file)
+        _flush(file)
 
 
 FORMATS: dict[str, Callable[[Path, Kind, Rows, dict[str, Any]], None]] = {
@@ -252,7 +252,7 @@ FORMATS: dict[str, Callable[[Path, Kind, Rows, dict[str, Any]], None]] = {
 }
 
 
-def _grouped(rows: Rows) -> Iterator[list[tuple[Any, ...]]]:
+def _group(rows: Rows) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows so many at a time: a group for each round would be slow to read."""
     held: list[tuple[Any, ...]] = []
     for some in rows:
@@ -279,7 +279,7 @@ def _new(path: Path) -> Iterator[Path]:
         yield place
         os.link(place, path)  # unlike a rename it never takes the place of another file
     except FileExistsError as fault:
-        raise _taken(path) from fault
+        raise _take(path) from fault
     except OSError as fault:
         raise OperatorFault(
             f"{path} cannot be written ({fault.strerror}); nothing is left there, for half of it "
@@ -289,14 +289,14 @@ def _new(path: Path) -> Iterator[Path]:
         place.unlink(missing_ok=True)
 
 
-def _taken(path: Path) -> OperatorFault:
+def _take(path: Path) -> OperatorFault:
     return OperatorFault(
         f"{path} is there already, and is not written over: somebody may work with it. Name "
         "another file, or remove that one"
     )
 
 
-def _flushed(file: TextIO | Any) -> None:
+def _flush(file: TextIO | Any) -> None:
     file.flush()
     os.fsync(file.fileno())
 
@@ -412,7 +412,7 @@ def export(
     with open_reader(deployment) as reader:
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
-        rows, used = written(out, kind, kind.rows(reader, span), promise)
+        rows, used = write_rows(out, kind, kind.rows(reader, span), promise)
     sealed = what == "reports" and not find_service(mechanism.name).exported.report
     gone = ": they are sealed, and what opens them is destroyed with each release" * sealed
     typer.echo(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}{gone}")

@@ -45,9 +45,9 @@ def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[st
         OperatorFault: there is such a flag.
     """
     given = (
-        _given(context, _FRAMES)
+        _join_given(context, _FRAMES)
         if frames is None
-        else _given(context, _ROOM, [one for one in asked if one in _OF_ARRAY])
+        else _join_given(context, _ROOM, [one for one in asked if one in _OF_ARRAY])
     )
     if given and frames is None:
         raise OperatorFault(
@@ -74,7 +74,7 @@ def check_taken(
         OperatorFault: there is another one.
     """
     every = [name for name in context.params if name not in (*_ALWAYS, *takes)]
-    if given := _given(context, every, [one for one in asked if one not in takes]):
+    if given := _join_given(context, every, [one for one in asked if one not in takes]):
         known = {*context.params, *queries.names(context)}
         listed = ", ".join(_flag(one) for one in takes if one in known)
         raise OperatorFault(
@@ -94,7 +94,7 @@ def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) ->
         OperatorFault: there is such a flag.
     """
     beside = ["mechanism", "settings"] if context.info_name == "calibrate" else _READINGS
-    if given := _given(context, beside, asked):
+    if given := _join_given(context, beside, asked):
         raise OperatorFault(
             f"{given} came with {file}; the file says that itself, and two answers to one "
             "question cannot both count. Leave it out, or change the file"
@@ -115,7 +115,7 @@ def one_file(first: Path | None, second: Path | None) -> Path | None:
     return first or second
 
 
-def _given(context: typer.Context, names: list[str], asked: Iterable[str] = ()) -> str:
+def _join_given(context: typer.Context, names: list[str], asked: Iterable[str] = ()) -> str:
     """Return those of these flags that stand on the command line, joined for a sentence.
 
     Args:

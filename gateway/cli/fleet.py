@@ -32,7 +32,7 @@ NAMED = 5  # devices that are missing; of more only the number is said
 
 
 @contextmanager
-def coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]:
+def show_coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]:
     """Give what shows how many of them are on the broker; nothing is seen but on a terminal.
 
     said: how they run, which stands beside.
@@ -96,7 +96,7 @@ class Gathered(NamedTuple):
     said: str
 
 
-def gathered(
+def gather(
     deployment: Deployment,
     secrets: enrol.Secrets,
     place: Any,
@@ -210,10 +210,10 @@ def fleet(
         machine = (
             (vm, Path(stack.enter_context(TemporaryDirectory("", "heatveil-")))) if vm else None
         )
-        crowd, virtual, off, said = gathered(deployment, secrets, place, folder, there, machine)
+        crowd, virtual, off, said = gather(deployment, secrets, place, folder, there, machine)
         lives = stack.enter_context(there.living(virtual))
         stack.enter_context(crowd)
-        with coming(len(crowd.names), said) as tell:
+        with show_coming(len(crowd.names), said) as tell:
             missing = crowd.wait(tell, over)
         typer.echo(
             f"{len(crowd.names) - len(missing)} devices are on the broker"

@@ -45,9 +45,9 @@ def health(
 
     token, shut_out = read(token_file), []
     try:
-        found = _asked(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
+        found = _ask(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
         if found.get("reads"):
-            shut_out = _shut_out(str(url).rstrip("/"), token, patience_s)
+            shut_out = _list_shut_out(str(url).rstrip("/"), token, patience_s)
     except (OSError, ValueError) as fault:
         reason = getattr(fault, "reason", fault)
         why = f"nobody answers at {probes or url} ({getattr(reason, 'strerror', None) or reason})"
@@ -81,7 +81,7 @@ def assert_http(url: str) -> None:
         )
 
 
-def _asked(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
+def _ask(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
     """Return what the gateway says of itself, whether it is ready or not.
 
     Raises:
@@ -94,7 +94,7 @@ def _asked(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
     return {"why": "", **found}
 
 
-def _shut_out(url: str, token: str | None, patience_s: float) -> list[dict[str, Any]]:
+def _list_shut_out(url: str, token: str | None, patience_s: float) -> list[dict[str, Any]]:
     """Return the devices that are in quarantine, and why; a gateway works without them."""
     try:
         found = _got(f"{url}/api/v1/quarantine", token, patience_s)

@@ -105,7 +105,7 @@ def unveil(
             "--since and --round came together; only one of them can be meant, or too many "
             "readings would be opened. Leave one out"
         )
-    rounds, keys_path = (since or number or ALL[0], number or ALL[1]), _held(path, keys)
+    rounds, keys_path = (since or number or ALL[0], number or ALL[1]), _hold(path, keys)
     deployment = config.load(path)
     database, site = deployment.site.database, deployment.site.name
     check_new(out, database)
@@ -116,7 +116,7 @@ def unveil(
         opening = Opening(devices, source.rounds(site, devices.site_key), ring)
         reports, count = source.reports(rounds), source.count(rounds)
         write_readings(
-            out, site, _some(opening, _told(reports, count, stage)), lambda: opening.left
+            out, site, _some(opening, _tell(reports, count, stage)), lambda: opening.left
         )
     for line in _lines(out, opening):
         typer.echo(line)
@@ -156,7 +156,7 @@ def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
             )
 
 
-def _told(reports: Iterable[Stored], count: int, stage: Stage) -> Iterator[Stored]:
+def _tell(reports: Iterable[Stored], count: int, stage: Stage) -> Iterator[Stored]:
     for number, stored in enumerate(reports):
         if number % 1000 == 0:
             stage(f"opening frame {number} of {count}")
@@ -183,12 +183,12 @@ def _reasons(opening: Opening) -> list[str]:
         by_reason[why] += frames
         devices.setdefault(why, set()).add(name)
     return [
-        f"{frames} of {named(devices[why])} left out: {why}"
+        f"{frames} of {whose(devices[why])} left out: {why}"
         for why, frames in by_reason.most_common()
     ]
 
 
-def named(names: Iterable[str]) -> str:
+def whose(names: Iterable[str]) -> str:
     """Return whose something is, in a few words."""
     first, *rest = sorted(names)
     return f"{first} and {len(rest)} others" if rest[1:] else " and ".join([first, *rest])
@@ -224,7 +224,7 @@ keys = typer.Typer(
 @keys.command("list")
 def list_(path: flags.Config, keys: Keys = None) -> None:
     """Show who is enrolled with which key, and what the file of keys opens. No key is shown."""
-    keys_path = _held(path, keys)
+    keys_path = _hold(path, keys)
     shown = keys or keys_path.exists()
     deployment, devices = _devices(path)
     newest, place = heard(deployment, devices) or {}, deployment.site.devices
@@ -253,7 +253,7 @@ def grant(
     keys: Keys = None,
 ) -> None:
     """Write the keys of some boots of a device: they open those and no other."""
-    keys_path = _held(path, keys)
+    keys_path = _hold(path, keys)
     wanted, (deployment, devices) = parse_boots(epochs), _devices(path)
     chains = _owners(keys_path, devices)
     given: dict[str, Boots] = {}
@@ -270,7 +270,7 @@ def grant(
     newest = heard(deployment, devices)
     keyring.write_grant(out, devices.site, given)
     typer.echo(
-        f"{out} opens every frame of boots {format_boots(wanted)} of {named(names)}, sent or "
+        f"{out} opens every frame of boots {format_boots(wanted)} of {whose(names)}, sent or "
         "still to be sent, for whoever has it, and no other boot. It cannot be taken back: a copy "
         "is enough."
     )
@@ -289,7 +289,7 @@ def shred(
     ] = False,
 ) -> None:
     """Forget the keys of earlier boots for ever, the root with them."""
-    keys_path = _held(path, keys)
+    keys_path = _hold(path, keys)
     deployment, devices = _devices(path)
     newest = None if future else heard(deployment, devices)
     chains = _owners(keys_path, devices)
@@ -308,7 +308,7 @@ def shred(
         chains[name] = Chain(chain.key_id, before, key)
     keyring.replace_ring(keys_path, devices.site, chains)
     typer.echo(
-        f"{keys_path} opens boots from {before} on of {named(chosen)}; what it held before is "
+        f"{keys_path} opens boots from {before} on of {whose(chosen)}; what it held before is "
         f"overwritten, and frames of boots before {before} stay blurred for ever."
     )
     typer.echo(
@@ -318,7 +318,7 @@ def shred(
     )
 
 
-def _held(config: Path, keys: Path | None) -> Path:
+def _hold(config: Path, keys: Path | None) -> Path:
     return keys or config.with_name("keyholder.json")
 
 
@@ -408,7 +408,7 @@ def tighten(
     typer.echo(RESTART)
     if answers.refused:
         raise OperatorFault(
-            f"{named(answers.refused)} refused; every device must hold to the new limits before "
+            f"{whose(answers.refused)} refused; every device must hold to the new limits before "
             "they protect the room, for the noise of all of them counts together. Enrol those "
             "again, or mend what they say"
         )
@@ -429,7 +429,7 @@ def _summary(
 ) -> str:
     one = max(sent.values(), key=lambda each: each.version)
     return (
-        f"version {one.version} goes to {named(sent)}: {least(one)}, {whole(one)} for "
+        f"version {one.version} goes to {whose(sent)}: {least(one)}, {whole(one)} for "
         f"the life of the key, {one.pace_ms} ms between answers."
     )
 
@@ -440,7 +440,7 @@ def _answer_lines(sent: Mapping[str, Any], answers: Answers) -> list[str]:
     lines += [f"refused by {name}: {why}" for name, why in answers.refused.items()]
     if silent:
         lines.append(
-            f"silent: {named(silent)}; the broker keeps the message and hands it over when they "
+            f"silent: {whose(silent)}; the broker keeps the message and hands it over when they "
             "come back. Run this again to hear of it"
         )
     return lines

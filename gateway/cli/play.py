@@ -162,7 +162,7 @@ def play_command(
     frames of a thermal array.
     """
     files = Files(out, scores, plot, published)
-    chosen, given = mechanisms.find(mechanism), queries.given(context)
+    chosen, given = mechanisms.find(mechanism), queries.find_given(context)
     flags.check_taken(context, mechanism, chosen.flags, given)
     if "frames" in chosen.flags:
         flags.check_frames(context, frames, given)

@@ -25,7 +25,7 @@ from ..service.ledger import unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from . import flags
-from .device_status import known, unfinished
+from .device_status import find_device, find_unfinished
 from .devices import Change, Keys, NewBudget, Out
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
@@ -64,30 +64,30 @@ def provision(
     """
     told = settings.read_settings(own) if own is not None else None
     file = out or path.parent / f"{name}.device.json"
-    held = kept(path, name, file)
+    held = find_kept(path, name, file)
     deployment = config.load(path)
     otherwise = None if replace else provisioning.OTHERWISE
-    if held is None or unfinished(file).exists():
+    if held is None or find_unfinished(file).exists():
         would = would_be(path, deployment, name, *which)
         if told is not None:  # before the board is asked, for that would stop what it does
-            suited(deployment, would, told)
+            check_suited(deployment, would, told)
             settings.check_tick(would, told)
         with boards.resume_on_fault(board):
             own_there = told if told is not None else settings.read_own(board)
             if told is None:
-                suited(deployment, would, own_there)
+                check_suited(deployment, would, own_there)
             provisioning.check_board(board, would, own_there, files, otherwise)
             with Change(path, name, folder, None, out, say) as change:
                 change.add(which[0], False, *which[1:])
-        held = kept(path, name, file)
+        held = find_kept(path, name, file)
     if held is None:
         raise OperatorFault(
             f"{name} is enrolled and {file} is not there; it held the keys that its board needs, "
             "and there is no copy. Make new ones: heatveil device rotate --keys, then this again"
         )
-    held = moved(deployment, held)
+    held = move(deployment, held)
     if told is not None:
-        suited(deployment, held, told)
+        check_suited(deployment, held, told)
         settings.check_tick(held, told)
     seen = provisioning.provision(board, Kit(held, told, files, otherwise), say)
     start(board, deployment, held.identity, seen.epoch, wait_s, say)
@@ -123,7 +123,7 @@ def would_be(
     return Held(path, made.secret.identity, limits, link, b"", "", more)
 
 
-def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
+def check_suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
     """Check that a board with these settings would answer what its deployment asks.
 
     Raises:
@@ -137,7 +137,7 @@ def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
     provisioning.check_device(deployment, asked, held, step)
 
 
-def moved(deployment: Deployment, held: Held) -> Held:
+def move(deployment: Deployment, held: Held) -> Held:
     """Return a device's file with broker and grid where the deployment says now that they are.
 
     Name, password and session are the device's own, and stay.
@@ -152,7 +152,7 @@ def moved(deployment: Deployment, held: Held) -> Held:
     return held if same else boardfile.renew(held, new, plane)
 
 
-def kept(path: Path, name: str, file: Path) -> Held | None:
+def find_kept(path: Path, name: str, file: Path) -> Held | None:
     """Return what there is for a board on this machine."""
     return boardfile.load(file, config.load(path).site.name, name)
 
@@ -193,7 +193,7 @@ def rotate(
         found = modules.examine(board)  # whole, before a password is worth nothing
         if keys:
             _new_keys(path, name, board, folder, told, files, found.chip, budget, say)
-            held = _held(path, name, file)
+            held = _hold(path, name, file)
         else:
             held = _new_password(path, name, board, folder, say)
     seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE), say)
@@ -215,16 +215,16 @@ def _new_keys(
 ) -> None:
     """Make new keys on the host, if none wait there for this board."""
     file = path.parent / f"{name}.device.json"
-    if _waiting(file, HOLDS) and _held(path, name, file).chip not in ("", chip):
+    if _is_waiting(file, HOLDS) and _hold(path, name, file).chip not in ("", chip):
         file.unlink()  # of a board that never came to its end; its keys are to be no more
-    if _waiting(file, HOLDS):
+    if _is_waiting(file, HOLDS):
         if budget:
             _check_whole(path, name, file)
         return
-    known(path, name)
+    find_device(path, name)
     deployment = config.load(path)
     would = would_be(path, deployment, name, None, 1)
-    suited(deployment, would, told)  # before the keys of the right board are no more
+    check_suited(deployment, would, told)  # before the keys of the right board are no more
     provisioning.check_board(board, would, told, files, OTHERWISE)
     provisioning.rehearse(board, would, told, files, say)
     with Change(path, name, folder, None, file, say) as change:
@@ -234,8 +234,8 @@ def _new_keys(
 def _new_password(path: Path, name: str, board: Board, folder: Path | None, say: Say) -> Held:
     """Return a board's file with a new password, made on the host if none waits there."""
     file = path.parent / f"{name}.device.json"
-    if not _waiting(file, boardfile.LINK):
-        held = _held(path, name, file)
+    if not _is_waiting(file, boardfile.LINK):
+        held = _hold(path, name, file)
         _check_board(board, held)
         if not held.given:
             raise OperatorFault(
@@ -246,30 +246,30 @@ def _new_password(path: Path, name: str, board: Board, folder: Path | None, say:
             change.rotate(False)
     done = boardfile.board_file(file, name)
     link = _link(file, config.load(path).site.name, name)
-    return boardfile.renew(_held(path, name, done), link)
+    return boardfile.renew(_hold(path, name, done), link)
 
 
 def _check_whole(path: Path, name: str, file: Path) -> None:
     """Check that keys which wait came with all of a budget, now that this is asked for."""
-    deployment, devices = known(path, name)
+    deployment, devices = find_device(path, name)
     given = limitsfile.load(deployment.site.devices, devices).get(name)
     key_id = enrol.read_key_id(file, devices.site)
     if given is not None and given.key_id == key_id and given.before:
         raise OperatorFault(
             f"--new-budget was given, and new keys of {name} wait in {file} that were made "
-            f"without it: {_told(deployment, given.before)} are not in their budget, for the room "
+            f"without it: {_tell(deployment, given.before)} are not in their budget, for the room "
             "has paid them, and a budget is made with its keys. Run this without --new-budget, "
             "which brings these to the board, and then once more with it"
         )
 
 
-def _told(deployment: Deployment, nano_rho: int) -> str:
+def _tell(deployment: Deployment, nano_rho: int) -> str:
     unit = unit_of(first_round(deployment, config.query(deployment)).guarantee)
     return unit.said(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
 
 
-def _held(path: Path, name: str, file: Path) -> Held:
-    held = kept(path, name, file)
+def _hold(path: Path, name: str, file: Path) -> Held:
+    held = find_kept(path, name, file)
     if held is None:
         raise OperatorFault(
             f"nothing is known here of a board of {name}; its file says who it is. Bring it to "
@@ -287,7 +287,7 @@ def _check_board(board: Board, held: Held) -> None:
         )
 
 
-def _waiting(file: Path, holds: str) -> bool:
+def _is_waiting(file: Path, holds: str) -> bool:
     """Say whether a file waits that was made and did not come to the board."""
     return file.exists() and boardfile.read_kind(file) == holds
 

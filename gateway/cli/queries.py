@@ -29,7 +29,7 @@ class OfNoise(OfQuery):
     map_too = False
 
 
-def given(context: Any) -> dict[str, str]:
+def find_given(context: Any) -> dict[str, str]:
     """Return the texts of those options that stand on the command line, by their names."""
     found: dict[str, str] = context.meta.get(_KEY, {})
     return found

@@ -118,7 +118,7 @@ class Rehearsal:
         return Outcome("taken")
 
 
-def released(ended: OpenRound) -> Release | None:
+def fold_answers(ended: OpenRound) -> Release | None:
     """Return the answers of a round that has ended, folded as the gateway does; or None.
 
     None where the fold draws the noise: two draws for one round would give away what it hides.
@@ -154,10 +154,10 @@ def replay(
     with ExitStack() as stack:
         store = _store(deployment, stack)
         counted: Counter[str] = Counter()
-        for number, topic, payload in recorded(file):
+        for number, topic, payload in read_recording(file):
             outcome = rehearsal.hear(topic, payload)
             if outcome.ended is not None:
-                same &= _ended(outcome.ended, counted, store)
+                same &= _tell_ended(outcome.ended, counted, store)
                 counted.clear()
             if outcome.word == "refused":
                 typer.echo(f"line {number} is refused: {outcome.why} ({topic})")
@@ -165,7 +165,7 @@ def replay(
             counted[outcome.word] += 1
         if (left := rehearsal.close().ended) is not None:
             typer.echo(f"the recording ends within round {left.plan.number}, which is closed here")
-            same &= _ended(left, counted, store)
+            same &= _tell_ended(left, counted, store)
     typer.echo(
         f"{total['taken']} reports taken, {total['again']} messages that came again, "
         f"{total['refused']} refused, {total['other']} not for a gateway"
@@ -174,7 +174,7 @@ def replay(
         raise typer.Exit(1)
 
 
-def _ended(ended: OpenRound, counted: Counter[str], store: Reader | None) -> bool:
+def _tell_ended(ended: OpenRound, counted: Counter[str], store: Reader | None) -> bool:
     """Say what came of a round; return False where the store has something else."""
     number = ended.plan.number
     if is_distributed(ended.plan.guarantee):
@@ -183,17 +183,17 @@ def _ended(ended: OpenRound, counted: Counter[str], store: Reader | None) -> boo
         )
         return True
     came = f"{len(ended.reports)} of {len(ended.places)} devices, {counted['refused']} refused"
-    result = released(ended)
+    result = fold_answers(ended)
     if result is None:
         typer.echo(f"round {number}: {came}; its noise is the gateway's and is not drawn twice")
         return True
-    verdict, same = _compared(ended, list(result.values), result.reports, store)
+    verdict, same = _compare(ended, list(result.values), result.reports, store)
     typer.echo(f"round {number}: {came}; {verdict}")
     typer.echo(f"round {number} gives {json.dumps(list(result.values))}")
     return same
 
 
-def _compared(
+def _compare(
     ended: OpenRound, values: list[int | None], count: int, store: Reader | None
 ) -> tuple[str, bool]:
     if store is None:
@@ -209,7 +209,7 @@ def _compared(
     return f"NOT as in the store, which has {row.reports} devices and {json.dumps(kept)}", False
 
 
-def recorded(file: Path) -> Iterator[tuple[int, str, bytes]]:
+def read_recording(file: Path) -> Iterator[tuple[int, str, bytes]]:
     """Give line number, topic and payload of every message in a recording.
 
     Raises:

@@ -96,7 +96,7 @@ def on_signal(
 
 
 @contextmanager
-def ending_well() -> Iterator[None]:
+def end_well() -> Iterator[None]:
     """Take SIGTERM for the end of a command before `on_signal`, too, and not for a fault.
 
     By then a service may be on the broker already, or wait for years as a standby; the signal
@@ -123,7 +123,7 @@ def has_terminal() -> bool:
 log = structlog.get_logger()
 
 
-def shown(page: Page, query: Any, seeded: bool = False) -> Callable[[Event], None]:
+def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event], None]:
     """Return what takes the service's events to the page, with words and units for people.
 
     Args:
@@ -188,7 +188,7 @@ class Files:
 
 
 @contextmanager
-def holding(hold: bool) -> Iterator[None]:
+def hold_store(hold: bool) -> Iterator[None]:
     """Rest where the block ends for a store that is not what it was, until we are told to stop.
 
     Docker starts again whatever ends, on what by then may be an empty store. Nobody is
@@ -200,7 +200,7 @@ def holding(hold: bool) -> Iterator[None]:
         if not hold:
             raise
         log.error("nothing is done any more until somebody has looked", why=str(fault))
-        with ending_well():
+        with end_well():
             threading.Event().wait()
 
 
@@ -219,7 +219,7 @@ def serve(
     ] = False,
 ) -> None:
     """Run the gateway of a deployment, with its page, until it is told to stop."""
-    with holding(hold):
+    with hold_store(hold):
         keep_running(path, rounds)
 
 
@@ -247,12 +247,12 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
     known["probed"] = where.probed
     with (
-        ending_well(),
+        end_well(),
         Page(where.host, where.port, **known) as page,
         Service(
             deployment,
             now.devices,
-            on_event=each(manager.hear, shown(page, query)),
+            on_event=each(manager.hear, make_show(page, query)),
             health=health,
             metrics=metrics,
         ) as service,
@@ -300,11 +300,11 @@ def once(path: flags.Config) -> None:
     if began is None:  # refused, stopped, or all spent: what was drawn again is not of this round
         typer.echo(f"no round was run: {why}")
         raise typer.Exit(1)
-    if not _told(heard[began:], why, len(devices.by_name), of(deployment).words.most_of):
+    if not _tell(heard[began:], why, len(devices.by_name), of(deployment).words.most_of):
         raise typer.Exit(1)
 
 
-def _told(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
+def _tell(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
     """Say what came of a round; return whether there is a map."""
     found = {event["kind"]: event for event in heard}
     release, map = found.get("release"), found.get("map")
@@ -315,7 +315,7 @@ def _told(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
     if map is None:
         typer.echo(f"no estimate: {why if release['reports'] else telling.SILENCE}")
         return False
-    for line in drawn(map, most_of):
+    for line in draw(map, most_of):
         typer.echo(line)
     return map["status"] in ("solved", "nobody")
 
@@ -329,7 +329,7 @@ def _rest_s(deployment: Deployment) -> float:
     return max(last[0].opened_s + deployment.rounds.every_s - time.time(), 0.0)
 
 
-def drawn(event: Event, most_of: str) -> list[str]:
+def draw(event: Event, most_of: str) -> list[str]:
     """Return a map in letters, darker where more of it is; or why there is none."""
     if event["status"] == "nobody":
         return [f"map of round {event['number']}: {event['why']}"]
@@ -381,7 +381,7 @@ def work(
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
         us = deployment, now.devices, unique_name(name), store
-        stack.enter_context(ending_well())
+        stack.enter_context(end_well())
         worker = stack.enter_context(
             Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
         )

@@ -52,7 +52,7 @@ def mosaic(mass: Floats, width: int, encoding: str | None = None) -> list[str]:
     flat = rows == 1
     # A letter is twice as high as it is wide, so a cell of a plane is two letters.
     across = max((width - 2) // (1 if flat else 2), 1)
-    narrow = _gathered(_gathered(mass, across).T, max(across // 2, 1) if rows > TALL else rows).T
+    narrow = _gather(_gather(mass, across).T, max(across // 2, 1) if rows > TALL else rows).T
     letters = (BARS if flat else SHADES) if _knows(encoding) else PLAIN
     most = float(narrow.max()) or 1.0
     # What is there at all is seen, and only the warmest is full.
@@ -60,7 +60,7 @@ def mosaic(mass: Floats, width: int, encoding: str | None = None) -> list[str]:
     return ["[" + "".join(letters[one] * (1 if flat else 2) for one in row) + "]" for row in steps]
 
 
-def _gathered(mass: Floats, most: int) -> Floats:
+def _gather(mass: Floats, most: int) -> Floats:
     """Return the map with so many columns at most, warmth added up and none lost."""
     group = -(-mass.shape[1] // most)
     if group == 1:
@@ -105,17 +105,17 @@ def show(
     with open_reader(deployment) as reader:
         body = reader.map(round)
         if body is None:
-            raise _missing(round, reader.rounds(1))
+            raise _tell_missing(round, reader.rounds(1))
         row, values = reader.round(body["number"]), reader.release(body["number"])
         before = reader.rounds(ALL, body["number"])
-    found = drawn(body, query)
+    found = read_drawn(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, deployment, values)})
     if as_json:
         typer.echo(json.dumps(body))
         return
     mechanism = of(deployment)
-    lines = _told(body, found, row, mechanism, before)
+    lines = _tell(body, found, row, mechanism, before)
     promised = mechanism.promise(query, found.guarantee)
     if mechanism.trust == "central":  # who is trusted, first
         lines = [promised[0], *(line for line in lines if line != promised[0])]
@@ -124,7 +124,7 @@ def show(
         typer.echo(line)
 
 
-def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
+def read_drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
     """Return the result that a map was published of.
 
     Raises:
@@ -158,7 +158,7 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
     )
 
 
-def _told(
+def _tell(
     body: dict[str, Any],
     found: Heatmap | Unresolved,
     round: Any,
@@ -212,7 +212,7 @@ def _writer(
     return mechanism.redraw(query, [release], found, f"round {body['number']}")
 
 
-def _missing(number: int | None, newest: Any) -> OperatorFault:
+def _tell_missing(number: int | None, newest: Any) -> OperatorFault:
     known = f"the newest round is {newest[0].number}" if newest else "no round was asked yet"
     wanted = "there is no map yet" if number is None else f"there is no map of round {number}"
     return OperatorFault(

@@ -44,12 +44,12 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         next_step(one, rounds)  # refuses what is of another query
     promised = releases[-1].round.guarantee
     # Loaded here alone: every gateway starts with this file.
-    from .estimate import counted, density
+    from .estimate import count_squares, density
 
     answered = [rounds for rounds in several if any(release.reports for release in rounds)]
     if not answered:
         return Unresolved(query.grid, promised, float("inf"), float("inf"), NONE_OPENED)
-    found = counted(one, answered[-1])
+    found = count_squares(one, answered[-1])
     mass, sd = density(found)
     counts = f"{found.rounds} round{'s' * (found.rounds > 1)}"
     lost = found.variance.max() >= found.reports**2

@@ -23,7 +23,7 @@ from edge.mechanisms.quadtree import PROPORTIONS, params_of
 
 from .query import Query
 from .schedule import deviation, epsilon_of
-from .tree import Painted, painted, parents
+from .tree import Painted, paint, parents
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -40,7 +40,7 @@ class Counts(NamedTuple):
     rounds: int  # that are in it
 
 
-def counted(query: Query, releases: Sequence[Release], which: int | None = None) -> Counts:
+def count_squares(query: Query, releases: Sequence[Release], which: int | None = None) -> Counts:
     """Return the counts of the last Round's squares, from all Rounds if the query says so.
 
     Args:
@@ -60,12 +60,12 @@ def counted(query: Query, releases: Sequence[Release], which: int | None = None)
             break
         chain.insert(0, earlier)
         links.insert(0, link)
-    seen = [_measured(release, which, used[-1].reports) for release in chain]
+    seen = [_measure(release, which, used[-1].reports) for release in chain]
     values, variances = _consistent(seen, links, float(used[-1].reports), which is None)
     squares = params_of(used[-1].round).squares
     return Counts(
         squares,
-        painted(squares, query.grid.shape),
+        paint(squares, query.grid.shape),
         values,
         variances,
         float(used[-1].reports),
@@ -73,7 +73,7 @@ def counted(query: Query, releases: Sequence[Release], which: int | None = None)
     )
 
 
-def _measured(release: Release, which: int | None, reports: int) -> tuple[Floats, Floats]:
+def _measure(release: Release, which: int | None, reports: int) -> tuple[Floats, Floats]:
     """Return one Round's counts, as if so many had reported, and the variances of their noise."""
     params = params_of(release.round)
     values = np.array(release.values, dtype=np.float64) / params.scale
@@ -101,7 +101,7 @@ def _consistent(
     ups = [seen[-1]]
     sums: list[tuple[Floats, Floats]] = []
     for (own, own_variance), link in zip(reversed(seen[:-1]), reversed(links), strict=True):
-        below, under = (_added(link, part, len(own)) for part in ups[0])
+        below, under = (_add(link, part, len(own)) for part in ups[0])
         sums.insert(0, (below, under))
         share = own_variance / (own_variance + under)  # of what the parts say
         ups.insert(0, (own + share * (below - own), share * under))
@@ -119,7 +119,7 @@ def _consistent(
     return best, np.maximum(left, 0.0)
 
 
-def _added(link: Whole, parts: Floats, count: int) -> Floats:
+def _add(link: Whole, parts: Floats, count: int) -> Floats:
     return np.bincount(link, parts, count).astype(np.float64)
 
 
@@ -177,7 +177,7 @@ def proportions(query: Query, releases: Sequence[Release]) -> Proportions:
             f"kind is {query.kind} but must be proportions: nobody was asked for a yes or a no. "
             "Plan the query anew."
         )
-    yes, no = (counted(query, releases, which) for which in (0, 1))
+    yes, no = (count_squares(query, releases, which) for which in (0, 1))
     total, v = yes.devices + no.devices, (yes.variance + no.variance) / 2
     known = total >= np.maximum(30.0, 4 * np.sqrt(v))
     c = np.where(known, total, 1.0)

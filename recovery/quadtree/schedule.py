@@ -72,7 +72,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     Raises:
         ValueError: the releases are of another query.
     """
-    if _spent(releases) >= Fraction(*query.epsilon):
+    if _sum_spent(releases) >= Fraction(*query.epsilon):
         return None
     one = of_one_map(query)
     step = next_step(one, by_map(query, releases)[-1]) or next_step(one, ())
@@ -92,7 +92,7 @@ def by_map(query: Query, releases: Sequence[Release]) -> list[list[Release]]:
     """Return the releases of each map: the next one begins when one's epsilon is spent."""
     whole, several = Fraction(*query.epsilon) / query.readings, [list[Release]()]
     for release in releases:
-        if _spent(several[-1]) >= whole:
+        if _sum_spent(several[-1]) >= whole:
             several.append([])
         several[-1].append(release)
     return several
@@ -104,10 +104,10 @@ def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     A Round of which no sum was opened has cost its epsilon. Its squares are asked again, with what
     is left.
     """
-    left = Fraction(*query.epsilon) - _spent(releases)
+    left = Fraction(*query.epsilon) - _sum_spent(releases)
     if not releases:
         squares = first_squares(query)
-        return _priced(query, squares, left, _most(query) == 1)
+        return _price(query, squares, left, _most(query) == 1)
     _check(query, releases)
     if left <= 0:
         return None
@@ -115,21 +115,21 @@ def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     squares = grown(query, releases) if releases[-1].reports else before
     grows = squares != before or not releases[-1].reports
     last = not grows or len(releases) + 1 >= _most(query)
-    return _priced(query, squares, left, last)
+    return _price(query, squares, left, last)
 
 
-def _spent(releases: Sequence[Release]) -> Fraction:
+def _sum_spent(releases: Sequence[Release]) -> Fraction:
     return sum((epsilon_of(release.round) for release in releases), Fraction(0))
 
 
-def _priced(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
-    wanted = aimed(query, squares)
+def _price(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
+    wanted = aim(query, squares)
     if last or left < query.reserve * wanted:
         return Step(squares, left, True)
     return Step(squares, Fraction(max(1, math.floor(wanted * FINE)), FINE), False)
 
 
-def aimed(query: Query, squares: Sequence[int]) -> float:
+def aim(query: Query, squares: Sequence[int]) -> float:
     """Return the epsilon whose noise is as wide as equation 7 says, by equation 8."""
     unit = _params(query, Step(tuple(squares), Fraction(1), False))
     shards = unit.shards
@@ -141,7 +141,7 @@ def aimed(query: Query, squares: Sequence[int]) -> float:
 
 def grown(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
     """Return the squares of the Round after these releases, by equations 5 and 6."""
-    left = Fraction(*query.epsilon) - _spent(releases)
+    left = Fraction(*query.epsilon) - _sum_spent(releases)
     releases = [release for release in releases if release.reports]
     last = releases[-1]
     params = params_of(last.round)

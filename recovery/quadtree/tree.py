@@ -29,7 +29,7 @@ def level(squares: Whole) -> Whole:
     return np.asarray((np.frexp(squares.astype(np.float64))[1] - 1) // 2, dtype=np.int64)
 
 
-def placed(squares: Whole) -> tuple[Whole, Whole, Whole]:
+def place_squares(squares: Whole) -> tuple[Whole, Whole, Whole]:
     """Return (level, column, row) of each square among those of its level."""
     found = level(squares)
     rest = squares - (1 << (2 * found))
@@ -73,14 +73,14 @@ class Painted(NamedTuple):
         return np.ascontiguousarray(wide[:, :columns])
 
 
-def painted(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
+def paint(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
     """Return which square of a list owns what of a grid of (columns, rows).
 
     Squares are painted from large to small, each level at its own resolution.
     """
     columns, rows = grid
     listed = np.asarray(squares, dtype=np.int64)
-    found, column, row = placed(listed)
+    found, column, row = place_squares(listed)
     places = np.arange(len(listed), dtype=np.int32)
     canvas, deepest = np.full((1, 1), -1, dtype=np.int32), depth(Grid(grid, 0))
     for step in range(int(found.max(initial=0)) + 1):
@@ -102,7 +102,7 @@ def painted(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
 def active(squares: Iterable[int], shape: tuple[int, int]) -> tuple[int, ...]:
     """Return in order the squares that own a cell, the whole among them where any cell is left."""
     listed = sorted({*squares, ROOT})
-    owned = painted(listed, shape).area.tolist()
+    owned = paint(listed, shape).area.tolist()
     return tuple(square for square, area in zip(listed, owned, strict=True) if area)
 
 

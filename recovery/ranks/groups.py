@@ -66,7 +66,7 @@ def rule_group(count: int, epsilon: float) -> int:
     >>> rule_group(10_000, 1.0), rule_group(3, 0.01)
     (174, 1)
     """
-    return _bounded(RULE * math.sqrt(count / epsilon), count)
+    return _bound(RULE * math.sqrt(count / epsilon), count)
 
 
 def paper_group(count: int, epsilon: float) -> int:
@@ -78,7 +78,7 @@ def paper_group(count: int, epsilon: float) -> int:
     logs = np.log(np.array(TABLE, dtype=np.float64))
     by_epsilon = [_line(math.log(epsilon), np.log(TABLE_EPSILONS), row) for row in logs]
     found = _line(math.log(count), np.log(TABLE_POINTS), np.array(by_epsilon))
-    return _bounded(math.exp(found), count)
+    return _bound(math.exp(found), count)
 
 
 def expected_error(count: int, epsilon: float, group: int) -> float:
@@ -97,7 +97,7 @@ def expected_error(count: int, epsilon: float, group: int) -> float:
     return min(phi / math.sqrt(count * epsilon), 0.25)
 
 
-def _bounded(size: float, count: int) -> int:
+def _bound(size: float, count: int) -> int:
     return max(1, min(round(size), count // 2))
 
 

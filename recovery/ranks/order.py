@@ -172,7 +172,7 @@ class Order:
         return (np.arange(_RANKS) + 0.5) / _RANKS
 
 
-def ordered(sums: Iterable[int], sizes: Whole, places: int, lines: bool = True) -> Order:
+def order(sums: Iterable[int], sizes: Whole, places: int, lines: bool = True) -> Order:
     """Return the order of places behind blurred sums.
 
     Args:
@@ -192,7 +192,7 @@ def order_behind(release: Release, lines: bool = True) -> Order:
     """Return the order behind a release."""
     params = params_of(release.round)
     sizes = sizes_of(release.reports * params.points, params.group)
-    return ordered(release.values, sizes, 1 << params.order * params.axes, lines)
+    return order(release.values, sizes, 1 << params.order * params.axes, lines)
 
 
 def cell_shares(points: Floats, weights: Floats, shape: tuple[int, int]) -> Floats:

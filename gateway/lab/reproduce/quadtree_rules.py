@@ -18,9 +18,9 @@ from edge.mechanisms.quadtree import params_of, sensitivity
 from physics.crowds.shares import sums
 from physics.points import cells_of
 from recovery.quadtree import plan
-from recovery.quadtree.estimate import counted, density
+from recovery.quadtree.estimate import count_squares, density
 from recovery.quadtree.schedule import epsilon_of
-from recovery.quadtree.tree import level, painted
+from recovery.quadtree.tree import level, paint
 
 from .figures import FIGURES, Figure, Grid2, Mark, Order, Panel, Stage, Table
 from .people import places_of_order
@@ -42,7 +42,7 @@ def _run(order: Order, users: int, run: int, **asked: Any) -> tuple[float, list[
     cells, rng = everybody(order, users, run), Tape(b"rules %d %d" % (order.seed, run))
     query = ask(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users, **asked)
     releases = play(query, cells, users, rng)
-    mass = density(counted(query, releases))[0]
+    mass = density(count_squares(query, releases))[0]
     return off(mass, cells / users), releases, mass
 
 
@@ -64,7 +64,7 @@ def make_quadtree_4(order: Order, stage: Stage) -> Figure:
     given_up = 4.0
     _, releases, mass = _run(order, users, 0, threshold=given_up, collapse=given_up)
     squares = params_of(releases[-1].round).squares
-    where, deep = painted(squares, (SIDE, SIDE)), level(np.array(squares))
+    where, deep = paint(squares, (SIDE, SIDE)), level(np.array(squares))
     parts = int((where.area < SIDE * SIDE >> 2 * deep).sum())
     truth = everybody(order, users) / users
     best = min((one for line in errors.values() for one in line), key=lambda one: one.mean)
@@ -193,7 +193,7 @@ def make_quadtree_table2(order: Order, stage: Stage) -> Figure:
         asked = ask(grid, (1, 1), "zero-out", users, places=PLACES)
         rng = Tape(b"places %d %d" % (order.seed, run))
         stage(f"run {run + 1} of {order.runs}: the dearest place alone")
-        mass = density(counted(asked, play(asked, people.dearest, users, rng)))[0]
+        mass = density(count_squares(asked, play(asked, people.dearest, users, rng)))[0]
         alone.append(off(mass, people.truth))
         without.append(off(people.dearest / users, people.truth))
         for kind in KINDS:
@@ -204,7 +204,7 @@ def make_quadtree_table2(order: Order, stage: Stage) -> Figure:
                     releases = list[Release]()
                     while made := plan(query, releases):
                         releases.append(people.release(made, bits, rng))
-                    mass = density(counted(query, releases))[0]
+                    mass = density(count_squares(query, releases))[0]
                     found.setdefault((kind, scale, bits), []).append(off(mass, people.truth))
     rows: tuple[tuple[Any, ...], ...] = tuple(
         (f"{kind}, {scale}", *(statistics.fmean(found[kind, scale, bits]) for bits in BITS))

@@ -28,7 +28,7 @@ from recovery.peers import grids, hierarchies
 from recovery.peers.grids import Crowd, Draw, normalise
 from recovery.peers.sketched_trees import count_min, privtree
 from recovery.quadtree import Query, plan, recover
-from recovery.quadtree.estimate import counted, density, proportions
+from recovery.quadtree.estimate import count_squares, density, proportions
 
 from ...mechanisms.quadtree.crowd import release_crowd
 from .figures import FIGURES, UNIFORM, Figure, Grid2, Mark, Order, Panel, Stage, Table
@@ -359,7 +359,7 @@ def _grown(name: str, order: Order, stage: Stage, most: int, rounds: bool) -> Fi
         releases, truth = play(asked, cells, users, rng), cells / users
         maps.append(Grid2(f"{users} people", show(truth, truth)))
         for number in range(1 if rounds else len(releases), len(releases) + 1):
-            mass = density(counted(asked, releases[:number]))[0]
+            mass = density(count_squares(asked, releases[:number]))[0]
             squares = len(releases[number - 1].values)
             maps.append(Grid2(f"round {number}: {squares} squares", show(mass, truth)))
             rows.append((users, number, squares, off(mass, truth)))

@@ -18,7 +18,7 @@ from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import COUNTS, PROPORTIONS, params_of, sensitivity
 from physics.crowds.shares import sums
 from recovery.quadtree.query import Query
-from recovery.quadtree.tree import painted
+from recovery.quadtree.tree import paint
 
 from ...faults import OperatorFault
 from .. import places
@@ -101,7 +101,7 @@ def release_crowd(round: Round, cells: Whole, present: int, rng: Any) -> Release
             "opened, or has no cells. Let the devices report one by one."
         )
     squares = params.squares
-    where = painted(squares, round.grid.shape)
+    where = paint(squares, round.grid.shape)
     owner = where.owner.ravel()
     counts = [
         np.bincount(owner[owner >= 0], where.blocks(layer).ravel()[owner >= 0], len(squares))

@@ -8,7 +8,7 @@ import numpy as np
 
 from edge.core.records import Release
 from edge.mechanisms.quadtree import params_of, sensitivity
-from recovery.quadtree.estimate import counted, density
+from recovery.quadtree.estimate import count_squares, density
 from recovery.quadtree.schedule import by_map, epsilon_of, of_one_map
 
 from ...faults import OperatorFault
@@ -63,7 +63,7 @@ def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
     shown = []
     for number in sorted({1, (1 + len(releases)) // 2, len(releases)}):
         if releases[number - 1].reports:
-            found = counted(query, releases[:number])
+            found = count_squares(query, releases[:number])
             title = f"Round {number}: {len(found.squares)} squares"
             shown.append(Panel(title, density(found)[0], "share", True))
     return shown

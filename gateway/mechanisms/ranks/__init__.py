@@ -50,5 +50,5 @@ MECHANISM = Mechanism(
     judge=_words.judge,
     read_release=_crowd.read_release,
     panels=_words.panels,
-    calibrated=_words.calibrated,
+    calibrated=_words.calibrate,
 )

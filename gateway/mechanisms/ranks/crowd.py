@@ -68,7 +68,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
         advice = f"{places.IN_TURN}, or for points={{rows}}, which tells all of them at once"
         plain = places.crowd_of(asked, inputs, world, advice)
         cells = tuple(tuple(row[:, None]) for row in plain.cells)
-        return Crowd(_counted(query, plain.cells.shape[1]), cells, plain.beyond())
+        return Crowd(_count(query, plain.cells.shape[1]), cells, plain.beyond())
     path, turns = Path(inputs.points), query.readings
     found = places.points_of(path)
     outside = places.outside_of(found, path, query.grid, query.outside)
@@ -81,7 +81,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
         places.stayed(places.still_of(found, turns), turns),
         _tell_left_out(cells, query.points),
     )
-    return Crowd(_counted(query, len(users)), cells, "; ".join(filter(None, clauses)))
+    return Crowd(_count(query, len(users)), cells, "; ".join(filter(None, clauses)))
 
 
 def _told(rows: NDArray[np.int64], turn: int, turns: int) -> NDArray[np.int64]:
@@ -103,7 +103,7 @@ def _tell_left_out(cells: tuple[tuple[NDArray[np.int64], ...], ...], points: int
     )
 
 
-def _counted(query: Query, users: int) -> Query:
+def _count(query: Query, users: int) -> Query:
     """Return the query with how many answer, which is public, where nobody said it."""
     return query if query.users else replace(query, users=users)
 

@@ -62,7 +62,7 @@ def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
     return [Panel(said, density, "times the mean", top=most, colour=SENT)]
 
 
-def calibrated(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
+def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return the size of groups by each rule, and the error that the model expects."""
     count, one = count_of(query), float(epsilon_of_one(query)) / query.points
     group = params_of(round).group

@@ -25,7 +25,7 @@ from recovery.thermal import Query
 from recovery.thermal.query import cell_m
 
 from ... import logs
-from ...cli.serve import on_signal, shown
+from ...cli.serve import make_show, on_signal
 from ...devices.broker.embedded import run_broker
 from ...devices.enrol import budgets, enrol
 from ...devices.fleet.crowd import Crowd
@@ -270,7 +270,7 @@ def run(
             highlight=False,
         )
         heard = Audience(console, query.grid, rounds)
-        to_page = shown(page, query, seeded=seed is not None)
+        to_page = make_show(page, query, seeded=seed is not None)
 
         def tell(event: Event) -> None:
             heard.hear(event)

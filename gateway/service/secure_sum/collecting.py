@@ -41,8 +41,8 @@ from edge.mechanisms.secure_sum import (
 from edge.mechanisms.sum_member import shard_topic
 
 from . import ciphers
-from .opening import decoded
-from .opening import opened as secret_of
+from .opening import decode
+from .opening import open_secret as secret_of
 
 OPEN, SHARING, MASKING, FIXED, REVEALING, RELEASED, ABANDONED = range(7)
 _STEPS = {OPEN: JOIN, SHARING: SHARES, MASKING: MASKED, FIXED: CONFIRM, REVEALING: REVEAL}
@@ -349,7 +349,7 @@ class Collecting:
         shard, against = self.shard, Counter[int]()
         sure = shard.t + shard.threshold - shard.divisor
         for i in secrets if self.liars and shard.k >= sure else ():
-            found = decoded(points[i], shard.t)
+            found = decode(points[i], shard.t)
             if found and found[0] == secrets[i] and len(points[i]) - len(found[1]) >= sure:
                 against.update(shard.neighbours[i][x - 1] for x in found[1])
         self.proven = {j for j, dealers in against.items() if dealers >= shard.t}

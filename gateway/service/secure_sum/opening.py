@@ -36,27 +36,27 @@ def constant(points: Sequence[Point]) -> int:
     return total % P
 
 
-def decoded(points: Sequence[Point], t: int) -> tuple[int, frozenset[int]] | None:
+def decode(points: Sequence[Point], t: int) -> tuple[int, frozenset[int]] | None:
     """Return (secret, the x of false shares), or None where too many are false."""
     whole, through = [1], [0]
     for x, y in points:  # Newton: `through` gets right at one more point
         off = (y - value(through, x)) * pow(value(whole, x), -1, P) % P
         through = _plus(through, [off * one % P for one in whole])
         whole = _plus([0, *whole], [-x * one % P for one in whole])
-    before, after = whole, _trimmed(through)
+    before, after = whole, _trim(through)
     left, right = [0], [1]
     while 2 * (len(after) - 1) >= len(points) + t:
-        quotient, rest = _divided(before, after)
+        quotient, rest = _divide(before, after)
         before, after = after, rest
         left, right = right, _plus(left, [-one % P for one in _times(quotient, right)])
-    found, rest = _divided(after, right)
+    found, rest = _divide(after, right)
     if any(rest) or len(found) > t:
         return None
     wrong = frozenset(x for x, y in points if value(found, x) != y)
     return (found[0], wrong) if 2 * len(wrong) <= len(points) - t else None
 
 
-def opened(
+def open_secret(
     points: Sequence[Point], t: int, right: Callable[[int], bool]
 ) -> tuple[int, frozenset[int]] | None:
     """Return (secret, the x of false shares): the first t shares where these do, else by all."""
@@ -65,7 +65,7 @@ def opened(
     secret = constant(points[:t])
     if right(secret):
         return secret, frozenset()
-    found = decoded(points, t)
+    found = decode(points, t)
     return found if found and right(found[0]) else None
 
 
@@ -77,7 +77,7 @@ def value(polynomial: Sequence[int], x: int) -> int:
     return total
 
 
-def _trimmed(polynomial: list[int]) -> list[int]:
+def _trim(polynomial: list[int]) -> list[int]:
     while len(polynomial) > 1 and not polynomial[-1]:
         polynomial.pop()
     return polynomial
@@ -86,7 +86,7 @@ def _trimmed(polynomial: list[int]) -> list[int]:
 def _plus(one: list[int], other: list[int]) -> list[int]:
     if len(one) < len(other):
         one, other = other, one
-    return _trimmed([(a + b) % P for a, b in zip(one, other, strict=False)] + one[len(other) :])
+    return _trim([(a + b) % P for a, b in zip(one, other, strict=False)] + one[len(other) :])
 
 
 def _times(one: list[int], other: list[int]) -> list[int]:
@@ -94,10 +94,10 @@ def _times(one: list[int], other: list[int]) -> list[int]:
     for i, a in enumerate(one):
         for j, b in enumerate(other):
             made[i + j] += a * b
-    return _trimmed([n % P for n in made])
+    return _trim([n % P for n in made])
 
 
-def _divided(whole: list[int], part: list[int]) -> tuple[list[int], list[int]]:
+def _divide(whole: list[int], part: list[int]) -> tuple[list[int], list[int]]:
     """Return quotient and rest."""
     rest, inverse = list(whole), pow(part[-1], -1, P)
     quotient = [0] * max(len(whole) - len(part) + 1, 1)
@@ -106,4 +106,4 @@ def _divided(whole: list[int], part: list[int]) -> tuple[list[int], list[int]]:
         quotient[at] = factor
         for i, one in enumerate(part):
             rest[at + i] = (rest[at + i] - factor * one) % P
-    return _trimmed(quotient), _trimmed(rest[: max(len(part) - 1, 1)])
+    return _trim(quotient), _trim(rest[: max(len(part) - 1, 1)])

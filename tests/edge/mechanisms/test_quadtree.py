@@ -21,7 +21,7 @@ from edge.mechanisms.quadtree import (
     sensitivity,
 )
 from edge.mechanisms.summing import refusal
-from recovery.quadtree.tree import active, placed, split, square_of
+from recovery.quadtree.tree import active, place_squares, split, square_of
 
 GRID = Grid((8, 8), 0)
 
@@ -35,7 +35,7 @@ def owner(squares: tuple[int, ...], cell: tuple[int, int]) -> int:
     """Return the smallest square that holds a cell, by geometry alone."""
     best = -1
     for square in squares:
-        level, column, row = (int(part[0]) for part in placed(np.array([square])))
+        level, column, row = (int(part[0]) for part in place_squares(np.array([square])))
         side = 8 >> level
         if (cell[0] // side, cell[1] // side) == (column, row):
             best = max(best, square)  # deeper squares have greater numbers

@@ -129,7 +129,7 @@ def test_the_noise_has_the_law_of_the_epsilon() -> None:
     """30 000 draws at scale 7: frequencies fit exp(-|z| / 7), and not a scale 1/10 away."""
     round = a_round(group=1, order=3, axes=1)
     count = 30_000
-    drawn = Counter(ranks.blurred(round, [0] * count, Tape(b"ranks")))
+    drawn = Counter(ranks.blur(round, [0] * count, Tape(b"ranks")))
 
     def misfit(scale: float) -> float:
         q = math.exp(-1 / scale)
@@ -148,7 +148,7 @@ def test_epsilon_divides_the_scale() -> None:
     """Twice the epsilon halves the noise; the mean of |z| is about the scale."""
 
     def size(epsilon: tuple[int, int]) -> float:
-        drawn = ranks.blurred(a_round(order=5, epsilon=epsilon), [0] * 3000, Tape(b"scale"))
+        drawn = ranks.blur(a_round(order=5, epsilon=epsilon), [0] * 3000, Tape(b"scale"))
         return sum(map(abs, drawn)) / 3000
 
     assert size((1, 1)) == pytest.approx(1023, rel=0.07)

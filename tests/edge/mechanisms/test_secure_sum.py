@@ -120,7 +120,7 @@ def test_shares_are_points_away_from_the_secret() -> None:
     for i, other in talk.town.members.items():
         if i in near:
             sigma = other._held[other.roster.neighbours.index(3)][:SHARE]
-            line = secure_sum.drawn(member.roster.t, Tape(b"device 3"))
+            line = secure_sum.draw_polynomial(member.roster.t, Tape(b"device 3"))
             assert int.from_bytes(sigma, "big") == secure_sum.share(line, 1 + near[i])
 
 

@@ -196,7 +196,7 @@ def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, g
     left = check_files.days_left(shown.certificate)
 
     assert abs(left - days) < 0.01
-    assert check_files.judged("mqtt", "it", left).grade == grade
+    assert check_files.judge("mqtt", "it", left).grade == grade
 
 
 def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gateway.cli.config import all_explained, described
+from gateway.cli.config import all_explained, describe
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 
@@ -19,7 +19,7 @@ SAMPLE = tomllib.loads(config.sample())
 
 def accepts(given: Any) -> bool:
     """Return what an editor says of a file."""
-    validator = jsonschema.Draft202012Validator(described())
+    validator = jsonschema.Draft202012Validator(describe())
     return bool(validator.is_valid(given))
 
 
@@ -52,7 +52,7 @@ def test_the_schema_is_json_schema_and_takes_the_sample(heatveil: Heatveil) -> N
     printed = json.loads(heatveil("config", "--schema").out)
     jsonschema.Draft202012Validator.check_schema(printed)
 
-    assert printed == described()
+    assert printed == describe()
     assert accepts(SAMPLE)
 
 
@@ -87,7 +87,7 @@ def test_editor_and_program_agree(table: str, key: str, value: Any) -> None:
 
 def test_every_key_of_the_sample_is_explained_and_every_key_is_in_it() -> None:
     """A key that only the code knows is a key that nobody uses."""
-    schema = described()
+    schema = describe()
     words = all_explained()
     named = {"port", "username", "delta", "mechanism", "calibration"}  # say it themselves
     for table, reference in schema["properties"].items():

@@ -305,7 +305,7 @@ def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> 
         )
         tracemalloc.start()
         try:
-            assert export.written(out, kind, rows, {}) == (50 * rounds, rounds)
+            assert export.write_rows(out, kind, rows, {}) == (50 * rounds, rounds)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -380,20 +380,20 @@ def test_a_map_of_another_room_is_not_laid_over_this_one(kept: Any) -> None:
     query = config.query(config.load(kept.path))
     other = dataclasses.replace(query, grid=query.grid._replace(shape=(20, 1)))
 
-    assert show.drawn(kept.body, query).mass.shape == (1, 40)
+    assert show.read_drawn(kept.body, query).mass.shape == (1, 40)
     with pytest.raises(OperatorFault, match="40x1 cells and the deployment says 20x1"):
-        show.drawn(kept.body, other)
+        show.read_drawn(kept.body, other)
 
 
 def test_a_round_without_an_estimate_is_shown_with_its_reason(kept: Any) -> None:
     """And no picture is made of nothing."""
     query = config.query(config.load(kept.path))
     body = {**kept.body, "mass": None, "why": "too few answered"}
-    found = show.drawn(body, query)
+    found = show.read_drawn(body, query)
 
     assert isinstance(found, Unresolved)
     assert any(
-        "too few answered" in line for line in show._told(body, found, None, find("thermal"))
+        "too few answered" in line for line in show._tell(body, found, None, find("thermal"))
     )
     with pytest.raises(OperatorFault, match="no map .too few answered."):
         show._writer(kept.path.with_suffix(".png"), body, found, query, None)

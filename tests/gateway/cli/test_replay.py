@@ -14,7 +14,7 @@ import pytest
 
 from edge.core import wire
 from gateway.cli import replay as replaying
-from gateway.cli.replay import Rehearsal, released
+from gateway.cli.replay import Rehearsal, fold_answers
 from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
@@ -195,11 +195,11 @@ def test_a_rehearsal_judges_as_the_gateway_does(
     )
     assert hears(data["node-3"], frames["node-3"]) == ("refused", "late")
     # Noise that the gateway draws is not drawn a second time for one round.
-    assert released(ended) is not None
+    assert fold_answers(ended) is not None
     central = plan._replace(guarantee=plan.guarantee._replace(trust="central"))
     ended.plan = central
-    assert released(ended) is None
+    assert fold_answers(ended) is None
     # And what a secure sum has hidden cannot be added up again: no result is held against it.
     ended.plan = plan._replace(guarantee=plan.guarantee._replace(trust="distributed: sums"))
-    assert replaying._ended(ended, Counter(), None)
+    assert replaying._tell_ended(ended, Counter(), None)
     assert "a secure sum" in capsys.readouterr().out

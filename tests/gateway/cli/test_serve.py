@@ -125,7 +125,7 @@ def test_a_seeded_run_says_so_on_the_page_too() -> None:
     said = {}
     for seeded in (False, True):
         feed = Feed()
-        tell = serve.shown(SimpleNamespace(feed=feed), asked, seeded=seeded)
+        tell = serve.make_show(SimpleNamespace(feed=feed), asked, seeded=seeded)
         tell({"kind": "map", "guarantee": guarantee})
         said[seeded] = json.dumps(feed.latest())
 
@@ -202,9 +202,9 @@ def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
 def test_only_a_request_to_stop_ends_well() -> None:
     """A refusal, or a terminal that closes, is one before and after."""
     for code in (1, 128 + signal.SIGHUP):
-        with pytest.raises(SystemExit), serve.ending_well():
+        with pytest.raises(SystemExit), serve.end_well():
             sys.exit(code)
-    with serve.ending_well():
+    with serve.end_well():
         sys.exit(128 + signal.SIGTERM)
 
 

@@ -11,8 +11,8 @@ import pytest
 import structlog.testing
 
 from edge.core.records import Grid, Guarantee
-from gateway.cli.serve import drawn as on_terminal
-from gateway.cli.show import drawn as shown
+from gateway.cli.serve import draw as on_terminal
+from gateway.cli.show import read_drawn as shown
 from gateway.mechanisms.thermal.words import sure_facts
 from gateway.service import telling
 from gateway.service.ledger import Charge, Ledger

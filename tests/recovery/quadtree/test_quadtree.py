@@ -16,9 +16,9 @@ from edge.mechanisms.quadtree import params_of, release, report
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
-from recovery.quadtree.estimate import counted, interval
+from recovery.quadtree.estimate import count_squares, interval
 from recovery.quadtree.schedule import by_map, deviation, epsilon_of, grown
-from recovery.quadtree.tree import active, painted, parents, square_of
+from recovery.quadtree.tree import active, paint, parents, square_of
 
 GRID = Grid((16, 16), 0)
 
@@ -145,7 +145,7 @@ def test_every_cell_is_owned_once(some: set[int], columns: int, rows: int) -> No
     """On any grid, whatever is listed: areas add up, and what owns nothing is left out."""
     deepest = depth(Grid((columns, rows), 0))
     squares = active({one for one in some if one < 2 * 4**deepest}, (columns, rows))
-    where = painted(squares, (columns, rows))
+    where = paint(squares, (columns, rows))
     owner = where.cells(np.arange(len(squares), dtype=float)).astype(int)
 
     assert where.area.min() > 0
@@ -186,7 +186,7 @@ def test_all_rounds_are_nearer_than_the_last_alone() -> None:
     for seed in range(30):
         releases = played(asked, cells, bytes([seed]))
         for name in errors:
-            found = counted(replace(asked, estimator=name), releases)
+            found = count_squares(replace(asked, estimator=name), releases)
             owner = found.painted.cells(np.arange(len(found.squares), dtype=float)).astype(int)
             true = np.bincount(owner.ravel(), cells.ravel(), len(found.squares))
             errors[name].append(float(np.square(found.devices - true).mean()))
@@ -214,7 +214,7 @@ def test_the_best_estimate_is_that_of_least_squares() -> None:
             weights.append(1 / deviation(p, epsilon_of(one.round), p.shards) ** 2)
     a, w = np.array(rows), np.array(weights)
     inverse = np.linalg.inv(a.T @ (a * w[:, None]))
-    found = counted(asked, releases)
+    found = count_squares(asked, releases)
 
     assert len(releases) == 3
     assert found.devices == pytest.approx(inverse @ (a.T @ (w * values)), abs=1e-3)

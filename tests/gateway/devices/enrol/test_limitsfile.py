@@ -9,7 +9,7 @@ import pytest
 from edge.core import limits, tightening
 from edge.core.limits import Limits
 from edge.mechanisms import disk_limits
-from gateway.cli.devices import counted
+from gateway.cli.devices import sum_charges
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.capped import cap_limits, check_capped, remain_of
 from gateway.devices.enrol.limitsfile import Given
@@ -149,7 +149,7 @@ def test_devices_are_held_to_what_they_were_enrolled_for() -> None:
 def test_who_comes_later_has_the_answers_that_are_left(epsilon: Fraction, answered: int) -> None:
     """Where the cap is above epsilon the ledger counts less for an answer than devices do."""
     whole = cap_limits(epsilon, 24, 60)
-    spent = counted([Charge(epsilon * epsilon / 2)] * answered)
+    spent = sum_charges([Charge(epsilon * epsilon / 2)] * answered)
 
     later = remain_of(whole, epsilon, 24, spent)
     cost = disk_limits.price(whole, *epsilon.as_integer_ratio())

@@ -10,7 +10,7 @@ import pytest
 from edge.core import slots
 from edge.core.budget import Budget, unpack
 from edge.linux import enrol as linux
-from gateway.cli.provision import kept, provision
+from gateway.cli.provision import find_kept, provision
 from gateway.devices import bundle
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
 from gateway.devices.kit.boardfile import Held
@@ -32,7 +32,7 @@ def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[
 
 
 def held(desk: Any) -> Held:
-    found = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    found = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     assert found is not None
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge.board import config
-from gateway.cli.provision import kept, would_be
+from gateway.cli.provision import find_kept, would_be
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boards, provisioning, selftest, settings, state
@@ -33,7 +33,7 @@ def run(desk: Any, folder: Path, *words: object) -> Any:
 
 
 def given(desk: Any) -> bool:
-    held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    held = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     return held is not None and held.given
 
 
@@ -103,7 +103,7 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
     assert names(folder) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
     assert [(folder / path).read_bytes() for path in bundle.SLOTS] != before
-    held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    held = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     assert held is not None
     seen = state.read_state(desk.board(), held.identity.mac_key)
     assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
@@ -145,7 +145,7 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
     own = settings.read_settings(desk.own)
     with monkeypatch.context() as well:
         well.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
-        held = kept(desk.path, NAME, first)
+        held = find_kept(desk.path, NAME, first)
         assert held is not None
         provisioning.provision(desk.board(), Kit(held, own), lambda _: None)
     assert desk.run("device", "rotate", NAME, "--keys").status == 0
@@ -154,7 +154,7 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
     shutil.copytree(folder, worked)
 
     def brought(after: int) -> int:
-        held = kept(desk.path, NAME, first)
+        held = find_kept(desk.path, NAME, first)
         assert held is not None
         cable = Pulled(desk.board(), after, False)
         with suppress(Cut):
@@ -167,7 +167,7 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         shutil.rmtree(folder)
         shutil.copytree(worked, folder)
         brought(after)
-        new = kept(desk.path, NAME, first)
+        new = find_kept(desk.path, NAME, first)
         assert new is not None
         whole = state.read_state(desk.board(), new.identity.mac_key).ours
         there = [folder / path for path in OWN if (folder / path).exists()]
@@ -307,7 +307,7 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     shutil.copytree(folder, worked)
     had = settings.read_settings(desk.own)
     desk.own.write_text("wake_s = 60\n" + desk.own.read_text())
-    held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    held = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     assert held is not None
     own = settings.read_settings(desk.own)
     new, cut = settings.make_config(held, own), 0

@@ -13,7 +13,7 @@ from edge.core import slots
 from edge.core.budget import Budget
 from edge.core.limits import Limits
 from gateway.cli import devices
-from gateway.cli.provision import kept, rotate
+from gateway.cli.provision import find_kept, rotate
 from gateway.devices.kit import boards, state
 from gateway.devices.kit.boards import Board, BoardFault
 from gateway.faults import LinkFault, OperatorFault
@@ -30,7 +30,7 @@ def test_a_restart_says_what_it_costs(desk: Any, monkeypatch: pytest.MonkeyPatch
     first = desk.run(*words, "--settings", desk.own)
     assert (first.status, "\nrestart" in first.out) == (0, False), first.err
 
-    held = kept(desk.path, RESTARTED, desk.path.with_name(f"{RESTARTED}.device.json"))
+    held = find_kept(desk.path, RESTARTED, desk.path.with_name(f"{RESTARTED}.device.json"))
     assert held is not None
     place = slots.Files(str(desk.path.parent / "board" / "heatveil"), "budget")
     Budget(place, held.identity.state_key).boot()
@@ -64,7 +64,7 @@ def made(desk: Any) -> tuple[object, ...]:
 
 
 def budget(desk: Any) -> int:
-    held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    held = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     assert held is not None
     return int(held.limits.budget)
 
@@ -80,7 +80,7 @@ def test_keys_that_wait_with_less_are_not_taken_for_a_new_budget(
     """Or a board goes silent early which somebody believes has all of it. Each step is said."""
     whole = budget(desk)
     paid = whole // READINGS
-    monkeypatch.setattr(devices, "spent", lambda *_: paid)
+    monkeypatch.setattr(devices, "sum_spent", lambda *_: paid)
     assert desk.run("device", "rotate", NAME, "--keys").status == 0
     assert budget(desk) == whole - paid
     before = files(desk)
@@ -104,7 +104,7 @@ def test_keys_that_wait_with_all_of_one_are_brought(
 ) -> None:
     """The control: the same command goes on, and none is made twice."""
     whole = budget(desk)
-    monkeypatch.setattr(devices, "spent", lambda *_: whole // READINGS)
+    monkeypatch.setattr(devices, "sum_spent", lambda *_: whole // READINGS)
     assert desk.run("device", "rotate", NAME, "--keys", "--new-budget").status == 0
     waiting = files(desk)[desk.path.with_name("devices.json")]
 

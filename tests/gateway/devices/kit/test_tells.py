@@ -16,7 +16,7 @@ import pytest
 from edge.core import slots
 from edge.core.budget import Budget
 from edge.mechanisms import disk_limits
-from gateway.cli.provision import kept
+from gateway.cli.provision import find_kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import connect, selftest, settings, siting, state
@@ -113,7 +113,7 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     told = json.loads(read_file(board, bundle.CONFIG))
     assert (told["mechanism"], told["driver"]["name"]) == ("disk", "gps")
     assert len(told["plane"]) == 8
-    held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
+    held = find_kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
     assert held is not None
     assert (held.given, held.mechanism) == (True, "disk")
     seen = state.read_state(board, held.identity.mac_key)
@@ -136,7 +136,7 @@ def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None
     done = park.run("provision", NAME, "--settings", park.own)
     assert "3 slots with epsilon 4, 8 answers; read back" in done.out
 
-    held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
+    held = find_kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
     assert held is not None
     kept_there = slots.Files(str(park.flash / bundle.FOLDER), "budget")
     budget = Budget(kept_there, held.identity.state_key, lease=1)

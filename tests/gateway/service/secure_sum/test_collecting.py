@@ -17,7 +17,7 @@ from gateway.service.secure_sum.collecting import (
     Collecting,
     Shard,
 )
-from gateway.service.secure_sum.opening import decoded, opened
+from gateway.service.secure_sum.opening import decode, open_secret
 from tests.playing_sums import STAGES
 from tests.sums import BODY, SITE, SITE_KEY, Talk, Town, drawn, who_is
 
@@ -200,7 +200,7 @@ def test_who_colludes_proves_nothing_against_the_honest() -> None:
     colluding, victim = range(shard.threshold - shard.divisor), 4
     points, secrets = {}, {}
     for i in range(victim + 1, 40):
-        line, near = secure_sum.drawn(shard.t, Tape(b"line %d" % i)), shard.neighbours[i]
+        line, near = secure_sum.draw_polynomial(shard.t, Tape(b"line %d" % i)), shard.neighbours[i]
         kept = [x for x, j in enumerate(near, 1) if j > victim][: shard.t - 2]
         points[i] = [
             (
@@ -246,15 +246,15 @@ def test_as_many_false_shares_as_can_be_are_told_from_true_ones(
     shares: int, t: int, false: int
 ) -> None:
     """(m - t) // 2 of m, wherever they are; of one more nothing is believed."""
-    line = secure_sum.drawn(t, Tape(b"line"))
+    line = secure_sum.draw_polynomial(t, Tape(b"line"))
     secret = secure_sum.secret_of(line)
     points = [(x, share(line, x)) for x in range(1, shares + 1)]
     for wrong in range(false + 1):
         spoilt = [(x, (y + 3**x) % P if 11 * x % (shares + 1) <= wrong else y) for x, y in points]
         liars = frozenset(x for (x, y), (_, was) in zip(spoilt, points, strict=True) if y != was)
         assert len(liars) == wrong
-        assert decoded(spoilt, t) == (secret, liars)
-        assert opened(spoilt, t, lambda found: found == secret) is not None
+        assert decode(spoilt, t) == (secret, liars)
+        assert open_secret(spoilt, t, lambda found: found == secret) is not None
     many = [(x, (y + 3**x) % P if x <= (shares - t) // 2 + 1 else y) for x, y in points]
-    assert opened(many, t, lambda found: found == secret) is None
-    assert opened(points[: t - 1], t, lambda found: True) is None
+    assert open_secret(many, t, lambda found: found == secret) is None
+    assert open_secret(points[: t - 1], t, lambda found: True) is None
