@@ -130,7 +130,8 @@ class Member:
         self._near.clear()
         self._held = Rows(0, 0)
         self._set, self._decided = set(), b""
-        self._last = 0, b"", []  # the last step: what came, hashed, and what went
+        # The last step: what came, hashed, and what went.
+        self._last = 0, b"", []  # type: tuple[int, bytes, list[bytearray]]
 
     def begin(self, body, terms, numbers, rng):
         """Return [join] to a Round, by its map, or raise Refused.

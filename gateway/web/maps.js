@@ -57,7 +57,7 @@ export function showMap(event) {
   const took = seconds === null ? "" : ` ${seconds.toFixed(2)} s`;
   at("map-note").textContent = solved ? `Round ${number}, drawn in${took}` : `Round ${number}: ${status === "nobody" ? "nobody is there, found in" : "no map after"}${took}`;
   at("sure").textContent = solved ? ownWords(event) : "";
-  at("sure").dataset.state = solved && doubted(event) ? "bad" : "";
+  at("sure").dataset.state = at("map").dataset.state = solved && doubted(event) ? "bad" : "";
   at("sources").hidden = !found.length;
   at("places").replaceChildren();
   if (!solved) {

@@ -250,12 +250,15 @@ def test_a_map_that_contradicts_its_query_says_so(
     live.feed.put({**drawn(1, 8), "credible": None, "certified": None, "verdict": verdict})
     until(tab, "document.getElementById('map').dataset.number == '1'")
     said = tab.inner_text("#sure"), tab.get_attribute("#sure", "data-state")
+    colours = "getComputedStyle(document.getElementById('map')).filter"
+    pale = tab.evaluate(colours)
     live.feed.put({**sure(drawn(2, 8), [[0.1] * 80]), "verdict": {"level": "fits", "why": ""}})
     until(tab, "document.getElementById('map').dataset.number == '2'")
 
     assert said == ("Do not trust this map: the readings contradict the query.", "bad")
     assert tab.inner_text("#sure").startswith("1 to 2 warm sources")
     assert tab.get_attribute("#sure", "data-state") == ""
+    assert (pale, tab.evaluate(colours)) == ("grayscale(1)", "none")
     assert tab.said == []
 
 
