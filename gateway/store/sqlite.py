@@ -118,7 +118,8 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
 
 def find_rescued(path: Path) -> Path | None:
     """Return the newest file that a gateway saved when the store at this path was taken away."""
-    found = path.parent.glob(f"{path.name}.rescued*")
+    named = os.listdir(path.parent) if path.parent.is_dir() else []
+    found = [path.parent / one for one in named if one.startswith(f"{path.name}.rescued")]
     return max(found, key=lambda one: one.stat().st_mtime, default=None)
 
 
