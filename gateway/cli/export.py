@@ -196,7 +196,7 @@ def write_rows(out: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> tu
 
     for path in (out, beside):
         if path.exists():
-            raise _take(path)
+            raise _there_already(path)
     with _new(beside) as place:
         place.write_text(json.dumps(promise, indent=2) + "\n", "utf-8")
     try:
@@ -279,7 +279,7 @@ def _new(path: Path) -> Iterator[Path]:
         yield place
         os.link(place, path)  # unlike a rename it never takes the place of another file
     except FileExistsError as fault:
-        raise _take(path) from fault
+        raise _there_already(path) from fault
     except OSError as fault:
         raise OperatorFault(
             f"{path} cannot be written ({fault.strerror}); nothing is left there, for half of it "
@@ -289,7 +289,7 @@ def _new(path: Path) -> Iterator[Path]:
         place.unlink(missing_ok=True)
 
 
-def _take(path: Path) -> OperatorFault:
+def _there_already(path: Path) -> OperatorFault:
     return OperatorFault(
         f"{path} is there already, and is not written over: somebody may work with it. Name "
         "another file, or remove that one"

@@ -86,7 +86,7 @@ def _line(field: Any, mechanism: Mechanism) -> str:
     """Return the line of a key; a comment where it alters the noise and need not be said."""
     said, kind = mechanism.abouts[field.name], typing.get_type_hints(mechanism.query)[field.name]
     text = said.served or said.example
-    value = text if said.served or field.default in (None, MISSING) else _write(field.default)
+    value = text if said.served or field.default in (None, MISSING) else _format(field.default)
     quoted = field.default is MISSING and typing.get_origin(kind) is typing.Literal
     if quoted or (said.served and field.default is not MISSING):
         value = f'"{value}"'
@@ -95,10 +95,10 @@ def _line(field: Any, mechanism: Mechanism) -> str:
     return f"{f'{off}{field.name} = {value}':<31} # {words[:1].lower()}{words[1:]}".rstrip(" #")
 
 
-def _write(value: Any) -> str:
+def _format(value: Any) -> str:
     """Return a value as TOML has it, and a ratio as a text.
 
-    >>> _write("auto"), _write((1, 2)), _write(True), _write(0.9)
+    >>> _format("auto"), _format((1, 2)), _format(True), _format(0.9)
     ('"auto"', '"1/2"', 'true', '0.9')
     """
     if isinstance(value, bool):

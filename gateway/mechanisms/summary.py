@@ -107,7 +107,7 @@ def _sides(area: Whether, grid: Any) -> tuple[Floats, Floats] | None:
     return low[:axes], high[:axes]
 
 
-def write_place(at: Floats, grid: Any) -> str:
+def format_place(at: Floats, grid: Any) -> str:
     """Return a place as one writes it, halves rounded up."""
     numbers = " / ".join(_round(axis) for axis in np.atleast_1d(at))
     return f"{numbers} m" if grid.cell_mm else numbers
@@ -121,7 +121,7 @@ def _round(axis: float) -> str:
 def where(place: Place, grid: Any) -> str:
     """Return where a place is: near its middle, or from side to side of what is flat."""
     if place.sides is None:
-        return f"near {write_place(place.at, grid)}"
+        return f"near {format_place(place.at, grid)}"
     spans = [f"{_round(low)} to {_round(high)}" for low, high in zip(*place.sides, strict=True)]
     return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
 

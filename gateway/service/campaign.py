@@ -10,7 +10,7 @@ When a round is paid for depends on where its noise is drawn: see `ledger.pays_a
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from queue import Empty, SimpleQueue
@@ -308,7 +308,8 @@ class Campaign:
     def _resume(self, releases: list[Any], known: bool) -> None:
         """Make good what a gateway that died may not have come to."""
         if self._key is None or not known:  # what is there is of a round of another store
-            with suppress(*[PermissionError] * (self._key is None)):  # a folder that is not ours
+            # Without a key of our own the folder may be another user's, and holds none of ours.
+            with nullcontext() if self._key else suppress(PermissionError):
                 destroy(path_of(self.deployment))
         if not known:  # no round is open: devices must not find a released one
             self.steps.post(take_back(self._mechanism.name, self.devices))

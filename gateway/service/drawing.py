@@ -136,10 +136,10 @@ def draw(
     }
     if vacant is not None:
         event["empty_room"] = list(notes)
-    return keep(site, last.mechanism, json.dumps(event))._replace(state=state)
+    return repeat(site, last.mechanism, json.dumps(event))._replace(state=state)
 
 
-def keep(site: str, mechanism: str, body: str) -> Drawn:
+def repeat(site: str, mechanism: str, body: str) -> Drawn:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
     letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
     return Drawn(body, json.loads(body), letter)

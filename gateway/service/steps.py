@@ -317,7 +317,7 @@ class Steps:
         last, site = heard[-1], devices.site
         name = wire.name_of(last.round)
         body, state = self.kept(self.store.map_of, name), None
-        found = drawing.keep(site, last.round.mechanism, body) if body else None
+        found = drawing.repeat(site, last.round.mechanism, body) if body else None
         if found is None or found.event["status"] == "unresolved":  # another start may have luck
             counts = last.reports, len(devices.by_name), self.late, deployment.rounds.quorum
             given = deployment, devices, self.store, dict(self.recorded_s), name

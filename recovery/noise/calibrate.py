@@ -101,7 +101,7 @@ def check_scales(
         )
 
 
-def move_change(
+def change_of_move(
     operator: Floats,
     shape: tuple[int, int],
     cells: int,
@@ -232,7 +232,7 @@ def calibrate(
     Raises:
         ValueError: a parameter is out of range, or the printed formula is not private here.
     """
-    change = move_change(operator, shape, cells, intensity_max, step, readings)
+    change = change_of_move(operator, shape, cells, intensity_max, step, readings)
     return grant(change, epsilon, delta, method)
 
 

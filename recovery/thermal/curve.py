@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..noise import Ratio, check_ratio, lowest
-from ..noise.calibrate import Calibration, delivered, epsilon_of, exact_epsilon, move_change
+from ..noise.calibrate import Calibration, change_of_move, delivered, epsilon_of, exact_epsilon
 from ..noise.gaussian import ndtr
 from ..noise.worst import PRESENCE, Grains, bound_changes, felt, whole_square, worst_squares
 from .guarantee import adjust_epsilon, exact_delta
@@ -117,7 +117,9 @@ def _changes(
         return [path.joint for path in paths], _send(query, squares, made)
     if as_printed(query):
         here = [
-            move_change(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)
+            change_of_move(
+                operator(query), query.grid.shape, far, query.intensity_max, query.step, 1
+            )
             for far in cells
         ]
         squares = [one.square(made.exponent) for one in here]

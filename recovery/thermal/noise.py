@@ -13,7 +13,7 @@ from edge.mechanisms.thermal_half import EXPONENTS
 from physics.places import length_m
 from physics.response import Response
 
-from ..noise.calibrate import Calibration, Moved, check_scales, grant, move_change, state_noise
+from ..noise.calibrate import Calibration, Moved, change_of_move, check_scales, grant, state_noise
 from ..noise.worst import Change, Grains, Room, felt, warmest, worst_squares
 from ..noise.worst import most_sent as most_sent
 from .guarantee import check_variance, exact_delta
@@ -291,7 +291,7 @@ def warmest_felt(query: Query) -> float:
 def _at_its_spread(query: Query) -> Moved:
     cells, shape, unfelt = protected_cells(query), query.grid.shape, spread_fault(room(query))
     scales = query.intensity_max, query.step, query.readings
-    return move_change(operator(query), shape, cells, *scales, unfelt)
+    return change_of_move(operator(query), shape, cells, *scales, unfelt)
 
 
 def _at_every_spread(query: Query) -> Moved:

@@ -75,7 +75,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     flat = cells_of(found.places, fine)
     order = np.argsort(found.users, kind="stable")
     users = np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1])
-    cells = tuple(tuple(_told(one, turn, turns) for one in users) for turn in range(turns))
+    cells = tuple(tuple(_rows_of_turn(one, turn, turns) for one in users) for turn in range(turns))
     clauses = (
         places.moved(outside, query.grid),
         places.stayed(places.still_of(found, turns), turns),
@@ -84,7 +84,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     return Crowd(_count(query, len(users)), cells, "; ".join(filter(None, clauses)))
 
 
-def _told(rows: NDArray[np.int64], turn: int, turns: int) -> NDArray[np.int64]:
+def _rows_of_turn(rows: NDArray[np.int64], turn: int, turns: int) -> NDArray[np.int64]:
     """Return a user's rows of one release: one part after the other, then the last one again."""
     if len(rows) < turns:
         return rows[min(turn, len(rows) - 1)][None]

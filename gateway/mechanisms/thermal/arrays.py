@@ -306,15 +306,15 @@ def table_lines(rows: Sequence[Row], frames: int) -> list[str]:
         together = "" if row.epsilon_together is None else f"{row.epsilon_together:.4g}"
         lines.append(
             f"{epsilon:<9}{together:<12}{row.noise_kelvin:6.2f}"
-            f"{_write(row.emd_map, '.3f'):>13}{_write(row.emd_data_free, '.3f'):>12}"
-            f"{_write(row.nearer_map, '.0%'):>7}"
-            f"{_write(row.counted_as_unveiled, '.0%'):>16}"
-            f"{_write(row.counted_as_labelled, '.0%'):>10}"
+            f"{_format(row.emd_map, '.3f'):>13}{_format(row.emd_data_free, '.3f'):>12}"
+            f"{_format(row.nearer_map, '.0%'):>7}"
+            f"{_format(row.counted_as_unveiled, '.0%'):>16}"
+            f"{_format(row.counted_as_labelled, '.0%'):>10}"
         )
     return lines
 
 
-def _write(value: float | None, form: str) -> str:
+def _format(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 

@@ -41,7 +41,7 @@ from ...store.reader import Reader
 from ...web.server import Page
 from ..flags import ratio
 from ..scores import SEEDED, data_free, scores
-from ..summary import Floats, most_of, places_of_most, write_place
+from ..summary import Floats, format_place, most_of, places_of_most
 from .granting import grant
 from .query import first_round
 from .words import doubt_lines, in_words
@@ -178,11 +178,11 @@ def _table(room: Room, mass: Floats) -> Table:
             ("nothing near", "")
             if nearest is None
             else (
-                f"{nearest.share:.0%} of the warmth near {write_place(nearest.at, grid)}",
+                f"{nearest.share:.0%} of the warmth near {format_place(nearest.at, grid)}",
                 f"{abs(float(nearest.at[0]) - place):.1f} m",
             )
         )
-        table.add_row(str(number), write_place(place, grid), *seen)
+        table.add_row(str(number), format_place(place, grid), *seen)
     return table
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from edge.core.records import Grid
-from gateway.mechanisms.summary import most_of, places_of_most, write_place
+from gateway.mechanisms.summary import format_place, most_of, places_of_most
 from gateway.mechanisms.thermal.words import in_words
 from recovery.thermal import Query, plan
 
@@ -121,6 +121,6 @@ def test_a_flat_square_is_one_place() -> None:
 def test_a_hair_does_not_change_how_a_place_is_written() -> None:
     """The truth in the middle of a cell and a map's place there are one number on the screen."""
     places = (0.125 - 1e-9, 0.125, 0.125 + 1e-9, 19.875 - 1e-9, 19.875)
-    said = [write_place(np.array([place]), GRID) for place in places]
+    said = [format_place(np.array([place]), GRID) for place in places]
 
     assert said == ["0.13 m"] * 3 + ["19.88 m"] * 2

@@ -209,10 +209,8 @@ def test_both_release_a_round_and_what_stands_is_one_of_the_two(
         assert len(rows(store, "charges")) == number
 
 
-def test_what_the_heir_lets_count_after_the_sum_is_in_the_release(
-    store: Store, heir: Store, home: Any
-) -> None:
-    """The one has summed and not yet released, the other opens the round that it found open."""
+def overtake(store: Store, heir: Store, home: Any) -> tuple[Any, Any]:
+    """Return a round, and what one made of its first answer before the heir let another count."""
     round = opened(store, home)
     first, last, *_ = answers(home, round).values()
     mine = part(store)
@@ -220,6 +218,14 @@ def test_what_the_heir_lets_count_after_the_sum_is_in_the_release(
     summed = rounds.close_and_sum(store.engine, round, FOLD)
     rounds.open_round(heir.engine, round.name, FOLD)
     mine.keep([last])
+    return round, summed
+
+
+def test_what_the_heir_lets_count_after_the_sum_is_in_the_release(
+    store: Store, heir: Store, home: Any
+) -> None:
+    """The one has summed and not yet released, the other opens the round that it found open."""
+    round, summed = overtake(store, heir, home)
     values, reports = summed.release.values, summed.release.reports
     with pytest.raises(OvertakenFault):
         store.close_round(round.name, values, reports, summed=1)
@@ -232,13 +238,7 @@ def test_a_sum_of_fewer_than_have_answered_is_no_release(
     store: Store, heir: Store, home: Any
 ) -> None:
     """The heir has opened, counted one more and closed again before the first one writes."""
-    round = opened(store, home)
-    first, last, *_ = answers(home, round).values()
-    mine = part(store)
-    mine.keep([first])
-    old = rounds.close_and_sum(store.engine, round, FOLD)
-    rounds.open_round(heir.engine, round.name, FOLD)
-    mine.keep([last])
+    round, old = overtake(store, heir, home)
     new = rounds.close_and_sum(heir.engine, round, FOLD)
     with pytest.raises(OvertakenFault):
         store.close_round(round.name, old.release.values, 1, summed=len(old.devices))
