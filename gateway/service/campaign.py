@@ -42,7 +42,7 @@ from .ledger import (
     terms,
 )
 from .operate import schedule
-from .sealing import RoundKey, destroy, path_of
+from .sealing import RoundKey, destroy, paths_of
 from .steps import Outgoing, Steps, met, sign_round, take_back
 
 GLANCE_S = 0.5  # how often what stands in the way is looked at
@@ -225,7 +225,7 @@ class Campaign:
                 releases.append(self.steps.give_up(asked, self.devices))
                 continue
             if not resumed:
-                self._resume(releases, known)
+                self._resume(releases, asked if known else None)
                 resumed = True
             if rounds is not None and done >= rounds:
                 return f"as many rounds as were asked for have been run: {done}"
@@ -258,7 +258,7 @@ class Campaign:
                 self._draw(releases)
             done += 1
         if not resumed:
-            self._resume(releases, False)
+            self._resume(releases, None)
         if self._adds:
             return f"all of epsilon is spent, in {len(releases)} round{'s' * (len(releases) > 1)}"
         return f"all {len(releases)} readings that the promise is for have been taken"
@@ -305,13 +305,14 @@ class Campaign:
                 return True
             self.stopping.wait(wait_s)
 
-    def _resume(self, releases: list[Any], known: bool) -> None:
-        """Make good what a gateway that died may not have come to."""
-        if self._key is None or not known:  # what is there is of a round of another store
+    def _resume(self, releases: list[Any], known: Asked | None) -> None:
+        """Make good what a gateway that died may not have come to; known: the round it left."""
+        if self._key is None or known is None:  # what is there is of a round of another store
             # Without a key of our own the folder may be another user's, and holds none of ours.
             with nullcontext() if self._key else suppress(PermissionError):
-                destroy(path_of(self.deployment))
-        if not known:  # no round is open: devices must not find a released one
+                for path in paths_of(self.deployment):
+                    destroy(path)
+        if known is None:  # no round is open: devices must not find a released one
             self.steps.post(take_back(self._mechanism.name, self.devices))
             self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
         self._draw(releases)

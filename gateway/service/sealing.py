@@ -61,7 +61,10 @@ def check_folder(deployment: Deployment) -> None:
 
 
 class RoundKey:
-    """The private key of the one round of a site that is open, in its file."""
+    """The private key of the one round of a site that is open, in a file of its own.
+
+    Where two gateways of one host take each other for gone, neither touches the other's key.
+    """
 
     def __init__(self, deployment: Deployment) -> None:
         """Find the file.
@@ -71,37 +74,38 @@ class RoundKey:
         """
         check_folder(deployment)
         deployment.store.round_keys.mkdir(0o700, parents=True, exist_ok=True)
-        self._site, self._path = deployment.site.name, path_of(deployment)
+        self._site, self._deployment = deployment.site.name, deployment
 
     def make(self) -> bytes:
         """Return the public key of a new pair, whose private key is on the disk."""
-        self.destroy()
         private = X25519PrivateKey.generate()
+        public = private.public_key().public_bytes_raw()
+        path = self._deployment.store.round_keys / _name(self._deployment, f".{public.hex()[:16]}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        with open(os.open(self._path, flags, PRIVATE), "wb") as file:
+        with open(os.open(path, flags, PRIVATE), "wb") as file:
             file.write(private.private_bytes_raw())
             file.flush()
             os.fsync(file.fileno())
-        _sync(self._path)
-        return private.public_key().public_bytes_raw()
+        _sync(path)
+        return public
 
     def fits(self, round: Any) -> bool:
-        """Return whether the key that is here is that of a Round."""
-        private = self._private()
-        return private is not None and private.public_key().public_bytes_raw() == round.key
+        """Return whether the key of a Round is here."""
+        return self._find(round) is not None
 
-    def destroy(self) -> None:
-        """Overwrite the key and remove it."""
-        destroy(self._path)
+    def destroy(self, round: Any) -> None:
+        """Overwrite the key of a Round and remove it."""
+        if found := self._find(round):
+            destroy(found[0])
 
     def unseal(self, closed: OpenRound, devices: Devices) -> tuple[OpenRound, list[DeadLetter]]:
         """Return a closed round with what its reports hold, and those that do not open."""
-        private, found, letters = self._private(), {}, []
+        held, found, letters = self._find(closed.plan), {}, []
         for sender, report in closed.reports.items():
             device = devices.by_name.get(sender)
             payload = None
-            if private is not None and device is not None:
-                payload = open_report(private, closed.plan, report, device, self._site)
+            if held is not None and device is not None:
+                payload = open_report(held[1], closed.plan, report, device, self._site)
             own = closed.places[sender].sensor
             if payload is None or (payload and (payload[0] != own or closed.wrong(payload))):
                 why = (
@@ -114,27 +118,38 @@ class RoundKey:
                 found[sender] = report._replace(payload=payload)
         return replace(closed, reports=found), letters
 
-    def _private(self) -> X25519PrivateKey | None:
-        try:
-            with self._path.open("rb") as file:
-                if os.fstat(file.fileno()).st_mode & 0o077:
-                    raise OperatorFault(
-                        f"{self._path} can be read by others than its owner; with it they open "
-                        "what devices reported to the round that is open. Remove it: the round "
-                        "is then given up, and another is asked"
-                    )
-                held = file.read()
-        except FileNotFoundError:
-            return None
-        return X25519PrivateKey.from_private_bytes(held) if len(held) == KEY_BYTES else None
+    def _find(self, round: Any) -> tuple[Path, X25519PrivateKey] | None:
+        """Return the file of a Round's key, and the key."""
+        for path in paths_of(self._deployment):
+            try:
+                with path.open("rb") as file:
+                    mode, held = os.fstat(file.fileno()).st_mode, file.read()
+            except FileNotFoundError:
+                continue
+            if mode & 0o077:
+                raise OperatorFault(
+                    f"{path} can be read by others than its owner; with it they open what "
+                    "devices reported to the round that is open. Remove it: the round is then "
+                    "given up, and another is asked"
+                )
+            if len(held) == KEY_BYTES:
+                private = X25519PrivateKey.from_private_bytes(held)
+                if private.public_key().public_bytes_raw() == round.key:
+                    return path, private
+        return None
 
 
-def path_of(deployment: Deployment) -> Path:
-    """Return where the key of a site's open round lies: no other store's gateway has it there."""
+def paths_of(deployment: Deployment) -> list[Path]:
+    """Return the files of keys of a site's rounds: no other store's gateway has any there."""
+    return sorted(deployment.store.round_keys.glob(_name(deployment, "*")))
+
+
+def _name(deployment: Deployment, own: str) -> str:
+    """Return what the file of a key is called, with what tells it from others of the store."""
     place = place_of(deployment)
     words = place.words if isinstance(place, Database) else str(place.absolute())
     mark = hashlib.sha256(words.encode()).hexdigest()[:16]
-    return deployment.store.round_keys / f"{deployment.site.name}.{mark}.roundkey"
+    return f"{deployment.site.name}.{mark}{own}.roundkey"
 
 
 def destroy(path: Path) -> None:

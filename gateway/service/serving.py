@@ -126,15 +126,20 @@ class Uplink:
         Raises:
             ForgottenFault: we have asked it, and the ledger does not know of it.
         """
-        try:
-            messages = self._retained()
-        except RefusedFault as fault:
-            log.warning(UNREAD, why=str(fault))
-            return True
-        except LinkFault:
-            return False  # the link was lost just now: when it is back
+        site, mechanism = self._deployment.site.name, self._deployment.rounds.mechanism
+        places, messages = [wire.round_topic(site, mechanism), last_topic(site, mechanism)], []
+        while places:
+            try:
+                messages = self._retained(places)
+                break
+            except RefusedFault as fault:
+                if len(places) > 1:  # rights of before allow the open one alone, perhaps
+                    log.warning(UNREAD, why=str(fault))
+                places.pop()
+            except LinkFault:
+                return False  # the link was lost just now: when it is back
         for message in messages:
-            asked = met(message, self._deployment.rounds.mechanism, devices)
+            asked = met(message, mechanism, devices)
             if asked is not None:
                 number = asked.plan.number
                 found = f"the broker retains round {number}, signed with this site's key"
@@ -145,8 +150,8 @@ class Uplink:
                 )
         return True
 
-    def _retained(self) -> list[bytes]:
-        """Return the rounds that the broker retains for us.
+    def _retained(self, places: Sequence[str]) -> list[bytes]:
+        """Return the rounds that the broker retains for us at these topics.
 
         On a connection of its own: on the session that lasts it would wait behind what has come
         for us, and a broker that lets us read no rounds would refuse that session as a whole.
@@ -160,9 +165,7 @@ class Uplink:
             link.ack(message)
             came.put(message.payload)
 
-        mechanism = self._deployment.rounds.mechanism
-        places = [wire.round_topic(site, mechanism), last_topic(site, mechanism)]
-        told: dict[str, Any] = {"subscribe": places, "lasting": False, "on_message": take}
+        told: dict[str, Any] = {"subscribe": list(places), "lasting": False, "on_message": take}
         broker = self._deployment.mqtt.model_copy(update={"version": str(self.link.version)})
         link = Link(broker, f"heatveil-{site}-reads", self._pump, **told).wait(READ_S)
         found: list[bytes] = []

@@ -38,6 +38,12 @@ from .sealing import RoundKey, sealed_bytes
 
 log = structlog.get_logger()
 
+LOST_KEY = (
+    "the key of round {} is gone from the folder round_keys under [store] while the round was "
+    "open, and without it nothing that devices reported opens. Nothing is released or charged "
+    "yet, and what they reported is kept: put the key back before the next start, or that gives "
+    "the round up, charges it, and asks another"
+)
 NEAR = 4096  # so many lost rounds are known again, and can be charged at once
 
 
@@ -246,6 +252,7 @@ class Steps:
             key: of a round of central trust; it is gone when this returns.
 
         Raises:
+            OperatorFault: the round's key is gone.
             OvertakenFault: another gateway has the round now.
             Stopped: we are told to stop.
         """
@@ -269,7 +276,7 @@ class Steps:
             stored = self.kept(self.store.release, closed.name)
             release = Release(closed.plan, *(stored or ()))
         if key is not None:
-            key.destroy()
+            key.destroy(closed.plan)
         self.outbox.wake()
         self.tell(telling.released(release, time.monotonic() - began_s, closed.late))
         return release
@@ -295,6 +302,10 @@ class Steps:
 
         How many devices had nothing to report is in no number of it but by way of the noise.
         """
+        if not key.fits(closed.plan):
+            if self.kept(self.store.release, closed.name):
+                return Release(closed.plan, [], 0)  # it was another gateway's; its numbers count
+            raise OperatorFault(LOST_KEY.format(closed.plan.number))
         found, letters = key.unseal(closed, devices)
         if letters:
             self.kept(self.store.keep, [], letters)

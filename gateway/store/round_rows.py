@@ -92,6 +92,12 @@ def is_known(connection: Any, name: bytes) -> bool:
     return connection.scalar(select(rounds.c.name).where(rounds.c.name == name)) is not None
 
 
+def is_taken(connection: Any, asked: Asked) -> bool:
+    """Return whether what was planned, or its number, was opened as another round."""
+    taken = or_(rounds.c.planned == asked.planned, rounds.c.number == asked.plan.number)
+    return connection.scalar(select(rounds.c.name).where(taken)) is not None
+
+
 def write(connection: Any, asked: Asked, enrolled: int | None, now_s: float) -> None:
     """Write a round that opens now."""
     planned, name, plan, message, rho = asked

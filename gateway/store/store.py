@@ -244,6 +244,7 @@ class Store:
         Raises:
             OperatorFault: what was charged before is the price of another promise, or was
                 promised to stay within less; or rounds are missing here, which others found out.
+            OvertakenFault: another gateway has opened this one meanwhile, under a key of its own.
         """
         now_s, promised = time.time(), terms(asked.plan.guarantee)
         with self._engine.begin() as connection:
@@ -252,6 +253,8 @@ class Store:
             round_rows.check(connection, promised, budget)
             if round_rows.is_known(connection, asked.name):
                 return ""
+            if round_rows.is_taken(connection, asked):
+                raise OvertakenFault
             held, charged = (
                 Charge(round_rows.sum_owed(connection)),
                 round_rows.list_charged(connection),

@@ -188,6 +188,15 @@ def test_every_container_is_closed_alike(composition: Any) -> None:
         assert ":latest" not in service["image"]
 
 
+def test_the_network_reaches_what_asks_who_comes(composition: Any) -> None:
+    """The broker by TLS, and the page, which wants a token; who watches sits at the machine."""
+    ports = {name: one.get("ports", []) for name, one in composition["services"].items()}
+
+    assert (ports.pop("broker"), ports.pop("gateway")) == (["8883:8883"], ["8080:8080"])
+    assert "HEATVEIL_PAGE__TOKEN_FILE" in composition["x-site"]
+    assert all(one.startswith("127.0.0.1:") for some in ports.values() for one in some)
+
+
 def test_the_environment_loads_with_the_sample(
     composition: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

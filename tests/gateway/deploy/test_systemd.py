@@ -64,6 +64,17 @@ def test_a_unit_is_exposed_as_little_as_was_promised(
     assert ran.returncode == 0
 
 
+@pytest.mark.parametrize("unit", ALL)
+def test_the_units_are_locked_in_alike(unit: str) -> None:
+    """What one of them may not, none may: the score has room for a defence that is left out."""
+    words = "Protect Private Restrict[ANS] System NoNew Lock MemoryDeny Device Cap Amb Key Proc UM"
+    lock = rf"^(?:{'|'.join(words.split())}).*=.*$"
+    mine, others = ({*re.findall(lock, (HERE / one).read_text(), re.M)} for one in (unit, ALL[0]))
+
+    assert {"UMask=0077", "ProtectSystem=strict", "CapabilityBoundingSet="} < mine
+    assert mine == others
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_what_the_units_set_is_what_the_program_knows(
     unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

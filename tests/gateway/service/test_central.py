@@ -582,33 +582,58 @@ def test_an_open_report_to_a_sealed_round_is_refused(opened: Opened) -> None:
     assert getattr(round.refusal(told, 0.0), "kind", "") == "sealed"
 
 
+def test_a_key_that_goes_while_its_round_is_open_ends_the_gateway_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    """Released as of nobody, the round would have cost its devices their answers unnoticed."""
+    fleet, taken, paths = Fleet(), tmp_path / "taken", list[Path]()
+
+    def take(step: str) -> None:
+        if step == "after keep" and not paths:
+            paths.append(key_of(tmp_path))
+            paths[0].rename(taken)
+
+    with pytest.raises(OperatorFault, match="put the key back"):
+        Process(tmp_path, fleet, take).live(1)
+    assert rows(tmp_path, "SELECT outcome FROM rounds") == [(None,)]
+    assert charged(tmp_path) == ()
+    taken.rename(paths[0])
+    Process(tmp_path, fleet, never).live(1)
+
+    assert rows(tmp_path, "SELECT number, outcome, reports FROM rounds, releases") == [
+        (1, "closed", DEVICES)
+    ]
+
+
 def test_the_key_is_its_owners_alone_and_gone_after_use(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new round ends the one before; what is destroyed is overwritten first, on the medium."""
+    """What is destroyed is overwritten first, on the medium; another round's key stays."""
     _, key, a_round = opened
-    path, fsync, synced = key._path, os.fsync, list[bytes]()
+    fsync, synced = os.fsync, list[bytes]()
 
     def note(fd: int) -> None:
-        if path.exists() and os.fstat(fd).st_ino == path.stat().st_ino:
-            synced.append(path.read_bytes())
+        if (file := Path(f"/proc/self/fd/{fd}")).is_file():
+            synced.append(file.read_bytes())
         fsync(fd)
 
     monkeypatch.setattr(os, "fsync", note)
     first = a_round(1)
+    (path,) = sealing.paths_of(key._deployment)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert key.fits(first.plan)
     second = a_round(2)
-    assert (key.fits(first.plan), key.fits(second.plan)) == (False, True)
+    assert key.fits(first.plan)
+    assert key.fits(second.plan)
     with path.open("rb") as held:
-        key.destroy()
+        key.destroy(first.plan)
         assert held.read() == bytes(32)
+    assert (key.fits(first.plan), key.fits(second.plan)) == (False, True)
     assert not path.exists()
-    assert [one == bytes(32) for one in synced] == [False, True] * 2
+    assert [one == bytes(32) for one in synced] == [False, False, True]
     path.write_bytes(bytes(32))
     path.chmod(0o644)
     with pytest.raises(OperatorFault, match="can be read by others"):
-        key.fits(second.plan)
+        key.fits(first.plan)
 
 
 @pytest.mark.parametrize("trust", ["local", "central"])
@@ -646,6 +671,26 @@ def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Pat
     ):
         with pytest.raises(OperatorFault, match=why):
             sealing.RoundKey(at_place(folder))
+
+
+def test_a_leader_that_was_overtaken_leaves_its_successors_round_alone(tmp_path: Path) -> None:
+    """It had planned the round when it lost the lead: the other's key opens the reports."""
+    fleet, other = Fleet(), []
+
+    def late(step: str) -> None:
+        if step == "before make" and not other:
+            other.append(Process(tmp_path, fleet, at("before close_round")))
+            other.append(other[0].live(1))
+
+    with pytest.raises(OvertakenFault):
+        Process(tmp_path, fleet, late).live(1)
+    assert other[1] == "killed before close_round"
+    Process(tmp_path, fleet, never).live(1)
+
+    assert rows(tmp_path, "SELECT number, outcome, reports FROM rounds, releases") == [
+        (1, "closed", DEVICES)
+    ]
+    assert charged(tmp_path) == (Fraction(1, 2),)
 
 
 def test_a_fleet_that_was_not_enrolled_for_it_is_not_asked(tmp_path: Path) -> None:

@@ -56,6 +56,16 @@ def test_a_broker_is_verified_by_certificate_and_by_name(tmp_path: Path) -> None
     assert context.check_hostname
 
 
+def test_a_session_is_marked_by_the_password_where_there_is_one(tmp_path: Path) -> None:
+    """A name that can be guessed lets a stranger end the session and take what waits for it."""
+    (tmp_path / "password").write_text("secret")
+    with_one = Mqtt(username="gateway", password_file=tmp_path / "password", insecure=True)
+    marked = access.client_id(with_one, "heatveil-lab")
+
+    assert access.client_id(Mqtt(insecure=True), "heatveil-lab") == "heatveil-lab"
+    assert marked == access.mark("heatveil-lab", "secret") != access.mark("heatveil-lab", "other")
+
+
 def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
     """Their limits are the deployment's own noise; a forged Round cannot go below them."""
     query, world = config.query(deployment), np.random.default_rng(0)
