@@ -5,7 +5,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PROGRAM = ("edge", "physics", "recovery", "gateway")
+PROGRAM = ("heatveil", "edge", "physics", "recovery", "gateway")
 
 
 def test_every_folder_with_code_is_installed() -> None:
@@ -16,3 +16,4 @@ def test_every_folder_with_code_is_installed() -> None:
 
     assert [one for one in folders if not (one / "__init__.py").is_file()] == []
     assert all(any(fnmatch(name, one) for one in included) for name in PROGRAM)
+    assert [name for name in PROGRAM if not (ROOT / name / "py.typed").is_file()] == []

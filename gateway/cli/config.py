@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recovery.estimators.table import ESTIMATORS
+from recovery.estimators import HOMES
 
 from ..faults import OperatorFault
 from ..mechanisms import TABLE, USUAL
@@ -57,7 +57,7 @@ def describe() -> dict[str, Any]:
             value.pop("title", None)  # the key again, in capitals
             if text := words.get((name, key)):
                 value["description"] = text
-    tables["Rounds"]["properties"]["estimator"]["enum"] = list(ESTIMATORS)
+    tables["Rounds"]["properties"]["estimator"]["enum"] = list(HOMES)
     del found["description"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -170,7 +170,12 @@ Epsilon = Annotated[str, typer.Option(help="A ratio such as 1/2, for all reading
 Delta = Annotated[str, typer.Option(help="A ratio such as 1/100000.")]
 Calibration = Annotated[str, typer.Option(help="exact, or paper for the formula as printed.")]
 Estimator = Annotated[
-    str, typer.Option(help=f"Who draws the map: {', '.join(HOMES)}.", metavar="NAME")
+    str,
+    typer.Option(
+        help=f"Who draws the map: {', '.join(HOMES)}, or MODULE:FUNCTION, one's own.",
+        metavar="NAME",
+        callback=queries.load_estimator,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,

@@ -1,13 +1,17 @@
 """The options of queries, made of what the fields of every mechanism's query say of themselves."""
 
+import sys
 import typing
 from dataclasses import fields
 from functools import cache
+from importlib import import_module
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+
+from ..faults import OperatorFault
 
 _KEY = "heatveil.query"
 
@@ -40,9 +44,37 @@ def names(context: Any) -> list[str]:
     return [one.name for one in _options(context.command.map_too) if one.name is not None]
 
 
+def load_estimator(text: str) -> str:
+    """Return the name of an estimator; one of one's own, MODULE:FUNCTION, is registered by it.
+
+    The folder at hand is searched last. Only a command line may name code: no file that is read.
+
+    Raises:
+        OperatorFault: there is no such function.
+    """
+    module, colon, name = text.partition(":")
+    if not colon:
+        return text
+    from recovery.estimators.table import register
+
+    if "" not in sys.path:
+        sys.path.append("")
+    try:
+        register(text, getattr(import_module(module), name))
+    except Exception as fault:  # whatever a module that is not ours does when it is loaded
+        raise OperatorFault(
+            f"--estimator {text} cannot be loaded ({type(fault).__name__}: {fault}); it must be "
+            "MODULE:FUNCTION, importable from here, a function of what was seen. Correct it, or "
+            "name one that heatveil has"
+        ) from fault
+    return text
+
+
 def _keep(context: typer.Context, option: typer.CallbackParam, text: Any) -> None:
     source = context.get_parameter_source(option.name or "")
     if source is not None and source.name == "COMMANDLINE" and option.name is not None:
+        if option.name == "estimator":
+            load_estimator(str(text))
         context.meta.setdefault(_KEY, {})[option.name] = str(text)
 
 

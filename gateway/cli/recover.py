@@ -21,7 +21,7 @@ from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from ..faults import OperatorFault
-from ..mechanisms import MECHANISMS, Mechanism, find, of_query
+from ..mechanisms import MECHANISMS, Mechanism, find, of_query, recover
 from ..mechanisms.flags import from_fields, query_of, read_text, undrawn
 from ..mechanisms.flags import value as field_of
 from ..output import Writer, check_places, write_all
@@ -127,11 +127,6 @@ def _whole(digits: str) -> int:
     if len(digits) > 300:  # of no use to anybody, and slow
         raise ValueError(f"it holds a whole number of {len(digits)} digits")
     return int(digits)
-
-
-def recover(query: Any, releases: Any) -> Any:
-    """Return the map of public releases, by the mechanism that the query is of."""
-    return of_query(query).recover(query, releases)
 
 
 def recover_command(

@@ -105,7 +105,7 @@ def simulate(
     To begin: heatveil simulate --sample > room.toml
     """
     from physics.rooms.read import sample as sample_of_room
-    from recovery.estimators import HOMES
+    from recovery.estimators.table import ESTIMATORS
 
     from ..lab.thermal_days.rooms import make_model, room_of
     from ..lab.thermal_days.run import Files, Order
@@ -119,10 +119,10 @@ def simulate(
             "no room file came but one says what room is simulated; there is none to fall back "
             "on. Write one with heatveil simulate --sample > room.toml"
         )
-    if estimator not in HOMES:
+    if estimator not in ESTIMATORS:
         raise OperatorFault(
-            f"--estimator {estimator} came but it must be one of {', '.join(HOMES)}, which are "
-            "those that draw maps. Leave it out to have one chosen"
+            f"--estimator {estimator} came but it must be one of {', '.join(ESTIMATORS)}, which "
+            "are those that draw maps. Leave it out to have one chosen"
         )
     order = Order(seed, Files(out, scores, plot, animation))
     order.check([room])

@@ -25,6 +25,7 @@ TABLE = {
     "ranks": "people whose gateway is trusted and sorts their places",
 }
 USUAL = "thermal"  # where nobody says which
+_OWN: dict[str, Mechanism] = {}  # what others register
 MECHANISMS: tuple[Mechanism, ...]  # all records, loaded when they are asked for
 
 
@@ -34,6 +35,26 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__} has no attribute {name}")
 
 
+def register(mechanism: Mechanism, line: str = "of somebody else") -> None:
+    """Add a mechanism of one's own, under its own name; `record` says what it must hold.
+
+    Args:
+        line: what it is for, in the help of commands.
+
+    Raises:
+        ValueError: its name is that of another one, or no name.
+    """
+    name = mechanism.name
+    if not name.isidentifier() or (name in TABLE and name not in _OWN):
+        raise ValueError(
+            f"a mechanism of one's own is called {name!r} but must have a name of letters that is "
+            f"not one of {', '.join(TABLE)}: a Round says by it what it asks. Take another name."
+        )
+    _OWN[name] = mechanism
+    TABLE[name] = line
+    find.cache_clear()
+
+
 @cache
 def find(name: str) -> Mechanism:
     """Return the mechanism of that name.
@@ -41,6 +62,8 @@ def find(name: str) -> Mechanism:
     Raises:
         OperatorFault: there is none.
     """
+    if name in _OWN:
+        return _OWN[name]
     if name in TABLE:
         found: Mechanism = import_module(f"{__name__}.{name}").MECHANISM
         return found
@@ -109,6 +132,35 @@ def first_limits(deployment: Any, query: Any) -> Any:
         OperatorFault: it cannot be served, or its promise is too fine for a budget.
     """
     return find_service(deployment.rounds.mechanism).limits(query, deployment.rounds.every_s)
+
+
+def plan(query: Any, releases: Sequence[Any] = ()) -> Any:
+    """Return the Round that a query asks next, by the mechanism that it is of; None when done."""
+    return of_query(query).plan(query, releases)
+
+
+def report(round: Any, reading: Any, rng: Any) -> list[int]:
+    """Return what a device answers, whole numbers: where trust is local or distributed, blurred.
+
+    Args:
+        reading: the private `Reading` of that device.
+        rng: the one door for random bits, with the method `below(n)`.
+    """
+    return find(round.mechanism).report(round, reading, rng)
+
+
+def release(round: Any, payloads: Iterable[Any], rng: Any = None) -> Any:
+    """Return what the gateway makes of all reports of a Round: where trust is central, blurred.
+
+    Args:
+        rng: as for `report`; None where nothing is drawn here.
+    """
+    return find(round.mechanism).release(round, payloads, rng)
+
+
+def recover(query: Any, releases: Sequence[Any]) -> Any:
+    """Return the `Heatmap` of what was released, or an `Unresolved` that says why not."""
+    return of_query(query).recover(query, releases)
 
 
 def play(mechanism: Verbs, query: Any, readings: Callable[[Any], Iterable[Any]], rng: Any) -> Any:

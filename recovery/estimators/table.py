@@ -1,16 +1,21 @@
-"""Every estimator by its name, each loaded when it is first asked for."""
+"""Every estimator by its name, loaded when it is first asked for, and those that others add."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from traceback import extract_tb
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from ..maps.heatmap import Verdict
 from . import HOMES
-from .record import Estimate, Seen, check
+from .record import Estimate, Floats, Seen, check
+
+# What may be registered: an `Estimate`, or the heat of each cell alone, from what was seen.
+Own = Callable[[Seen], Estimate | Floats]
 
 # Scenes whose readings are apart by less than this share of the noise: of two such the best
 # test of all takes the wrong one in 48 of 100 runs.
@@ -109,14 +114,92 @@ def _run(home: str, seen: Seen) -> Estimate:
     check(seen)
     module, _, name = home.partition(".")
     estimated: Estimate = getattr(import_module(f"{__package__}.{module}"), name)(seen)
+    return _say_undetermined(estimated, seen)
+
+
+def _say_undetermined(estimated: Estimate, seen: Seen) -> Estimate:
     if estimated.status == "optimal" and (unsaid := describe_undetermined(seen)):
         return replace(estimated, status=unsaid)
     return estimated
 
 
-ESTIMATORS: Mapping[str, Callable[[Seen], Estimate]] = MappingProxyType(
-    {name: partial(_run, home) for name, home in HOMES.items()}
-)
+_TABLE: dict[str, Callable[[Seen], Estimate]] = {
+    name: partial(_run, home) for name, home in HOMES.items()
+}
+ESTIMATORS: Mapping[str, Callable[[Seen], Estimate]] = MappingProxyType(_TABLE)
+
+
+# Estimators of one's own.
+
+
+def register(name: str, function: Own | None = None) -> Any:
+    """Add an estimator of one's own to the table, by this name; return the function.
+
+    Without a function, a decorator. It is then taken wherever a name of an estimator is: in a
+    `Query`, in `estimate`, in a study. What it returns is looked at each time.
+
+    Args:
+        name: a name that none of the program's own estimators has; one's own is replaced.
+        function: gets a `Seen`, which `check` has looked at; returns an `Estimate`, or no more
+            than the heat of each cell, (cells,), finite, not negative, none where nothing is open.
+
+    Raises:
+        ValueError: the name is taken or empty, or the function is none.
+    """
+    if function is None:
+        return partial(register, name)
+    if not name or name in HOMES:
+        raise ValueError(
+            f"an estimator of one's own is to be called {name!r} but must have a name that is not "
+            f"one of {', '.join(HOMES)}: a map says by which one it was drawn. Take another name."
+        )
+    if not callable(function):
+        raise ValueError(
+            f"the estimator {name} is a {type(function).__name__} but must be a function of what "
+            "was seen: it is called for every map. Give the function itself."
+        )
+    _TABLE[name] = partial(_run_own, name, function)
+    return function
+
+
+def _run_own(name: str, function: Own, seen: Seen) -> Estimate:
+    check(seen)
+    try:
+        made = function(seen)
+    except Exception as fault:
+        where = extract_tb(fault.__traceback__)[-1]
+        raise ValueError(
+            f"the estimator {name} raised {type(fault).__name__} ({fault}) on "
+            f"{len(seen.readings)} readings of {len(seen.places)} cells but must return heat: "
+            f"there is no map without. Mend line {where.lineno} of {where.filename}."
+        ) from fault
+    if not isinstance(made, Estimate):
+        made = Estimate(np.asarray(made), "optimal", float("nan"))
+    if unfit := _unfit(made.heat, seen):
+        raise ValueError(
+            f"the estimator {name} returned {unfit}, but must return the heat of each of the "
+            f"{len(seen.places)} cells, finite, not negative, and 0 where nothing can stand: "
+            "shares are made of it. Mend it."
+        )
+    heat = np.asarray(made.heat, dtype=np.float64)
+    residual = float(np.linalg.norm(seen.operator @ heat - seen.readings))
+    return _say_undetermined(replace(made, heat=heat, residual=residual), seen)
+
+
+def _unfit(heat: Any, seen: Seen) -> str:
+    """Return in words why this is no heat by cell, "" where it is."""
+    if not isinstance(heat, np.ndarray) or heat.dtype.kind not in "fiu":
+        held = f" of {heat.dtype}" if isinstance(heat, np.ndarray) else ""
+        return f"a {type(heat).__name__}{held}"
+    if heat.shape != (len(seen.places),):
+        return f"an array of shape {heat.shape}"
+    if not np.isfinite(heat).all():
+        return f"{np.count_nonzero(~np.isfinite(heat))} numbers that are not finite"
+    if heat.min() < 0:
+        return f"heat down to {heat.min():.3g}"
+    if seen.open is not None and heat[~seen.open].any():
+        return "heat where nothing can stand"
+    return ""
 
 
 def estimate_judged(name: str, seen: Seen) -> Estimate:

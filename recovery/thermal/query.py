@@ -13,6 +13,7 @@ from physics.kernel import Walls
 from physics.places import sensor_places
 from physics.response import Response
 
+from ..estimators import HOMES
 from ..estimators.table import ESTIMATORS
 from ..fields import describe
 from ..noise import Ratio, check_delta, check_ratio
@@ -84,7 +85,9 @@ class Query:
     estimator: str = field(
         default="auto",
         metadata=describe(
-            f"Who draws the map: {', '.join(ESTIMATORS)}.", flag="estimator", map_only=True
+            f"Who draws the map: {', '.join(HOMES)}, or MODULE:FUNCTION, one's own.",
+            flag="estimator",
+            map_only=True,
         ),
     )
     failure: float = 0.05  # chance that the true heat lies outside the radius

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -92,10 +91,7 @@ MECHANISM = Mechanism(
 
 def join() -> None:
     """Add it to the table."""
-    module: Any = ModuleType(f"{mechanisms.__name__}.{NAME}")
-    module.MECHANISM = MECHANISM
-    sys.modules[module.__name__] = module
-    mechanisms.TABLE[NAME] = "how many people are in each cell"
+    mechanisms.register(MECHANISM, "how many people are in each cell")
 
 
 if __name__ == "__main__":

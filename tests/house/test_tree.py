@@ -35,6 +35,7 @@ def test_the_rooms_are_those_of_the_plan(tracked: list[str]) -> None:
 
     assert {name for name in folders if not name.startswith(".")} == {
         *PACKAGES,
+        "heatveil",
         "notebooks",
         "tests",
     }

@@ -30,7 +30,7 @@ from ...output import Stage, Writer, as_json, check_places, write_all
 from .day import Counts, Lived, Living, Moment, Played, Read, film_day, lately, live, read_day
 from .files import check_format, write_day
 from .report import lines
-from .rooms import Modelled, fit_query, known_grains, less, rounds_s
+from .rooms import Modelled, fit_query, known_grains, less, make_model, room_of, rounds_s
 
 # The rounds of a simulated day: read, veiled on the device, and mapped as a gateway would.
 
@@ -181,6 +181,19 @@ def simulate(room: Modelled, order: Order, stage: Stage) -> list[str]:
     stage("writing the files")
     write_all(_writers(order.files, played, stage))
     return lines(played)
+
+
+def simulate_file(path: Path | str, seed: int | None = None, estimator: str = "auto") -> Played:
+    """Return the day of a room file: its warmth, what its sensors sent, and the maps of that.
+
+    Args:
+        path: of a file as `heatveil simulate --sample` begins one.
+        seed: makes world and noise repeatable; None for noise that nobody can repeat.
+
+    Raises:
+        OperatorFault: the file is wrong; it says in which line.
+    """
+    return play(make_model(room_of(Path(path)), estimator), seed, lambda _: None)
 
 
 def play(room: Modelled, seed: int | None, stage: Stage) -> Played:

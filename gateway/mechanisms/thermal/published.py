@@ -12,6 +12,7 @@ from typing import Any
 from edge.core.records import Release, Round
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import PARAMS, Params, params_of
+from recovery.estimators import HOMES
 from recovery.maps.guarantee import from_json
 from recovery.thermal import Query
 
@@ -38,7 +39,11 @@ def public_fields(query: Query) -> Sequence[str]:
     if query.response is not None:
         why = "hold no response of a room, without which there is no map; leave --published out"
         raise OperatorFault(f"published readings {why}")
-    left = ("response", "sampler")[: 1 + (query.sampler == "exact")]  # older readers know the rest
+    left = {"response"}
+    if query.sampler == "exact":
+        left.add("sampler")  # which older readers do not know
+    if query.estimator not in HOMES:
+        left.add("estimator")  # which nobody else has
     return [field.name for field in fields(query) if field.name not in left]
 
 

@@ -1,0 +1,102 @@
+"""`import heatveil`: what is public, that it is there at once, and that it is ours."""
+
+import ast
+import doctest
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import heatveil
+from gateway import mechanisms
+from recovery.estimators import table
+from tests import processes
+
+ROOT = Path(__file__).parents[1]
+
+# What may be relied on. A name that joins is a promise; one that goes is told in the CHANGELOG.
+# fmt: off
+PUBLIC = {
+    "__version__", "ESTIMATORS", "MECHANISMS",
+    "DiskQuery", "PyramidQuery", "PyramidSumQuery", "QuadtreeQuery", "RanksQuery", "ThermalQuery",
+    "Estimate", "Grid", "Heatmap", "Mechanism", "Prior", "Reading", "Seen", "Tape", "Unresolved",
+    "plan", "report", "release", "recover", "play", "simulate",
+    "study", "estimate", "register_estimator", "register_mechanism",
+    "heat_kernel", "forward", "sensitivity", "minimise_l1", "from_npz", "to_npz",
+    "earth_movers", "wasserstein2", "similarity", "pearson", "kl",
+    "coin", "exp_coin", "geometric", "dlaplace", "dgauss", "polya", "keyed", "sealed",
+}
+# fmt: on
+
+
+@pytest.fixture
+def _forget() -> Iterator[None]:
+    """Take out again what the examples register."""
+    tables = (table._TABLE, mechanisms.TABLE, mechanisms._OWN)
+    before = [dict(one) for one in tables]
+    yield
+    for one, was in zip(tables, before, strict=True):
+        one.clear()
+        one.update(was)
+    mechanisms.find.cache_clear()
+
+
+def test_the_public_names_are_these_and_all_are_there() -> None:
+    """Whoever writes a script against them must not find them gone."""
+    assert sorted(heatveil.__all__) == sorted(PUBLIC)
+    assert [name for name in PUBLIC if getattr(heatveil, name) is None] == []
+    assert PUBLIC <= set(dir(heatveil))
+    with pytest.raises(AttributeError):
+        heatveil.no_such_name  # noqa: B018
+
+
+def test_every_public_name_has_an_example() -> None:
+    """One that is not shown is not understood."""
+    examples = doctest.DocTestParser().get_examples(heatveil.__doc__ or "")
+    trees = [ast.parse(example.source) for example in examples]
+    shown = {
+        node.attr
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "heatveil"
+    }
+
+    assert PUBLIC - shown == set()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("_forget")
+def test_the_examples_are_true() -> None:
+    """They are what most people will read of all this."""
+    ran = doctest.testmod(heatveil)
+
+    assert ran.attempted > 40
+    assert ran.failed == 0
+
+
+def test_importing_it_loads_no_library() -> None:
+    """What is not used is not waited for."""
+    script = "import sys, heatveil; print(*sys.modules)"
+    ran = processes.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+
+    assert not {"numpy", "scipy", "edge", "gateway", "recovery"} & set(ran.stdout.split())
+
+
+@pytest.mark.parametrize("kind", ["physics.py", "physics/__init__.py"])
+@pytest.mark.parametrize("first", ["", "import physics; "])
+def test_beside_a_stranger_of_a_room_it_refuses(tmp_path: Path, kind: str, first: str) -> None:
+    """It would compute with whatever that has under our names, or fail without a reason."""
+    path = tmp_path / kind
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
+    script = (
+        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; {first}import heatveil"
+    )
+    ran = processes.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+
+    assert ran.returncode == 1
+    assert f"ImportError: the package physics was found at {path}" in ran.stderr
