@@ -164,6 +164,36 @@ crowd_of_entropy = average("entropy", 30, trials=8, prior=Prior(1, 60))
 assert crowd_of_entropy < crowd / 2
 
 # %% [markdown]
+# ## Your own beside the others
+# Any function of what was seen will do, if it returns the heat of each cell. `study` gives all the
+# same readings, as devices blur them, and says how sure each mean is.
+
+# %%
+import heatveil
+
+
+@heatveil.register_estimator("ridge")
+def ridge(seen):
+    """Return least squares with a price on heat; what is negative is cut off."""
+    price = 3 * (seen.sigma / seen.prior.warmest) ** 2
+    squares = seen.operator.T @ seen.operator + price * np.eye(len(seen.places))
+    return np.clip(np.linalg.solve(squares, seen.operator.T @ seen.readings), 0, None)
+
+
+rows = heatveil.study(["entropy", "lasso", "ridge"], {"two": 2, "twelve": 12}, [1, 8], trials=5)
+figure, frames = plt.subplots(1, 2, figsize=(10, 3), sharey=True)
+for frame, scene in zip(frames, ("two", "twelve"), strict=True):
+    for name in ("entropy", "lasso", "ridge"):
+        of = [row for row in rows if (row.scene, row.estimator) == (scene, name)]
+        halves = [row.half_width for row in of]
+        frame.errorbar([row.epsilon for row in of], [row.error for row in of], halves, label=name)
+    frame.set_title(f"{scene} people")
+    frame.set_xlabel("epsilon")
+frames[0].set_ylabel("distance, in corridors")
+frames[0].legend()
+plt.show()
+
+# %% [markdown]
 # ## So leave it to `auto`
 # It looks at how many sources there can be, in how many open cells, and at how much noise, takes
 # one, and says why. Ask for another by name when you know better.

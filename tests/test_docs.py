@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 import urllib.request
 from collections.abc import Callable
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def code(document: str) -> str:
     """Return the Python of a document, all blocks in a row as a reader would type them."""
-    return "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.S))
+    return "\n".join(re.findall(r"```python\n(.*?)\n *```", (ROOT / document).read_text(), re.S))
 
 
 def test_the_device_s_page_runs_on_every_interpreter(interpreter) -> None:
@@ -39,6 +40,25 @@ def test_the_device_s_page_runs_on_every_interpreter(interpreter) -> None:
         "125000000 nano-rho left; ready",
         "Reading(sensor=4, values=(777,))",
     ]
+
+
+@pytest.mark.long
+def test_the_front_page_s_script_runs(tmp_path: Path) -> None:
+    """A researcher's own estimator beside the others, with its picture."""
+    script = textwrap.dedent(code("README.md"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", script]
+    ran = processes.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split(":")[0].split()[-1] for line in ran.stdout.splitlines()] == [
+        "auto",
+        "lasso",
+        "ridge",
+    ] * 2
+    assert (tmp_path / "study.png").is_file()
 
 
 @pytest.mark.parametrize("document", sorted(p.relative_to(ROOT) for p in ROOT.glob("*.md")))
