@@ -117,6 +117,7 @@ def crowd_of(
         )
     path = Path(inputs.points)
     found = points_of(path)
+    check_weights(found, path)
     _check(found, path, query.readings, advice)
     outside = outside_of(found, path, grid, getattr(query, "outside", "clamp"))
     cells = _in_turn(found, cells_of(found.places, grid), query.readings)
@@ -171,11 +172,11 @@ def sides(grid: Grid) -> Floats:
     return np.array(grid.shape) * grid.cell_mm / 1000
 
 
-def _check(found: Points, path: Path, readings: int, advice: str) -> None:
-    """Check that each is one device, which answers once a reading.
+def check_weights(found: Points, path: Path) -> None:
+    """Check that each row counts as one.
 
     Raises:
-        OperatorFault: a row says otherwise.
+        OperatorFault: one has another weight.
     """
     for index in np.flatnonzero(found.weights != 1)[:1]:
         raise OperatorFault(
@@ -183,6 +184,14 @@ def _check(found: Points, path: Path, readings: int, advice: str) -> None:
             "must be 1 or left out, for each device answers once and counts as one. Leave the "
             "column out, or write a row for each device"
         )
+
+
+def _check(found: Points, path: Path, readings: int, advice: str) -> None:
+    """Check that each is one device, which answers once a reading.
+
+    Raises:
+        OperatorFault: a row says otherwise.
+    """
     order = np.argsort(found.users, kind="stable")
     nth = np.empty(len(order), dtype=np.int64)  # which row of its user each one is
     firsts = np.searchsorted(found.users[order], found.users[order])

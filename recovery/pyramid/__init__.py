@@ -55,7 +55,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         return None
     kept, first, levels = levels_of(query)
     num, den = epsilon_a_report(query).as_integer_ratio()
-    params = (query.units, query.places, kept, first, num, den, *weights(levels))
+    params = (query.units, query.places or 1, kept, first, num, den, *weights(levels))
     return Round(len(releases) + 1, NAME, query.grid, params, promise(query))
 
 

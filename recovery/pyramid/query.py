@@ -85,9 +85,15 @@ class Query:
         default=1024,
         metadata=describe("Parts that one device's mass is divided into.", low=1, high=_UNITS_MAX),
     )
-    places: int = field(
-        default=1,
-        metadata=describe("Squares that one device may name at most.", low=1, high=PLACES_MAX),
+    places: int | None = field(
+        default=None,
+        metadata=describe(
+            "Squares that one device may name at most; without it one, or in a play as many as "
+            "somebody has.",
+            low=1,
+            high=PLACES_MAX,
+            example="1",
+        ),
     )
     outside: Literal["clamp", "refuse"] = field(default="clamp", metadata=OUTSIDE)
 

@@ -109,7 +109,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         shard.colluders,
         0,
         query.units,
-        query.places,
+        query.places or 1,
         weights(count),
     )
     round = Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query))

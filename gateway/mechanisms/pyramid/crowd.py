@@ -105,10 +105,10 @@ def _size(query: Any, users: NDArray[np.int64]) -> Any:
     """Return the query for so many users, and for as many places as one of them has.
 
     Raises:
-        OperatorFault: it has several places already, and a user has more.
+        OperatorFault: it names fewer places than a user has.
     """
     most = min(int(np.bincount(users).max()), PLACES_MAX)
-    if 1 < query.places < most:
+    if query.places and query.places < most:
         raise OperatorFault(
             f"places is {query.places} and a user of --points has {most} rows, all places at "
             f"once: some would be left out. Set places={most}, or leave it out"
@@ -116,7 +116,7 @@ def _size(query: Any, users: NDArray[np.int64]) -> Any:
     return replace(
         query,
         users=query.users or int(users[-1]) + 1,
-        places=max(query.places, most),
+        places=query.places or most,
     )
 
 

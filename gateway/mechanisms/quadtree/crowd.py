@@ -63,14 +63,17 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
             f"kind is {query.kind}, and people of --points tell one place each. Set kind=counts, "
             "or use recovery.quadtree from Python"
         )
-    found = places.crowd_of(query, inputs, world)
+    asked = places.OnGrid(query.grid, 1)  # all the rounds of all its maps ask the same people
+    found = places.crowd_of(asked, inputs, world, "run heatveil fleet, where people move")
     flat = found.cells[0]
     columns, rows = query.grid.shape
     cells = np.bincount(flat, minlength=columns * rows).reshape(rows, columns)
     many: Any = Together(cells, len(flat))
     if len(flat) <= ONE_BY_ONE:
         many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
-    return World(count_people(query, len(flat)), many, cells.astype(np.float64), found.beyond())
+    still = places.stayed(len(flat) * (query.readings > 1), query.readings)
+    outside = "; ".join(filter(None, [found.beyond(), still]))
+    return World(count_people(query, len(flat)), many, cells.astype(np.float64), outside)
 
 
 def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:

@@ -71,6 +71,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
         return Crowd(_count(query, plain.cells.shape[1]), cells, plain.beyond())
     path, turns = Path(inputs.points), query.readings
     found = places.points_of(path)
+    places.check_weights(found, path)
     outside = places.outside_of(found, path, query.grid, query.outside)
     flat = cells_of(found.places, fine)
     order = np.argsort(found.users, kind="stable")

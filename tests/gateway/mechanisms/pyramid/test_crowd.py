@@ -85,8 +85,29 @@ def test_rows_that_a_report_has_no_room_for_are_told_of(tmp_path: Path) -> None:
     assert ["holds 2: 8;" in found[0], "points=6" in found[0], found[1]] == [True, True, ""]
     with pytest.raises(OperatorFault, match=r"readings=6,.*points=6"):
         ranks.world(replace(query, points=1), inputs, WORLD)
-    with pytest.raises(OperatorFault, match="places=6"):
-        crowd_of(Query(Grid((4, 4), 0), (1, 1), places=2), inputs, WORLD)
+    for places in (1, 2):
+        with pytest.raises(OperatorFault, match="places=6"):
+            crowd_of(Query(Grid((4, 4), 0), (1, 1), places=places), inputs, WORLD)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "rows", "why"),
+    [
+        ("quadtree", {"adjacency": "zero-out", "readings": 3}, "a,0.1,0.1,1\na,0.9,0.9,1", "2. t"),
+        ("ranks", {"points": 2}, "a,0.1,0.1,1\na,0.9,0.9,2", "line 3: the weight is 2"),
+        ("ranks", {}, "a,0.1,0.1,3", "line 2: the weight is 3"),
+    ],
+)
+def test_what_a_play_would_leave_out_of_a_file_is_refused(
+    tmp_path: Path, name: str, more: Any, rows: str, why: str
+) -> None:
+    """Rows of who moves, where all rounds ask the same crowd; weights, where a row counts one."""
+    mechanism = find(name)
+
+    with pytest.raises(OperatorFault, match=why):
+        mechanism.world(
+            mechanism.query(Grid((4, 4), 0), (1, 1), **more), a_file(tmp_path, rows), WORLD
+        )
 
 
 @pytest.mark.parametrize("rows", ["", "a,nan,0.2"])
