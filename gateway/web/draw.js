@@ -29,10 +29,10 @@ export function fresh(canvas) {
 // What the page was told of the room when it began.
 export const room = { cells: null };
 
-// Lengths: metres where the room has a size, else parts of the interval.
+// Lengths: metres where the room has a size, else parts of the longer side; places: of each side.
 export const metres = () => room.cells.cell_mm > 0;
 export const sideOf = (cells) => (metres() ? (cells * room.cells.cell_mm) / 1000 : cells / Math.max(...room.cells.shape));
-export const placeOf = (cell) => sideOf(metres() ? cell + 0.5 : cell + 1);
+export const placeOf = (cells, side) => (metres() ? sideOf(cells) : cells / room.cells.shape[side]);
 export const written = (length) => (metres() ? `${length.toFixed(1)} m` : length.toFixed(2));
 
 function ticks(longest) {
@@ -146,7 +146,7 @@ function scale(pen, width, height, wide, tall) {
   pen.shadowColor = "#160b2b";
   pen.shadowBlur = 4; // readable on a bright cell
   for (const down of [false, true]) {
-    const end = down ? height : width, longest = sideOf(end / (down ? tall : wide));
+    const end = down ? height : width, longest = placeOf(end / (down ? tall : wide), down ? 1 : 0);
     pen.textAlign = down ? "left" : "center";
     for (const tick of ticks(longest).slice(1)) {
       const at = (tick / longest) * end;

@@ -1,6 +1,6 @@
 // A map of people: the share of each cell, and as its other layer how sure that is; and the answers.
 
-import { doubted, drawLine, drawPlane, fresh, heated, sideOf, written } from "./draw.js";
+import { doubted, drawLine, drawPlane, fresh, heated, placeOf, written } from "./draw.js";
 import { at, made, row } from "./words.js";
 
 const FULLEST = 6;
@@ -15,9 +15,9 @@ function narrow(canvas, ratio, tallest) {
 }
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 2 : 1)} %`;
-// The middle of a cell, on a unit square too.
-const middle = (cell) => written(sideOf(cell + 0.5));
-const where = (cell, plane) => middle(cell.x) + (plane ? ` / ${middle(cell.y)}` : "");
+// The middle of a cell; without metres in parts of each side, as in a file of points.
+const middle = (cell, side) => written(placeOf(cell + 0.5, side));
+const where = (cell, plane) => middle(cell.x, 0) + (plane ? ` / ${middle(cell.y, 1)}` : "");
 
 function fullest({ mass, sd }) {
   return mass.flatMap((cells, y) => cells.map((share, x) => ({ x, y, share, sd: sd ? sd[y][x] : null })))

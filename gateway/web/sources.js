@@ -1,6 +1,6 @@
 // From a map to its likely sources: where each is, how much of the warmth, and how sure that is.
 
-import { placeOf, room, sideOf } from "./draw.js";
+import { metres, placeOf, room, sideOf } from "./draw.js";
 
 // Between which numbers of sources there are, and how likely that is: what is left when the less
 // likely end goes as long as this much of the chance remains.
@@ -50,6 +50,9 @@ function reaches(found, present, level) {
   });
 }
 
+// Where a source of warmth stands: without metres at the end of its cell, as the paper counts.
+const where = (cell, side) => placeOf(cell + (metres() ? 0.5 : 1), side);
+
 // The likely sources of a map: place, radius (null where nobody knows) and share of the warmth; no
 // more of them than there are likely to be.
 export function sources(rows, credible) {
@@ -58,6 +61,6 @@ export function sources(rows, credible) {
   const reach = known ? reaches(found, credible.present, credible.level) : found.map(() => null);
   return found.map((cells, i) => ({
     cells, share: cells.share, reach: reach[i],
-    x: placeOf(cells.x), y: placeOf(cells.y), radius: reach[i] === null ? null : sideOf(reach[i]),
+    x: where(cells.x, 0), y: where(cells.y, 1), radius: reach[i] === null ? null : sideOf(reach[i]),
   }));
 }

@@ -156,3 +156,19 @@ def test_the_answers_are_shown_with_those_from_outside(
     across, down = brightest(tab, "wire")
     assert 6 / 8 - 0.01 < across < 7 / 8 + 0.01
     assert 1 / 6 - 0.01 < down < 2 / 6 + 0.01
+
+
+@pytest.mark.long
+def test_an_oblong_map_without_metres_tells_places_as_the_terminal_does(
+    opened: Callable[..., Page], until: Until
+) -> None:
+    """In parts of each side, as the points of a file are given."""
+    with server.Page("127.0.0.1", 0) as page:
+        page.feed.put({**READY, "cell_mm": 0})
+        tab = opened(page.url, 1280)
+        found = drawn()
+        found["mass"].reverse()
+        page.feed.put(found)
+        until(tab, DRAWN)
+
+        assert tab.inner_text("#places tr:first-child").split("\t")[0] == "0.92 / 0.88"
