@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from .places import Floats
 
+NEAR_BY = 50_000  # floats that are worked on at once, so that they stay near the processor
+
 # The heat kernel along a line without walls, from which all others are made.
 
 
@@ -43,9 +45,16 @@ def heat_kernel(distance_m: ArrayLike, spread_m2: float) -> Floats:
             "distance_m holds a NaN but every distance must be a number, or one bad place "
             "would spoil all the readings. Look for a missing position in the input."
         )
+    found = np.empty(distance.shape)
+    whole, flat = distance.reshape(-1), found.reshape(-1)
     # Far away the square overflows to infinity and the exponential is rightly nought.
     with np.errstate(over="ignore", under="ignore"):
-        return np.exp(-np.square(distance / (2 * root))) / (2 * math.sqrt(math.pi) * root)
+        for first in range(0, flat.size, NEAR_BY):
+            part = np.divide(whole[first : first + NEAR_BY], 2 * root)
+            np.negative(np.square(part, out=part), out=part)
+            np.exp(part, out=part)
+            np.divide(part, 2 * math.sqrt(math.pi) * root, out=flat[first : first + NEAR_BY])
+    return np.asarray(found[()])
 
 
 def check_spread(spread_m2: float) -> float:
@@ -218,7 +227,7 @@ def moves(
         )
     steps = [
         (right, down)
-        for right, down in _ring(cells, flat=rows == 1)
+        for right, down in ring(cells, flat=rows == 1)
         if abs(right) < columns and down < rows
     ]
     if not steps:
@@ -241,7 +250,7 @@ def _differences(matrix: Floats, steps: list[tuple[int, int]]) -> Iterator[Float
 
 
 @lru_cache(maxsize=1024)  # the same rings are asked for at every spread
-def _ring(cells: int, flat: bool) -> tuple[tuple[int, int], ...]:
+def ring(cells: int, flat: bool) -> tuple[tuple[int, int], ...]:
     """Return the steps (right, down) longer than cells - 1 and at most cells, one of each pair."""
     if cells != int(cells) or cells < 1:
         return ()
@@ -288,9 +297,15 @@ def forward(
     array([[0.5642, 0.2076]])
     """
     sources, sensors, lengths = room(sources_m, sensors_m, length_m)
-    operator = np.ones((len(sensors), len(sources)))
+    if len(lengths) == 1:
+        return along(sources[:, 0], sensors[:, 0], spread_m2, walls, float(lengths[0]))
+    operator = np.ones(())
     for axis, length in enumerate(lengths.tolist()):
-        operator *= along(sources[:, axis], sensors[:, axis], spread_m2, walls, length)
+        # Of a grid many are in one row, or in one column.
+        own, source = np.unique(sources[:, axis], return_inverse=True)
+        felt, sensor = np.unique(sensors[:, axis], return_inverse=True)
+        factor = along(own, felt, spread_m2, walls, length)[sensor].take(source, axis=1)
+        operator = np.multiply(operator, factor, out=factor)
     return operator
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.records import Grid
-from physics.kernel import Walls, forward, heat_kernel, moves, sensitivity
+from physics.kernel import NEAR_BY, Walls, along, forward, heat_kernel, moves, ring, sensitivity
 from physics.places import cell_places, length_m, sensor_places
 
 # How far one source that moves can change the whole numbers that sensors really report.
@@ -111,6 +111,15 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
     for block in blocks:
         grains = count_sent(block, exponent, step)
         greatest = max(greatest, float(np.einsum("ij,ij->j", grains, grains).max()))
+    return check_square(greatest)
+
+
+def check_square(greatest: float) -> int:
+    """Return a squared l2 norm in grains as a whole number.
+
+    Raises:
+        ValueError: it is beyond what can be squared exactly.
+    """
     # Sums of whole numbers are exact in floats up to here.
     if greatest >= 2**53:
         raise ValueError(
@@ -280,10 +289,22 @@ class Room(NamedTuple):
     walls: Walls
 
     def operator(self, spread_m2: float | None = None) -> Floats:
-        """Return A, (sensors, cells), at the stated spread or at another."""
-        places = cell_places(self.grid), sensor_places(self.sensors, self.grid)
-        spread = self.spread_m2 if spread_m2 is None else spread_m2
-        return forward(*places, spread, self.walls, length_m(self.grid))
+        """Return A, (sensors, cells), at the stated spread, to be read alone, or at another."""
+        if spread_m2 is None or spread_m2 == self.spread_m2:
+            return _stated(self)
+        return _operator(self, spread_m2)
+
+
+def _operator(room: Room, spread_m2: float) -> Floats:
+    places = cell_places(room.grid), sensor_places(room.sensors, room.grid)
+    return forward(*places, spread_m2, room.walls, length_m(room.grid))
+
+
+@lru_cache(maxsize=1)  # noise and map want the same one, and it may be large
+def _stated(room: Room) -> Floats:
+    made = _operator(room, room.spread_m2)
+    made.setflags(write=False)  # shared by every caller
+    return made
 
 
 class Felt(NamedTuple):
@@ -365,18 +386,23 @@ def _rungs(room: Room) -> Floats:
 
 
 def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | None:
-    """Return what a row is at the most, without an operator; None in a small room, or with walls.
+    """Return what a row is at the most, without an operator; None in a small room.
 
-    Where sensors stand h apart or more, what they feel of something that rises once and falls
-    once adds up to at most its integral over h and its peak. Presence is such a thing, and g'**2
-    is two of them; by Cauchy and Schwarz a move by c changes the sum of squares by at most c**2
+    Between walls along a line there is none either. Without, where sensors stand h apart or more,
+    what they feel of something that rises once and falls once adds up to at most its integral over
+    h and its peak. Presence is such a thing, and g'**2 is two of them; by Cauchy and Schwarz a
+    move by c changes the sum of squares by at most c**2
     times the most that g'**2 can add up to.
 
         sum g**2 <= 1 / (2 h sqrt(2 pi s)) + 1 / (4 pi s)
         sum g'**2 <= 1 / (8 h sqrt(2 pi s) s) + exp(-1) / (4 pi s**2)
     """
     entries = math.prod(room.sensors) * math.prod(room.grid.shape)
-    if room.walls != "none" or min(room.grid.shape) > 1 or entries <= _LARGE:
+    if entries <= _LARGE:
+        return None
+    if min(room.grid.shape) > 1:
+        return _bounds_in_plane(room, spread_m2, cells)
+    if room.walls != "none":
         return None
     apart = float(np.diff(sensor_places(room.sensors, room.grid)).min(initial=math.inf))
     cell = float(np.diff(cell_places(room.grid)).max(initial=0.0))
@@ -386,6 +412,38 @@ def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | No
     far = cell * np.array([reach(room.grid.shape, one).stop - 1 for one in cells])
     squares = np.append(np.minimum(far**2 * slopes, 2 * presence), presence)
     return np.asarray(np.sqrt(squares) * (1 + 1e-9))
+
+
+def _bounds_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats:
+    """Return the same where sensors are a lattice: what they feel is a product, axis by axis.
+
+    Exact but for oblique moves, which change at most what their two parts do.
+    """
+    lengths = np.broadcast_to(length_m(room.grid), 2)
+    felt_x, felt_y = (
+        along(cells_m, sensors_m, spread_m2, room.walls, float(far))
+        for cells_m, sensors_m, far in zip(
+            _axes(room, False), _axes(room, True), lengths, strict=True
+        )
+    )
+
+    def norm(made: Floats) -> float:
+        return float(np.sqrt(np.einsum("ij,ij->j", made, made).max(initial=0.0)))
+
+    def apart(made: Floats, cell: int) -> float:
+        return norm(made[:, : made.shape[1] - cell] - made[:, cell:]) if cell else 0.0
+
+    x, y, widest, done = norm(felt_x), norm(felt_y), 0.0, 0
+    columns, rows = room.grid.shape
+    row = np.empty(len(cells) + 1)
+    for nth, distance in enumerate(cells):
+        for cell in reach(room.grid.shape, distance)[done:]:
+            for right, down in ring(cell, False):
+                if abs(right) < columns and down < rows:
+                    widest = max(widest, apart(felt_x, abs(right)) * y + apart(felt_y, down) * x)
+        row[nth], done = min(widest, math.sqrt(2) * x * y), distance
+    row[-1] = x * y
+    return row * (1 + 1e-9)
 
 
 def _row(operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best: Floats) -> Floats:
@@ -462,7 +520,7 @@ class Stretch(NamedTuple):
         if not self.counted:
             return [self.low, self.high], [(self.low, self.high)]
         middle = (self.low + self.high) / 2
-        return [middle], [(self.low, middle), (middle, self.high)]
+        return [middle], [(middle, self.high), (self.low, middle)]
 
 
 def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[int]:
@@ -478,8 +536,15 @@ def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[in
     # What is found somewhere is not too large, and what is answered not too small.
     found = _squares(room, here, here, 0.0, cells, every, grains)
     answer = found.copy()
-    # The ends of a stretch are looked at twice.
-    at = lru_cache(maxsize=2)(lambda point: room.operator(math.exp(point)))
+    stated = math.log(room.spread_m2)
+
+    @lru_cache(maxsize=2)  # the ends of a stretch are looked at twice
+    def away(point: float) -> Floats:
+        return room.operator(math.exp(point))
+
+    def at(point: float) -> Floats:
+        return here if point == stated else away(point)
+
     queue = list(_stretches(room, cells, grains))
     heapq.heapify(queue)
     while queue:
@@ -529,12 +594,20 @@ def _squares(
     warmest = max(float(one.max()), float(other.max()))
     bent = grains.intensity_max * math.exp(BENDS * (wide / 2) ** 2)
     squares = np.zeros(len(cells))
+    # A few sensors at a time, so that what is made on the way stays near the processor.
+    few = max(1, NEAR_BY // one.shape[1])
+    parts = [slice(first, first + few) for first in range(0, len(one), few)]
     for nth in np.flatnonzero(wanted):
-        blocks = (
-            bound_changes(np.maximum(np.abs(a), np.abs(b)), bent, warmest)
-            for a, b in _changes(room, one, other, cells, int(nth))
-        )
-        squares[nth] = whole_square(blocks, grains.exponent, grains.step)
+        sums: dict[int, Floats] = {}  # by move, over sensors: whole numbers, so exact in any order
+        for part in parts:
+            same = one is other
+            these = one[part]
+            those = these if same else other[part]
+            for move, (a, b) in enumerate(_changes(room, these, those, cells, int(nth))):
+                greater = np.abs(a) if same else np.maximum(np.abs(a), np.abs(b))
+                sent = count_sent(bound_changes(greater, bent, warmest), *grains[:2])
+                sums[move] = sums.get(move, 0.0) + np.einsum("ij,ij->j", sent, sent)
+        squares[nth] = check_square(max(float(each.max()) for each in sums.values()))
     return squares
 
 

@@ -249,9 +249,7 @@ def operator(query: Query) -> Floats:
     """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
     if query.response is not None:
         return query.response.operator
-    made = room(query).operator()
-    made.setflags(write=False)  # shared by every caller
-    return made
+    return room(query).operator()
 
 
 def as_printed(query: Query) -> bool:

@@ -79,7 +79,7 @@ def test_everything_that_is_copied_is_there_and_comes_to_the_build() -> None:
     for source in copied:
         assert (ROOT / source).exists(), source
         assert not ignored(source), source
-    for package in ("edge", "physics", "recovery", "gateway"):
+    for package in ("heatveil", "edge", "physics", "recovery", "gateway"):
         kept = [one for one in (ROOT / package).rglob("*") if one.is_file()]
         needed = [one for one in kept if one.suffix not in (".pyc", ".nbi", ".nbc")]
         lost = [str(one) for one in needed if ignored(str(one.relative_to(ROOT)))]
