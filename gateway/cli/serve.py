@@ -132,6 +132,7 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
     mechanism = of_query(query)
     with refuse():
         beside = find_service(mechanism.name).page_values(mechanism.plan(query, []))
+        curve = mechanism.curve(query)
 
     def show(event: Event) -> None:
         if event["kind"] == "release":
@@ -141,7 +142,8 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
         page.feed.put(event)
         if event["kind"] == "map":
             promise = from_json(json.dumps(event["guarantee"]))
-            page.feed.put({"kind": "promise", "sentences": mechanism.promise(query, promise)})
+            said = mechanism.promise(query, promise)
+            page.feed.put({"kind": "promise", "sentences": said, "curve": curve})
 
     return show
 
@@ -245,7 +247,7 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
         manager.reloaded()
 
     known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
-    known["probed"] = where.probed
+    known |= {"probed": where.probed, "picture": where.picture}
     with (
         end_well(),
         Page(where.host, where.port, **known) as page,

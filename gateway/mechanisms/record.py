@@ -207,6 +207,8 @@ class Mechanism(Verbs):
     For readers:
         words: what things are called; usually those of places.
         promise(query, guarantee): the guarantee in sentences.
+        curve(query): how often the best guess tells two places apart, by their distance in metres,
+            or in sides of a unit grid: pairs for a picture; none where it is the same for all.
         facts(found): what a map says, a `Fact` each.
         silent_lines(releases): who was not heard.
 
@@ -252,6 +254,7 @@ class Mechanism(Verbs):
 
     words: Words = PLACES
     promise: Callable[[Any, Any], list[str]] = _usual.promise
+    curve: Callable[[Any], list[tuple[float, float]]] = _usual.no_lines
     facts: Callable[[Any], list[Fact]] = _usual.facts
     silent_lines: Callable[[Sequence[Any]], list[str]] = _usual.no_lines
 

@@ -21,7 +21,8 @@ from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
 
 from ..mechanisms import Mechanism, find_service, of
-from ..settings.deployment import Deployment
+from ..settings.deployment import Deployment, Room
+from ..settings.roomfile import describe_floor
 from .intake.outcomes import Alarm, Who
 from .ledger import Ledger, is_distributed, unit_of
 from .rounds import OpenRound
@@ -126,7 +127,45 @@ def ready(deployment: Deployment, enrolled: int) -> Event:
         "sensors": list(mechanism.sensors(deployment)),
         "enrolled": enrolled,
         "insecure": deployment.mqtt.insecure,
+        "every_s": deployment.rounds.every_s,
+        "gather_s": deployment.rounds.gather_s,
+        "hours": deployment.rounds.hours,
+        "picture": deployment.page.picture is not None,
+        "floor": _floor(deployment.room),
+        "earth": _earth(deployment.own),
+        "strength_unit": _strength_unit(deployment.room),
     }
+
+
+def _floor(room: Room) -> Event | None:
+    """Return the lines of the floor, where something is known of it."""
+    if room.plan is not None:
+        return describe_floor(room.plan)
+    side = room.cell_mm / 1000
+    if not (room.furniture and side):
+        return None
+    rects = [
+        [side * edge for edge in (left, top, left + columns, top + rows)]
+        for left, top, columns, rows in room.furniture
+    ]
+    desks = [{"rect": rect, "name": "", "warm": False} for rect in rects]
+    return {"walls": [], "doors": [], "windows": [], "furniture": desks, "sensors": None}
+
+
+def _earth(own: Any) -> Event | None:
+    """Return where the first cell's corner lies on the earth, and the way of a row."""
+    if getattr(own, "corner", None) is None:
+        return None
+    return {"corner": list(own.corner), "bearing": own.bearing}
+
+
+def _strength_unit(room: Room) -> str:
+    """Return the unit of a source's strength; none on the unit interval."""
+    if room.plan is not None:
+        return "W"
+    if not room.cell_mm:
+        return ""
+    return "K m" if room.cells[1] == 1 else "K m²"
 
 
 def vocabulary(mechanism: Mechanism) -> Event:

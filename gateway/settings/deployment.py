@@ -125,6 +125,7 @@ class Page(Section):
     host: str = "127.0.0.1"
     port: Port = 8080
     token_file: Path | None = None  # a secret that whoever reads must show
+    picture: Path | None = None  # of the floor or the ground, PNG, JPEG or WebP: all of the map
     hosts: tuple[str, ...] = ()  # names that it is asked for by besides, such as a proxy's
     # Where /livez, /readyz and /metrics are answered while the page's own port is full.
     health_host: str = "127.0.0.1"

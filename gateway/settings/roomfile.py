@@ -107,6 +107,42 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def describe_floor(path: Path) -> dict[str, Any]:
+    """Return the lines of a room file for whoever draws its floor, in metres from the corner.
+
+    walls, doors and furniture are rectangles (left, top, right, bottom), windows two points each,
+    sensors a point each in their order; what is warm by itself is furniture too.
+    """
+    from physics.rooms.plan import door_rect, door_wall, is_upright, wall_rect
+
+    room = _room(path, _stamp(path))
+    long_m, deep_m = room.size_m
+    ends: dict[str, Any] = {
+        "north": lambda at: (at, 0.0),
+        "south": lambda at: (at, deep_m),
+        "west": lambda at: (0.0, at),
+        "east": lambda at: (long_m, at),
+    }
+    doors = []
+    for door in room.doors:
+        wall = door_wall(room, door)
+        upright = wall is not None and is_upright(room.walls[wall])
+        doors.append({"rect": door_rect(room, door), "upright": upright})
+    return {
+        "walls": [{"rect": wall_rect(wall)} for wall in room.walls],
+        "doors": doors,
+        "windows": [
+            {"from": ends[one.side](one.from_m), "to": ends[one.side](one.to_m)}
+            for one in room.windows
+        ],
+        "furniture": [
+            *({"rect": one.rect_m, "name": one.name, "warm": False} for one in room.furniture),
+            *({"rect": one.rect_m, "name": "", "warm": True} for one in room.heaters),
+        ],
+        "sensors": [place for kind in room.thermometers for place in kind.places_m],
+    }
+
+
 def find_difference(path: Path) -> str:
     """Return how the room of a file differs from its plan, on which everything rests."""
     from physics.rooms.plan import redrawn

@@ -227,7 +227,8 @@ def too_long(most: int) -> Refusal:
 
 
 def _read_given(request: Request, door: Door) -> Response:
-    answer = Response(b'{"open":true}', media_type="application/json")
+    body = {"open": True, "token": door.locked}  # whether there is a session to be left
+    answer = Response(msgspec.json.encode(body), media_type="application/json")
     if door.locked:
         answer.set_cookie(
             _name(request),
@@ -300,7 +301,9 @@ class Guarded:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message["headers"], *HEADERS.items()]
+                own = {key for key, _ in message["headers"]}
+                rest = [item for item in HEADERS.items() if item[0] not in own]
+                message["headers"] = [*message["headers"], *rest]
             await send(message)
 
         try:

@@ -1,6 +1,6 @@
 """The page, its API and what machines ask: everything is public, this side of the veil.
 
-    /                          the page
+    /                          the page; /floor is the operator's picture of the floor
     /livez, /readyz, /metrics  see `parts`; on a port of their own too
     /api/v1/...                see `operations`; described at /api/v1/openapi.json (OpenAPI 3.1)
     /api/v1/session            a cookie for the token
@@ -13,10 +13,12 @@ when a round has closed are one look at the store, and not two hundred.
 """
 
 import asyncio
+import gzip
 import hashlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable
 from contextlib import asynccontextmanager
+from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
@@ -28,9 +30,10 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ..faults import OperatorFault
 from . import access, feed
 from .access import Door, Guarded
 from .feed import Feed
@@ -231,9 +234,70 @@ def _is_known(request: Request, tag: str) -> bool:
 
 
 HERE = Path(__file__).parent
-FILES = {"/": "index.html"} | {
-    f"/{path.name}": path.name for path in HERE.iterdir() if path.suffix in (".js", ".css", ".svg")
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
 }
+FILES = {"/": "index.html"} | {
+    f"/{path.name}": path.name
+    for path in HERE.iterdir()
+    if path.suffix in KINDS and path.suffix != ".html"
+}
+
+
+@cache
+def _load(name: str) -> tuple[bytes, bytes, str]:
+    """Return a file of the page, the same compressed, and its tag."""
+    body = (HERE / name).read_bytes()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return body, gzip.compress(body, 9, mtime=0), tag
+
+
+async def _answer_file(request: Request) -> Response:
+    """Return a file of the page: compressed, and kept by a browser that asks whether it is new."""
+    name = FILES[request.url.path]
+    body, zipped, tag = _load(name)
+    headers = {"etag": tag, "cache-control": "no-cache", "vary": "accept-encoding"}
+    if _is_known(request, tag):
+        return Response(None, 304, headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body, headers["content-encoding"] = zipped, "gzip"
+    return Response(body, headers=headers, media_type=KINDS[Path(name).suffix])
+
+
+PICTURE_MOST = 8_000_000  # bytes
+_BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+
+
+def read_picture(path: Path | None) -> tuple[bytes, str] | None:
+    """Return the operator's picture of the floor and its kind; None where there is none.
+
+    Raises:
+        OperatorFault: it cannot be read, is none, or is too large for a page.
+    """
+    if path is None:
+        return None
+    try:
+        size = path.stat().st_size
+        body = path.read_bytes() if size <= PICTURE_MOST else b""
+    except OSError as fault:
+        raise OperatorFault(
+            f"the picture {path} cannot be read ({fault.strerror}), and the page was to show it "
+            "under the map. Mend picture under [page], or remove it"
+        ) from fault
+    kind = next((kind for start, kind in _BEGINNINGS.items() if body.startswith(start)), "")
+    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
+        kind = "image/webp"
+    if not kind:
+        raise OperatorFault(
+            f"the picture {path} has {size} bytes and is no PNG, JPEG or WebP of at most "
+            f"{PICTURE_MOST // 1_000_000} MB; a browser shows those, and a larger one would keep "
+            "a phone waiting. Save it as PNG, or remove picture under [page]"
+        )
+    return body, kind
 
 
 def application(
@@ -256,8 +320,10 @@ def application(
             raise refuse_missing("map yet")
         return JSONResponse(drawn)
 
-    async def file(request: Request) -> Response:
-        return FileResponse(HERE / FILES[request.url.path])
+    async def floor(request: Request) -> Response:
+        if parts.picture is None:
+            raise refuse_missing("picture of the floor")
+        return Response(parts.picture[0], media_type=parts.picture[1])
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -272,7 +338,8 @@ def application(
         *feed.event_routes(parts.feed),
         *api_routes(parts, reading, door.locked),
         *probe_routes(parts, reading),
-        *(Route(path, file) for path in FILES),
+        Route("/floor", floor),
+        *(Route(path, _answer_file) for path in FILES),
     ]
     return _guard(routes, door, hosts, {*FILES, "/livez", access.PATH}, lifespan)
 

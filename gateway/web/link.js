@@ -1,14 +1,19 @@
 // The link to the gateway: the token where one is needed, and events that come back by themselves.
 
-import { at } from "./words.js";
+import { at, say, t } from "./words.js";
 
 const SILENT_MS = 30_000; // the gateway gives a sign of life every ten seconds
 const FIRST_MS = 500, LONGEST_MS = 4000; // before another try, and half as much again each time
 let source = null, heard = 0, lastId = "", closing = null, wait_ms = FIRST_MS;
 
-function state(name, words) {
+// Since when nothing has come of the gateway, in seconds of the epoch; null while it does.
+export const link = { lost_s: null };
+
+function state(name, words = t(`link.${name}`)) {
+  if (name === "live") link.lost_s = null;
+  else link.lost_s ??= Date.now() / 1000;
   at("link").dataset.state = name;
-  at("link").textContent = words;
+  say("link", words);
 }
 
 // Return what an address of the API answers, or null; whoever lacks the token is asked for it.
@@ -25,7 +30,7 @@ export async function get(path) {
 function ask(why) {
   source?.close();
   source = null;
-  state("lost", "locked");
+  state("lost", t("link.locked"));
   at("login-note").textContent = why;
   if (!at("login").hidden) return;
   at("login").hidden = false;
@@ -38,7 +43,9 @@ async function session(token) {
   const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) };
   try {
     const answer = await fetch("/api/v1/session", token === undefined ? {} : post);
-    return answer.ok && !(await answer.json()).open ? 401 : answer.status;
+    const told = answer.ok ? await answer.json() : {};
+    at("leave").hidden = !told.token;
+    return answer.ok && !told.open ? 401 : answer.status;
   } catch {
     return 0;
   }
@@ -51,13 +58,13 @@ async function enter(token, begin) {
     delete at("main").dataset.locked;
     at("token").value = "";
     begin();
-  } else if (status === 401) ask(token === undefined ? "" : "That is not the token of this page.");
-  else if (status === 429) ask("Too many wrong tokens: wait a while before the next.");
+  } else if (status === 401) ask(token === undefined ? "" : t("login.wrong"));
+  else if (status === 429) ask(t("login.many"));
   else again(begin);
 }
 
 function again(begin) {
-  state("lost", "connection lost, trying again");
+  state("lost");
   clearTimeout(closing);
   closing = setTimeout(() => enter(undefined, begin), wait_ms * (0.75 + 0.5 * Math.random()));
   wait_ms = Math.min(1.5 * wait_ms, LONGEST_MS);
@@ -72,17 +79,26 @@ function unwritten(text) {
   }
 }
 
+export async function leave() {
+  await fetch("/api/v1/session", { method: "DELETE" });
+  location.reload();
+}
+
 // Hear events of these kinds until the page is closed; `fresh` is called when we are back.
 export function follow(kinds, take, fresh) {
   function begin() {
     clearTimeout(closing);
     source?.close();
+    if (!window.EventSource) {
+      poll();
+      return;
+    }
     source = new EventSource(`/api/v1/events${lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : ""}`);
     heard = Date.now();
     source.onopen = () => {
       heard = Date.now();
       wait_ms = FIRST_MS;
-      state("live", "live");
+      state("live");
       fresh();
     };
     source.onerror = () => { source?.close(); source = null; again(begin); };
@@ -94,6 +110,13 @@ export function follow(kinds, take, fresh) {
         take(JSON.parse(message.data));
       });
     }
+  }
+  // A browser that hears no events asks for the last of each kind.
+  async function poll() {
+    const told = await get("state");
+    state(told ? "live" : "lost", told ? t("link.old") : undefined);
+    if (told) take({ kind: "reset", events: told.events });
+    closing = setTimeout(poll, 5000);
   }
   at("token-form").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,115 +1,292 @@
-// The map with its likely sources, and the dots of the wire.
+// A map as it is shown: its layers, its words, its table of places; and as a picture that is kept.
 
-import { EDGE, across, axis, drawLine, drawPlane, fresh, metres, room, written } from "./draw.js";
-import { kind } from "./kinds.js";
-import { pictureOfPeople, showAnswers, showPeople } from "./people.js";
-import { between, sources } from "./sources.js";
-import { at, made, row } from "./words.js";
+import { SvgPen, cellUnder, doubted, drawAnswers, drawMap, drawReadings, drawScale, greyed, heated, heightOf, metres, onEarth, penOf, placeOf, room, sensorPlaces, written } from "./draw.js";
+import { at, make, makeRow, moment, number, own, percent, say, t } from "./words.js";
 
-// How many, how likely, and how far off the map expects to be.
-function sureWords({ numbers, level, expected_error: off }) {
-  const { low, high, chance } = between({ numbers, level });
-  const likeliest = numbers.indexOf(Math.max(...numbers));
-  const range = low === high ? `${low}` : `${low} to ${high}`;
-  const most = low === high ? "" : `, most likely ${likeliest}`;
-  const far = off === null ? "" : ` The warmth lies about ${written(off)} from where this shows it.`;
-  return `${range} warm ${range === "1" ? "source" : "sources"} (${Math.round(100 * chance)} %)${most}.${far}`;
+const FULLEST = 6;
+
+// In whose words the page speaks: those of the mechanism that is served.
+export const kind = { people: false, who: "device", all: "", unit: "" };
+
+export function speakFor({ reads, words, strength_unit: unit = "" }) {
+  Object.assign(kind, { people: reads === "place", who: words.who, all: own(words.of_all), unit });
+  for (const [id, text] of Object.entries(words.page)) if (at(id)) say(id, own(text));
 }
 
-// What a map says of itself: what is wrong with it, and how sure it is.
-function ownWords({ credible, verdict }) {
-  const old = verdict && verdict.why ? `Do not trust this map: ${verdict.why}.` : ""; // stored before maps said it themselves
-  return [credible ? sureWords(credible) : "", (verdict && verdict.says) || old].filter(Boolean).join(" ");
-}
+const solved = (map) => Boolean(map) && map.status === "solved" && map.total > 0;
 
 // Whether what the deployment file says is wrong, and the map with it, or the map is a mere guess.
-export const doubted = (event) => Boolean(event && event.verdict && ["assumptions", "clamp", "weak"].includes(event.verdict.level));
+export const isDoubtful = (map) => ["assumptions", "clamp", "weak"].includes(map?.verdict?.level);
 
-// Draw a map on a canvas; return its sources, none where there is no map.
-export function picture(canvas, map) {
-  if (kind().people) return pictureOfPeople(canvas, map);
-  const { mass, status, total, credible } = map;
-  if (status !== "solved" || !(total > 0)) {
-    fresh(canvas);
-    canvas.setAttribute("aria-label", "no map");
-    return [];
-  }
-  const present = credible && credible.present;
-  const found = sources(mass, credible);
-  if (mass.length > 1) drawPlane(canvas, mass, present, found);
-  else drawLine(canvas, mass[0], present && present[0], found);
-  const words = found.map((one) => `${Math.round(100 * one.share)} % near ${near(one, mass)}`);
-  canvas.setAttribute("aria-label", `heat map: ${words.join(", ") || "spread out"}`);
-  return found;
+// What can be seen of a map, most wanted first: { id, cells, paint, what }.
+function layersOf(map) {
+  const share = { id: "share", cells: map.mass, paint: heated, what: t(kind.people ? "legend.people" : "legend.warmth"), name: t(kind.people ? "layer.where" : "layer.share") };
+  if (kind.people) return map.sd ? [share, { id: "sd", cells: map.sd, paint: doubted, what: t("legend.sd"), name: t("layer.sd") }] : [share];
+  const present = map.credible?.present;
+  if (!present || map.mass.length === 1) return [share];
+  return [{ id: "chance", cells: present, paint: heated, what: t("legend.chance"), name: t("layer.chance") }, share];
 }
 
-const near = (one, mass) => written(one.x) + (mass.length > 1 ? ` / ${written(one.y)}` : "");
+export const layerOf = (map, wanted) => layersOf(map).find(({ id }) => id === wanted) || layersOf(map)[0];
 
-export function showMap(event) {
-  if (kind().people) {
-    showPeople(event);
-    return;
+// Which sensors did not answer, by their number; null where answers are no sensor's.
+function silentOf(release) {
+  if (kind.people) return null;
+  return new Set((release?.values || []).flatMap((value, i) => (value === null ? [i] : [])));
+}
+
+// What the pen needs of a map, in the colours of a scale that may be another map's too.
+function drawingOf({ map, release }, wanted, least = 0) {
+  const layer = layerOf(map, wanted), plane = map.mass.length > 1;
+  return {
+    ...layer,
+    paint: isDoubtful(map) ? greyed : layer.paint,
+    headline: layer.id === "sd" ? layer.what : kind.all,
+    most: Math.max(...layer.cells.flat(), least) || 1,
+    present: plane ? null : map.credible?.present,
+    sources: kind.people || (plane && layer.id === "share" && map.credible) ? [] : (map.sources || []).filter((one) => plane || one.within !== null),
+    faint: map.faint || null,
+    silent: silentOf(release),
+  };
+}
+
+const tallest = () => Math.max(0.7 * window.innerHeight, 260);
+
+// Draw a map on a canvas; where there is none, an empty one with the same shape.
+export function show(canvas, shown, wanted, least) {
+  const width = canvas.parentElement.clientWidth;
+  if (!solved(shown.map)) {
+    const [columns, rows] = room.cells?.shape || [1, 1];
+    const height = heightOf({ cells: Array(rows).fill(Array(columns).fill(0)) }, width, tallest());
+    const pen = penOf(canvas, width, height);
+    if (room.cells) drawMap(pen, { cells: Array(rows).fill(Array(columns).fill(0)), paint: heated, most: 1, sources: [], silent: null, headline: "", present: null, faint: null }, width, height);
+    canvas.setAttribute("aria-label", t("map.none"));
+    return null;
   }
-  const { mass, number, status, why, seconds, total, credible } = event;
-  const solved = status === "solved" && total > 0;
-  const found = picture(at("map"), event);
-  at("empty").hidden = solved;
-  const took = seconds === null ? "" : ` ${seconds.toFixed(2)} s`;
-  at("map-note").textContent = solved ? `Round ${number}, drawn in${took}` : `Round ${number}: ${status === "nobody" ? "nobody is there, found in" : "no map after"}${took}`;
-  at("sure").textContent = solved ? ownWords(event) : "";
-  at("sure").dataset.state = at("map").dataset.state = solved && doubted(event) ? "bad" : "";
+  const drawing = drawingOf(shown, wanted, least), height = heightOf(drawing, width, tallest());
+  drawMap(penOf(canvas, width, height), drawing, width, height);
+  const words = placesOf(shown.map).slice(0, 3).map((one) => `${percent(one.share)} ${one.where}`);
+  canvas.setAttribute("aria-label", `${at("map-title").textContent}: ${words.join(", ") || t("sources.spread")}`);
+  return drawing;
+}
+
+// The greatest value of a layer, for a scale that two maps share.
+export const mostOf = ({ map }, wanted) => (solved(map) ? Math.max(...layerOf(map, wanted).cells.flat()) : 0);
+
+// The middle of a cell; without metres in parts of each side, as in a file of points.
+const middle = (cell, axis) => written(placeOf(cell + 0.5, axis));
+// Along the room and, in a plane, across it; the unit once.
+const placed = (x, y, plane) => (plane ? `${x.replace(/\sm$/, "")} / ${y}` : x);
+
+// The likely sources of a map, or its fullest cells.
+function placesOf(map) {
+  const plane = map.mass.length > 1;
+  if (!kind.people) return (map.sources || []).map((one) => ({ ...one, where: placed(written(one.x), one.y === null ? "" : written(one.y), plane) }));
+  return map.mass.flatMap((cells, y) => cells.map((share, x) => ({ x, y, share, sd: map.sd ? map.sd[y][x] : null })))
+    .filter(({ share }) => share > 0).sort((a, b) => b.share - a.share).slice(0, FULLEST)
+    .map((one) => ({ ...one, where: placed(middle(one.x, 0), middle(one.y, 1), plane) }));
+}
+
+const rms = (values) => Math.sqrt(values.reduce((sum, one) => sum + one * one, 0) / values.length);
+
+// What a map says of itself: what is wrong with it, how sure it is, and how far off a guess would be.
+function sureWords(map) {
+  const said = map.verdict?.says || "", { credible, sd } = map;
+  if (kind.people) {
+    if (!sd) return said;
+    const [top] = placesOf(map), all = sd.flat();
+    return [said, t("sure.people", { share: percent(top.share), sd: percent(top.sd), off: percent(rms(all)), even: percent(1 / all.length) })].filter(Boolean).join(" ");
+  }
+  const far = credible?.expected_error ?? null, blind = credible?.blind_error ?? null;
+  const words = far === null ? "" : t(blind === null ? "sure.off" : "sure.blind", { far: written(far), blind: blind === null ? "" : written(blind) });
+  return [said, credible?.says, words].filter(Boolean).join(" ");
+}
+
+// Tell all that is known of the map that is shown, beside its picture.
+export function tell(shown, drawing) {
+  const { map } = shown, has = solved(map);
+  at("map").dataset.number = map ? map.number : "";
+  at("empty").hidden = has;
+  say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: map.why }));
+  at("doubt").hidden = !(has && isDoubtful(map));
+  say("sure", has ? sureWords(map) : "");
+  say("note", map ? noteOf(map) : "");
+  tellLayers(has ? map : null, drawing);
+  tellLegend(drawing, map);
+  tellPlaces(has ? map : null, Boolean(map));
+}
+
+function noteOf(map) {
+  if (!solved(map)) return "";
+  const took = map.seconds === null ? "" : t("map.drawn", { s: `${number(map.seconds, 1)} s` });
+  const from = kind.people && map.total > 0 ? t("map.answers", { n: number(map.total) }) : "";
+  const more = map.why === "optimal" ? "" : map.why;
+  return [t("map.round", { n: map.number }), took, from, more].filter(Boolean).join(", ");
+}
+
+function tellLayers(map, drawing) {
+  const layers = map ? layersOf(map) : [];
+  at("layers").hidden = layers.length < 2;
+  const held = at("layers").contains(document.activeElement) && document.activeElement.dataset.layer;
+  at("layers").replaceChildren(...layers.map(({ id, name }) => make("button", name, { type: "button", "data-layer": id, "aria-pressed": String(id === drawing.id) })));
+  if (held) at("layers").querySelector(`[data-layer="${held}"]`)?.focus();
+}
+
+function tellLegend(drawing, map) {
+  at("legend").hidden = !drawing;
+  if (!drawing) return;
+  const pen = penOf(at("ramp"), 112, 10);
+  drawScale(pen, drawing.paint, drawing.most, 0, 0, 112);
+  say("legend-most", percent(drawing.most));
+  say("legend-what", drawing.what);
+  const rings = drawing.sources.some(({ within }) => within !== null), plane = map.mass.length > 1;
+  const keys = [
+    rings && ["ring", t("legend.ring", { p: Math.round(100 * (map.credible?.level ?? 0.9)) })],
+    plane && drawing.sources.length && ["cross", t("legend.cross")],
+    drawing.present && ["hills", t("legend.hills")],
+    drawing.faint && ["hatched", t("legend.hatched")],
+    drawing.silent && sensorPlaces().length && ["sensor", t("legend.sensor")],
+    drawing.silent?.size && ["silent", t("legend.silent")],
+    plane && room.cells.floor && ["plan", t("legend.plan")],
+  ].filter(Boolean);
+  at("keys").replaceChildren(...keys.map(([name, words]) => make("li", words, { "data-key": name })));
+}
+
+function tellPlaces(map, any) {
+  const found = map ? placesOf(map) : [];
   at("sources").hidden = !found.length;
-  at("places").replaceChildren();
-  if (!solved) {
-    at("empty").textContent = `Round ${number}: ${why}.`;
-    at("sources-note").textContent = "This round tells of none.";
-    return;
-  }
-  at("map").dataset.number = number;
-  // What a drawing cannot say of itself.
-  if (why !== "optimal") at("map-note").textContent += `. ${why}`;
-  const level = credible ? `${Math.round(100 * credible.level)} %` : "";
-  if (credible) at("map-note").textContent += `. Rings: where each source is, with ${level}`;
-  if (credible && mass.length > 1) at("map-note").textContent += "; bright: where one may be; cross: what the map takes it for";
-  at("within").textContent = level ? `Within (${level})` : "Within";
-  at("places").append(...found.map((one) => row(
-    near(one, mass),
-    one.radius === null ? "not known" : `± ${written(one.radius)}`,
-    made("b", `${Math.round(100 * one.share)} %`),
-    (one.share * total).toFixed(2),
+  if (!map) say("sources-note", t(any ? "sources.empty" : "sources.none"));
+  else if (!found.length) say("sources-note", t("sources.spread"));
+  else if (kind.people) say("sources-note", t(map.sd ? "sources.sd" : "sources.people"));
+  else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
+  if (!kind.people) say("within", t("sources.within", { p: percent(map?.credible?.level ?? 0.9) }));
+  const spread = kind.people ? Boolean(map?.sd) : true, people = map?.sensors_used ?? map?.total;
+  at("within").hidden = !spread; // a map that does not know how sure it is has no column for it
+  at("places").replaceChildren(...found.map((one) => makeRow(
+    one.where,
+    ...(spread ? [kind.people ? `± ${percent(one.sd)}` : one.within === null ? t("sources.unknown") : `± ${written(one.within)}`] : []),
+    make("b", percent(one.share)),
+    kind.people ? number(one.share * people) : `${number(one.share * map.total, kind.unit === "W" ? 0 : 2)}${kind.unit ? `\u00a0${kind.unit.replace(" ", "\u00a0")}` : ""}`,
   )));
-  const several = credible && found.length < between(credible).low ? "A place holds several sources. " : "";
-  at("sources-note").textContent = found.length
-    ? `${several}Strength is in the unit of intensity_max, in the deployment file.`
-    : "The warmth is spread out: no place stands out.";
 }
 
-export function showWire(event) {
-  if (kind().people) {
-    if (event.outer) showAnswers(event);
+// What the sensors sent, or what was published of the answers, of the round that is shown.
+export function showWire({ release }) {
+  const canvas = at("wire"), width = Math.min(canvas.parentElement.clientWidth, 720), values = release?.values || [];
+  const answers = kind.people && release?.outer, readings = !kind.people && values.some((v) => v !== null);
+  canvas.hidden = !(answers || readings);
+  if (canvas.hidden || !room.cells) return;
+  if (answers) {
+    const [columns, rows] = release.outer, side = Math.min(width, (320 * columns) / rows);
+    canvas.style.maxWidth = `${side}px`;
+    const height = rows > 1 ? (side * rows) / columns : 90;
+    drawAnswers(penOf(canvas, side, height), release, side, height);
+    canvas.setAttribute("aria-label", t("wire.answers", { n: release.reports, x: columns, y: rows, most: values.reduce((a, b) => Math.max(a, b), 0) }));
     return;
   }
-  const { values, exponent } = event;
-  at("wire").hidden = false;
-  const { pen, width, height } = fresh(at("wire"));
-  const known = values.filter((v) => v !== null);
-  if (!known.length) return;
-  const top = 30; // the scale stands above the dots
-  const low = Math.min(...known, 0), high = Math.max(...known, 0), foot = 24;
-  const y = (v) => top + (1 - (v - low) / (high - low || 1)) * (height - foot - top - 14);
-  const unit = (v) => (exponent === undefined ? "" : `${(v / 2 ** exponent).toFixed(2)}${metres() ? " K" : ""}`);
-  pen.fillStyle = "#3a2a5c";
-  pen.fillRect(EDGE, y(0), width - 2 * EDGE, 1);
-  pen.fillStyle = "#8f84ad";
-  pen.fillText(unit(high), EDGE, 16);
-  const columns = room.cells.sensors[1] > 1 ? values.length : room.cells.sensors[0];
-  pen.fillStyle = "#f98e09";
-  values.forEach((value, i) => {
-    if (value === null) return;
-    pen.beginPath();
-    pen.arc(across(width, (i + (metres() ? 0.5 : 1)) / columns), y(value), 3, 0, 2 * Math.PI);
-    pen.fill();
-  });
-  if (room.cells.shape[1] === 1) axis(pen, width, height - foot + 4);
-  at("wire").setAttribute("aria-label", `${known.length} blurred readings`);
+  const known = values.filter((v) => v !== null), plane = room.cells.shape[1] > 1;
+  const word = (v) => (release.exponent === undefined ? number(v) : `${number(v / 2 ** release.exponent, 2)}${metres() ? " K" : ""}`);
+  canvas.style.maxWidth = `${width}px`;
+  const height = plane ? heightOf({ cells: Array(room.cells.shape[1]).fill(Array(room.cells.shape[0]).fill(0)) }, width, 340) : 150;
+  drawReadings(penOf(canvas, width, height), values, width, height, word);
+  canvas.setAttribute("aria-label", t("wire.readings", { n: known.length, low: word(Math.min(...known)), high: word(Math.max(...known)) }));
 }
+
+// What the map says of one cell, for the pointer and for the arrow keys.
+export function read(shown, wanted, cell) {
+  const { map } = shown, [x, y] = cell.map(Math.floor);
+  const share = layerOf(map, wanted).cells[y]?.[x];
+  if (share === undefined) return "";
+  const place = placed(middle(x, 0), middle(y, 1), map.mass.length > 1), sd = kind.people && map.sd?.[y]?.[x];
+  const said = sd ? t("read.sd", { place, share: percent(map.mass[y][x], 2), sd: percent(sd, 2) }) : t("read.cell", { place, share: percent(share, 2) });
+  const inside = (room.cells.floor?.furniture || []).find(({ rect: [left, top, right, bottom] }) => {
+    const [a, b] = [placeOf(x + 0.5, 0), placeOf(y + 0.5, 1)];
+    return a > left && a < right && b > top && b < bottom;
+  });
+  const earth = room.cells.earth && onEarth([x + 0.5, y + 0.5]);
+  const where = earth ? t("read.earth", { lat: number(earth.lat, 5), lon: number(earth.lon, 5) }) : "";
+  return [said, inside?.name, where].filter(Boolean).join(" · ");
+}
+
+export function cellAt(shown, wanted, event) {
+  const { left, top, width, height } = at("map").getBoundingClientRect();
+  return solved(shown.map) ? cellUnder(layerOf(shown.map, wanted), width, height, event.clientX - left, event.clientY - top) : null;
+}
+
+// --- pictures that are kept ---
+
+function wrap(pen, text, width) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines[lines.length - 1]} ${word}`.trim();
+    if (pen.measureText(longer).width > width) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
+const WIDE = 1000;
+
+// A whole sheet: when and where, the map, its scale, what it says of itself and what it is not.
+function sheet(make, shown, wanted) {
+  const drawing = drawingOf(shown, wanted), tall = heightOf(drawing, WIDE - 48, 700);
+  const ruler = new SvgPen(1, 1);
+  ruler.font = "14px system-ui, sans-serif";
+  const says = [at("sure").textContent, at("not").textContent, at("promise").firstElementChild?.textContent || ""].filter(Boolean).flatMap((text) => wrap(ruler, text, WIDE - 48));
+  const height = 92 + tall + 56 + 20 * says.length + 12, pen = make(WIDE, height);
+  pen.fillStyle = "#fff";
+  pen.fillRect(0, 0, WIDE, height);
+  pen.fillStyle = "#1c1526";
+  pen.font = "bold 22px system-ui, sans-serif";
+  pen.fillText(at("map-title").textContent, 24, 40);
+  pen.font = "14px system-ui, sans-serif";
+  pen.fillText([room.cells.site, t("map.round", { n: shown.map.number }), shown.at_s ? moment(shown.at_s) : ""].filter(Boolean).join(", "), 24, 66);
+  pen.font = "12px system-ui, sans-serif";
+  const board = make(WIDE - 48, tall, [24, 82]);
+  drawMap(board, drawing, WIDE - 48, tall);
+  board.done?.();
+  pen.fillStyle = "#1c1526";
+  pen.font = "14px system-ui, sans-serif";
+  pen.textAlign = "left";
+  const below = 82 + tall + 28;
+  pen.fillText("0 %", 24, below);
+  drawScale(pen, drawing.paint, drawing.most, 60, below - 10, 160);
+  pen.fillStyle = "#1c1526";
+  pen.fillText(`${percent(drawing.most)}  ${drawing.what}`, 228, below);
+  says.forEach((line, i) => pen.fillText(line, 24, below + 28 + 20 * i));
+  return pen;
+}
+
+export const canKeep = (shown) => solved(shown.map);
+
+export function keepSvg(shown, wanted) {
+  let whole = null;
+  const pen = sheet((width, height, place) => {
+    const made = new SvgPen(width, height);
+    if (!place) whole = made;
+    else made.done = () => whole.parts.push(`<g transform="translate(${place})">${made.parts.join("")}</g>`);
+    return made;
+  }, shown, wanted);
+  save(new Blob([pen.text()], { type: "image/svg+xml" }), `heatveil-${shown.map.number}.svg`);
+}
+
+export function keepPng(shown, wanted) {
+  const canvas = document.createElement("canvas");
+  const pen = sheet((width, height, place) => {
+    if (!place) return penOf(canvas, width, height);
+    const own = canvas.getContext("2d");
+    own.save();
+    own.translate(...place);
+    own.done = () => own.restore();
+    return own;
+  }, shown, wanted);
+  delete pen.done;
+  canvas.toBlob((blob) => save(blob, `heatveil-${shown.map.number}.png`));
+}
+
+function save(blob, name) {
+  const link = make("a", "", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+

@@ -1,44 +1,121 @@
 // The live page: hears what the gateway tells and shows it. Everything it gets is public already.
 
-import { room } from "./draw.js";
-import { dress, kind } from "./kinds.js";
-import { follow, get } from "./link.js";
-import { showMap, showWire } from "./maps.js";
-import { showAlarms, showHealth, showLeft, showQuarantine, showReports } from "./panels.js";
-import { redrawPast, refreshPast } from "./past.js";
-import { refreshRounds } from "./rounds.js";
-import { refreshSensors } from "./sensors.js";
-import { at, items, plural } from "./words.js";
+import { cellAt, canKeep, keepPng, keepSvg, kind, layerOf, mostOf, read, show, showWire, speakFor, tell } from "./maps.js";
+import { room, turned } from "./draw.js";
+import { follow, get, leave, link } from "./link.js";
+import { drawPromise, refreshDevices, showAlarms, showClosed, showDone, showHealth, showLeft, showPromise, showQuarantine, showReports, showRound } from "./panels.js";
+import { begin, look, mapOf, redrawStrip, refreshDay, view } from "./past.js";
+import { age, at, clock, dress, language, moment, number, say, t, whose } from "./words.js";
 
 const latest = {};
-const drawn = ["map", "release"];
+let layer = null, shown = { map: null, release: null, at_s: null }, other = null, drawing = null, cell = null, closed = null;
 
-const show = {
+// --- the view: which map, which layer, held against which other; it stands in the address ---
+
+const hash = new URLSearchParams(location.hash.slice(1));
+const wish = (name) => (/^[0-9]{1,15}$/.test(hash.get(name) || "") ? Number(hash.get(name)) : null);
+layer = hash.get("show");
+
+function writeAddress() {
+  const now = new URLSearchParams();
+  if (view.number !== null) now.set("round", view.number);
+  if (view.other !== null) now.set("with", view.other);
+  if (layer) now.set("show", layer);
+  if (hash.get("lang")) now.set("lang", language);
+  const text = now.toString();
+  if (`#${text}` !== location.hash) history.replaceState(null, "", text ? `#${text}` : location.pathname);
+}
+
+// The newest map with the release of its round, and when that closed.
+function live() {
+  const map = latest.map || null, release = latest.release || null;
+  const same = closed && map && closed.number === map.number;
+  return { map, release: release && map && release.number !== map.number ? null : release, at_s: same ? closed.closed_s : latest.heard_s ?? null };
+}
+
+async function change() {
+  writeAddress();
+  const wanted = view.number, against = view.other;
+  const found = wanted === null ? live() : await mapOf(wanted);
+  const held = against === null ? null : await mapOf(against);
+  if (wanted !== view.number || against !== view.other || !found) return; // somebody has moved on
+  if (wanted !== null && found.release && latest.release) found.release = { ...latest.release, ...found.release };
+  [shown, other] = [found, held];
+  draw();
+}
+view.changed = change;
+
+function draw() {
+  if (!room.cells) return;
+  at("beside").hidden = !other;
+  at("stage").dataset.two = other ? "yes" : "";
+  at("compare").setAttribute("aria-pressed", String(Boolean(other)));
+  const least = other ? Math.max(mostOf(shown, layer), mostOf(other, layer)) : 0; // one scale for both
+  drawing = show(at("map"), shown, layer, least);
+  if (other) show(at("other"), other, layer, least);
+  say("map-when", whenOf(shown));
+  say("other-when", other ? whenOf(other) : "");
+  tell(shown, drawing);
+  showWire(shown.release ? shown : { release: view.number === null ? latest.release : null });
+  for (const id of ["keep-png", "keep-svg"]) at(id).disabled = !canKeep(shown);
+  tellAge();
+}
+
+function whenOf({ map, at_s }) {
+  if (!map) return "";
+  return [t("map.round", { n: number(map.number) }), at_s ? moment(at_s) : "", map.mass ? "" : t("map.none")].filter(Boolean).join(" · ");
+}
+
+// A map grows old; after the gateway has gone it is grey, with its age.
+function tellAge() {
+  const now_s = Date.now() / 1000, old_s = shown.at_s ? now_s - shown.at_s : null;
+  const due_s = 2.5 * (room.cells?.every_s || Infinity) + (room.cells?.gather_s || 0);
+  const lost = link.lost_s !== null && now_s - link.lost_s > 3, stale = view.number === null && old_s > due_s;
+  at("stage").dataset.stale = lost || stale ? "yes" : "";
+  at("aged").hidden = !(lost || stale);
+  const given = { at: clock(link.lost_s ?? now_s), age: old_s === null ? "" : age(old_s) };
+  say("aged", lost ? t(old_s === null || view.number !== null ? "map.gone" : "map.lost", given) : stale ? t("map.aged", given) : "");
+}
+setInterval(tellAge, 1000);
+
+// --- what the gateway tells ---
+
+const hear = {
   ready: (event) => {
     room.cells = event;
-    dress(event);
-    at("site").textContent = `${event.site}, ${plural(event.enrolled, kind().one)}`;
+    speakFor(event);
+    say("site", `${event.site} · ${number(event.enrolled)} ${whose(event.enrolled, kind.who)}`);
+    document.title = `${event.site} · heatveil`;
     at("clear").hidden = !event.insecure;
+    if (event.picture) loadPicture();
+    change();
   },
-  round: (event) => {
-    at("round-number").textContent = event.number;
-    at("reports-note").textContent = `asking ${plural(event.enrolled, kind().one)}`;
-    at("missing").textContent = "";
-  },
+  round: showRound,
   reports: showReports,
-  budget: showLeft,
+  budget: (event) => showLeft(event, latest.ready),
   health: showHealth,
   alarm: showAlarms,
   quarantine: showQuarantine,
-  map: (event) => { if (room.cells) showMap(event); },
-  release: (event) => { if (room.cells) showWire(event); },
-  promise: (event) => items(at("promise"), event.sentences),
-  done: (event) => { at("reports-note").textContent = `no more rounds: ${event.why}`; },
+  map: () => {
+    latest.heard_s = Date.now() / 1000;
+    if (view.number === null) change();
+    else say("now", t("time.newer")); // whoever looks back is left where they are
+  },
+  release: () => { if (view.number === null && room.cells) change(); },
+  promise: showPromise,
+  done: showDone,
 };
+
+// The operator's own picture of the floor or the ground, under the map.
+function loadPicture() {
+  const image = new Image();
+  image.onload = () => { room.picture = image; draw(); };
+  image.src = "/floor";
+}
 
 // Pictures of the store, asked for when something has changed in it, and not for every event.
 // Not all pages at once: the gateway has its own work to do when a round has closed.
-let due = 0;
+let due = 0, begun = false;
 function refreshSoon() {
   clearTimeout(due);
   due = setTimeout(refresh, 300 + 500 * Math.random());
@@ -49,9 +126,17 @@ async function refresh() {
   const before = latest.health, health = await get("health");
   // What was told while we asked is newer.
   if (health && latest.health === before) showHealth(health);
-  if (!health || !health.reads) return;
-  refreshPast();
-  refreshSensors(await refreshRounds(() => latest.round || latest.reports));
+  if (!health || !health.reads || !room.cells) return;
+  closed = (await refreshDay()) || closed;
+  if (closed) showClosed(closed, latest.round || latest.reports);
+  if (!begun) {
+    begun = true;
+    view.other = wish("with");
+    say("notice", await begin(wish("round")));
+    at("compare").hidden = false;
+  }
+  if (view.number === null) change();
+  refreshDevices(closed);
 }
 
 function take(event) {
@@ -61,15 +146,69 @@ function take(event) {
     return;
   }
   latest[event.kind] = event;
-  show[event.kind]?.(event);
-  if (event.kind === "ready") drawn.forEach((kind) => latest[kind] && show[kind](latest[kind]));
+  hear[event.kind]?.(event);
+  if (event.kind === "ready" && latest.budget) hear.budget(latest.budget);
   if (["ready", "release", "map", "quarantine", "alarm"].includes(event.kind)) refreshSoon();
 }
 
-follow([...Object.keys(show), "reset"], take, refreshSoon);
+// --- what somebody does with it ---
+
+function readCell() {
+  say("readout", cell && shown.map && drawing ? read(shown, layer, cell) : "");
+}
+
+at("map").addEventListener("pointermove", (event) => { cell = cellAt(shown, layer, event); readCell(); });
+at("map").addEventListener("pointerleave", () => { cell = null; readCell(); });
+at("map").addEventListener("keydown", (event) => {
+  const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  if (!way || !drawing) return;
+  event.preventDefault();
+  const by = turned(way);
+  const { cells } = layerOf(shown.map, layer), last = [cells[0].length - 0.5, cells.length - 0.5];
+  cell = (cell || last.map((most) => most / 2)).map((at, i) => Math.min(Math.max(at + by[i], 0.5), last[i]));
+  readCell();
+});
+at("layers").addEventListener("click", (event) => {
+  if (!event.target.dataset.layer) return;
+  layer = event.target.dataset.layer;
+  writeAddress();
+  draw();
+});
+at("compare").addEventListener("click", () => {
+  view.other = view.other === null ? shown.map?.number ?? null : null;
+  change();
+});
+at("keep-png").addEventListener("click", () => keepPng(shown, layer));
+at("keep-svg").addEventListener("click", () => keepSvg(shown, layer));
+at("copy").addEventListener("click", async () => {
+  if (view.number === null && shown.map) look(shown.map.number); // what is seen now, and not what is live then
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("notice", t("tools.copied"));
+  } catch {
+    say("notice", t("tools.uncopied"));
+  }
+});
+at("language").addEventListener("click", () => {
+  hash.set("lang", language === "de" ? "en" : "de");
+  const now = new URLSearchParams(location.hash.slice(1));
+  now.set("lang", hash.get("lang"));
+  location.hash = now;
+  location.reload();
+});
+at("leave").addEventListener("click", leave);
+
+function redraw() {
+  draw();
+  redrawStrip();
+  drawPromise();
+}
+
+dress();
+follow([...Object.keys(hear), "reset"], take, refreshSoon);
 setInterval(refresh, 60_000); // silence grows without an event
 document.addEventListener("visibilitychange", refreshSoon);
-window.addEventListener("resize", () => {
-  drawn.forEach((kind) => latest[kind] && show[kind](latest[kind]));
-  redrawPast();
-});
+window.addEventListener("resize", redraw);
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+window.addEventListener("hashchange", () => location.reload()); // a link that was opened in this very tab
+if (navigator.serviceWorker && window.isSecureContext) navigator.serviceWorker.register("/worker.js").catch(() => {});

@@ -39,6 +39,7 @@ class Parts:
     reader: Any = None  # `store.reader.Reader`
     health: Health | None = None
     metrics: Metrics | None = None
+    picture: tuple[bytes, str] | None = None  # of the floor, with its kind
 
     def attach(
         self,

@@ -1,72 +1,197 @@
-// Earlier maps, one at a time, by a slider.
+// The day: its rounds as a strip, one of them shown, played, or held against another.
 
-import { room } from "./draw.js";
+import { drawStrip, penOf } from "./draw.js";
 import { get } from "./link.js";
-import { picture } from "./maps.js";
-import { at } from "./words.js";
+import { at, clock, date, moment, say, t } from "./words.js";
 
-const kept = new Map(); // by number; a map that was published does not change
-let heads = [], wanted = 0;
-const MOST = 200; // maps that the slider reaches
+const PAGE = 200, PAGES = 10; // of the API; of a day, so many at most
+const STEP_MS = 700; // between two maps of a day that is played
+const kept = new Map(); // by number: a map that was published does not change
+const days = new Map(); // by its beginning: the rounds of a day that is over
+let rounds = [], first_s = 0, turn = 0, playing = 0;
 
-// The first time all that the slider reaches, then what has come since.
-async function newer() {
-  const few = heads.length ? await get("maps?limit=5") : null;
-  const newest = heads.length ? heads[heads.length - 1].number : 0;
-  const joins = few && few.maps.some((one) => one.number === newest);
-  if (joins) return [...heads, ...few.maps.reverse().filter((one) => one.number > newest)].slice(-MOST);
-  const all = await get(`maps?limit=${MOST}`);
-  return all ? all.maps.reverse() : heads;
+// What is looked at: the number of a round, null for the newest; and whom to tell of another.
+export const view = { number: null, other: null, changed: () => {} };
+
+const midnight = (at_s) => new Date(1000 * at_s).setHours(0, 0, 0, 0) / 1000;
+const following = (start_s) => midnight(start_s + 26 * 3600); // a day has 23 to 25 hours
+const closedOf = (round) => round.closed_s ?? round.opened_s;
+
+// The number of the first round that was opened at this time or later; null where there is none.
+async function firstSince(at_s) {
+  const newest = (await get("rounds?limit=1"))?.rounds[0];
+  if (!newest || newest.opened_s < at_s) return null;
+  let low = 1, high = newest.number;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const found = (await get(`rounds?limit=1&before=${middle + 1}`))?.rounds[0];
+    if (found && found.opened_s >= at_s) high = found.number;
+    else low = middle + 1;
+  }
+  return low;
 }
 
-export async function refreshPast() {
-  if (!room.cells) return;
-  const found = await newer();
-  if (!found.length) return;
-  const shown = heads[Number(at("when").value)];
-  const last = !shown || shown === heads[heads.length - 1];
-  const moved = found.findIndex((one) => !last && one.number === shown.number);
-  heads = found;
-  at("when").max = heads.length - 1;
-  at("when").value = last ? heads.length - 1 : Math.max(moved, 0);
-  at("when").hidden = heads.length < 2;
-  at("past").hidden = false;
-  await showPast();
+// What the strip shows of rounds of the API, with what became of their maps.
+function barsOf(told, maps) {
+  const heads = new Map((maps?.maps || []).map((head) => [head.number, head]));
+  return told.map((one) => ({ number: one.number, at_s: closedOf(one), part: (one.reports ?? 0) / (one.enrolled || one.reports || 1), solved: heads.get(one.number)?.status === "solved" }));
 }
 
-// Which one it is, in words that a screen reader says, too.
-function say(head, map) {
-  const when = map ? `, ${map.when}` : "";
-  const said = `Round ${head.number}${when}${head.status === "solved" ? "" : `: ${head.why}`}`;
-  at("when").setAttribute("aria-valuetext", said);
-  const doubt = map && map.verdict && map.verdict.says ? `. ${map.verdict.says}` : "";
-  at("past-note").textContent = `${said} (${heads.length} can be looked at)${doubt}`;
+// The closed rounds of a day, oldest first; null where they cannot be had just now.
+async function roundsOf(start_s) {
+  if (days.has(start_s)) return days.get(start_s);
+  const end_s = following(start_s), over = end_s < Date.now() / 1000;
+  let before = over ? await firstSince(end_s) : null;
+  const found = [];
+  for (let page = 0; page < PAGES; page += 1) {
+    const asked = `limit=${PAGE}${before ? `&before=${before}` : ""}`;
+    const [told, maps] = await Promise.all([get(`rounds?${asked}`), get(`maps?${asked}`)]);
+    if (!told) return null;
+    found.push(...barsOf(told.rounds.filter((one) => one.closed_s !== null && closedOf(one) >= start_s && closedOf(one) < end_s), maps));
+    if (!told.next || closedOf(told.rounds[told.rounds.length - 1]) < start_s) break;
+    before = told.next;
+  }
+  found.reverse();
+  if (over) days.set(start_s, found);
+  return found;
 }
 
-// A map, and when its round closed.
-async function asked(number) {
-  const [map, round] = await Promise.all([get(`maps/${number}`), get(`rounds/${number}`)]);
-  return map && round && { ...map, when: written(round.closed_s ?? round.opened_s) };
+// Return the newest round that has closed, or null; the strip gets what is new of its day.
+export async function refreshDay() {
+  const told = (await get("rounds?limit=5"))?.rounds.filter((one) => one.closed_s !== null) || [];
+  if (!told.length) return null;
+  at("time").hidden = false;
+  const today = midnight(closedOf(told[0])), last = rounds[rounds.length - 1]?.number;
+  if (!first_s || (view.number === null && first_s !== today)) await openDay(today);
+  else if (first_s === today && !told.some(({ number }) => number === last)) await openDay(today);
+  else if (first_s === today && told[0].number > last) {
+    rounds.push(...barsOf(told.filter((one) => one.number > last), await get("maps?limit=5")).reverse());
+    placeHead();
+    redrawStrip();
+  }
+  return told[0];
 }
 
-const written = (then_s) => new Date(1000 * then_s).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-
-async function showPast() {
-  const head = heads[Number(at("when").value)];
-  if (!head) return;
-  const turn = ++wanted;
-  say(head, kept.get(head.number));
-  const map = kept.get(head.number) || await asked(head.number);
-  if (!map || turn !== wanted) return; // the slider has moved on
-  say(head, map);
-  kept.set(head.number, map);
-  if (kept.size > 50) kept.delete(kept.keys().next().value);
-  picture(at("past"), map);
-  at("past").dataset.number = head.number;
+// Show the strip of a day; true where it has rounds.
+async function openDay(start_s) {
+  const mine = ++turn, found = await roundsOf(start_s);
+  if (!found || mine !== turn) return false;
+  first_s = start_s;
+  rounds = found;
+  const when = at("when"), end_s = following(start_s);
+  [when.min, when.max] = [start_s, end_s];
+  const local = new Date(1000 * start_s);
+  at("day").value = `${local.getFullYear()}-${String(local.getMonth() + 1).padStart(2, "0")}-${String(local.getDate()).padStart(2, "0")}`;
+  when.disabled = at("play").disabled = !rounds.length;
+  say("time-note", rounds.length ? t("time.note") : t("time.none"));
+  placeHead();
+  redrawStrip();
+  return rounds.length > 0;
 }
 
-export function redrawPast() {
-  if (heads.length) showPast();
+// Put the slider where the shown map is, in words that a screen reader says, too.
+function placeHead() {
+  const shown = rounds.find(({ number }) => number === view.number) || (view.number === null ? rounds[rounds.length - 1] : null);
+  if (!shown) return;
+  at("when").value = shown.at_s;
+  at("when").setAttribute("aria-valuetext", `${moment(shown.at_s)}, ${t("map.round", { n: shown.number })}`);
+  say("moment", clock(shown.at_s));
 }
 
-at("when").addEventListener("input", showPast);
+export function redrawStrip() {
+  const canvas = at("strip"), width = canvas.parentElement.clientWidth;
+  if (!width || !first_s) return;
+  const style = getComputedStyle(document.documentElement), ink = (name) => style.getPropertyValue(`--${name}`);
+  const pen = penOf(canvas, width, 64);
+  drawStrip(pen, rounds, first_s, following(first_s), width, 64, { soft: ink("soft"), line: ink("line"), warm: ink("warm") });
+}
+
+// A map with its round and release, as it was told; null where there is no such round.
+export async function mapOf(number) {
+  if (kept.has(number)) return kept.get(number);
+  const [map, round, release] = await Promise.all(["maps/", "rounds/", "rounds/"].map((path, i) => get(`${path}${number}${i === 2 ? "/release" : ""}`)));
+  if (!round) return null;
+  const shown = { map: map || { number, status: "unresolved", why: round.outcome || t("map.none"), seconds: null, total: null, mass: null }, release, at_s: closedOf(round), round };
+  kept.set(number, shown);
+  if (kept.size > 60) kept.delete(kept.keys().next().value);
+  return shown;
+}
+
+// Look at a round by its number, or at the newest with null.
+export function look(number) {
+  view.number = number;
+  at("now").setAttribute("aria-pressed", String(number === null));
+  if (number === null) {
+    say("now", t("time.live"));
+    stop();
+    const newest = rounds[rounds.length - 1];
+    if (newest) placeHead();
+    refreshDay();
+  } else placeHead();
+  view.changed();
+}
+
+// Begin with what a link asks for; returns a sentence where that is not to be had.
+export async function begin(number) {
+  if (number === null) return "";
+  const round = await get(`rounds/${number}`);
+  if (!round || round.closed_s === null) return t("time.unknown", { n: number });
+  await openDay(midnight(closedOf(round)));
+  look(number);
+  return "";
+}
+
+function step(by) {
+  const now = rounds.findIndex(({ number }) => number === (view.number ?? rounds[rounds.length - 1]?.number));
+  const next = rounds[Math.min(Math.max(now + by, 0), rounds.length - 1)];
+  if (next && next.number !== view.number) look(next.number);
+  return now + by < rounds.length - 1;
+}
+
+function stop() {
+  clearInterval(playing);
+  playing = 0;
+  say("play", t("time.play"));
+}
+
+function play() {
+  if (playing) {
+    stop();
+    return;
+  }
+  const last = rounds[rounds.length - 1]?.number;
+  if (!last) return;
+  say("play", t("time.pause"));
+  if (view.number === null || view.number === last) look(rounds[0].number);
+  playing = setInterval(() => { if (!step(1)) stop(); }, STEP_MS);
+}
+
+async function otherDay(start_s) {
+  stop();
+  if (await openDay(start_s)) look(rounds[rounds.length - 1].number);
+  else if (start_s > Date.now() / 1000) look(null);
+  else {
+    const oldest = await get("rounds/1");
+    if (oldest && closedOf(oldest) > following(start_s)) say("time-note", t("time.first", { day: date(closedOf(oldest)) }));
+  }
+}
+
+at("when").addEventListener("input", () => {
+  stop();
+  const wanted = Number(at("when").value);
+  const nearest = rounds.reduce((best, one) => (Math.abs(one.at_s - wanted) < Math.abs(best.at_s - wanted) ? one : best), rounds[0]);
+  if (nearest && nearest.number !== view.number) look(nearest.number);
+  else placeHead();
+});
+at("when").addEventListener("keydown", (event) => {
+  const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 12, PageDown: -12, Home: -1e6, End: 1e6 }[event.key];
+  if (!by) return;
+  event.preventDefault();
+  stop();
+  step(by);
+});
+at("play").addEventListener("click", play);
+at("now").addEventListener("click", () => look(null));
+at("day").addEventListener("change", () => { if (at("day").value) otherDay(new Date(`${at("day").value}T00:00`).getTime() / 1000); });
+at("day-before").addEventListener("click", () => otherDay(midnight(first_s - 12 * 3600)));
+at("day-after").addEventListener("click", () => otherDay(following(first_s)));

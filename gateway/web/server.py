@@ -10,6 +10,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -21,7 +22,7 @@ from ..loopback import is_loopback
 from ..service.operate.health import Health
 from ..service.operate.metrics import Metrics
 from .access import Door, network_of
-from .app import application, make_probe
+from .app import application, make_probe, read_picture
 from .feed import MOST as VIEWERS
 from .feed import Feed
 from .parts import Parts
@@ -100,6 +101,7 @@ class Page:
         metrics: Metrics | None = None,
         hosts: Collection[str] = (),
         probed: tuple[str, int] | None = None,
+        picture: Path | None = None,
     ) -> None:
         """Listen.
 
@@ -109,12 +111,15 @@ class Page:
             hosts: other names that this page is asked for by, such as a proxy's.
             reader: reads the store beside the gateway; it may come later, by `attach`.
             probed: host and port where `probe_routes` alone are answered; None for nowhere.
+            picture: what is drawn under the map, as wide and as deep as that.
 
         Raises:
-            OperatorFault: the network could read it, a port is taken, or a host is another's.
+            OperatorFault: the network could read it, a port is taken, a host is another's, or the
+                picture is none.
         """
         self._parts = Parts()
         self._parts.attach(reader=reader, health=health, metrics=metrics)
+        self._parts.picture = read_picture(picture)
         self.feed = self._parts.feed
         self.attach = self._parts.attach
         self._servers: list[_Server] = []

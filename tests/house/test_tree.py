@@ -68,7 +68,7 @@ def test_nothing_names_somebodys_machine(tracked: list[str]) -> None:
 
 # Modules of the `test` extra: a user who installs heatveil has none of them.
 FOR_TESTS = {"cbor2", "dp_accounting", "hypothesis", "importlinter", "jupytext", "mypy"}
-FOR_TESTS |= {"ipykernel", "ot", "playwright", "pytest"}
+FOR_TESTS |= {"axe_playwright_python", "ipykernel", "ot", "playwright", "pytest"}
 
 
 def test_the_command_needs_nothing_of_the_tests() -> None:

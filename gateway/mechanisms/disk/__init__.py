@@ -34,12 +34,19 @@ _PAGE = {
         "How often each cell was answered in the latest round. A device answers a cell near its "
         "own more often than one far away, and now and then one outside the frame, where nobody "
         "can be. Who listens on the way sees each answer with the name of its device, and the "
-        "promise is made against them, too."
+        "promise is made against them, too.",
+        "Wie oft jede Zelle in der letzten Runde geantwortet wurde. Ein Gerät antwortet eine "
+        "Zelle nahe der eigenen öfter als eine ferne, und manchmal eine außerhalb des Rahmens, wo "
+        "niemand sein kann. Wer unterwegs zuhört, sieht jede Antwort mit dem Namen ihres Geräts; "
+        "das Versprechen gilt auch gegen ihn.",
     ),
     "not": (
         "This map shows no person: every device moved its own place at random before it "
         "answered, so only the shares of many are to be seen, each with what it may be off by, "
-        "and of nobody where they were."
+        "and of nobody where they were.",
+        "Diese Karte zeigt keine Person: jedes Gerät verschob seinen Ort zufällig, bevor es "
+        "antwortete. Zu sehen sind nur Anteile von vielen, je mit ihrer Unsicherheit, und von "
+        "niemandem, wo er war.",
     ),
 }
 

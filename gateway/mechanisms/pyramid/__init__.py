@@ -18,11 +18,15 @@ _PAGE = {
     **PLACES.page,
     "wire-note": (
         "How many parts of people were counted in each square of each level in the latest round, "
-        "with the noise that the gateway drew. The gateway saw every report before that."
+        "with the noise that the gateway drew. The gateway saw every report before that.",
+        "Wie viele Teile von Personen in der letzten Runde in jedem Quadrat jeder Stufe gezählt "
+        "wurden, mit dem Rauschen des Gateways. Das Gateway sah davor jede Meldung.",
     ),
     "not": (
         "The gateway is trusted here: it saw where every device was, and blurred the sums. "
-        f"Who sees this map alone sees shares of many, and of nobody where they were. {_CAUTION}"
+        "Who sees this map alone sees shares of many, and of nobody where they were.",
+        "Dem Gateway wird hier vertraut: es sah, wo jedes Gerät war, und verwischte die Summen. "
+        "Wer nur diese Karte sieht, sieht Anteile von vielen und von niemandem, wo er war.",
     ),
 }
 _EXPORTED = Exported(

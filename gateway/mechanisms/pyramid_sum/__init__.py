@@ -15,7 +15,10 @@ _PAGE = {
     "wire-note": (
         "Each device marks the squares that it is in, one a level, adds a little noise to every "
         "number and hides them. Only their sum over many devices can be opened, and that is "
-        "published."
+        "published.",
+        "Jedes Gerät markiert die Quadrate, in denen es ist, eines je Stufe, gibt zu jeder Zahl "
+        "etwas Rauschen und verbirgt sie. Nur ihre Summe über viele Geräte lässt sich öffnen; sie "
+        "ist veröffentlicht.",
     ),
 }
 _EXPORTED = Exported(

@@ -15,7 +15,9 @@ _PAGE = {
     **SUMS,
     "wire-note": (
         "Each device marks the square that it is in, adds a little noise and hides its numbers. "
-        "Only their sum over many devices can be opened, and that is published."
+        "Only their sum over many devices can be opened, and that is published.",
+        "Jedes Gerät markiert das Quadrat, in dem es ist, gibt etwas Rauschen dazu und verbirgt "
+        "seine Zahlen. Nur ihre Summe über viele Geräte lässt sich öffnen; sie wird gezeigt.",
     ),
 }
 _EXPORTED = Exported(

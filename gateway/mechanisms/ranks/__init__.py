@@ -16,14 +16,19 @@ _CAUTION = (
 )
 _PAGE = {
     **PLACES.page,
-    "wire-title": "What was published",
+    "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "wire-note": (
         "The gateway sees where every device is. It sorts the places along a curve, adds up "
-        "groups of them, and publishes each sum with noise in it; the places are forgotten then."
+        "groups of them, and publishes each sum with noise in it; the places are forgotten then.",
+        "Das Gateway sieht, wo jedes Gerät ist. Es ordnet die Orte entlang einer Kurve, zählt "
+        "Gruppen davon zusammen und veröffentlicht jede Summe mit Rauschen; dann sind die Orte "
+        "vergessen.",
     ),
     "not": (
         "Who runs the gateway can see where everybody is until the noise is on. This map is made "
-        f"of the published sums alone, and shows no person. {_CAUTION}"
+        "of the published sums alone, and shows no person.",
+        "Wer das Gateway betreibt, sieht, wo alle sind, bis das Rauschen darauf liegt. Diese "
+        "Karte entsteht nur aus den veröffentlichten Summen und zeigt keine Person.",
     ),
 }
 _EXPORTED = Exported(

@@ -36,22 +36,29 @@ _EXPORTED = Exported(
     },
 )
 _PAGE = {
-    "map-title": "Where the warmth is",
-    "sources-title": "Likely sources",
-    "within": "Within",
-    "strength": "Strength",
-    "sensors-title": "Sensors",
-    "sensors-note": "No sensor has been heard of yet.",
-    "sensor-head": "Sensor",
-    "wire-title": "What the sensors sent",
+    "map-title": ("Where the warmth is", "Wo die Wärme ist"),
+    "sources-title": ("Likely sources", "Wahrscheinliche Quellen"),
+    "strength": ("Strength", "Stärke"),
+    "sensors-title": ("Sensors", "Sensoren"),
+    "sensors-note": (
+        "No sensor has been heard of yet.",
+        "Von keinem Sensor wurde bisher gehört.",
+    ),
+    "sensor-head": ("Sensor", "Sensor"),
+    "wire-title": ("What the sensors sent", "Was die Sensoren gesendet haben"),
     "wire-note": (
-        "One dot a sensor, already blurred, of the latest round. No more of a round than this is "
-        "seen by anybody outside the sensors."
+        "One dot a sensor, already blurred, of one round. No more of a round than this is seen by "
+        "anybody outside the sensors.",
+        "Ein Punkt je Sensor, schon verwischt, aus einer Runde. Mehr als das sieht niemand "
+        "außerhalb der Sensoren von einer Runde.",
     ),
     "not": (
         "This map is not a picture of people: every reading was blurred before it left its "
         "sensor, so it shows the neighbourhood of warmth and never an exact place, and a dark "
-        "patch does not prove that nobody was there."
+        "patch does not prove that nobody was there.",
+        "Diese Karte ist kein Bild von Personen: jeder Messwert wurde verwischt, bevor er den "
+        "Sensor verließ. Sie zeigt die Umgebung von Wärme und nie einen genauen Ort, und eine "
+        "dunkle Stelle beweist nicht, dass dort niemand war.",
     ),
 }
 
@@ -90,11 +97,12 @@ MECHANISM = Mechanism(
         who="sensor",
         announced=("Warmest place", "Warmth at the warmest place", "mdi:fire"),
         has_sd=False,
-        of_all="of the warmth ",
+        of_all=("of the warmth is in the warmest cell", "der Wärme ist in der wärmsten Zelle"),
         page=_PAGE,
     ),
     promise=_words.in_words,
     facts=_words.facts,
+    curve=_words.distance_curve,
     silent_lines=_words.silent_lines,
     extra_flags=("frames", "clip", "background", "fit", "every", "frames_count", "people"),
     check_texts=_query.check_axes,

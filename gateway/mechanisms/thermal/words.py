@@ -78,6 +78,12 @@ def _chances(query: Query) -> str:
     )
 
 
+def distance_curve(query: Query) -> list[tuple[float, float]]:
+    """Return how often the best guess tells two places of one source apart, by their distance."""
+    side = cell_m(query.grid)
+    return [(row.cells * side, round(row.right, 6)) for row in curve(query)]
+
+
 def _formally(guarantee: Guarantee) -> str:
     epsilon, delta = (ratio_text(ratio) for ratio in (guarantee.epsilon, guarantee.delta))
     return f"Formally: epsilon {epsilon}, delta {delta}."

@@ -21,6 +21,7 @@ from gateway.service.operate.metrics import Metrics
 from gateway.store.reader import Reader
 from gateway.store.store import Store
 from gateway.web.server import Page
+from tests.conftest import miss
 
 FLAGS = [
     "--no-sandbox",
@@ -267,3 +268,13 @@ def _until(tab: Tab, expression: str) -> None:
 def until() -> Callable[[Tab, str], None]:
     """Return what waits until an expression holds; the policy forbids the usual way to wait."""
     return _until
+
+
+@pytest.fixture
+def axe() -> str:
+    """Return axe-core, the program that looks for what keeps somebody from using a page."""
+    try:
+        import axe_playwright_python as package
+    except ImportError:
+        miss("axe-core is not here: pip install axe-playwright-python")
+    return (Path(package.__file__).parent / "axe.min.js").read_text("utf-8")

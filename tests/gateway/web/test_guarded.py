@@ -58,7 +58,7 @@ def test_a_browser_gets_a_cookie_for_the_token(locked: Page, ask: Ask) -> None:
     assert right.status == 200
     assert {"httponly", "samesite=strict", "path=/"} <= set(cookie.lower().split("; "))
     assert ask(locked, "/api/v1/rounds", Cookie=held).status == 200
-    assert ask(locked, "/api/v1/session", Cookie=held).json == {"open": True}
+    assert ask(locked, "/api/v1/session", Cookie=held).json == {"open": True, "token": True}
     assert ask(locked, "/api/v1/session").json == {"open": False}
     assert (
         ask(locked, "/api/v1/session", "DELETE")
@@ -153,7 +153,9 @@ def test_every_answer_is_closed_to_other_pages(live: Page, ask: Ask, path: str) 
     assert headers["cross-origin-opener-policy"] == "same-origin"
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert "camera=()" in headers["permissions-policy"]
-    assert headers["cache-control"] == "no-store"
+    # The page's own files hold nothing of anybody: kept, and asked for anew each time.
+    own = path in ("/", "/page.js")
+    assert headers["cache-control"] == ("no-cache" if own else "no-store")
     assert not {"server", "access-control-allow-origin"} & set(headers)
 
 

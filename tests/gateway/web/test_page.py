@@ -1,14 +1,20 @@
 """The live page, in a real browser: it shows, it follows, and it asks nobody else."""
 
+import gzip
+import re
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page as Tab
 
+from gateway import web
 from gateway.mechanisms import find
 from gateway.service.telling import vocabulary
-from gateway.web import server
+from gateway.settings.roomfile import describe_floor
+from gateway.web.server import Page
 
 READY = {
     "kind": "ready",
@@ -18,176 +24,183 @@ READY = {
     "cell_mm": 250,
     "sensors": [4, 1],
     "enrolled": 4,
+    "every_s": 3600,
+    "gather_s": 30,
 }
-Until = Callable[[Page, str], None]
+COLUMNS, ROWS, REACH = 6, 4, 1
+PEOPLE = {
+    **READY,
+    **vocabulary(find("disk")),
+    "shape": [COLUMNS, ROWS],
+    "cell_mm": 2000,
+    "sensors": [40, 1],
+    "enrolled": 40,
+}
+OFFICE = Path(__file__).parents[2] / "physics" / "rooms" / "office.toml"
+BUDGET = {
+    "kind": "budget",
+    "budget": 1.0,
+    "spent": 0.75,
+    "left": 0.25,
+    "epsilon": 8.0,
+    "epsilon_spent": 6.5,
+    "delta": 1e-5,
+    "rounds_left": 48,
+}
+Opened = Callable[..., Tab]
+Until = Callable[[Tab, str], None]
 HOSTILE = "<img src=x onerror=document.title='taken'>"
+BRIGHT, VIOLET, RING, WALL = (252, 255, 164), (87, 16, 110), (125, 211, 252), (217, 210, 234)
 
 
 @pytest.fixture
-def live() -> Iterator[server.Page]:
+def live() -> Iterator[Page]:
     """Return a page that has been told of a site."""
-    with server.Page("127.0.0.1", 0) as page:
+    with Page("127.0.0.1", 0) as page:
         page.feed.put(READY)
         yield page
 
 
 @pytest.fixture
-def tab(opened: Callable[..., Page], live: server.Page) -> Page:
+def tab(opened: Opened, live: Page) -> Tab:
     """Return the page in a tab as narrow as a phone."""
     return opened(live.url)
 
 
-def drawn(number: int, cell: int, total: float = 1.0) -> dict[str, Any]:
+def drawn(number: int, cell: int, **more: Any) -> dict[str, Any]:
     """Return the event of a map with all its heat in one cell."""
-    mass = [1.0 if place == cell else 0.0 for place in range(80)]
+    found = {"kind": "map", "number": number, "status": "solved", "total": 1.0, "why": "optimal"}
+    found |= {"seconds": 0.1, "guarantee": {}, "credible": None}
+    found["mass"] = [[1.0 if place == cell else 0.0 for place in range(80)]]
+    found["sources"] = [{"x": (cell + 0.5) / 4, "y": None, "share": 1.0, "within": None}]
+    return found | more
+
+
+def sure(**more: Any) -> dict[str, Any]:
+    """Return what a posterior says beside a map: hills on the right."""
+    present = [[0.9 if 60 <= place < 70 else 0.0 for place in range(80)]]
     return {
-        "kind": "map",
-        "number": number,
-        "status": "solved",
-        "mass": [mass],
-        "total": total,
-        "why": "optimal",
-        "seconds": 0.1,
-        "guarantee": {},
-    }
-
-
-def sure(event: dict[str, Any], present: Any, **more: Any) -> dict[str, Any]:
-    """Return the event with what a posterior says beside the map."""
-    credible = {
         "level": 0.9,
         "present": present,
         "numbers": [0.02, 0.62, 0.3, 0.06],
-        "band": None,
         "expected_error": 1.25,
+        "says": "Number of sources: 1 to 2 (92 %).",
+        **more,
     }
-    return {**event, "credible": {**credible, **more}}
 
 
-def coloured(tab: Page, colour: tuple[int, int, int], part: str) -> bool:
-    """Say whether the "left" or the "right" half of the map has a pixel of about this colour."""
+def people(**more: Any) -> dict[str, Any]:
+    """Return a map with most people in the last cell of its first row, and who is unsure below."""
+    mass = [[0.5 / (COLUMNS * ROWS - 1)] * COLUMNS for _ in range(ROWS)]
+    mass[0][-1] = 0.5
+    sd = [[0.01] * COLUMNS for _ in range(ROWS)]
+    sd[-1][0] = 0.08
+    return drawn(1, 0, mass=mass, sd=sd, total=40.0) | more
+
+
+def read(tab: Tab, selector: str) -> str:
+    """Return the text of an element, with plain blanks."""
+    return tab.inner_text(selector).replace("\u00a0", " ")
+
+
+def shown(number: int) -> str:
+    """Return what holds once the map of a round is shown."""
+    return f"document.getElementById('map').dataset.number == '{number}'"
+
+
+def coloured(tab: Tab, colour: tuple[int, int, int], part: str = "", canvas: str = "map") -> bool:
+    """Return whether a canvas, or its "left" or "right" half, has a pixel of about this colour."""
     return bool(
         tab.evaluate(
-            """([colour, right]) => {
-              const canvas = document.getElementById("map"), half = canvas.width / 2;
-              const pen = canvas.getContext("2d");
-              const seen = pen.getImageData(right ? half : 0, 0, half, canvas.height).data;
+            """([id, colour, part]) => {
+              const canvas = document.getElementById(id), half = canvas.width / 2;
+              const wide = part ? half : canvas.width, from = part === "right" ? half : 0;
+              const seen = canvas.getContext("2d").getImageData(from, 0, wide, canvas.height).data;
               for (let i = 0; i < seen.length; i += 4)
                 if (colour.every((c, k) => Math.abs(seen[i + k] - c) < 6)) return true;
               return false;
             }""",
-            [list(colour), part == "right"],
+            [canvas, list(colour), part],
         )
     )
 
 
-def brightest(tab: Page) -> float:
-    """Return where along the map's strip the brightest column is, 0 to 1."""
-    return float(
-        tab.evaluate(
-            """() => {
-              const canvas = document.getElementById("map"), pen = canvas.getContext("2d");
-              const y = canvas.height - Math.round(40 * canvas.height / canvas.clientHeight);
-              const row = pen.getImageData(0, y, canvas.width, 1).data;
-              let most = 0, at = 0;
-              for (let x = 0; x < canvas.width; x++)
-                if (row[4 * x + 1] > most) { most = row[4 * x + 1]; at = x; }
-              return at / canvas.width;
-            }"""
-        )
-    )
-
-
-@pytest.mark.long
-def test_a_map_appears_and_follows(live: server.Page, tab: Page, until: Until) -> None:
-    """What the gateway tells is on the canvas, where it belongs, and the next one replaces it."""
+def test_a_map_appears_and_follows(live: Page, tab: Tab, until: Until) -> None:
+    """What the gateway tells is on the canvas, where it belongs; nobody else is asked."""
     live.feed.put(drawn(1, 8))
-    until(tab, "document.getElementById('map').dataset.number == '1'")
-    first = brightest(tab)
+    until(tab, shown(1))
+    first = [coloured(tab, BRIGHT, half) for half in ("left", "right")]
     live.feed.put(drawn(2, 72))
-    until(tab, "document.getElementById('map').dataset.number == '2'")
+    until(tab, shown(2))
 
-    assert (first, brightest(tab)) == pytest.approx((0.13, 0.87), abs=0.05)
-    assert tab.inner_text("#places").split("\t")[:3] == ["18.1 m", "not known", "100 %"]
-    assert tab.get_attribute("#map", "aria-label") == "heat map: 100 % near 18.1 m"
-
-
-def test_it_asks_nobody_else_and_complains_of_nothing(
-    live: server.Page, tab: Page, until: Until
-) -> None:
-    """A page that fetched a font elsewhere would tell a stranger who looks at which building."""
-    live.feed.put(drawn(1, 8))
-    until(tab, "document.getElementById('map').dataset.number == '1'")
-
+    assert (first, coloured(tab, BRIGHT, "right")) == ([True, False], True)
+    assert not coloured(tab, BRIGHT, "left")
+    assert read(tab, "#places").split("\t")[:3] == ["18.1 m", "not known", "100 %"]
+    assert "18.1" in (tab.get_attribute("#map", "aria-label") or "")
     assert tab.said == []
     assert [url for url in tab.asked if not url.startswith(live.url)] == []
 
 
-def test_words_from_outside_stay_words(live: server.Page, tab: Page, until: Until) -> None:
+def test_words_from_outside_stay_words(live: Page, tab: Tab, until: Until) -> None:
     """A site's name or a reason is text, never markup."""
     live.feed.put({**READY, "site": HOSTILE})
     live.feed.put({"kind": "promise", "sentences": [HOSTILE]})
-    until(tab, "document.getElementById('site').textContent.includes('onerror')")
+    rows = [{"device": "south", "why": HOSTILE, "since_s": time.time() - 7200}]
+    live.feed.put({"kind": "quarantine", "devices": rows})
+    until(tab, "!document.getElementById('trouble').hidden")
 
-    assert tab.inner_text("#promise") == HOSTILE
+    assert tab.text_content("#site").startswith(HOSTILE)
+    assert tab.text_content("#promise") == HOSTILE
+    assert tab.text_content("#troubles") == f"south: {HOSTILE} (2 h ago)"
     assert tab.locator("img").count() == 0
 
 
-def test_no_map_is_said_in_words(live: server.Page, tab: Page, until: Until) -> None:
+def test_fifty_alarms_are_one_line(live: Page, tab: Tab, until: Until) -> None:
+    """The map is not pushed off the screen; who wants to know opens the line."""
+    why = "its counter went back"
+    alarms = [{"device": f"s{i}", "why": why, "times": 1 + (i == 1)} for i in range(50)]
+    live.feed.put({"kind": "alarm", "alarms": alarms})
+    until(tab, "!document.getElementById('trouble').hidden")
+    box = tab.locator("#trouble").bounding_box()
+    line, role = read(tab, "#trouble-line"), tab.get_attribute("#trouble", "role")
+    tab.click("#trouble-line")
+
+    assert (line, role) == ("50 sensors need a new key", "alert")
+    assert box is not None
+    assert box["height"] < 80
+    assert tab.locator("#troubles li").count() == 50
+    assert read(tab, "#troubles li:nth-child(2)") == "its counter went back (2 times)"
+
+
+def test_no_map_is_said_in_words(live: Page, tab: Tab, until: Until) -> None:
     """An empty canvas alone would look like an empty room."""
     live.feed.put(drawn(1, 8))
-    until(tab, "document.getElementById('map').dataset.number == '1'")
-    live.feed.put(
-        {**drawn(2, 0), "status": "unresolved", "mass": None, "total": None, "why": "it"}
-    )
+    until(tab, shown(1))
+    live.feed.put(drawn(2, 0, status="unresolved", mass=None, total=None, why="it"))
     until(tab, "!document.getElementById('empty').hidden")
 
-    assert tab.inner_text("#empty") == "Round 2: it."
-    assert tab.inner_text("#places") == ""
+    assert read(tab, "#empty") == "Round 2: it."
+    assert read(tab, "#places") == ""
+    assert tab.said == []
 
 
-def test_round_and_budget_are_followed(live: server.Page, tab: Page, until: Until) -> None:
-    """Who looks at the page sees how many answered, and how much of the promise is left."""
+def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> None:
+    """How many answered, how much of the promise is left, and on which day it runs out."""
     live.feed.put({"kind": "reports", "number": 3, "came": 2, "enrolled": 4, "refused": 1})
-    live.feed.put(
-        {
-            "kind": "budget",
-            "budget": 1.0,
-            "spent": 0.75,
-            "left": 0.25,
-            "epsilon": 8.0,
-            "epsilon_spent": 6.5,
-            "delta": 1e-5,
-            "rounds_left": 1,
-        }
-    )
-    until(tab, "document.getElementById('left').textContent == '1 round left'")
+    live.feed.put(BUDGET)
+    until(tab, "document.getElementById('left').textContent == '48 rounds left'")
+    out = time.localtime(time.time() + 2 * 86_400)
 
-    assert tab.inner_text("#reports-note") == "2 of 4 sensors answered"
-    assert tab.inner_text("#refused") == "1 message refused"
+    assert read(tab, "#reports-note") == "2 of 4 sensors answered"
+    assert read(tab, "#refused") == "1 message refused"
     assert tab.evaluate("document.getElementById('budget').value") == 0.75
-    assert tab.inner_text("#budget-note").startswith("75 % of the rounds spent;")
-    assert "6.50 of 8.00" in tab.inner_text("#budget-note")
+    said = read(tab, "#budget-note")
+    assert said.startswith("Runs out on ")
+    assert re.search(rf"\b{out.tm_mday}\b", said)
+    assert "epsilon 6.50 of 8.00" in said
 
 
-def test_a_device_that_needs_a_new_key_is_seen_at_once(
-    live: server.Page, tab: Page, until: Until
-) -> None:
-    """The one thing on the page that somebody has to do something about."""
-    assert not tab.is_visible("#alarm")
-    why = f"north sent message 3.7 after 4.1: {HOSTILE}"
-    rows = [{"device": "north", "why": why, "times": 3}, {"device": "x", "why": "y", "times": 1}]
-    live.feed.put({"kind": "alarm", "alarms": rows})
-    until(tab, "!document.getElementById('alarm').hidden")
-
-    assert tab.inner_text("#alarms").splitlines() == [f"{why} (3 times)", "y"]
-    assert tab.get_attribute("#alarm", "role") == "alert"
-    assert tab.locator("img").count() == 0
-
-
-def test_a_link_in_the_clear_is_said_on_the_page(
-    live: server.Page, tab: Page, until: Until
-) -> None:
+def test_a_link_in_the_clear_is_said_on_the_page(live: Page, tab: Tab, until: Until) -> None:
     """Who looks at the page must not take a trial without TLS for a building's installation."""
     live.feed.put({**READY, "site": "open", "insecure": True})
     until(tab, "document.getElementById('site').textContent.includes('open')")
@@ -199,109 +212,186 @@ def test_a_link_in_the_clear_is_said_on_the_page(
     assert not tab.is_visible("#clear")
 
 
-VIOLET, RING = (87, 16, 110), (125, 211, 252)
+def test_how_sure_a_map_is_is_said_and_drawn(live: Page, tab: Tab, until: Until) -> None:
+    """Hills where chances are, how far off map and guess are; a doubted map has no colours."""
+    live.feed.put(drawn(1, 8, credible=sure(blind_error=4.5)))
+    until(tab, shown(1))
+    sentence, hills = read(tab, "#sure"), coloured(tab, VIOLET, "right")
+    verdict = {"level": "assumptions", "why": "they contradict", "says": "Do not trust it."}
+    live.feed.put(drawn(2, 8, verdict=verdict))
+    until(tab, shown(2))
 
-
-@pytest.fixture(params=[400, 1280])
-def wide(request: pytest.FixtureRequest, tab: Page) -> int:
-    """Set the tab to a phone's width and to a desktop's."""
-    tab.set_viewport_size({"width": request.param, "height": 900})
-    return int(request.param)
-
-
-def test_how_sure_a_map_is_is_said_and_drawn(
-    live: server.Page, tab: Page, wide: int, until: Until
-) -> None:
-    """Between what their number lies, and no more of them than that; hills where chances are."""
-    hills = [[0.9 if 60 <= place < 70 else 0.0 for place in range(80)]]
-    live.feed.put(sure(drawn(1, 8), hills))
-    until(tab, "document.getElementById('map').dataset.number == '1'")
-
-    assert tab.inner_text("#sure") == (
-        "1 to 2 warm sources (92 %), most likely 1. "
-        "The warmth lies about 1.3 m from where this shows it."
+    assert sentence == (
+        "Number of sources: 1 to 2 (92 %). The warmth lies about 1.3 m from where this map shows "
+        "it; a guess without any reading would be about 4.5 m off."
     )
-    assert coloured(tab, VIOLET, "right")
-    assert not coloured(tab, VIOLET, "left")
-    assert tab.evaluate("document.documentElement.scrollWidth") == wide
-    assert tab.said == []
+    assert hills
+    assert read(tab, "#sure") == "Do not trust it."
+    assert tab.is_visible("#doubt")
+    assert not coloured(tab, BRIGHT)
+    assert not coloured(tab, VIOLET)
 
 
-def test_nothing_is_said_that_is_not_known(live: server.Page, tab: Page, until: Until) -> None:
-    """An estimator without an opinion has no hills, and one without an error no distance."""
-    live.feed.put(sure(drawn(1, 8), [[0.1] * 80], numbers=[0.0, 1.0], expected_error=None))
-    until(tab, "document.getElementById('map').dataset.number == '1'")
-    alone = tab.inner_text("#sure")
-    live.feed.put({**drawn(2, 8), "credible": None, "certified": None})
-    until(tab, "document.getElementById('map').dataset.number == '2'")
-
-    assert alone == "1 warm source (100 %)."
-    assert tab.inner_text("#sure") == ""
-    assert not tab.is_visible("#sure")
-    assert not coloured(tab, VIOLET, "right")
-    assert tab.said == []
-
-
-def test_a_map_that_contradicts_its_query_says_so(
-    live: server.Page, tab: Page, until: Until
+@pytest.mark.parametrize("width", [360, 2560])
+def test_a_room_is_a_floor_with_its_lines_and_sensors(
+    live: Page, opened: Opened, until: Until, width: int
 ) -> None:
-    """In its own words where else it says how sure it is; the next map that fits takes it back."""
-    verdict = {"level": "assumptions", "why": "the readings contradict the query"}  # an old one's
-    live.feed.put({**drawn(1, 8), "credible": None, "certified": None, "verdict": verdict})
-    until(tab, "document.getElementById('map').dataset.number == '1'")
-    said = tab.inner_text("#sure"), tab.get_attribute("#sure", "data-state")
-    colours = "getComputedStyle(document.getElementById('map')).filter"
-    pale = tab.evaluate(colours)
-    live.feed.put({**sure(drawn(2, 8), [[0.1] * 80]), "verdict": {"level": "fits", "why": ""}})
-    until(tab, "document.getElementById('map').dataset.number == '2'")
+    """Walls, doors and desks of the file; a ring round a source; who did not answer is hollow."""
+    tab = opened(live.url, width)
+    floor = describe_floor(OFFICE)
+    grid = {"shape": [30, 20], "cell_mm": 200, "sensors": [len(floor["sensors"]), 1]}
+    mass = [[float((x, y) == (25, 10)) for x in range(30)] for y in range(20)]
+    where = [{"x": 5.1, "y": 2.1, "share": 1.0, "within": 0.5}]
+    live.feed.put({**READY, **grid, "floor": floor, "strength_unit": "W"})
+    live.feed.put({"kind": "release", "number": 1, "reports": 1, "values": [None, 3, 4]})
+    live.feed.put(drawn(1, 0, mass=mass, sources=where, credible=sure(present=mass), total=70.0))
+    until(tab, shown(1))
 
-    assert said == ("Do not trust this map: the readings contradict the query.", "bad")
-    assert tab.inner_text("#sure").startswith("1 to 2 warm sources")
-    assert tab.get_attribute("#sure", "data-state") == ""
-    assert (pale, tab.evaluate(colours)) == ("grayscale(1)", "none")
-    assert tab.said == []
-
-
-@pytest.mark.long
-def test_a_plane_shows_chances_and_rings_its_sources(
-    live: server.Page, tab: Page, wide: int, until: Until
-) -> None:
-    """The chances fill the plane, and a ring holds nine tenths of what is nearest to a source."""
-    live.feed.put({**READY, "shape": [8, 2], "cell_mm": 1000})
-    rows = [[0.0] * 8, [0.0] * 7 + [1.0]]
-    live.feed.put(sure({**drawn(1, 0), "mass": rows}, [[0.0] * 8, [0.05, *[0.0] * 5, 0.4, 0.8]]))
-    until(tab, "document.getElementById('map').dataset.number == '1'")
-
-    assert coloured(tab, (252, 255, 164), "right")
+    assert coloured(tab, WALL, "left")
     assert coloured(tab, RING, "right")
-    assert not coloured(tab, RING, "left")
-    assert "cross: what the map takes it for" in tab.inner_text("#map-note")
-    assert tab.inner_text("#places").split("\t")[:2] == ["7.5 m / 1.5 m", "± 1.5 m"]
-    box = tab.locator("#map").bounding_box()
-    assert box is not None
-    assert box["width"] / box["height"] == pytest.approx(4, rel=0.02)
-    assert tab.evaluate("document.documentElement.scrollWidth") == wide
+    keys = read(tab, "#keys")
+    assert "sensor that did not answer" in keys
+    assert "walls, doors and furniture" in keys
+    assert read(tab, "#places").split("\t") == ["5.1 / 2.1 m", "± 0.5 m", "100 %", "70 W"]
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    tab.focus("#map")
+    for _ in range(8):
+        tab.keyboard.press("ArrowRight")
+    for _ in range(4):
+        tab.keyboard.press("ArrowUp")
+    assert "desk" in read(tab, "#readout")
     assert tab.said == []
-
-    live.feed.put({**drawn(2, 0), "mass": rows, "credible": None})
-    until(tab, "document.getElementById('map').dataset.number == '2'")
-
-    assert not coloured(tab, RING, "right")  # the map itself is drawn
-    assert coloured(tab, (252, 255, 164), "right")
-    assert "rings" not in tab.inner_text("#map-note")
 
 
 @pytest.mark.long
-def test_it_comes_back_after_the_gateway_was_away(browser: Browser, until: Until) -> None:
-    """A tab left open over night shows the morning's map."""
-    with server.Page("127.0.0.1", 0) as first:
-        tab = browser.new_page()
-        tab.goto(first.url)
-        until(tab, "document.getElementById('link').dataset.state == 'live'")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_people_are_shown_in_words_for_people(
+    live: Page, opened: Opened, until: Until, width: int
+) -> None:
+    """Nobody is warm here; how sure it is is another layer; a phone clips no column."""
+    tab = opened(live.url, width)
+    outer = COLUMNS + 2 * REACH, ROWS + 2 * REACH
+    values = [0] * (outer[0] * outer[1])
+    values[0], values[2 * outer[0] - 2] = 2, 38
+    wire = {"kind": "release", "number": 1, "reports": 40, "values": values}
+    live.feed.put(PEOPLE)
+    live.feed.put(people())
+    live.feed.put(wire | {"outer": list(outer), "reach": [REACH, REACH]})
+    until(tab, shown(1))
+    until(tab, "!document.getElementById('wire').hidden")
+
+    for word in ("warm", "blurred reading"):
+        assert word not in read(tab, "main").lower()
+    assert read(tab, "#map-title") == "Where people are"
+    assert read(tab, "#site") == "lab · 40 devices"
+    first = read(tab, "#places tr:first-child").split("\t")
+    assert first == ["11.0 / 1.0 m", "± 1.00 %", "50 %", "20"]
+    assert "holds 50 % of all, give or take 1.00 %" in read(tab, "#sure")
+    said = tab.get_attribute("#wire", "aria-label")
+    assert said == "40 answers over 8 by 6 cells, at most 38 in one"
+    bright = [coloured(tab, BRIGHT, half) for half in ("left", "right")]
+    tab.click("[data-layer=sd]")
+    assert (bright, coloured(tab, BRIGHT)) == ([False, True], False)
+    assert read(tab, "#legend-most") == "8.00 %"
+    assert tab.get_attribute("[data-layer=sd]", "aria-pressed") == "true"
+    table, box = tab.evaluate(
+        "[document.getElementById('sources').scrollWidth,"
+        " document.getElementById('sources').parentElement.clientWidth]"
+    )
+    assert table <= box
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    assert tab.said == []
+
+
+@pytest.mark.long
+def test_a_place_on_the_earth_is_north_up(opened: Opened, until: Until) -> None:
+    """Where rows go to the west, the corner is on the right; every cell has its coordinates."""
+    corner = {"corner": [52.5, 13.4], "bearing": 180.0}
+    with Page("127.0.0.1", 0) as page:
+        page.feed.put({**PEOPLE, "earth": corner})
+        page.feed.put(people())
+        tab = opened(page.url, 1280)
+        until(tab, shown(1))
+        tab.focus("#map")
+        for _ in range(12):
+            tab.keyboard.press("ArrowRight")
+        for _ in range(12):
+            tab.keyboard.press("ArrowDown")
+
+        # The last column of the first row: 11 m to the south, 1 m to the west.
+        assert "latitude 52.49990°, longitude 13.39999°" in read(tab, "#readout")
+        assert read(tab, "#readout").startswith("11.0 / 1.0 m: 50.00 %")
+        assert tab.said == []
+
+
+@pytest.mark.long
+def test_places_without_metres_are_told_as_the_terminal_does(opened: Opened, until: Until) -> None:
+    """In parts of each side, as the points of a file are given."""
+    with Page("127.0.0.1", 0) as page:
+        page.feed.put({**PEOPLE, "cell_mm": 0})
+        tab = opened(page.url, 1280)
+        found = people()
+        found["mass"].reverse()
+        page.feed.put(found)
+        until(tab, shown(1))
+
+        assert read(tab, "#places tr:first-child").split("\t")[0] == "0.92 / 0.88"
+
+
+@pytest.mark.long
+def test_a_map_is_kept_as_a_picture(live: Page, opened: Opened, until: Until) -> None:
+    """Both kinds are whole, and say what the map is not."""
+    tab = opened(live.url, 1280)
+    live.feed.put(drawn(7, 8))
+    until(tab, shown(7))
+    made = {}
+    for kind in ("svg", "png"):
+        with tab.expect_download() as waiting:
+            tab.click(f"#keep-{kind}")
+        assert waiting.value.suggested_filename == f"heatveil-7.{kind}"
+        made[kind] = Path(waiting.value.path()).read_bytes()
+
+    assert made["png"].startswith(b"\x89PNG")
+    assert b"Round 7" in made["svg"]
+    assert b"not a picture of people" in made["svg"]
+    assert tab.said == []
+
+
+@pytest.mark.long
+def test_it_is_grey_while_the_gateway_is_away_and_comes_back(opened: Opened, until: Until) -> None:
+    """A map that stays as if it were fresh would be believed; later there is a new one."""
+    with Page("127.0.0.1", 0) as first:
+        first.feed.put(READY)
+        first.feed.put(drawn(1, 8))
+        tab = opened(first.url)
+        until(tab, shown(1))
         port = int(first.url.rstrip("/").rsplit(":")[-1])
-    until(tab, "document.getElementById('link').dataset.state == 'lost'")
-    with server.Page("127.0.0.1", port) as second:
+    until(tab, "!document.getElementById('aged').hidden")
+    said, faint = (
+        read(tab, "#aged"),
+        "getComputedStyle(document.getElementById('map')).filter",
+    )
+    grey = tab.evaluate(faint)
+    with Page("127.0.0.1", port) as second:
         second.feed.put(READY)
         second.feed.put(drawn(7, 8))
-        until(tab, "document.getElementById('map').dataset.number == '7'")
-    tab.close()
+        until(tab, shown(7))
+        until(tab, "document.getElementById('aged').hidden")
+
+    assert re.match(r"No connection to the gateway since .*\. This map is \d+ s old;", said)
+    assert "grayscale" in grey
+
+
+def test_all_words_are_in_both_languages_and_the_page_is_small() -> None:
+    """One table; what is looked up is there, and all of it goes over a slow link."""
+    folder = Path(web.__file__).parent
+    sources = {path.name: path.read_text("utf-8") for path in folder.glob("*.[jh][st]*")}
+    table = dict(re.findall(r'^  "([\w .²]+)": \[(.*)\],$', sources["words.js"], re.MULTILINE))
+    look_up = re.compile(r'(?:\bt\(|data-(?:t|label)=)"([^"]+)"')
+    asked = {key for text in sources.values() for key in look_up.findall(text)}
+    texts = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+    assert asked - set(table) == set()
+    assert {key for key, both in table.items() if len(texts.findall(both)) != 2} == set()
+    assert len(asked) > 80
+    assert sum(len(gzip.compress(text.encode())) for text in sources.values()) < 60_000

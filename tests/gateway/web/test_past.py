@@ -1,0 +1,208 @@
+"""A page over a store, in a real browser: the day that was, devices, and what does not work."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.mechanisms import find
+from gateway.service.operate.health import Health, health_event
+from gateway.service.telling import vocabulary
+from gateway.web.server import Page
+
+from .conftest import told
+from .test_page import READY as LINE
+from .test_page import Opened, Until, shown
+
+TOKEN = "correct-horse-battery"
+READY = {**LINE, **vocabulary(find("thermal")), "shape": [4, 1], "cell_mm": 1000}
+
+
+@pytest.fixture
+def health() -> Health:
+    """Return how a gateway is whose broker can be lost."""
+    health = Health("broker", "disk")
+    health.say("broker", True)
+    health.say("disk", True)
+    return health
+
+
+@pytest.fixture
+def live(known: Any, health: Health) -> Iterator[Page]:
+    """Return a page over a known store: seven rounds, the last of them open."""
+    with Page("127.0.0.1", 0, reader=known, health=health) as page:
+        page.feed.put(READY)
+        page.feed.put(told(6))
+        yield page
+
+
+def test_what_does_not_work_is_on_top_and_goes_when_it_does(
+    live: Page, health: Health, opened: Opened, until: Until
+) -> None:
+    """The part and the reason, for who comes late too."""
+    health.say("broker", False, "it does not answer")
+    tab = opened(live.url)
+    until(tab, "!document.getElementById('trouble').hidden")
+    words = tab.inner_text("#trouble-line")
+    health.say("broker", True)
+    live.feed.put(health_event(health))
+    until(tab, "document.getElementById('trouble').hidden")
+
+    assert words == "Broker: it does not answer"
+    assert tab.said == []
+
+
+@pytest.mark.long
+def test_who_looks_back_is_left_there(live: Page, opened: Opened, until: Until) -> None:
+    """By keyboard; what comes meanwhile is said, and shown when it is asked for."""
+    tab = opened(live.url)
+    until(tab, "!document.getElementById('time').hidden")
+    until(tab, shown(6))
+    tab.focus("#when")
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("ArrowLeft")
+    until(tab, shown(4))
+    said = tab.get_attribute("#when", "aria-valuetext") or ""
+    live.feed.put(told(7))
+    until(tab, "document.getElementById('now').textContent.includes('new map')")
+    tab.wait_for_timeout(1200)
+    stayed = tab.evaluate(shown(4))
+    link = tab.evaluate("location.hash")
+    tab.click("#now")
+    until(tab, shown(7))
+
+    shut = time.localtime(1e9 + 4 + 30)
+    assert f"{shut.tm_year}" in said
+    assert said.endswith(f":{shut.tm_min:02}, Round 4")
+    assert stayed
+    assert link == "#round=4"
+    assert tab.said == []
+
+
+@pytest.mark.long
+def test_a_link_opens_the_same_view(live: Page, opened: Opened, until: Until) -> None:
+    """Two times side by side, in the language that was chosen; an unknown round is said."""
+    tab = opened(f"{live.url}#round=3&with=5&lang=de", 1280)
+    until(tab, shown(3))
+    until(tab, "!document.getElementById('beside').hidden")
+    two = [tab.inner_text("#map-when"), tab.inner_text("#other-when")]
+    lost = opened(f"{live.url}#round=99")
+    until(lost, "document.getElementById('notice').textContent != ''")
+
+    assert [words.split(" ·")[0] for words in two] == ["Runde 3", "Runde 5"]
+    assert tab.evaluate("document.documentElement.lang") == "de"
+    assert tab.inner_text("#map-title") == "Wo die Wärme ist"
+    assert lost.inner_text("#notice").startswith("There is no round 99 here")
+    assert lost.evaluate(shown(6))
+
+
+@pytest.mark.long
+def test_a_day_is_played(live: Page, opened: Opened, until: Until) -> None:
+    """From its first round to its last; a day without rounds says so."""
+    tab = opened(live.url)
+    until(tab, "!document.getElementById('time').hidden")
+    tab.click("#play")
+    until(tab, shown(1))
+    until(tab, shown(6))
+    until(tab, "document.getElementById('play').textContent == 'Play the day'")
+    tab.click("#day-after")
+    until(tab, "document.getElementById('time-note').textContent.startsWith('No round')")
+    tab.click("#day-before")
+    tab.click("#day-before")
+    until(tab, "document.getElementById('time-note').textContent.startsWith('The first round')")
+
+
+@pytest.mark.long
+def test_devices_are_found_and_those_that_are_silent_come_first(
+    live: Page, opened: Opened, until: Until
+) -> None:
+    """Last heard before the last closed round began; shut out; or answering."""
+    tab = opened(live.url)
+    until(tab, "document.querySelectorAll('#devices tr').length == 3")
+    rows = [row.split("\t") for row in tab.inner_text("#devices").splitlines()]
+    before = [tab.inner_text(f"#{name}") for name in ("round-number", "reports-note", "age")]
+    tab.fill("#find", "NOR")
+    until(tab, "document.querySelectorAll('#devices tr').length == 1")
+    tab.fill("#find", "")
+    tab.click("#sensor-head")
+    tab.click("#sensor-head")
+
+    assert [row[0] for row in rows] == ["south", "north", "west"]
+    assert [row[2] for row in rows] == ["shut out", "silent", "silent"]
+    assert {row[3] for row in rows} == {"56 %"}  # 9/8 of 2
+    assert tab.inner_text("#sensors-note").startswith("3 of 3 sensors")
+    assert tab.inner_text("#devices tr:first-child th") == "west"
+    assert tab.get_attribute("[data-by=name]", "aria-sort") == "descending"
+    # Nothing was asked since the start; how the last round went is known anyway.
+    assert before[:2] == ["6", "4 of 4 sensors answered"]
+    assert before[2].startswith("Round 6 closed ")
+
+
+@pytest.mark.long
+def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Until) -> None:
+    """By the form; a wrong one is said; once in, a new start of the gateway asks no more."""
+    with Page("127.0.0.1", 0, token=TOKEN, reader=known) as page:
+        port = int(page.url.rstrip("/").rsplit(":")[-1])
+        page.feed.put(READY)
+        tab = opened(page.url)
+        until(tab, "!document.getElementById('login').hidden")
+        before = list(tab.said)
+        hidden = not tab.is_visible("#map")
+        tab.fill("#token", "wrong-horse-battery")
+        tab.keyboard.press("Enter")
+        until(tab, "document.getElementById('login-note').textContent != ''")
+        tab.fill("#token", TOKEN)
+        tab.keyboard.press("Enter")
+        until(tab, "document.getElementById('link').dataset.state == 'live'")
+        until(tab, "document.getElementById('site').textContent.includes('lab')")
+        kept = tab.evaluate("[document.cookie, sessionStorage.length, localStorage.length]")
+    until(tab, "document.getElementById('link').dataset.state == 'lost'")
+    with Page("127.0.0.1", port, token=TOKEN, reader=known) as page:
+        page.feed.put({**READY, "site": "again"})
+        until(tab, "document.getElementById('site').textContent.includes('again')")
+        tab.click("#leave")
+        until(tab, "!document.getElementById('login').hidden")
+
+    assert hidden
+    assert before == []
+    assert kept == ["", 0, 0]  # no script of the page can give the token away
+    assert not tab.is_visible("#map")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_it(
+    live: Page, opened: Opened, until: Until, axe: str, scheme: str
+) -> None:
+    """Names, contrast, order and landmarks, as axe-core finds them; a planted fault is found."""
+    tab = opened(live.url, 1280, reduced_motion="reduce", color_scheme=scheme)
+    until(tab, "document.querySelectorAll('#devices tr').length == 3")
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    tab.evaluate(axe)
+    broken = "axe.run().then(({ violations }) => violations.map(({ id }) => id))"
+    found = tab.evaluate(broken)
+    tab.evaluate("document.getElementById('map').removeAttribute('aria-label')")
+
+    assert found == []
+    assert "role-img-alt" in tab.evaluate(broken)
+
+
+@pytest.mark.long
+def test_the_page_opens_without_its_gateway(known: Any, opened: Opened, until: Until) -> None:
+    """Installed on a phone, it says what is wrong instead of a browser's fault; no map is kept."""
+    with Page("127.0.0.1", 0, reader=known) as page:
+        page.feed.put(READY)
+        tab = opened(page.url)
+        until(tab, "navigator.serviceWorker.controller !== null")
+        until(tab, "caches.match('/page.js').then(Boolean)")
+        kept = tab.evaluate(
+            "caches.open('heatveil').then((one) => one.keys())"
+            ".then((keys) => keys.filter(({ url }) => url.includes('/api/')).length)"
+        )
+        url = page.url
+    tab.goto(url)
+    until(tab, "document.getElementById('link').dataset.state == 'lost'")
+
+    assert kept == 0
+    assert tab.inner_text("#link") == "connection lost, trying again"
