@@ -20,7 +20,7 @@ if (1 << 70) >> 69 != 2:
     )
 
 BLOCK = 64  # bytes in a SHA-256 block
-_ONES = int.from_bytes(b"\1" * BLOCK, "big")
+_INNER, _OUTER = [int.from_bytes(pad * BLOCK, "big") for pad in (b"\x36", b"\x5c")]
 ABSENT = (errno.ENOENT, 44)  # no such file; the WebAssembly port has the number of WASI
 
 
@@ -43,7 +43,7 @@ def hmac_pads(key):
     if len(key) > BLOCK:
         key = sha256(key)
     block = int.from_bytes(key + bytes(BLOCK - len(key)), "big")  # XOR of all bytes in one go
-    return [(block ^ pad * _ONES).to_bytes(BLOCK, "big") for pad in (0x36, 0x5C)]
+    return (block ^ _INNER).to_bytes(BLOCK, "big"), (block ^ _OUTER).to_bytes(BLOCK, "big")
 
 
 def os_entropy(size):

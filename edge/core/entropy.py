@@ -54,7 +54,9 @@ class Stream:
         if n < 1:
             raise ValueError("below(%d): n must be at least 1" % n)
         width = 0
-        while (n - 1) >> width:  # no bit_length on MicroPython
+        while (n - 1) >> width + 16:  # no bit_length on MicroPython
+            width += 16
+        while (n - 1) >> width:
             width += 1
         while True:
             value = self.bits(width)

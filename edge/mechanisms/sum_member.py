@@ -104,7 +104,7 @@ class Member:
     """One device. newest: the number of the last round that it began, which its owner keeps.
 
     identity: its keys and names; static: the secret of its key in the roster; suite: `crypto`, or
-    a module with the same `Secret`, `seal`, `unseal` and `aes`.
+    a module with the same `Secret`, `seal`, `unseal` and `aes`, perhaps `pack_words` and `Lanes`.
     """
 
     def __init__(self, identity, roster, static, suite=crypto, newest=-1, chunk=CHUNK):
@@ -268,34 +268,34 @@ class Member:
             return self._refuse("unequal")
         own = self_key(self._own["b"], self._sid, me)
         self._own = {}  # is not needed again
-        frames, bits = [], terms.bits
-        for first in range(0, len(numbers), self._chunk):
-            fields = {4: first} if first else {3: proofs, 4: first}
-            count = min(self._chunk, len(numbers) - first)
-            frame, place = blank(MASKED, self._sid, fields, 5, count * bits >> 3, bits)
-            frame[place:-MAC_BYTES] = pack_words(numbers, first, count, bits)
-            frames.append((frame, place, first * bits >> 3))
-        numbers = None
-        frames = [self._masked(*(one + (bits, own))) for one in frames]
+        pack, bits = getattr(self._suite, "pack_words", pack_words), terms.bits
+        words, numbers = bytearray(pack(numbers, 0, len(numbers), bits)), None
+        self._mask(words, bits, own)
         for at in self._held.numbers():  # the keys of masks are not needed again
             self._near[at] = self._near[at][:32] + bytes(32)
+        frames = []
+        for first in range(0, terms.length, self._chunk):
+            fields = {4: first} if first else {3: proofs, 4: first}
+            some = words[first * bits >> 3 : (first + self._chunk) * bits >> 3]
+            frame, place = blank(MASKED, self._sid, fields, 5, len(some), bits)
+            frame[place:-MAC_BYTES] = some
+            frames.append(self._signed(frame))
         return frames
 
-    def _masked(self, frame, place, first, bits, own):
-        """Return a frame, its words from `place` on masked; first: their place among all bytes."""
+    def _mask(self, words, bits, own):
+        """Lay its own mask, and those with the neighbours whose boxes it holds, over all words."""
         tidy()
-        mine, held, end = self.roster, self._held.numbers(), len(frame) - MAC_BYTES
-        for at in range(place, end, self._lanes.MOST):
-            some = frame[at : min(at + self._lanes.MOST, end)]
-            blocks = counters(first + at - place, len(some))
+        mine, held, most = self.roster, self._held.numbers(), self._lanes.MOST
+        for at in range(0, len(words), most):
+            some = words[at : at + most]
+            blocks = counters(at, len(some))
             lanes = self._lanes(bits, len(some))
             lanes.add(some)
             lanes.add(self._suite.aes(own, blocks)[: len(some)])
             for near in held:
                 mask = self._suite.aes(self._near[near][32:], blocks)[: len(some)]
                 lanes.add(mask, mine.neighbours[near] < mine.place)
-            frame[at : at + len(some)] = lanes.packed()
-        return self._signed(frame)
+            words[at : at + len(some)] = lanes.packed()
 
     def _signed(self, frame):
         write_mac(frame, self._who.mac_key, self._up)

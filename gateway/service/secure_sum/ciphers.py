@@ -1,8 +1,9 @@
 """What `edge.mechanisms.crypto` does on boards, by `cryptography`: the same names, the same bytes.
 
-And sums of words by numpy, in the place of `edge.mechanisms.secure_sum.Lanes`.
+And words and their sums by numpy, in the place of those of `edge.mechanisms.secure_sum`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,12 @@ def aes(key: bytes, blocks: bytes) -> bytes:
     """Return the encryption of counters that follow one another, as AES-256 in counter mode."""
     cipher = Cipher(algorithms.AES(key), modes.CTR(blocks[:16]))
     return cipher.encryptor().update(bytes(len(blocks)))
+
+
+def pack_words(numbers: Sequence[int], first: int, count: int, bits: int) -> bytes:
+    """Return so many of the numbers modulo 2**bits, as little-endian words."""
+    some = np.array(numbers[first : first + count], np.int64)
+    return some.astype(f"<u{bits // 8}").tobytes()
 
 
 class Lanes:
