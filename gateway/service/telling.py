@@ -11,21 +11,21 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
 
 from ..mechanisms import Mechanism, find_service, of
-from ..settings.deployment import Deployment, Room
-from ..settings.roomfile import describe_floor
 from .intake.outcomes import Alarm, Who
 from .ledger import Ledger, is_distributed, unit_of
 from .rounds import OpenRound
+
+if TYPE_CHECKING:  # it takes a third of a second
+    from ..settings.deployment import Deployment, Room
 
 # Digits after the point: a millionth is less than anybody can be sure of, and a chance of
 # twenty digits for each of four thousand cells would double what the broker keeps.
@@ -115,7 +115,7 @@ SILENCE = (
 )
 
 
-def ready(deployment: Deployment, enrolled: int) -> Event:
+def ready(deployment: "Deployment", enrolled: int) -> Event:
     """The service is connected and about to ask."""
     mechanism = of(deployment)
     return {
@@ -137,9 +137,11 @@ def ready(deployment: Deployment, enrolled: int) -> Event:
     }
 
 
-def _floor(room: Room) -> Event | None:
+def _floor(room: "Room") -> Event | None:
     """Return the lines of the floor, where something is known of it."""
     if room.plan is not None:
+        from ..settings.roomfile import describe_floor  # which waits as the above
+
         return describe_floor(room.plan)
     side = room.cell_mm / 1000
     if not (room.furniture and side):
@@ -159,7 +161,7 @@ def _earth(own: Any) -> Event | None:
     return {"corner": list(own.corner), "bearing": own.bearing}
 
 
-def _strength_unit(room: Room) -> str:
+def _strength_unit(room: "Room") -> str:
     """Return the unit of a source's strength; none on the unit interval."""
     if room.plan is not None:
         return "W"
@@ -294,8 +296,6 @@ RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was ther
 # Of a budget: what the promise is not told in.
 OTHER = {"rho": {"epsilon_left"}, "epsilon": {"budget", "spent", "left", "delta"}}
 
-log = structlog.get_logger()
-
 Listener = Callable[[Event], None]
 
 
@@ -311,6 +311,9 @@ class Teller:
         self.last: dict[str, Event] = {}
         self._listeners = [hear for hear in listeners if hear is not None]
         self._alarms: dict[Who, tuple[str, int]] = {}
+        import structlog  # here alone: it takes long to load, and who only describes maps waits
+
+        self._log = structlog.get_logger()
 
     def listen(self, hear: Listener) -> None:
         """Let another one hear what comes from now on."""
@@ -322,14 +325,14 @@ class Teller:
         left = DULL | (RESULT if event["kind"] == "map" else TOLD)
         if event["kind"] == "budget":
             left = left | OTHER[event.get("unit", "rho")]
-        log.info(event["kind"], **{key: event[key] for key in event if key not in left})
+        self._log.info(event["kind"], **{key: event[key] for key in event if key not in left})
         if event["kind"] == "release" and not event["reports"]:
-            log.warning(SILENCE, number=event["number"])
+            self._log.warning(SILENCE, number=event["number"])
         for hear in self._listeners:
             try:
                 hear(event)
             except Exception:  # who listens must not stop who works
-                log.exception("a listener failed")
+                self._log.exception("a listener failed")
 
     def progress(self, round: OpenRound | None, refused: int) -> None:
         """Tell how a round stands."""
@@ -346,7 +349,7 @@ class Teller:
     def alarmed(self, raised: Sequence[Alarm]) -> None:
         """Tell of devices that need a new key."""
         for device, key_id, why in raised:
-            log.error("alarm", device=device, why=why)
+            self._log.error("alarm", device=device, why=why)
             _, times = self._alarms.get((device, key_id), ("", 0))
             self._alarms[device, key_id] = why, times + 1
         self.tell(alarmed(self._alarms))

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 from physics.kernel import Length, forward
 
@@ -126,7 +126,8 @@ def _fine(points: Floats, logs: Floats) -> tuple[Floats, Floats]:
     places = np.interp(parts, np.arange(len(points)), points)
     wide = np.diff(places) / 2
     about = np.append(wide, 0.0) + np.append(0.0, wide)
-    return places, about * np.exp(PchipInterpolator(points, logs)(places) - logs.max())
+    between = scipy.interpolate.PchipInterpolator(points, logs)
+    return places, about * np.exp(between(places) - logs.max())
 
 
 def _upto(places: Floats, masses: Floats) -> Floats:

@@ -66,7 +66,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
         return seen, Verdict("fits")
     least = basis.shape[1] + 3
     caution = 1.0 if seen.near is not None else _CAUTIOUS
-    threshold = caution * scipy.stats.norm.isf(FALSE_ALARMS / sensors / 2)
+    threshold = caution * -scipy.special.ndtri(FALSE_ALARMS / sensors / 2)
     readings = seen.readings / seen.sigma
     kept, dropped = np.arange(sensors), list[tuple[int, float]]()
     while True:
@@ -97,7 +97,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     verdict = (
         Verdict("sensors", name_sensors(dropped), tuple(dropped)) if dropped else Verdict("fits")
     )
-    if seen.near is None or square <= scipy.stats.chi2.isf(FALSE_ALARMS, freedom):
+    if seen.near is None or square <= scipy.special.chdtri(freedom, FALSE_ALARMS):
         return seen, verdict
     times = math.sqrt(square / freedom)
     why = f"the sensors scatter {times:.2g} times as much as is stated, and the map counts on that"

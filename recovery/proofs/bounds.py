@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from physics.kernel import forward, heat_kernel, sensitivity
 
@@ -196,7 +196,7 @@ def corollary_10(
         )
     moved = sensitivity(forward(cells, sensors, spread))
     sigma = (paper_sigma if printed_noise else gaussian_sigma)(epsilon, delta, moved)
-    radius = sigma * math.sqrt(chi2.ppf(1 - failure, len(np.atleast_1d(sensors))))
+    radius = sigma * math.sqrt(2 * gammaincinv(len(np.atleast_1d(sensors)) / 2, 1 - failure))
     return theorem_9(cells, sensors, spread, radius, sources)
 
 

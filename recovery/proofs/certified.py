@@ -302,7 +302,7 @@ def certified_band(
     matrix, target, limits, span = check(operator, readings, sigma, total, upper, level)
     open_cells = np.flatnonzero(limits)
     basis = directions(matrix[:, open_cells], sigma, span)
-    radius = sigma * math.sqrt(scipy.stats.chi2.ppf(level, basis.shape[1]))
+    radius = sigma * math.sqrt(2 * scipy.special.gammaincinv(basis.shape[1] / 2, level))
     heats = Explaining(
         basis.T @ matrix[:, open_cells],
         basis.T @ target,
@@ -377,7 +377,7 @@ def least_deviation(
         )
     )
     deviations = max(0.0, least / sigma)
-    return deviations, float(scipy.stats.chi2.sf(deviations**2, basis.shape[1]))
+    return deviations, float(scipy.special.chdtrc(basis.shape[1], deviations**2))
 
 
 def certified_distance(band: Band, heat: ArrayLike, places: ArrayLike) -> float:
