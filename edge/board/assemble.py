@@ -4,6 +4,7 @@ import asyncio
 
 from ..core import wire
 from ..core.budget import Budget, Copies, Files, Lost
+from ..core.compat import Uptime
 from ..core.limits import price
 from ..net import tls
 from ..net.link import sleep_ms, within_ms
@@ -38,16 +39,24 @@ def recorded_ms(config):
     return None if at_s is None else 1000 * at_s
 
 
-def budget_of(config, folder, nap=None):
+def budget_of(config, folder, nap=None, uptime=None):
     """Return the device's budget, booted; its `fault` says why where it cannot be used.
 
     What is left of a lease is lost at the next start, but where a memory outlives the sleep
     (`nap`). So a device that starts anew for each answer pays for one at a time without it, or it
     would spend eight times as much as it says; and a small budget is paid for in smaller leases.
+
+    uptime: what a window ages by, if not the board's own `compat.Uptime`.
     """
     place, key = Files(folder, "budget"), config.identity.state_key
-    lease = 1 if config.wake_s and nap is None else _lease(place, key)
-    budget = Budget(place, key, lease)
+    lease, window = _lease(place, key)
+    lease = 1 if config.wake_s and nap is None else lease
+    if window:
+        from ..core.window import WindowBudget  # what no other device needs
+
+        budget = WindowBudget(place, key, lease, uptime or Uptime())
+    else:
+        budget = Budget(place, key, lease)
     try:
         budget.boot(nap)
     except Lost:
@@ -56,14 +65,15 @@ def budget_of(config, folder, nap=None):
 
 
 def _lease(place, key):
-    """Return how many answers to pay for at a time; nothing is written."""
+    """Return how many answers to pay for at a time, and the window; nothing is written."""
     try:
         held = Copies(place, key).newest()
     except Lost:
-        return LEASE  # which the boot finds too, and nothing is paid for
+        return LEASE, b""  # which the boot finds too, and nothing is paid for
     limits = held.limits
     cost = max(int(price(limits, limits.exponent, limits.variance)), 1)
-    return max(1, min(LEASE, (limits.budget - held.spent) // cost // SHARE))
+    left = limits.budget - (0 if held.window else held.spent)
+    return max(1, min(LEASE, left // cost // SHARE)), held.window
 
 
 def ring_of(config, folder):

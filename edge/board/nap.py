@@ -21,6 +21,8 @@ called with bytes it keeps them. Other boards have none, and write their flash a
 Source: MicroPython, ports/esp32/machine_rtc.c: 2048 bytes that deep sleep leaves alone.
 """
 
+import time
+
 from ..core.budget import Record, pack, unpack
 from ..core.compat import hmac_sha256
 from ..core.keys import ratchet
@@ -30,12 +32,19 @@ LABEL = b"heatveil-nap-v1"  # a key of its own, so that no slot can be made of w
 
 
 class Nap:
-    """That memory, under the device's state key. See `budget.Budget.boot` and `sleep`."""
+    """That memory, under the device's state key. See `budget.Budget.boot` and `sleep`.
 
-    def __init__(self, memory, state_key, wakes=WAKES):
+    rtc_s(): the seconds of the clock that runs on in the sleep, whatever it is set to, and
+    asleep_s how long each lasts; None where there is none, and then no sleep is counted.
+    """
+
+    def __init__(self, memory, state_key, wakes=WAKES, rtc_s=None, asleep_s=0):
         self._memory = memory
         self._key = hmac_sha256(state_key, LABEL)
         self._wakes = wakes
+        self.left = None  # the Record that was taken last
+        self._rtc_s = rtc_s
+        self._asleep_s = asleep_s
 
     def taken(self, record):
         """Return the Record that was left, and erase it; None where it is not one of this Record.
@@ -43,6 +52,7 @@ class Nap:
         Its counter is the last epoch reserved. A boot without this memory raises that, and a
         later one finds that what lies here is of the past.
         """
+        self.left = None
         try:
             held = bytes(self._memory())
             self._memory(bytes(len(held)))  # to write fewer leaves the others where they are
@@ -52,7 +62,8 @@ class Nap:
         except OSError:
             return None
         left = unpack(held, self._key)
-        return None if left is None or left.counter != record.epoch else left
+        self.left = None if left is None or left.counter != record.epoch else left
+        return self.left
 
     def ahead(self, epoch, chain):
         """Return the last epoch to reserve, and its chain key, from those of this boot."""
@@ -60,16 +71,23 @@ class Nap:
             chain = ratchet(chain)
         return epoch + self._wakes, chain
 
-    def leave(self, reserved, epoch, spent, round, chain, limits):
+    def slept(self, window):
+        """Count the sleep that has ended; return whether a bucket of the window did in it."""
+        return self._rtc_s is not None and window.wake(self._asleep_s, self._rtc_s())
+
+    def leave(self, reserved, epoch, spent, round, chain, limits, window):
         """Keep what the next boot may go on with; where that fails it goes by the slots alone."""
-        record = Record(reserved, epoch + 1, spent, round, ratchet(chain), limits)
+        kept = b""
+        if window:
+            kept = window.pack(0, 0 if self._rtc_s is None else self._rtc_s())
+        record = Record(reserved, epoch + 1, spent, round, ratchet(chain), limits, kept)
         try:
             self._memory(pack(record, self._key))
         except (OSError, ValueError):
             pass
 
 
-def of_board(machine, state_key):
+def of_board(machine, state_key, wake_s):
     """Return the Nap of this board, or None where no memory of it outlives a sleep."""
     memory = getattr(machine.RTC(), "memory", None) if hasattr(machine, "RTC") else None
-    return None if memory is None else Nap(memory, state_key)
+    return None if memory is None else Nap(memory, state_key, WAKES, time.time, wake_s)

@@ -84,7 +84,8 @@ class Parts:
         self.client = assemble.client_of(config)
         self.ring = assemble.ring_of(config, folder)
         self.clock = Clock()
-        self.nap = nap.of_board(machine, config.identity.state_key) if config.wake_s else None
+        key, wake_s = config.identity.state_key, config.wake_s
+        self.nap = nap.of_board(machine, key, wake_s) if wake_s else None
         self.budget = assemble.budget_of(config, folder, self.nap)
         self.station = None
         self.cause = power.cause(machine)

@@ -1,25 +1,30 @@
-"""What a device may still answer: one ledger for all mechanisms, for the life of its key."""
+"""What a device may still answer: one ledger for all mechanisms."""
 
 # It counts nano-rho, the price of an answer in zero-concentrated differential privacy, which adds
-# up whatever the mechanism. What it allows is in all three slots (`Copies`) before it is used:
+# up whatever the mechanism. It is for the life of the key, or, where the device was enrolled with
+# one, for any `window` of so many hours. What it allows is in all three slots (`Copies`) before it
+# is used:
 #
 #     boot      raises the epoch and ratchets the chain key, so the key before is erased
 #     charge    spends from a lease; when that ends, the end of the next one is written
 #     tighten   takes limits that protect more
+#     age       with a window: counts the device's own uptime, once a bucket on the medium
 #
 # A power cut costs what was left of the lease, at most `lease` answers. An answer costs three
 # writes divided by `lease`, and three for BEHIND numbers of Rounds at the least, or for each where
 # none may be answered again; as each is paid for, the budget bounds the wear of the flash as well.
-# There is no way to get anything back, and no clock: a new window is a new enrolment. Slots
-# restored together from a copy cannot be told from the truth by the device itself; whoever
-# receives its frames sees the epoch fall back, and must say so.
+# Without a window there is no way to get anything back, and no clock; with one, by the uptime
+# that the device has counted itself alone. Slots restored together from a copy cannot be told
+# from the truth by the device itself; whoever receives its frames sees the epoch fall back, and
+# must say so.
 #
 # Three slots that hold the same record, signed: no power cut can harm more than one of them.
 #
 #     magic 4 | counter 8 | epoch 8 | spent 8 | round + 1, 8 | chain key 32 | limits 33 | MAC 16
 #
-# 117 bytes. All numbers are big-endian; the MAC is the start of HMAC-SHA256 over all before it,
-# under the device's state key.
+# 117 bytes; with a window 254, for what `window` keeps stands before the MAC.
+# All numbers are big-endian; the MAC is the start of HMAC-SHA256 over all before it, under the
+# device's state key.
 #
 # Each change is written to one slot, flushed and read back, then to the next; the counter rises
 # by one with each write. Nothing is used before all slots allow it. So a power cut leaves at least
@@ -49,7 +54,8 @@ SIZE = 4 + 4 * 8 + 32 + BYTES + MAC_BYTES
 
 # counter rises with each write. epoch counts boots. spent is in nano-rho, up to the end of the
 # lease. round is the newest one charged when this was written, or -1. chain is the chain key.
-Record = namedtuple("Record", ("counter", "epoch", "spent", "round", "chain", "limits"))
+# window is what `window.Hours` keeps, b"" for none.
+Record = namedtuple("Record", ("counter", "epoch", "spent", "round", "chain", "limits", "window"))
 
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"
 UNFINISHED = "a write was not finished, so what the slots hold is not known; start it again"
@@ -60,6 +66,8 @@ ASLEEP = "it sleeps, and what it had left is the next boot's; start it again"
 class Budget:
     """The ledger of one device. Make it, `boot` it once, then `charge` each answer.
 
+    For the life of its key; slots with a window need a `window.WindowBudget`.
+
     slots, state_key: where it is kept, and what signs it. lease: how many answers are paid
     for at a time.
 
@@ -68,7 +76,15 @@ class Budget:
     frames, stream: how many of this boot were given their noise, and the noise of a sealed
     device; `node.Ahead` keeps them here, for all who have this budget.
     fault: why it has stopped, or "". mended: which slot was found torn at boot, or "".
+    window: a `window.Hours`, or None.
     """
+
+    window = None
+    # When it is exhausted: the same words whatever was seen, for everybody may hear them.
+    words = (
+        "its budget is spent, and with it what was promised for the life of its key; enrol the "
+        "device again, with a new key and a new promise"
+    )
 
     def __init__(self, slots, state_key, lease=8):
         if lease < 1:
@@ -101,6 +117,10 @@ class Budget:
         """Say whether nothing is left: it stays so for the life of the key."""
         return self.left == 0
 
+    def said(self):
+        """Return what `meta` says of it."""
+        return {"left": self.left}
+
     def boot(self, nap=None):
         """Start a new epoch with a chain key of its own, on the medium before anything else.
 
@@ -119,23 +139,25 @@ class Budget:
         except Lost as why:
             self.fault = str(why)
             raise
+        if record.window and self.window is None:
+            raise Lost("it has a window")
         self.mended = self._copies.mended
         woken = None if nap is None else nap.taken(record)
+        paid = woken.spent if woken else record.spent
         if woken and woken.epoch <= record.epoch and not self.mended:
             self._reserved, self._end = (record.epoch, record.chain), record.spent
             self._kept = record.round
             self.epoch, self.chain, self.limits = woken.epoch, woken.chain, record.limits
-            self.spent, self.round, self.fault = woken.spent, woken.round, ""
+            self.spent, self.round, self.fault = paid, woken.round, ""
             return
         chain = ratchet(record.chain) if record.epoch else record.chain
         epoch = record.epoch + 1
         if nap is not None:
             self._reserved = nap.ahead(epoch, chain)
+        self.spent = paid  # what is paid for already is not lost with the last epoch reserved
         self._put(epoch, record.spent, record.round, chain, record.limits)
         self.epoch, self.chain, self.limits = epoch, chain, record.limits
-        self.spent, self.round = record.spent, record.round
-        if woken:  # what is paid for already is not lost with the last epoch reserved
-            self.spent, self.round = woken.spent, woken.round
+        self.round = woken.round if woken else record.round
 
     def charge(self, price, round, once=False):
         """Return True when an answer at this price is paid for, False when the budget is out.
@@ -186,8 +208,8 @@ class Budget:
         self._ready()
         self.fault = ASLEEP
         if self._reserved is not None:
-            last = self._reserved[0]
-            nap.leave(last, self.epoch, self.spent, self.round, self.chain, self.limits)
+            last, own = self._reserved[0], self.limits
+            nap.leave(last, self.epoch, self.spent, self.round, self.chain, own, self.window)
 
     def _ready(self):
         if self.fault:
@@ -219,6 +241,7 @@ class Copies:
         self._held = [b""] * COUNT  # what the slots hold, byte by byte; None: it cannot be read
         self._order = list(range(COUNT))  # to write them in: torn ones first, then the older
         self._counter = 0
+        self.window = b""  # what the next Records hold of one
 
     def newest(self):
         """Return the newest Record; Lost where two do not tell it, or contradict each other."""
@@ -232,13 +255,14 @@ class Copies:
             old, new = found[order[at - 1]], found[order[at]]
             if not old.counter < new.counter < found[order[torn]].counter + COUNT:
                 raise self._lost("the counters do not follow each other", found)
-            if not (new.epoch >= old.epoch and new.spent >= old.spent and new.round >= old.round):
+            went = new.epoch >= old.epoch and new.spent >= old.spent and new.round >= old.round
+            if not (went and new.window[:8] >= old.window[:8]):  # which it counts its hours in
                 raise self._lost("the state went backwards", found)
             if new.limits.version < old.limits.version:
                 raise self._lost("the limits went backwards", found)
         if torn:
             self.mended = self._says(order[0], None) + ", and is written again"
-        self._order, self._counter = order, record.counter
+        self._order, self._counter, self.window = order, record.counter, record.window
         return record
 
     def put(self, epoch, spent, round, chain, limits):
@@ -246,7 +270,8 @@ class Copies:
         for i in self._order:
             if self._look(i) != self._held[i]:
                 raise _stop("slot %d was changed by somebody else" % i)
-            record = Record(self._counter + 1, epoch, spent, round, chain, limits)
+            record = self._counter + 1, epoch, spent, round, chain, limits, self.window
+            record = Record(*record)
             data = pack(record, self._key)
             try:
                 self._slots.write(i, data)
@@ -294,19 +319,20 @@ def pack(record, key):
     body = MAGIC
     for number in (record.counter, record.epoch, record.spent, record.round + 1):
         body += number.to_bytes(8, "big")
-    body += record.chain + to_bytes(record.limits)
+    body += record.chain + to_bytes(record.limits) + record.window
     return body + hmac_sha256(key, body)[:MAC_BYTES]
 
 
 def unpack(data, key):
     """Return the Record in a slot, or None where it is cut short, torn or forged."""
-    if len(data) != SIZE or data[:4] != MAGIC:
+    if len(data) < SIZE or data[:4] != MAGIC:
         return None
     body = bytes(data[:-MAC_BYTES])
     if not same_bytes(data[-MAC_BYTES:], hmac_sha256(key, body)[:MAC_BYTES]):
         return None
     numbers = [int.from_bytes(body[at : at + 8], "big") for at in (4, 12, 20, 28)]
-    return Record(*(numbers[:3] + [numbers[3] - 1, body[36:68], from_bytes(body[68:])]))
+    numbers[3] -= 1
+    return Record(*(numbers + [body[36:68], from_bytes(body[68:]), body[68 + BYTES :]]))
 
 
 class Files:

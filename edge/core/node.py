@@ -31,11 +31,6 @@ from . import entropy, keys, limits, wire
 from .records import Reading, Report
 
 VERSION = "0.1.0"
-# The same words whatever was asked and seen, for everybody may hear them.
-EXHAUSTED = (
-    "its budget is spent, and with it what was promised for the life of its key; enrol the "
-    "device again, with a new key and a new promise"
-)
 
 
 class Node:
@@ -54,6 +49,8 @@ class Node:
                 "the budget of %s cannot be used (%s); without one nobody knows which noise is "
                 "fresh. Boot it, or give the device a new key" % (identity.name, budget.fault)
             )
+        if budget.window and follower:
+            raise ValueError(budget.FOLLOWS % identity.name)
         self.identity = identity
         self.recorded_ms = None  # when its level was recorded, where somebody knows: for `meta`
         self.refusal = ""  # why the last Round was not answered
@@ -102,6 +99,8 @@ class Node:
             round, name = self.opened(message, where)
             if name == self._name:
                 return self._frame
+            if self.budget.window and self.budget.lapsed():
+                self._paid = None
             if round != self._paid:  # else the sensor failed, after all else was settled
                 self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
         except wire.Fault as why:
@@ -126,8 +125,11 @@ class Node:
             if self._seals:  # which it does whatever the sensor gave
                 self.refusal = "its report could not be sealed"
             return None
-        self._round, self._name, self._frame, self._paid = round, name, frame, None
         self.faults = 0
+        if self.budget.window and self.budget.lapsed():
+            self.refusal = self.budget.LAPSED
+            return None
+        self._round, self._name, self._frame, self._paid = round, name, frame, None
         return frame
 
     def opened(self, message, where):
@@ -154,7 +156,7 @@ class Node:
         return {"verb": "limits", "version": version, "taken": not why, "why": why}
 
     def state(self):
-        """Return "ready", "exhausted" for ever when the budget is, or "alert" when it is lost."""
+        """Return "ready", "exhausted" as long as the budget is, or "alert" when it is lost."""
         if self.alert:
             return "alert"
         return "exhausted" if self.budget.exhausted else "ready"
@@ -167,7 +169,7 @@ class Node:
         if self.alert:
             return self.alert
         if self.budget.exhausted:
-            return EXHAUSTED
+            return self.budget.words
         if mechanism != self.half.NAME or round.mechanism != mechanism:
             return "it asks for %s, which this device does not have" % round.mechanism
         held = self.budget.limits
@@ -184,7 +186,7 @@ class Node:
         try:
             # To whom it is sealed is in its Round: under another key it would be told twice.
             once = self._seals
-            return "" if self.budget.charge(cost, round.number, once) else EXHAUSTED
+            return "" if self.budget.charge(cost, round.number, once) else self.budget.words
         except Exception as fault:
             return self.fail(fault)
 
@@ -288,7 +290,7 @@ def meta(identity, budget, round, half, recorded_ms=None):
     taken off its readings was recorded, in milliseconds of the epoch; None where nobody knows.
     """
     held = dict(zip(limits.NAMES, budget.limits))
-    held["left"] = budget.left
+    held.update(budget.said())
     said = {
         "schema": wire.VERSION,
         "firmware": VERSION,

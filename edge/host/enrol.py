@@ -5,11 +5,11 @@ from ..core.keys import check_key
 from ..core.limits import objection
 
 
-def provision(slots, state_key, chain, limits):
+def provision(slots, state_key, chain, limits, window=b""):
     """Write the first record of a newly enrolled device into every slot, on the host.
 
-    chain is `rootkeys.first_chain`. ValueError if the slots hold anything, for that could be all
-    that is known of what was already answered.
+    chain is `rootkeys.first_chain`, window `core.window.first` or b"". ValueError if the slots
+    hold anything, for that could be all that is known of what was already answered.
     """
     if why := objection(limits):
         raise ValueError(why)
@@ -20,4 +20,5 @@ def provision(slots, state_key, chain, limits):
                 "what was spent. Give the device a new root key and slots of its own" % i
             )
     copies = Copies(slots, check_key(state_key, "state key"))
+    copies.window = window
     copies.put(0, 0, -1, check_key(chain, "chain key"), limits)

@@ -1,4 +1,4 @@
-"""A device's uptime on Linux, exact to the beginning of a millisecond.
+"""A device's uptime on Linux: for ticks, exact to the beginning of a millisecond, and for windows.
 
 A board's processor wakes up when its counter of milliseconds changes. Linux wakes a program so
 many milliseconds after it fell asleep, which is somewhere within one: and where in it is what the
@@ -9,6 +9,26 @@ while.
 import time
 
 from ..core.compat import Uptime
+
+
+class Raw(Uptime):
+    """Milliseconds since it was made, of a counter whose rate no time server can change.
+
+    What a window ages by: daemons that set the clock let the usual counter run up to a twelfth
+    faster meanwhile.
+    """
+
+    def __init__(self):
+        self._begun_ms = _raw_ms()
+
+    def now_ms(self):
+        """Return the milliseconds since this clock was made."""
+        return _raw_ms() - self._begun_ms
+
+
+def _raw_ms():
+    clock = getattr(time, "CLOCK_MONOTONIC_RAW", None)
+    return (time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)) // 1000000
 
 
 class Exact(Uptime):

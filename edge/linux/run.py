@@ -16,7 +16,7 @@ from ..mechanisms import reads
 from ..net.clock import Clock
 from ..net.link import sleep_ms
 from . import buses, place, uart
-from .exact import Exact
+from .exact import Exact, Raw
 
 
 class Notify:
@@ -68,7 +68,7 @@ async def live(config, folder, notify, sensor):
     clock = Clock()
     clock.was_set("system")
     client, ring = assemble.client_of(config), assemble.ring_of(config, folder)
-    budget = assemble.budget_of(config, folder)
+    budget = assemble.budget_of(config, folder, uptime=Raw())
     if budget.fault:
         sys.stderr.write("heatveil: the budget cannot be used: %s\n" % budget.fault)
         notify.show("alert")

@@ -20,7 +20,7 @@ from .sum_member import Member, Refused, shard_topic
 # isort: split
 from ..core import wire
 from ..core.limits import Limits
-from ..core.node import EXHAUSTED, Node, meta
+from ..core.node import Node, meta
 from ..core.records import Reading
 from . import crypto, disk_limits, module_of
 from .secure_sum import ADJACENCIES, ROUND_BYTES, Terms, read_roster
@@ -61,6 +61,11 @@ class SumNode(Node):
 
     def __init__(self, identity, budget, mechanism, suite=None):
         half = Half(module_of(mechanism), mechanism, identity)
+        if budget.window:
+            raise ValueError(
+                "%s was enrolled for a window, and in a secure sum it reads later than it pays: "
+                "that would count as too old. Enrol it without" % identity.name
+            )
         Node.__init__(self, identity, budget)
         self.half = half
         where = wire.topic(identity.site, identity.name, "roster")
@@ -127,7 +132,7 @@ class SumNode(Node):
         if self.alert:
             return self.alert
         if self.budget.exhausted:
-            return EXHAUSTED
+            return self.budget.words
         if round.mechanism != self.half.NAME:
             return "it asks for %s, which this device does not have" % round.mechanism
         held, roster = self.budget.limits, self._member.roster
@@ -146,7 +151,7 @@ class SumNode(Node):
     def _pay(self, round):
         cost = disk_limits.price(self.budget.limits, *self.half.of.epsilon(round))
         try:
-            return "" if self.budget.charge(cost, round.number, True) else EXHAUSTED
+            return "" if self.budget.charge(cost, round.number, True) else self.budget.words
         except Exception as fault:
             return self.fail(fault)
 

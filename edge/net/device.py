@@ -153,6 +153,9 @@ class Device:
             self._watchdog.feed()
         link, ticker, clock = self._client.link, self._ticker, self._uptime
         drawn, read, begun_ms = self.node.ahead.drawn, self.node.ahead.seq, clock.now_ms()
+        budget = self.node.budget
+        if budget.window and not ticker.waits and not self._sums:
+            budget.age(self.node.fail)
         if not link.busy:
             while self._heard:
                 self._hear(*self._heard.pop(0))

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core import entropy, tightening, wire
-from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.slots import Ram
+from edge.core.window import first as first_window
+from edge.core.window import open_budget
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 
@@ -41,6 +42,8 @@ class Device:
         tables: whether it may draw noise from tables.
         mode: sealed or keyholder; that which the Round is for if not given.
         held: its first limits, where they are not to be those.
+        window: seconds of its window, 0 for a budget that lasts for its life.
+        uptime: what that ages by.
     """
 
     def __init__(
@@ -56,13 +59,18 @@ class Device:
         tables: bool = False,
         mode: str = "",
         held: Any = None,
+        window: int = 0,
+        uptime: Any = None,
     ) -> None:
+        self.uptime = uptime
         self.round, self.tables, self.asked = round, tables, subject_of(round)
         self.mode = mode or self.asked.mode(round)
         self.identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
         self.limits = self.asked.limits(round, budget) if held is None else held
         self.slots = Ram() if slots is None else slots
-        provision(self.slots, self.identity.state_key, rootkeys.first_chain(root), self.limits)
+        kept = first_window(window, self.limits.budget) if window else b""
+        chain = rootkeys.first_chain(root)
+        provision(self.slots, self.identity.state_key, chain, self.limits, kept)
         self.boot()
 
     def boot(self, nap: Any = None) -> None:
@@ -71,7 +79,7 @@ class Device:
         Args:
             nap: its `board.nap.Nap`, if it sleeps deeply.
         """
-        self.budget = Budget(self.slots, self.identity.state_key)
+        self.budget = open_budget(self.slots, self.identity.state_key, uptime=self.uptime)
         self.budget.boot(nap)
         self.node = Node(
             self.identity, self.budget, tables=self.tables, mechanism=self.round.mechanism

@@ -219,7 +219,9 @@ def test_frames_from_tables_are_the_same_everywhere(interpreter: Any, variance: 
     Where there is room for one set of tables alone, the device's, what it sends is compared.
     """
     told = script(variance, opened=interpreter.name != "i386")
-    assert interpreter.run(told).splitlines() == [
+    # The wider tables and a device that is compiled beside them just do not fit into 80.
+    command = [word.replace("heapsize=80k", "heapsize=84k") for word in interpreter.command]
+    assert replace(interpreter, command=command).run(told).splitlines() == [
         "4 it has 9 params instead of 7",
         "5 its tables are of 56 bits, and this device makes them of 84",
         "9 it has 9 params instead of 7",

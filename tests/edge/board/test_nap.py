@@ -180,9 +180,9 @@ def test_a_board_without_such_a_memory_has_none() -> None:
     from types import SimpleNamespace
 
     rtc = Rtc()
-    assert of_board(SimpleNamespace(), KEY) is None
-    assert of_board(SimpleNamespace(RTC=SimpleNamespace), KEY) is None
-    found = of_board(SimpleNamespace(RTC=lambda: SimpleNamespace(memory=rtc)), KEY)
+    assert of_board(SimpleNamespace(), KEY, 600) is None
+    assert of_board(SimpleNamespace(RTC=SimpleNamespace), KEY, 600) is None
+    found = of_board(SimpleNamespace(RTC=lambda: SimpleNamespace(memory=rtc)), KEY, 600)
     assert isinstance(found, Nap)
 
 

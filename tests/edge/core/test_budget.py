@@ -392,7 +392,7 @@ def test_one_slot_alone_ends_the_key(kind: str, left: int, old: bool) -> None:
 
 
 def record(**change: Any) -> Record:
-    return Record(4, 2, 80, 5, chain_at(ROOT, 2), TIGHTER)._replace(**change)
+    return Record(4, 2, 80, 5, chain_at(ROOT, 2), TIGHTER, b"")._replace(**change)
 
 
 @pytest.mark.parametrize(

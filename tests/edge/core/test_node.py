@@ -15,6 +15,7 @@ from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.slots import Ram
 from edge.core.tightening import topic
+from edge.core.window import WindowBudget, first, step_of
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.host.post import pack_limits
@@ -298,6 +299,82 @@ def test_exhausted_it_still_sends_the_last_frame_again() -> None:
 
     assert device.state() == "exhausted"
     assert device.answer(message(), Thermometer()) == frame is not None
+
+
+class Hours:
+    """An uptime that is what the test says."""
+
+    now = 0
+
+    def now_ms(self) -> int:
+        return self.now
+
+
+def windowed(clock: Hours, slots: Ram, budget: int = 3_000_000) -> Node:
+    held = LIMITS._replace(budget=budget)
+    own = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 0, "sealed", 1)
+    chain = rootkeys.first_chain(ROOT)
+    provision(slots, own.state_key, chain, held, first(86_400, budget))
+    ledger = WindowBudget(slots, own.state_key, 1, clock)
+    ledger.boot()
+    return Node(own, ledger)
+
+
+@pytest.mark.parametrize("how", ["late", "slow"])
+def test_what_was_paid_for_in_an_earlier_bucket_is_not_read_for(how: str) -> None:
+    """It would count as older than it is: in one window there could be more than a budget."""
+    clock = Hours()
+    device, hour = windowed(clock, Ram()), 1000 * step_of(86_400)
+
+    def read(params: object) -> tuple[int, ...]:
+        if how == "late" and not clock.now:
+            raise OSError
+        clock.now += hour if how == "slow" else 0
+        return (2000,)
+
+    assert device.answer(message(1), read) is None
+    if how == "late":
+        clock.now = hour
+    assert device.answer(message(1), read) is None
+    assert device.refusal == "it is round 1, and round 1 is already answered"
+
+
+def test_with_a_window_a_spent_budget_says_when_it_returns_and_does() -> None:
+    """Hours of its own uptime: the same words whatever was seen."""
+    clock = Hours()
+    device = windowed(clock, Ram())
+    for number in (1, 2, 3):
+        assert device.answer(message(number), Thermometer()) is not None
+    assert device.answer(message(4), Thermometer()) is None
+    assert (device.refusal, device.state()) == (
+        "its budget for this window is spent; enough returns after 91800 s of its own uptime",
+        "exhausted",
+    )
+    assert device.meta()["limits"]["returns_s"] == 91_800
+
+    clock.now = 91_800_000
+    device.budget.age(device.fail)
+    assert device.state() == "ready"
+    assert device.meta()["limits"] == {
+        **LIMITS._replace(budget=3_000_000)._asdict(), "left": 3_000_000, "window_s": 86_400,
+        "returns_s": 0,
+    }  # fmt: skip
+    assert device.answer(message(5), Thermometer()) is not None
+
+
+def test_hours_that_cannot_be_written_end_in_an_alert() -> None:
+    """A device without slots never renews."""
+    clock, slots = Hours(), Slots([])
+    device = windowed(clock, slots)
+    assert device.answer(message(1), Thermometer()) is not None
+    slots.broken = True
+    clock.now = 1000 * step_of(86_400)
+    device.budget.age(device.fail)
+
+    assert device.state() == "alert"
+    clock.now = 10**10
+    device.budget.age(device.fail)
+    assert device.answer(message(2), Thermometer()) is None
 
 
 def test_a_budget_that_cannot_be_written_ends_in_an_alert() -> None:

@@ -161,7 +161,7 @@ class Blind(Copies):
     def put(self, *record: Any) -> None:
         for i in self._order:
             self._counter += 1
-            self._slots.write(i, pack(Record(self._counter, *record), self._key))
+            self._slots.write(i, pack(Record(self._counter, *record, b""), self._key))
 
 
 class Turns(Copies):
@@ -174,7 +174,7 @@ class Turns(Copies):
             i = self._order.pop(0)
             self._order.append(i)
             self._counter += 1
-            self._slots.write(i, pack(Record(self._counter, *record), self._key))
+            self._slots.write(i, pack(Record(self._counter, *record, b""), self._key))
 
 
 class TwoTurns(Turns):

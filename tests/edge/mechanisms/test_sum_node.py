@@ -13,6 +13,7 @@ import pytest
 
 from edge.core import cbor, wire
 from edge.core.records import Grid
+from edge.core.window import Hours, first
 from edge.host import post
 from edge.mechanisms.sum_node import SumNode
 from edge.net.device import Device
@@ -174,6 +175,14 @@ def test_only_who_is_enrolled_for_sums_is_made_one(crowd: Crowd) -> None:
     for mechanism in ("ranks", "thermal", "nosuch"):
         with pytest.raises(ValueError, match=r"enrolled for secure sums"):
             SumNode(who, held, mechanism)
+
+
+def test_a_window_is_refused(crowd: Crowd) -> None:
+    """It pays when it joins and reads when all have joined, which may be another bucket."""
+    who, held = budgets.boot(crowd.made.secrets, crowd.place).devices[0]
+    held.window = Hours(first(86_400, 1000), None)
+    with pytest.raises(ValueError, match="reads later than it pays"):
+        SumNode(who, held, "quadtree", ciphers)
 
 
 def test_every_device_brings_its_part_of_the_noise(crowd: Crowd) -> None:

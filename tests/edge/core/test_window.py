@@ -1,0 +1,374 @@
+"""A budget for any window of so many hours: never more within one, and it comes back."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+
+from edge.board.nap import Nap
+from edge.core import window
+from edge.core.budget import SIZE, Budget, Lost, Record, pack, unpack
+from edge.core.compat import hmac_sha256
+from edge.core.limits import Limits
+from edge.core.node import Node
+from edge.core.slots import COUNT, Ram
+from edge.core.window import BYTES, Hours, WindowBudget, first, open_budget, step_of
+from edge.host import rootkeys
+from edge.host.enrol import provision
+from gateway.audit.attacks import windows
+from gateway.audit.attacks.windows import Clock, live
+from gateway.audit.bench import plans, subject_of
+from gateway.audit.claim import Effort
+from gateway.mechanisms import find
+
+ROOT = bytes(range(32))
+KEY = rootkeys.state_key(ROOT)
+DAY_S = 86_400
+STEP_S = step_of(DAY_S)
+LIMITS = Limits(1, 8, 400, 10_000, 1000, 0)
+TRUE = Fraction(1)
+
+
+def enrolled(length_s: int = DAY_S, slots: Any = None) -> Any:
+    slots = slots or Ram()
+    kept = first(length_s, LIMITS.budget)
+    provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS, kept)
+    return slots
+
+
+def started(slots: Any, clock: Any, lease: int = 8, nap: Any = None) -> Any:
+    budget = open_budget(slots, KEY, lease, clock)
+    budget.boot(nap)
+    return budget
+
+
+def lost(fault: object) -> None:
+    raise AssertionError(fault)
+
+
+def kept(slots: Any) -> Hours:
+    """Return the window as the newest slot has it."""
+    found = [unpack(slots.read(i), KEY) for i in range(COUNT)]
+    return Hours(max(found).window, None)  # type: ignore[type-var, union-attr]
+
+
+def test_what_was_spent_comes_back_when_it_is_a_window_old() -> None:
+    """And not a bucket earlier, whatever is asked in between."""
+    clock = Clock(TRUE)
+    budget = started(enrolled(), clock)
+    assert budget.charge(1000, 1)
+    assert not budget.charge(1, 2)
+    assert budget.exhausted
+    waited_s = budget.returns_s
+    for back_s in (DAY_S * 51 // 50, 3600, 60, 1):
+        clock.true_ms = 1000 * (waited_s - back_s)
+        assert not budget.charge(1, 3)
+        assert budget.returns_s == back_s
+
+    clock.true_ms = 1000 * waited_s
+    budget.age(lost)
+    assert not budget.exhausted
+    assert budget.left == 1000
+    assert budget.charge(1000, 4)
+
+
+def test_the_two_buckets_at_the_ends_of_a_window_are_both_counted() -> None:
+    """A budget at the end of one bucket is not there again at the beginning of the last."""
+    clock = Clock(window_rate := Fraction(51, 50))
+    budget = started(enrolled(), clock)
+    clock.true_ms = int(1000 * STEP_S / window_rate) - 1500  # the first bucket is about to end
+    assert budget.charge(1000, 1)
+    spent_ms = clock.true_ms
+    while clock.true_ms <= spent_ms + 1000 * DAY_S:
+        assert not budget.charge(1, 2), (clock.true_ms - spent_ms) / 3_600_000
+        clock.true_ms += 500_000
+
+
+LONG_S = 100
+STEP_MS = (
+    1000 * 51 * 50 // 51
+)  # of true time, of two buckets, by a clock that is as fast as it may
+GAPS = (0, STEP_MS // 2, STEP_MS - 600, STEP_MS + 600, 2 * STEP_MS - 600, 2 * STEP_MS + 600)
+GAPS_MS = (*GAPS, 1000 * LONG_S, 1000 * LONG_S + 1001)
+SOME, ALL, ALL_AND_CUT = range(3)
+
+
+def small(patch: pytest.MonkeyPatch) -> None:
+    """Let a window have two buckets, so that all that may happen in it can be tried."""
+    size = window.HEAD + 3 * window.WIDTH
+    for name, value in {"BUCKETS": 2, "RING": 3, "BYTES": size, "LEAST_S": 1}.items():
+        patch.setattr(window, name, value)
+
+
+def led(acts: tuple[tuple[int, int], ...], phase_ms: int) -> list[int]:
+    """Return when a device answered, of a life in which no window held more than the budget."""
+    clock, slots = Clock(), enrolled(LONG_S)
+    clock.true_ms = phase_ms
+    budget, answers, number = started(slots, clock, 2), [], 0
+    for act, gap_ms in acts:
+        clock.true_ms += gap_ms
+        for _ in range(1 if act == SOME else 4):
+            number += 1
+            if not budget.charge(300, number):
+                break
+            answers.append(clock.true_ms)
+            since_ms = clock.true_ms - 1000 * LONG_S  # both ends are in the window
+            assert 300 * sum(at >= since_ms for at in answers) <= 1000, (acts, answers)
+        if act == ALL_AND_CUT:
+            budget = started(slots, clock, 2)
+    return answers
+
+
+@pytest.mark.parametrize("phase_ms", [0, STEP_MS - 1500])
+@pytest.mark.parametrize("acts", [2, pytest.param(3, marks=pytest.mark.long)])
+def test_every_short_life_keeps_to_its_budget(
+    monkeypatch: pytest.MonkeyPatch, acts: int, phase_ms: int
+) -> None:
+    """All orders of waiting, answering and power cuts, on two buckets, by the fastest clock."""
+    small(monkeypatch)
+    kinds = [(act, gap) for act in (SOME, ALL, ALL_AND_CUT) for gap in GAPS_MS]
+    lives = [led(order, phase_ms) for order in product(kinds, repeat=acts)]
+
+    assert max(map(len, lives)) >= 6, "budget comes back"
+
+
+@pytest.mark.parametrize("mechanism", ["thermal", "disk"])
+def test_nobody_gets_more_out_of_a_window(mechanism: str) -> None:
+    """Power cuts, sleeps, an RTC that is set, slow and failing sensors; drawn at random."""
+    plan = plans(find(mechanism))[0]
+    mode, asked = subject_of(plan.round).modes(plan.round)[0]
+    lives = [live(asked, mode, Effort().tape, number) for number in range(6)]
+
+    assert [life.faults for life in lives] == [[]] * len(lives)
+    assert all(len(life.answers) > windows.ANSWERS for life in lives), "budget comes back"
+
+
+def test_a_window_can_be_used_up_to_its_last_answer() -> None:
+    """A law that is never touched would hold of a device that gives nothing."""
+    clock = Clock()
+    budget, answers = started(enrolled(), clock, 1), 0
+    for minute in range(3 * 24 * 60):
+        clock.true_ms = 60_000 * minute
+        answers += budget.charge(100, minute)
+
+    assert answers == 30
+
+
+def test_a_lease_ends_with_its_bucket_and_costs_nothing() -> None:
+    """What was paid for ahead and not used is there again; till then the medium counts it."""
+    clock = Clock(TRUE)
+    budget = started(slots := enrolled(), clock)
+    assert budget.charge(100, 1)
+    assert kept(slots).spent == 800
+    clock.true_ms = 1000 * STEP_S
+    budget.age(lost)
+
+    assert kept(slots).spent == 100
+    assert budget.left == 900
+    assert budget.charge(100, 2)
+    assert started(slots, Clock(TRUE)).left == 100, "after a cut the running lease counts"
+
+
+def test_hours_are_written_once_a_bucket_and_only_while_something_is_to_come_back() -> None:
+    """A year of looks would wear the flash out."""
+    writes = []
+
+    class Counted(Ram):
+        def write(self, i: int, data: bytes) -> None:
+            writes.append(i)
+            super().write(i, data)
+
+    clock = Clock(TRUE)
+    budget = started(enrolled(slots=Counted()), clock)
+    budget.charge(1, 1)
+    writes.clear()
+    for minute in range(72 * 60):
+        clock.true_ms = 60_000 * minute
+        budget.age(lost)
+
+    assert len(writes) == 24 * COUNT, "the 25th finds nothing left in the ring"
+
+
+def test_a_cut_loses_time_and_never_gains_any() -> None:
+    """Counted on from what was written; what the clock shows at a start is not time gone by."""
+    clock = Clock(TRUE)
+    budget = started(slots := enrolled(), clock)
+    budget.charge(1000, 1)
+    clock.true_ms = 1000 * (STEP_S * 3 // 2)
+    budget.age(lost)
+    clock.true_ms += 1000 * (STEP_S // 3)
+    budget = started(slots, clock)
+
+    assert budget.window.counted_s == STEP_S * 3 // 2
+    budget = started(slots, None)
+    clock.true_ms += 10**12
+    budget.age(lost)
+    assert not budget.charge(1, 2), "without a clock nothing ages"
+
+
+def test_a_clock_that_went_backwards_ages_nothing() -> None:
+    """Nor does it, when it is back where it was."""
+    clock = Clock(TRUE)
+    clock.true_ms = 1000 * STEP_S
+    budget = started(enrolled(), clock)
+    budget.charge(1000, 1)
+    for at_s in (STEP_S, 0, STEP_S, 1):
+        clock.true_ms = 1000 * at_s
+        budget.age(lost)
+
+    assert budget.window.counted_s == 0
+
+
+@pytest.mark.parametrize("change", ["tighten", "rounds", "receipts"])
+def test_nothing_that_is_said_to_a_device_ages_a_bucket(change: str) -> None:
+    """No Round's number, no signature and no limits: only hours."""
+    clock = Clock(TRUE)
+    budget = started(enrolled(), clock)
+    budget.charge(400, 1)
+    before = budget.window.pack()
+    for number in range(2, 40):
+        if change == "tighten":
+            budget.tighten(LIMITS._replace(version=number))
+        else:
+            budget.charge(1001, 1000 * number)
+
+    assert budget.window.pack() == before
+
+
+def nap(memory: Any, rtc_s: Callable[[], int], asleep_s: int = 600) -> Nap:
+    return Nap(memory, KEY, rtc_s=rtc_s, asleep_s=asleep_s)
+
+
+class Memory:
+    held = b""
+
+    def __call__(self, *data: bytes) -> Any:
+        if data:
+            self.held = bytes(data[0])
+        return self.held
+
+
+@pytest.mark.parametrize(
+    ("rtc", "counted_s"),
+    [(600, 544), (660, 544), (661, 0), (550, 499), (86_400, 0), (-5, 0), (0, 0), (1, 0)],
+)
+def test_a_sleep_counts_as_the_rtc_says_and_never_longer_than_it_was_to_last(
+    rtc: int, counted_s: int
+) -> None:
+    """A tenth is charged for the oscillator of the sleep; an RTC that was set counts nothing."""
+    memory, clock, now = Memory(), Clock(TRUE), 10**9
+    slots = enrolled()
+    budget = started(slots, clock, nap=nap(memory, lambda: now))
+    budget.charge(100, 1)
+    budget.sleep(nap(memory, lambda: now))
+    budget = started(slots, clock, nap=nap(memory, lambda: now + rtc))
+
+    assert budget.window.counted_s == counted_s
+    assert budget.window.spent == 100, "the lease goes on over the sleep"
+
+
+def test_a_sleep_whose_memory_is_lost_counts_as_nothing() -> None:
+    """And so does one of a board whose RTC is not asked."""
+    clock, slots = Clock(TRUE), enrolled()
+    for memory, rtc_s in ((Memory(), None), (Memory(), lambda: 10**9)):
+        budget = started(slots, clock, nap=nap(memory, rtc_s))
+        budget.sleep(nap(memory, rtc_s))
+        if rtc_s:
+            memory.held = b""
+        budget = started(slots, clock, nap=nap(memory, lambda: 10**9 + 600))
+        assert budget.window.counted_s == 0
+
+
+def test_counted_hours_that_go_backwards_end_the_key() -> None:
+    """An older slot beside two newer ones, with a counter that fits, was written by hand."""
+    slots = enrolled()
+    budget = started(slots, Clock(TRUE))
+    budget.charge(1, 1)
+    old = max(unpack(slots.read(i), KEY) for i in range(COUNT))  # type: ignore[type-var]
+    later = (10**6).to_bytes(4, "big")
+    for i, counter in enumerate((0, 1, 2)):
+        kept = old.window[:4] + (later if i == 0 else old.window[4:8]) + old.window[8:]
+        slots.write(i, pack(old._replace(counter=old.counter + counter, window=kept), KEY))
+
+    with pytest.raises(Lost, match="went backwards"):
+        WindowBudget(slots, KEY).boot()
+
+
+def test_a_ring_that_was_changed_does_not_verify() -> None:
+    """It stands under the MAC like all that a device goes by."""
+    data = pack(Record(1, 1, 0, 0, ROOT, LIMITS, first(DAY_S, 1000, 700)), KEY)
+
+    assert len(data) == SIZE + BYTES == 254
+    assert data[-16:] == hmac_sha256(KEY, data[:-16])[:16]
+    for at in range(117 - 16, 254 - 16):
+        assert unpack(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :], KEY) is None
+
+
+OLD = (  # written by the version before windows; the last two are of one start
+    "68766231000000000000000d00000000000000020000000000000678000000000000000aedd1233d5eeb06c51c"
+    "8e8ad218b6a13ccf6128e4acc0600f010f59a60c044ecc000000034800000000000001900000000000002710"
+    "00000000000f4240001b7740a75769d00ba7d61c72307568b8a7aaf2",
+    "68766231000000000000000e00000000000000020000000000000678000000000000000aedd1233d5eeb06c51c"
+    "8e8ad218b6a13ccf6128e4acc0600f010f59a60c044ecc000000034800000000000001900000000000002710"
+    "00000000000f4240001b7740a55ccd5cca0bfdf360fdd1cfeed5e8cd",
+    "68766231000000000000000f00000000000000020000000000000678000000000000000aedd1233d5eeb06c51c"
+    "8e8ad218b6a13ccf6128e4acc0600f010f59a60c044ecc000000034800000000000001900000000000002710"
+    "00000000000f4240001b77403e0cca49c168023b3c97c627b11efd8b",
+)
+
+
+def test_slots_of_the_version_before_open_as_they_were_and_never_renew() -> None:
+    """A device that is upgraded goes on with what it was promised: for the life of its key."""
+    slots = Ram()
+    for i, held in enumerate(OLD):
+        slots.write(i, bytes.fromhex(held))
+    clock = Clock(TRUE)
+    budget = started(slots, clock)
+
+    assert (budget.epoch, budget.spent, budget.round, budget.window) == (3, 1656, 9, None)
+    assert budget.charge(budget.left, 10)
+    clock.true_ms = 10**12
+    assert not budget.charge(1, 11)
+    assert [len(slots.read(i)) for i in range(COUNT)] == [117] * COUNT
+
+
+def test_a_budget_that_does_not_count_hours_does_not_open_one_that_does() -> None:
+    """It would answer, and the ring would not know."""
+    with pytest.raises(Lost, match="window"):
+        Budget(enrolled(), KEY).boot()
+
+
+@pytest.mark.parametrize("length_s", [0, 3599, 367 * 86_400])
+def test_a_window_of_no_length_is_refused(length_s: int) -> None:
+    """Its buckets would be no time, or none that anybody waits for."""
+    with pytest.raises(ValueError, match="from an hour to a year"):
+        first(length_s, 1000)
+
+
+def test_a_budget_that_no_bucket_holds_is_refused() -> None:
+    """It would be cut short in the slot, and that gives budget back."""
+    with pytest.raises(ValueError, match="at most 1099511627775"):
+        first(DAY_S, 1 << 40)
+
+
+def test_what_an_earlier_key_gave_away_comes_back_a_window_later() -> None:
+    """A new key within the window is no new budget."""
+    slots, clock = Ram(), Clock(TRUE)
+    given = first(DAY_S, 1000, 600)
+    provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS, given)
+    budget = started(slots, clock)
+    assert budget.left == 400
+    clock.true_ms = 1000 * 24 * STEP_S
+    assert not budget.charge(401, 1)
+    clock.true_ms = 1000 * 25 * STEP_S
+    assert budget.charge(1000, 2)
+
+
+def test_a_level_that_follows_is_refused() -> None:
+    """It carries a reading on for longer than a window, at a price that was reckoned for one."""
+    budget = started(enrolled(), Clock(TRUE))
+    who = rootkeys.identity("lab", "n", ROOT, bytes(range(32, 64)), 0, "sealed", 1)
+    with pytest.raises(ValueError, match="window"):
+        Node(who, budget, follower=object())  # type: ignore[arg-type]
