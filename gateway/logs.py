@@ -127,7 +127,8 @@ Line = MutableMapping[str, Any]
 PRIVATE = frozenset(
     [
         *("value", "values", "reading", "readings", "mass", "payload", "frame", "body", "message"),
-        *("noise", "warmth", "counts", "total", "credible", "certified", "verdict", "sd"),
+        *("noise", "warmth", "counts", "total", "sources", "credible", "certified"),
+        *("verdict", "sd"),
         *("secret", "password", "token"),
         *("key", "keys", "root", "site_key", "mac_key", "config_key", "link_key"),
     ]

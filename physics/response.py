@@ -38,6 +38,7 @@ class Response:
         doors: how they stood, in a clause.
         through_walls: the paths are displaced through walls too, and not only through air.
         proof: how the changes of all sensors together were bounded, in a clause.
+        others: (times, sensors, cells), the operator of who stood there less long, or longer.
 
     Raises:
         ValueError: arrays that do not fit each other, or are not finite.
@@ -55,6 +56,7 @@ class Response:
     doors: str = "no door moving"
     through_walls: bool = True
     proof: str = "each lag at its worst"
+    others: Floats | None = None
 
     def __post_init__(self) -> None:
         sensors, far = len(self.places_m), len(self.far_cells)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.places import cell_places
+from recovery.maps.heatmap import Credible
 
 Floats = NDArray[np.float64]
 Whether = NDArray[np.bool_]
@@ -21,9 +22,8 @@ class Place(NamedTuple):
 
     at: Floats  # (axes,), in metres or in sides of a unit grid
     share: float
-    sides: tuple[Floats, Floats] | None = (
-        None  # of a flat rectangle, its least and greatest corner
-    )
+    sides: tuple[Floats, Floats] | None = None  # corners of a flat rectangle, least and greatest
+    within: float | None = None  # how far from there its source is, at the level of a posterior
 
 
 def find_places(grid: Any, middles: bool) -> Floats:
@@ -40,11 +40,15 @@ def find_places(grid: Any, middles: bool) -> Floats:
     return places
 
 
-def places_of_most(mass: Floats, grid: Any, middles: bool = False) -> list[Place]:
-    """Return where most of the heat is, the greatest share first.
+def places_of_most(
+    mass: Floats, grid: Any, middles: bool = False, credible: Credible | None = None
+) -> list[Place]:
+    """Return where most of the heat is, the greatest share first: the one list that is shown.
 
     A flat rectangle, of equal cells, is one place, however wide. Of the rest the warmest cell
-    gathers those near it, then the warmest that is left, and so on.
+    gathers those near it, then the warmest that is left, and so on. Where a posterior says how
+    many sources there most likely are, there are no more places, and all heat counts to the
+    nearest of them.
 
     Args:
         mass: (rows, columns), adds to one.
@@ -52,7 +56,7 @@ def places_of_most(mass: Floats, grid: Any, middles: bool = False) -> list[Place
     """
     places = find_places(grid, middles)
     reach = _REACH * float(np.ptp(places, axis=0).max())
-    left, found = mass.ravel().copy(), []
+    left, found = mass.ravel().copy(), list[Place]()
     for flat in _flat_areas(mass):
         inside, sides = np.flatnonzero(flat), _sides(flat, grid)
         if sides is not None and np.linalg.norm(np.ptp(places[inside], axis=0)) > reach:
@@ -65,7 +69,35 @@ def places_of_most(mass: Floats, grid: Any, middles: bool = False) -> list[Place
         found.append(Place(left[near] @ places[near] / share, share))
         left[near] = 0
     kept = [place for place in found if place.share >= _SHARE_MIN]
-    return sorted(kept, key=lambda place: -place.share)
+    # Of two that are alike the first along the axes, whatever the last digit says.
+    kept.sort(key=lambda place: (-round(place.share, 2), *place.at))
+    if credible is None or not kept:
+        return kept
+    return _with_all_heat(kept[: credible.likeliest], mass, places, credible)
+
+
+def _with_all_heat(
+    kept: list[Place], mass: Floats, places: Floats, credible: Credible
+) -> list[Place]:
+    """Return the places with the heat that is nearest to each, and within what its source is."""
+    away = np.linalg.norm(places[:, None] - [place.at for place in kept], axis=2)
+    nearest, away = away.argmin(axis=1), away.min(axis=1)
+    half_cell = 0.5 * float(np.ptp(places, axis=0).max()) / max(max(mass.shape) - 1, 1)
+    made = []
+    for number, place in enumerate(kept):
+        mine = np.flatnonzero(nearest == number)
+        mine = mine[np.argsort(away[mine], kind="stable")]
+        upto = np.cumsum(credible.present.ravel()[mine])
+        held = int(np.searchsorted(upto, credible.level * upto[-1] - 1e-9))
+        within = float(away[mine[held]]) + half_cell if upto[-1] > 0 else None
+        made.append(place._replace(share=float(mass.ravel()[mine].sum()), within=within))
+    return sorted(made, key=lambda place: (-round(place.share, 2), *place.at))
+
+
+def count_sources(credible: Credible, places: list[Place]) -> str:
+    """Return how many sources there are, and that a place holds several where it must."""
+    several = 0 < len(places) < credible.between[0]
+    return credible.says + " A place that is named holds several of them." * several
 
 
 def _flat_areas(mass: Floats) -> Iterator[Whether]:
@@ -133,8 +165,10 @@ def far(grid: Any, parts: float) -> str:
     return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"
 
 
-def most_of(mass: Floats, grid: Any, middles: bool = False) -> str:
+def most_of(
+    mass: Floats, grid: Any, middles: bool = False, credible: Credible | None = None
+) -> str:
     """Return in words where most of the heat is; arguments as for `places_of_most`."""
-    most = places_of_most(mass, grid, middles)
+    most = places_of_most(mass, grid, middles, credible)
     listed = [f"{place.share:.0%} {where(place, grid)}" for place in most]
     return ", ".join(listed) or "spread out"

@@ -16,6 +16,7 @@ from edge.host import post
 from recovery.maps.heatmap import Heatmap, Unresolved
 
 from ..devices.enrol.enrol import Devices
+from ..mechanisms import find
 from ..settings.deployment import Deployment, Room
 from ..settings.roomfile import Cleared, Vacancy
 from ..store.store import Store
@@ -128,7 +129,8 @@ def draw(
         result, state, notes = result
         for note in notes:
             log.warning("the empty room is less sure", why=note)
-    event = telling.drawn(last.number, result, time.monotonic() - began_s) | {
+    reads = find(last.mechanism).reads
+    event = telling.drawn(last.number, result, time.monotonic() - began_s, reads) | {
         "sensors_used": turnout.used,
         "sensors_enrolled": turnout.enrolled,
         "quorum": turnout.quorum,

@@ -5,8 +5,9 @@ over two topics of the site's own, so that a change of health does not make an o
 new. There is nothing in it of any one thermometer: when one speaks shows when somebody is there.
 
 Only what has passed the veil is shown: maps, counts, times, the budget, and the gateway's
-own parts; and what comes of all readings is rounded: a cell, a whole per cent, two digits. Full
-digits of a map, over rounds, would be as many equations for what each device sent.
+own parts; and what comes of all readings is rounded: a cell, a whole per cent, an error of ten
+values a decade. Full digits of a map, over rounds, would be as many equations for what each
+device sent.
 
 Which retained messages went out is noted in a small file beside the database, so that a gateway
 whose site was renamed, or that is to be announced no longer, takes them back by itself.
@@ -28,7 +29,7 @@ import numpy as np
 import structlog
 
 from physics.places import is_plane
-from recovery.maps.heatmap import Verdict
+from recovery.maps.heatmap import Verdict, likeliest
 
 from ..mechanisms import of
 from ..mechanisms.summary import find_places
@@ -217,10 +218,10 @@ class Results:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
         return (
-            _warmest(event.get("mass"), self._grid, self._middles)
+            _warmest(event, self._grid, self._middles)
             | _sd(event)
             | {
-                "sources": None if credible is None else int(np.argmax(credible["numbers"])),
+                "sources": None if credible is None else likeliest(np.array(credible["numbers"])),
                 "error": _error(credible),
                 "contradicted": _is_contradicted(event.get("verdict")),
                 "round": event["number"],
@@ -237,17 +238,24 @@ def health(event: Event) -> dict[str, Any]:
     return {"problem": "OFF" if event["ready"] else "ON", "parts": parts}
 
 
-def _warmest(mass: Any, grid: Any, middles: bool) -> dict[str, Any]:
-    """Return where most of the warmth is, and which share of all of it is there, in percent."""
+def _warmest(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
+    """Return where most of the warmth is, and which share of all of it is there, in percent.
+
+    The first of a map's sources, at the cell that it is in; of people, the fullest cell.
+    """
+    mass, sources = event.get("mass"), event.get("sources")
     shares = np.zeros(1) if mass is None else np.asarray(mass, dtype=np.float64).ravel()
     cell, total = int(shares.argmax()), float(shares.sum())
-    if not total > 0:
+    if not total > 0 or sources == []:
         return {"x": None, "y": None, "share": None}
-    place = find_places(grid, middles)[cell]
+    places, share = find_places(grid, middles), float(shares[cell]) / total
+    if sources:
+        at = [sources[0][axis] for axis in ("x", "y")][: places.shape[1]]
+        cell, share = int(np.linalg.norm(places - at, axis=1).argmin()), sources[0]["share"]
     return {
-        "x": round(float(place[0]), 3),
-        "y": round(float(place[1]), 3) if is_plane(grid) else None,
-        "share": round(100 * float(shares[cell]) / total),
+        "x": round(float(places[cell, 0]), 3),
+        "y": round(float(places[cell, 1]), 3) if is_plane(grid) else None,
+        "share": round(100 * share),
     }
 
 
@@ -268,8 +276,11 @@ def _is_contradicted(verdict: Event | None) -> str | None:
 
 
 def _error(credible: Event | None) -> float | None:
+    """Return how far off the map expects to be, the nearest of ten values a decade."""
     error = None if credible is None else credible["expected_error"]
-    return None if error is None or not math.isfinite(error) else float(f"{error:.2g}")
+    if error is None or not 0 < error < math.inf:
+        return None
+    return float(f"{10 ** (round(10 * math.log10(error)) / 10):.1e}")
 
 
 Publish = Callable[[str, bytes, bool], Any]  # topic, payload, whether it is retained

@@ -20,6 +20,7 @@ from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
 
 from ..mechanisms import Mechanism, find_service, of
+from ..mechanisms.summary import count_sources, places_of_most
 from .intake.outcomes import Alarm, Who
 from .ledger import Ledger, is_distributed, unit_of
 from .rounds import OpenRound
@@ -246,7 +247,9 @@ def released(release: Any, seconds: float, late: int = 0) -> Event:
     }
 
 
-def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
+def drawn(
+    number: int, result: Heatmap | Unresolved, seconds: float, reads: str = "temperature"
+) -> Event:
     """A map was drawn, or could not be; this is what the map topic carries."""
     event = {
         "kind": "map",
@@ -260,8 +263,28 @@ def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
             found["nobody"] = result.nobody
             if result.nobody > 0.5 and not result.total:
                 found |= {"status": "nobody", "mass": None}
-        return event | found | {"why": result.status} | describe(result)
+        event |= found | {"why": result.status} | describe(result)
+        return event | _sources(result, event) if reads == "temperature" else event
     return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
+
+
+def _sources(found: Heatmap, event: Event) -> Event:
+    """Return what page, API and Home Assistant show of sources: what `play` says of them."""
+    credible = found.credible
+    most = places_of_most(found.mass, found.grid, credible=credible) if found.total else []
+    listed = [
+        {
+            "x": float(place.at[0]),
+            "y": float(place.at[1]) if len(place.at) > 1 else None,
+            "share": place.share,
+            "within": place.within,
+        }
+        for place in most
+    ]
+    if credible is None:
+        return {"sources": listed}
+    says = count_sources(credible, most)
+    return {"sources": listed, "credible": event["credible"] | {"says": says}}
 
 
 def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
@@ -291,7 +314,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
 # What of an event is too long for a log, or shown elsewhere.
 DULL = {"guarantee", "kind", "alarms", "parts", "devices"}
 # What follows from readings: it is public, and still would make a log of years a log of people.
-TOLD = {"values", "mass", "sd", "total", "credible", "certified", "verdict"}
+TOLD = {"values", "mass", "sd", "total", "sources", "credible", "certified", "verdict"}
 RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there
 # Of a budget: what the promise is not told in.
 OTHER = {"rho": {"epsilon_left"}, "epsilon": {"budget", "spent", "left", "delta"}}

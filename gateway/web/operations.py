@@ -47,13 +47,26 @@ class Band(Struct):
 
 
 class Credible(Struct):
-    """How sure the map is, if sources are as the query says."""
+    """How sure the map is; says is a sentence on how many sources there are."""
 
     level: float
     present: list[list[float]]
     numbers: list[float]
     band: Band | None = None
     expected_error: float | None = None
+    says: str = ""
+
+
+class Source(Struct):
+    """Where a source likely is, in metres or in sides of a unit grid, and its share of the heat.
+
+    within is how far from there it is with the chance that credible.level says; null if unknown.
+    """
+
+    x: float
+    y: float | None
+    share: float
+    within: float | None = None
 
 
 class Dropped(Struct):
@@ -82,9 +95,11 @@ class Map(MapHead):
     """A map: each cell's share of all there is, row by row; null where none could be drawn.
 
     sd is how sure each share is, one standard deviation; null where the mechanism says none.
+    sources is of warmth alone: no more of them than there most likely are.
     """
 
     mass: list[list[float]] | None = None
+    sources: list[Source] = []
     sd: list[list[float]] | None = None
     chosen: str | None = None
     credible: Credible | None = None

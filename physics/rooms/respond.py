@@ -127,6 +127,8 @@ def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterat
 
 
 _HOLD_S = 3600.0
+# Who stood for other times than that, in parts of it: one who just came, one who sat all morning.
+_OTHERS = (0.25, 2.5, 8.0)
 _AT_ONCE = 4
 _SERIES = (1, 2, 5, 10, 20, 50)  # distances that are told, in sides of a cell of the map
 
@@ -277,15 +279,19 @@ def _response(known: _Known, doors: History) -> tuple[Response, Past]:
     held = min(steps, max(1, round(known.hold_s / step_s)))
     left = np.exp(-step_s / np.maximum(known.lags_s, 1e-9))
     cells = known.views[0].size
-    shown, operator = (np.zeros((cells, len(known.places))) for _ in range(2))
+    shown, felt = (np.zeros((cells, len(known.places))) for _ in range(2))
+    # What is felt of a source that stood for so many steps.
+    kept = {held: felt} | {min(steps, max(1, round(held * part))): felt for part in _OTHERS}
 
     def watched() -> Iterator[Floats]:
         stretches = [Stretch(standing(room, since.opened), since.steps) for since in doors]
         for nth, field in enumerate(pulses(known.views, stretches, step_s)):
             # A thermometer that lags shows a mean of what was there before.
             shown[:] = left * shown + (1 - left) * field.reshape(-1, cells).T
-            if nth < held:
-                operator[:] += shown
+            if nth < max(kept):
+                felt[:] += shown
+            if nth + 1 in kept:
+                kept[nth + 1] = felt.copy()
             yield shown.copy()
 
     fields = watched()
@@ -294,21 +300,26 @@ def _response(known: _Known, doors: History) -> tuple[Response, Past]:
     lags = past(parts, [far * room.cell_mm / 1000 for far in known.far_cells])
     open_cells = free(room)
     # A door that is shut at the reading may have been open while somebody stood in it.
-    there = bodies(room, doors[0].opened) @ operator
-    ajar = bodies(room, (True,) * len(room.doors)) @ operator
-    nobody = np.asarray(bodies(room, doors[0].opened).sum(axis=1)) == 0
-    felt = np.where(nobody[:, None], ajar, there).T
+    there = bodies(room, doors[0].opened)
+    ajar = bodies(room, (True,) * len(room.doors))
+    nobody = np.asarray(there.sum(axis=1)) == 0
+
+    def operator(felt: Floats) -> Floats:
+        made = np.where(nobody[:, None], ajar @ felt, there @ felt).T
+        return np.where(open_cells, made, 0.0)
+
     response = Response(
         grid=grid(room),
         places_m=known.places,
         open_cells=open_cells,
-        operator=np.where(open_cells, felt, 0.0),
+        operator=operator(kept.pop(held)),
         hold_s=held * step_s,
         lasts_s=steps * step_s,
         far_cells=known.far_cells,
         changes=lags.most,
         name=room.name,
         through_walls=next(iter(known.floors.values())).across is not None,
+        others=np.array([operator(one) for one in kept.values()]) if kept else None,
     )
     return response, lags
 

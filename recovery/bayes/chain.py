@@ -108,7 +108,7 @@ _WORTH = 0.5
 _PAIRS = 4
 _SCALES = (1.0, 0.5, 1.0, 0.25, 1.0, 0.5, 1.0, 0.25)
 # More cells than this cost minutes and a gigabyte.
-_MOST_CELLS = 4096
+MOST_CELLS = 4096
 
 
 def estimate_by_chain(seen: Seen) -> Estimate:
@@ -140,9 +140,9 @@ def sample_posterior(
     check(seen)
     seen = with_digits(seen)
     cells = open_cells(seen)
-    if len(cells) > _MOST_CELLS:
+    if len(cells) > MOST_CELLS:
         raise ValueError(
-            f"{len(cells)} cells are open but at most {_MOST_CELLS} can be sampled: every draw "
+            f"{len(cells)} cells are open but at most {MOST_CELLS} can be sampled: every draw "
             "looks at each of them. Make cells larger, or close those where nobody can stand."
         )
     prior = seen.prior

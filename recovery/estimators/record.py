@@ -122,6 +122,8 @@ class Seen:
         level: of credible statements.
         open: (cells,) where a source can be; None for everywhere. Furniture is False.
         near: what the sensors would feel in other rooms; None where that is not known.
+        others: (times, sensors, cells), A of who stood there for another time than the operator
+            is of; None where there is none.
     """
 
     operator: Floats
@@ -135,6 +137,34 @@ class Seen:
     level: float = 0.9
     open: NDArray[np.bool_] | None = None
     near: Near | None = None
+    others: Floats | None = None
+
+    def rows(self, kept: NDArray[np.int64]) -> "Seen":
+        """Return what these sensors alone have seen."""
+        return replace(
+            self,
+            operator=self.operator[kept],
+            readings=self.readings[kept],
+            near=None if self.near is None else self.near.rows(kept),
+            others=None if self.others is None else self.others[:, kept],
+        )
+
+    def of_any_time(self) -> "Seen":
+        """Return the same with each cell once for every time that a source may have stood there.
+
+        Cell j of the map is then each of j, j + cells, j + 2 cells and so on.
+        """
+        if self.others is None:
+            return self
+        copies, (rows, columns) = 1 + len(self.others), self.shape
+        return replace(
+            self,
+            operator=np.hstack([self.operator, *self.others]),
+            places=np.tile(self.places, (copies, 1)),
+            shape=(copies * rows, columns),
+            open=None if self.open is None else np.tile(self.open, copies),
+            others=None,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

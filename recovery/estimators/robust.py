@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bayes.bank import WEIGHTS, Family, families, places_of
-from ..bayes.chain import Draws, cumulative_shares, from_draws, sample_posterior
+from ..bayes.chain import MOST_CELLS, Draws, cumulative_shares, from_draws, sample_posterior
+from ..bayes.crowd import open_cells
 from ..bayes.exact import Exact, Listed
 from ..bayes.line import expected_distance, shares
 from ..bayes.unknown_physics import conditional, together
@@ -53,13 +54,28 @@ _NAMES = {
 def estimate(seen: Seen) -> Estimate:
     """Return the map that is nearest on average over all families of worlds.
 
-    In a plane, and where what other rooms would show is not known, it is the posterior's.
+    In a plane, and where what other rooms would show is not known, it is the posterior's; where it
+    is known what sources show that have stood for other times than stated, it is over these too.
     """
+    if seen.others is not None and (drawn := _at_any_time(seen)) is not None:
+        return drawn
     if seen.near is None or seen.places.shape[1] != 1:
         return posterior.estimate(seen)
     check(seen)
     weighed = with_digits(seen)
     return label(_estimated(weighed, seen.near), seen, weighed)
+
+
+def _at_any_time(seen: Seen) -> Estimate | None:
+    """Return the map over sources that have each stood for any of the times that are known."""
+    check(seen)
+    weighed = with_digits(seen)
+    wide, cells = weighed.of_any_time(), len(seen.places)
+    if len(open_cells(wide)) > MOST_CELLS:
+        return None
+    draws = sample_posterior(wide)
+    where = np.where(draws.cells < 0, -1, draws.cells % cells)
+    return label(from_draws(weighed, replace(draws, cells=where)), seen, weighed)
 
 
 def _estimated(seen: Seen, near: Near) -> Estimate:

@@ -76,6 +76,7 @@ def choose(seen: Seen) -> tuple[str, str]:
     | --- | --- | --- |
     | up to 12 sources in up to 4096 open cells | posterior | nothing comes nearer on average |
     | the same, along a line where heat just spreads | robust | the room may be another |
+    | the same, in a room that knows other times | robust | nobody knows how long one has stood |
     | more sources | entropy | of so many only hills can be told; these surprise least |
     | more cells | lasso | one convex program; with several sources it is far from the posterior |
     | noise below a ten-millionth of a source | l1 | weights of scenes have no digits left |
@@ -107,6 +108,8 @@ def choose(seen: Seen) -> tuple[str, str]:
     many = f"up to {most} source{'s' * (most > 1)} in {cells} cells can be weighed scene by scene"
     if seen.near is not None and seen.places.shape[1] == 1:
         return "robust", f"{many}, and beside them sources and rooms that are not as stated"
+    if seen.others is not None:
+        return "robust", f"{many}, each having stood there for any of several times"
     return "posterior", f"{many}, and nothing comes nearer on average if the prior is right"
 
 

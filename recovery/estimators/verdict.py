@@ -90,9 +90,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
         dropped.append((int(row if names is None else names[row]), float(z[worst])))
         kept = np.delete(kept, worst)
     if dropped:
-        open_rows = replace(seen, operator=seen.operator[kept], readings=seen.readings[kept])
-        near = None if seen.near is None else seen.near.rows(kept)
-        seen = replace(open_rows, near=near)
+        seen = seen.rows(kept)
     square, freedom = float(silent @ silent), len(kept) - basis.shape[1]
     verdict = (
         Verdict("sensors", name_sensors(dropped), tuple(dropped)) if dropped else Verdict("fits")
@@ -137,7 +135,8 @@ def heat_directions(seen: Seen) -> Floats:
     few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)
     near = seen.near
     others = np.ones((len(seen.readings), 1)) if near is None else near.columns(seen.places[few])
-    made = np.hstack([seen.operator[:, few], others]) * (seen.prior.warmest / seen.sigma)
+    longer = () if seen.others is None else seen.others[:, :, few]
+    made = np.hstack([seen.operator[:, few], *longer, others]) * (seen.prior.warmest / seen.sigma)
     made = made[:, np.any(made, axis=0)]
     if not made.size:
         return np.zeros((len(seen.readings), 0))
@@ -150,7 +149,7 @@ def heat_directions(seen: Seen) -> Floats:
 
 def misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | None:
     """Return least residual and radius in kelvin, where no heat at all explains the readings."""
-    radius = seen.sigma * chi_radius(len(seen.readings), failure)
+    radius, seen = seen.sigma * chi_radius(len(seen.readings), failure), seen.of_any_time()
     upper = seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
     nearest = minimise_l1(seen.operator, seen.readings, radius, upper)
     if nearest.residual <= radius * (1 + 1e-6):

@@ -89,6 +89,33 @@ class Credible:
             low, high = (low + 1, high) if end == low else (low, high - 1)
         return low, high, chance
 
+    @property
+    def likeliest(self) -> int:
+        return likeliest(self.numbers)
+
+    @property
+    def says(self) -> str:
+        """Between what the number of sources lies, and how likely that is, a sentence.
+
+        >>> Credible(0.9, np.ones((1, 2)), np.array([0.02, 0.18, 0.8])).says
+        'Number of sources: 1 to 2 (98 %), most likely 2.'
+        """
+        low, high, chance = self.between
+        likely = f", most likely {self.likeliest}" if low < high else ""
+        listed = f"{low} to {high}" if low < high else f"{low}"
+        return f"Number of sources: {listed} ({100 * chance:.0f} %){likely}."
+
+
+def likeliest(numbers: Floats) -> int:
+    """Return the most likely number of sources; of those above none, where there likely is one.
+
+    Args:
+        numbers: the chance of each, from none upwards.
+    """
+    if numbers[0] > 0.5 or len(numbers) == 1:
+        return 0
+    return 1 + int(np.argmax(numbers[1:]))
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -40,8 +40,8 @@ from .seen import share_params as share_params
 #
 # It is proved for every heat whose total is within `totals`, with no more in one cell than the
 # warmest source has and none in furniture, standing in the middles of the cells, that has spread
-# as the query says, or has stood there as long as its room's response says and no longer. It needs
-# no number of sources and no law of their places.
+# as the query says, or has stood there for one of the times that its room's response knows. It
+# needs no number of sources and no law of their places.
 
 # More cells than this take seconds.
 _CELLS_MAX = 1000
@@ -68,7 +68,8 @@ def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
     rows, cells = seen.shape
     if rows * cells > _CELLS_MAX or query.estimator == "l1-printed":
         return None, None
-    upper = np.full(rows * cells, seen.upper)
+    seen = seen.of_any_time()
+    upper = np.full(len(seen.places), seen.upper)
     if seen.open is not None:
         upper[~seen.open.ravel()] = 0.0
     heats = (seen.operator, seen.readings, seen.sigma)

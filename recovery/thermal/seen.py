@@ -151,7 +151,9 @@ def make_seen(
         deviations = np.hypot(deviations, levels.error_k[heard])
     typical = float(np.sqrt(np.mean(deviations**2)))
     shared = None if levels is None or levels.shared_k is None else levels.shared_k[heard]
-    felt, warmth = alike((operator(query)[heard], warmth), typical, deviations, shared)
+    held = None if query.response is None else query.response.others
+    parts = [warmth, operator(query)[heard], *(() if held is None else held[:, heard])]
+    warmth, felt, *longer = alike(parts, typical, deviations, shared)
     columns, rows = query.grid.shape
     return Seen(
         operator=felt,
@@ -165,6 +167,7 @@ def make_seen(
         level=query.level,
         open=standing_room(query) if query.furniture or query.response is not None else None,
         near=None if shared is not None else _near(query, heard, typical / deviations),
+        others=np.array(longer) if longer else None,
     )
 
 

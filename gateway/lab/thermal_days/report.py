@@ -5,7 +5,7 @@ import numpy as np
 from physics.rooms.plan import redrawn
 from recovery.thermal import Query, calibration
 
-from ...mechanisms.thermal.words import doubt_lines, in_words, number_line
+from ...mechanisms.thermal.words import doubt_lines, in_words
 from .day import Moment, Played
 from .rooms import clock, sentences
 
@@ -108,7 +108,7 @@ def map_lines(played: Played, query: Query) -> list[str]:
         "A bright cell of a map is a share of the warmth, not a person: a map may have as many "
         f"as the file's people_max, {query.sources_max}, where fewer people are.",
         *(
-            f"{clock(one.at_s)}  {number_line(one.credible)[:-1]}, by the map's own reckoning, "
+            f"{clock(one.at_s)}  {one.credible.says[:-1]}, by the map's own reckoning, "
             "which is no head count."
             for one in mapped
             if one.credible is not None

@@ -73,7 +73,8 @@ class Audience:
         found = str(event["why"])
         if event["mass"] is not None and event["total"] > 0:
             self.best = event
-            found = most_of(np.array(event["mass"]), self._grid)
+            credible = certainty(event)[0]
+            found = most_of(np.array(event["mass"]), self._grid, credible=credible)
         took_s = time.perf_counter() - self._began_s
         self._console.print(
             f"  round {event['number']} of {self._rounds} after {took_s:.1f} s: {found}",

@@ -10,7 +10,7 @@ from edge.mechanisms.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
 from recovery.maps.guarantee import ratio_text, sentences, upward
-from recovery.maps.heatmap import Credible, Heatmap, Unresolved, Verdict
+from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.proofs.certified import certified_distance
 from recovery.thermal import Query
 from recovery.thermal.curve import curve
@@ -19,7 +19,7 @@ from recovery.thermal.noise import as_printed
 from recovery.thermal.query import cell_m, protected_cells
 
 from ..record import Fact
-from ..summary import most_of
+from ..summary import count_sources, most_of, places_of_most
 from ..worlds import Floats
 
 # The promise of a thermal query in plain words, with the exact chances of whoever guesses.
@@ -103,18 +103,6 @@ def _share(chance: float) -> str:
     return f"{chance:.0%}" if chance < 0.99 else "over 99%"
 
 
-def number_line(credible: Credible) -> str:
-    """Return between what the number of sources lies, and how likely that is.
-
-    >>> number_line(Credible(0.9, np.ones((1, 2)), np.array([0.02, 0.18, 0.8])))
-    'Number of sources: 1 to 2 (98 %), most likely 2.'
-    """
-    low, high, chance = credible.between
-    likely = f", most likely {int(np.argmax(credible.numbers))}" if low < high else ""
-    listed = f"{low} to {high}" if low < high else f"{low}"
-    return f"Number of sources: {listed} ({100 * chance:.0f} %){likely}."
-
-
 def doubt_lines(verdict: Verdict | None) -> list[str]:
     """Return what is wrong with a map or with its sensors, one line or none."""
     return [verdict.says] if verdict is not None and verdict.says else []
@@ -130,8 +118,9 @@ def sure_facts(found: Heatmap) -> list[Fact]:
         told.append(Fact("Verdict", None if verdict is None else verdict.level, "", line))
     credible, unit = found.credible, "m" if found.grid.cell_mm else "of the side"
     if credible is not None and found.total:
-        sources = int(np.argmax(credible.numbers))
-        told.append(Fact("Likely sources", sources, "", number_line(credible)))
+        most = places_of_most(found.mass, found.grid, credible=credible)
+        counted = count_sources(credible, most)
+        told.append(Fact("Likely sources", credible.likeliest, "", counted))
         if (error := found.expected_error) is not None:
             so = "if sources are as the query says"
             if found.estimator == "robust":  # it counts on other rooms and sources, too
@@ -157,7 +146,7 @@ def facts(found: Heatmap | Unresolved) -> list[Fact]:
     if not found.total:
         return [Fact("Warmth", 0, "", f"{found.status.capitalize()}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    line = f"Recovered heat: {most_of(found.mass, found.grid)}{caution}."
+    line = f"Recovered heat: {most_of(found.mass, found.grid, credible=found.credible)}{caution}."
     share = Fact("Share of the warmest cell", 100 * float(found.mass.max()), "%", line)
     return [share, *sure_facts(found)]
 

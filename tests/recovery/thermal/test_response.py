@@ -227,3 +227,28 @@ def test_a_seated_person_is_found_where_no_kernel_fits() -> None:
     assert own < 0.3 * blind_m
     assert own < 0.65 * other
     assert operator(query) is response.operator
+
+
+@pytest.mark.long
+def test_who_sat_for_an_hour_is_not_taken_for_two(room: Room) -> None:
+    """Heat of one who stood for longer than the operator says looks like that of more people."""
+    made = respond(room, 0.4, hold_s=600.0, through_walls=False)
+    assert made.others is not None
+    cell = int(np.flatnonzero(made.open_cells)[40])
+    told = {}
+    for name in ("posterior", "auto"):
+        asked = asking(made, estimator=name, epsilon=(40, 1), sources_max=3, intensity_min=60.0)
+        planned = plan(asked, [])
+        params = Params(*planned.params)
+        warmth = 80.0 * made.others[-1][:, cell] * 2.0**params.exponent
+        counts = []
+        for trial in range(5):
+            noise = params.variance**0.5 * np.random.default_rng(trial).normal(size=len(warmth))
+            values = np.rint(warmth + noise).astype(int).tolist()
+            found = recover(asked, [Release(planned, values, len(values))])
+            assert isinstance(found, Heatmap)
+            counts.append(0 if found.credible is None else found.credible.likeliest)
+        told[name] = counts
+
+    assert told["auto"].count(1) >= 4
+    assert told["posterior"].count(1) <= 1  # the control
