@@ -1,151 +1,206 @@
 """Maps of worlds that are not as stated: how far off, how far off they say, how often right.
 
-Run it: `python tests/bench/bench_verdict.py [scenes] [estimators...] [--only WORD]`. 100 cells,
-50 sensors, spread 0.05, epsilon 4, delta 1e-5: exact noise; the stated prior is up to eight
-sources, all at the warmest or even from .3 of it. Mean earth mover's distance with its 95 %
-interval, what the map says of it, coverage of the 90 % band, share of maps that are off by more
-than twice what they say or worse than a blind guess, and of those that say that something is
-wrong; in the end how much farther off each estimator is than the first, on the same scenes, and
-where each is the nearest of all: one that is nowhere, and that no paper names, is to go.
+Run it: `python tests/bench/bench_verdict.py [scenes] [estimators...] [--plane] [--only WORD]`. 100
+cells and 50 sensors along a line, or 20 by 20 and 10 by 10 in a plane; spread 0.05, epsilon 4,
+delta 1e-5: exact noise; the stated prior is up to eight sources, all at the warmest or even from
+.3 of it. Mean earth mover's distance with its 95 % interval, what the map says of it, coverage of
+the 90 % band (along a line), share of maps that are off by more than twice what they say or worse
+than a blind guess, and of those that say that something is wrong; in the end how much farther off
+each estimator is than the first, on the same scenes, and where each is the nearest of all: one
+that is nowhere, and that no paper names, is to go.
 """
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
+from edge.core.records import Grid
 from edge.mechanisms.thermal import params_of
-from gateway.lab.thermal_study import USUAL as QUERY
-from gateway.lab.thermal_study import summarise, try_scenes
+from gateway.lab.thermal_study import USUAL, Trial, summarise, try_scenes
 from physics.kernel import forward
+from physics.places import cell_places, sensor_places
 from recovery.estimators.table import ESTIMATORS
-from recovery.thermal import plan
+from recovery.thermal import Query, plan
 
 SEED = 2020
-PARAMS = params_of(plan(QUERY, ()))
-SIGMA = PARAMS.variance**0.5 * 2.0**-PARAMS.exponent
-CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50
+WORSE, TOLD = Trial._fields.index("worse"), Trial._fields.index("told")
 World = np.random.Generator
 Scene = tuple[np.ndarray, np.ndarray]  # heat of each cell, warmth at each sensor
 
 
-def heat(world: World, sources: int, powers: np.ndarray | float = 1.0) -> np.ndarray:
-    made = np.zeros(100)
-    made[world.choice(100, sources, replace=False)] = powers
-    return made
+@dataclass(frozen=True)
+class Room:
+    """Where scenes are: what is asked of it, and what its sensors feel."""
+
+    query: Query
+
+    @cached_property
+    def sigma(self) -> float:
+        params = params_of(plan(self.query, ()))
+        return params.variance**0.5 * 2.0**-params.exponent
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """(cells, axes)."""
+        return np.reshape(cell_places(self.query.grid), (np.prod(self.query.grid.shape), -1))
+
+    @cached_property
+    def sensors(self) -> np.ndarray:
+        """(sensors, axes)."""
+        made = sensor_places(self.query.sensors, self.query.grid)
+        return np.reshape(made, (-1, self.cells.shape[1]))
+
+    def heat(self, world: World, sources: int, powers: np.ndarray | float = 1.0) -> np.ndarray:
+        made = np.zeros(len(self.cells))
+        made[world.choice(len(made), sources, replace=False)] = powers
+        return made
+
+    def felt(self, made: np.ndarray, spread: float = 0.05, walls: str = "none") -> np.ndarray:
+        return np.asarray(forward(self.cells, self.sensors, spread, walls) @ made)
+
+    def plain(self, made: np.ndarray) -> Scene:
+        return made, self.felt(made)
 
 
-def felt(made: np.ndarray, spread: float = 0.05, walls: str = "none") -> np.ndarray:
-    return np.asarray(forward(CELLS, SENSORS, spread, walls) @ made)
+LINE = Room(USUAL)
+PLANE = Room(Query(Grid((20, 20), 0), (10, 10), 0.05, (4, 1)))
 
 
-def plain(made: np.ndarray) -> Scene:
-    return made, felt(made)
-
-
-def stated(world: World) -> Scene:
+def stated(room: Room, world: World) -> Scene:
     count = int(world.integers(1, 9))
     powers = 1.0 if world.random() < 0.5 else world.uniform(0.3, 1.0, count)
-    return plain(heat(world, count, powers))
+    return room.plain(room.heat(world, count, powers))
 
 
-def walls(world: World, count: int = 2, low: float = 1.0) -> Scene:
-    made = heat(world, count, world.uniform(low, 1.0, count))
-    return made, felt(made, walls="insulated")
+def walls(room: Room, world: World, count: int = 2, low: float = 1.0) -> Scene:
+    made = room.heat(world, count, world.uniform(low, 1.0, count))
+    return made, room.felt(made, walls="insulated")
 
 
-def spread(world: World, times: float, count: int = 2) -> Scene:
-    made = heat(world, count)
-    return made, felt(made, 0.05 * times)
+def spread(room: Room, world: World, times: float, count: int = 2) -> Scene:
+    made = room.heat(world, count)
+    return made, room.felt(made, 0.05 * times)
 
 
-def added(world: World, level: float, slope: float, count: int = 2) -> Scene:
-    made = heat(world, count)
-    return made, felt(made) + level + slope * (2 * SENSORS - 1)
+def added(room: Room, world: World, level: float, slope: float, count: int = 2) -> Scene:
+    """Add a level and a slope, in what they are of the noise along a line."""
+    made = room.heat(world, count)
+    odd = level + slope * (2 * room.sensors[:, 0] - 1)
+    return made, room.felt(made) + odd * room.sigma / LINE.sigma
 
 
-def outside(world: World, power: float, at: float, count: int = 2) -> Scene:
-    made = heat(world, count)
-    return made, felt(made) + power * forward([at], SENSORS, 0.05)[:, 0]
+def outside(room: Room, world: World, power: float, at: float, count: int = 2) -> Scene:
+    made = room.heat(world, count)
+    place = np.full((1, room.cells.shape[1]), 0.5)
+    place[0, 0] = at
+    return made, room.felt(made) + power * forward(place, room.sensors, 0.05)[:, 0]
 
 
-def lying(world: World, *deviations: float) -> Scene:
-    made, warmth = plain(heat(world, 2))
-    warmth[world.choice(50, len(deviations), replace=False)] += SIGMA * np.array(deviations)
+def lying(room: Room, world: World, *deviations: float) -> Scene:
+    made, warmth = room.plain(room.heat(world, 2))
+    odd = world.choice(len(warmth), len(deviations), replace=False)
+    warmth[odd] += room.sigma * np.array(deviations)
     return made, warmth
 
 
-def clustered(world: World) -> Scene:
-    made = np.zeros(100)
-    made[int(world.integers(0, 90)) + world.choice(10, 4, replace=False)] = 1
-    return plain(made)
+def clustered(room: Room, world: World) -> Scene:
+    made = np.zeros(len(room.cells))
+    if room is LINE:
+        made[int(world.integers(0, 90)) + world.choice(10, 4, replace=False)] = 1
+    else:
+        far = np.abs(room.cells - world.uniform(0.1, 0.9, 2)).max(axis=1)
+        made[np.argsort(far)[world.choice(12, 4, replace=False)]] = 1
+    return room.plain(made)
 
 
-def one_wall(made: np.ndarray) -> Scene:
-    return made, felt(made) + np.asarray(forward(-CELLS, SENSORS, 0.05)) @ made
+def one_wall(room: Room, world: World) -> Scene:
+    made, mirrored = room.heat(world, 3), room.cells.copy()
+    mirrored[:, 0] *= -1
+    return made, room.felt(made) + np.asarray(forward(mirrored, room.sensors, 0.05)) @ made
 
 
-def longer_and_level(made: np.ndarray) -> Scene:
-    return made, felt(made, 0.05 * 1.15) + 0.12
+def longer_and_level(room: Room, world: World) -> Scene:
+    made = room.heat(world, 3)
+    return made, room.felt(made, 0.05 * 1.15) + 0.12 * room.sigma / LINE.sigma
 
 
-def pairs(world: World) -> np.ndarray:
-    made = np.zeros(100)
-    first = 2 * world.choice(50, 6, replace=False)
+def pairs(room: Room, world: World) -> Scene:
+    made = np.zeros(len(room.cells))
+    first = 2 * world.choice(len(made) // 2, 6, replace=False)
     made[first] = made[first + 1] = 0.5
-    return made
+    return room.plain(made)
 
 
-def hill(world: World, centres: int = 1) -> Scene:
-    made = np.zeros(100)
-    for middle in world.uniform(0.15, 0.85, centres):
-        made += np.exp(-0.5 * np.square((CELLS - middle) / 0.08))
-    return plain(3 * made / made.sum())
+def hill(room: Room, world: World, centres: int = 1) -> Scene:
+    made = np.zeros(len(room.cells))
+    for middle in world.uniform(0.15, 0.85, (centres, room.cells.shape[1])):
+        made += np.exp(-0.5 * np.square((room.cells - middle) / 0.08).sum(axis=1))
+    return room.plain(3 * made / made.sum())
 
 
-KINDS: dict[str, Callable[[World], Scene]] = {
+def several(count: int, low: float = 1.0, high: float = 1.0) -> Callable[[Room, World], Scene]:
+    """Return what makes so many sources, each even between two powers."""
+
+    def scene(room: Room, world: World) -> Scene:
+        powers = world.uniform(low, high, count) if low < high else low
+        return room.plain(room.heat(world, count, powers))
+
+    return scene
+
+
+def dirichlet(count: int, total: float) -> Callable[[Room, World], Scene]:
+    return lambda room, world: room.plain(
+        room.heat(world, count, total * world.dirichlet(np.ones(count)))
+    )
+
+
+KINDS: dict[str, Callable[[Room, World], Scene]] = {
     "prior true": stated,
-    "three equal (true)": lambda world: plain(heat(world, 3)),
-    "Dirichlet powers": lambda world: plain(heat(world, 4, 2 * world.dirichlet(np.ones(4)))),
-    "three weak": lambda world: plain(heat(world, 3, world.uniform(0.05, 0.3, 3))),
+    "three equal (true)": several(3),
+    "Dirichlet powers": dirichlet(4, 2),
+    "three weak": several(3, 0.05, 0.3),
     "four clustered": clustered,
-    "twelve": lambda world: plain(heat(world, 12)),
+    "twelve": several(12),
     "walls": walls,
-    "spread +25 %": lambda world: spread(world, 1.25),
-    "spread -25 %": lambda world: spread(world, 0.75),
-    "background +.2": lambda world: added(world, 0.2, 0),
-    "slope +-.2": lambda world: added(world, 0, 0.2),
-    "gain +10 %": lambda world: plain(1.1 * heat(world, 2)),
-    "outside": lambda world: outside(world, 1.0, 1.15),
-    "a sensor +20": lambda world: lying(world, 20),
+    "spread +25 %": lambda room, world: spread(room, world, 1.25),
+    "spread -25 %": lambda room, world: spread(room, world, 0.75),
+    "background +.2": lambda room, world: added(room, world, 0.2, 0),
+    "slope +-.2": lambda room, world: added(room, world, 0, 0.2),
+    "gain +10 %": several(2, 1.1, 1.1),
+    "outside": lambda room, world: outside(room, world, 1.0, 1.15),
+    "a sensor +20": lambda room, world: lying(room, world, 20),
     "smooth hill": hill,
-    "twenty weak": lambda world: plain(heat(world, 20, 0.2)),
+    "twenty weak": several(20, 0.2, 0.2),
     # Written before the weights of families were last set.
-    "late: two lie": lambda world: lying(world, 6, -8),
-    "late: walls, 3 unequal": lambda world: walls(world, 3, 0.3),
-    "late: spread +20 %, 4": lambda world: spread(world, 1.2, 4),
-    "late: Dirichlet, 6": lambda world: plain(heat(world, 6, 3 * world.dirichlet(np.ones(6)))),
-    "late: fourteen": lambda world: plain(heat(world, 14)),
-    "late: outside .6": lambda world: outside(world, 0.6, -0.1, 3),
+    "late: two lie": lambda room, world: lying(room, world, 6, -8),
+    "late: walls, 3 unequal": lambda room, world: walls(room, world, 3, 0.3),
+    "late: spread +20 %, 4": lambda room, world: spread(room, world, 1.2, 4),
+    "late: Dirichlet, 6": dirichlet(6, 3),
+    "late: fourteen": several(14),
+    "late: outside .6": lambda room, world: outside(room, world, 0.6, -0.1, 3),
     # Written after that.
-    "new: a wall at one end": lambda world: one_wall(heat(world, 3)),
-    "new: spread +15 %, level": lambda world: longer_and_level(heat(world, 3)),
-    "new: five of .4 to 1.6": lambda world: plain(heat(world, 5, world.uniform(0.4, 1.6, 5))),
-    "new: walls, five": lambda world: walls(world, 5),
-    "new: six pairs": lambda world: plain(pairs(world)),
-    "new: two of .15": lambda world: plain(heat(world, 2, 0.15)),
+    "new: a wall at one end": one_wall,
+    "new: spread +15 %, level": longer_and_level,
+    "new: five of .4 to 1.6": several(5, 0.4, 1.6),
+    "new: walls, five": lambda room, world: walls(room, world, 5),
+    "new: six pairs": pairs,
+    "new: two of .15": several(2, 0.15, 0.15),
 }
 
 
 def main(words: list[str]) -> None:
     only = words.pop(words.index("--only") + 1) if "--only" in words else ""
-    words = [word for word in words if word != "--only"]
+    room = PLANE if "--plane" in words else LINE
+    words = [word for word in words if not word.startswith("--")]
     scenes = int(words[0]) if words else 4
     names = words[1:] or [name for name in ESTIMATORS if name != "robust"]  # which `auto` takes
     groups: dict[str, list[np.ndarray]] = {"as stated": [], "wrong": [], "late": [], "new": []}
     wins: dict[str, list[str]] = {name: [] for name in names}
     for kind in (kind for kind in KINDS if only in kind):
-        tried = try_scenes(QUERY, names, kind, KINDS[kind], scenes, SEED)
+        tried = try_scenes(room.query, names, kind, partial(KINDS[kind], room), scenes, SEED)
         for at, name in enumerate(names):
             print(line(kind, name, tried[:, at]), flush=True)
         wins[names[int(tried[:, :, 0].mean(axis=0).argmin())]].append(kind)
@@ -157,6 +212,8 @@ def main(words: list[str]) -> None:
             more = both[:, at, 0] - both[:, 0, 0]
             print(line(f"all {group}", name, both[:, at]))
             print(f"    beyond the first {more.mean():.4f} +- {more.std() / len(more) ** 0.5:.4f}")
+            worse = both[both[:, at, WORSE] == 1, at, TOLD]
+            print(f"    of {len(worse)} worse than blind {int(worse.sum())} say so")
     for name, kinds in wins.items():
         print(f"{name} is nearest in {len(kinds)}: {', '.join(kinds)}")
 
