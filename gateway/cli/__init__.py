@@ -44,6 +44,7 @@ COMMANDS = {
         "Say what is spent of a deployment's privacy, and what is left.",
     ),
     "show": ("show", "show", "Show a map: where the warmth is, and how sure that is."),
+    "report": ("report", "report", "Write a day as a page, to be read, sent or printed."),
     "health": ("health", "health", "Ask a running gateway whether all of it works."),
     "audit": ("audit", "audit", "Hold every promise against what the code really does."),
     "backup": ("export", "backup", "Copy the store of a deployment while its gateway runs."),

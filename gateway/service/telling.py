@@ -52,7 +52,7 @@ def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict 
     judged = None if verdict is None else _judge(verdict)
     if credible is None:
         return None, band, judged
-    error = credible["expected_error"]
+    error, blind = credible["expected_error"], credible.get("blind_error")
     return (
         Credible(
             credible["level"],
@@ -60,6 +60,7 @@ def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict 
             np.array(credible["numbers"]),
             None if credible["band"] is None else _read(credible["band"]),
             math.nan if error is None else error,
+            math.nan if blind is None else blind,
         ),
         band,
         judged,
@@ -87,6 +88,7 @@ def _credible(credible: Credible) -> dict[str, Any]:
         "numbers": _round(credible.numbers),
         "band": None if credible.band is None else _band(credible.band),
         "expected_error": error if math.isfinite(error) else None,
+        "blind_error": credible.blind_error if math.isfinite(credible.blind_error) else None,
     }
 
 

@@ -16,9 +16,11 @@ const scaled = (colours) => (share) => {
   const mixed = colours[low].map((c, i) => Math.round(c + (colours[low + 1][i] - c) * (place - low)));
   return `rgb(${mixed.join(",")})`;
 };
+// Pale to dark red, over a picture of the floor that is light itself.
+const EMBER = [[255, 240, 200], [252, 190, 90], [226, 90, 50], [150, 20, 60], [70, 5, 60]];
 // What is not to be trusted has no colours at all.
 const GREY = [[18, 16, 24], [96, 94, 100], [226, 225, 228]];
-export const heated = scaled(HEAT), doubted = scaled(DOUBT), greyed = scaled(GREY);
+export const heated = scaled(HEAT), embered = scaled(EMBER), doubted = scaled(DOUBT), greyed = scaled(GREY);
 
 // What the page was told of the room when it began.
 export const room = { cells: null, picture: null };
@@ -227,7 +229,7 @@ function drawPlane(pen, { cells: rows, paint, most, sources, silent, faint }, wi
   }
   rows.forEach((row, y) => row.forEach((share, x) => {
     pen.fillStyle = paint(share / most);
-    if (picture && straight) pen.globalAlpha = 0.35 + 0.5 * Math.min(share / most, 1);
+    if (picture && straight) pen.globalAlpha = 0.06 + 0.8 * Math.sqrt(Math.min(share / most, 1));
     const [px, py] = place(x, y);
     if (straight) { // on whole pixels, so that no seam is seen
       const [left, up, right, low] = [px, py, px + side, py + side].map(Math.round);
@@ -242,7 +244,7 @@ function drawPlane(pen, { cells: rows, paint, most, sources, silent, faint }, wi
   }));
   pen.globalAlpha = 1;
   if (faint) hatch(pen, faint, place);
-  if (room.cells.floor) drawFloor(pen, room.cells.floor, place, side);
+  if (room.cells.floor) drawFloor(pen, room.cells.floor, place, side, picture && straight ? NIGHT : PALE);
   if (silent !== null) drawSensors(pen, place, silent, 3);
   drawRings(pen, sources, place, side);
   if (straight) axes(pen, frame, width);
@@ -265,21 +267,21 @@ function hatch(pen, rows, place) {
 }
 
 // The room's own lines: walls, windows, doors with the way their leaf goes, furniture, heaters.
-export function drawFloor(pen, floor, place, side) {
+export function drawFloor(pen, floor, place, side, ink = PALE) {
   const to = ([x, y]) => place(cellsOf(x, 0), cellsOf(y, 1)), px = (length) => cellsOf(length, 0) * side;
   const box = ([left, top, right, bottom]) => [[left, top], [right, top], [right, bottom], [left, bottom]].map(to);
   pen.lineWidth = 1.2;
   for (const { rect, warm } of floor.furniture) {
     outline(pen, box(rect));
     pen.globalAlpha = 0.16;
-    pen.fillStyle = warm ? "#f98e09" : PALE;
+    pen.fillStyle = warm ? "#f98e09" : ink;
     pen.fill();
     pen.globalAlpha = 0.8;
-    pen.strokeStyle = warm ? "#f98e09" : PALE;
+    pen.strokeStyle = warm ? "#f98e09" : ink;
     pen.stroke();
     pen.globalAlpha = 1;
   }
-  pen.fillStyle = PALE;
+  pen.fillStyle = ink;
   for (const { rect } of floor.walls) {
     outline(pen, box(rect));
     pen.fill();
@@ -287,13 +289,13 @@ export function drawFloor(pen, floor, place, side) {
   for (const { rect, upright } of floor.doors) {
     const [left, top, right, bottom] = rect, [a, b] = to([(left + right) / 2, (top + bottom) / 2]);
     const wide = px(upright ? bottom - top : right - left);
-    pen.strokeStyle = NIGHT; // the opening itself
+    pen.strokeStyle = ink === PALE ? NIGHT : PALE; // the opening itself
     pen.lineWidth = Math.max(px(upright ? right - left : bottom - top), 2) + 1;
     pen.beginPath();
     pen.moveTo(a - (upright ? 0 : wide / 2), b - (upright ? wide / 2 : 0));
     pen.lineTo(a + (upright ? 0 : wide / 2), b + (upright ? wide / 2 : 0));
     pen.stroke();
-    pen.strokeStyle = PALE;
+    pen.strokeStyle = ink;
     pen.lineWidth = 1.2;
     pen.beginPath();
     const hinge = upright ? [a, b + wide / 2] : [a - wide / 2, b];
@@ -304,7 +306,7 @@ export function drawFloor(pen, floor, place, side) {
     pen.stroke();
     pen.globalAlpha = 1;
   }
-  pen.strokeStyle = PALE;
+  pen.strokeStyle = ink;
   pen.lineWidth = 3;
   outline(pen, box([0, 0, placeOf(room.cells.shape[0], 0), placeOf(room.cells.shape[1], 1)]));
   pen.stroke();

@@ -1,6 +1,6 @@
 // A map as it is shown: its layers, its words, its table of places; and as a picture that is kept.
 
-import { SvgPen, cellUnder, doubted, drawAnswers, drawMap, drawReadings, drawScale, greyed, heated, heightOf, metres, onEarth, penOf, placeOf, room, sensorPlaces, written } from "./draw.js";
+import { SvgPen, cellUnder, doubted, drawAnswers, drawMap, drawReadings, drawScale, embered, greyed, heated, heightOf, metres, onEarth, penOf, placeOf, room, sensorPlaces, written } from "./draw.js";
 import { at, make, makeRow, moment, number, own, percent, say, t } from "./words.js";
 
 const FULLEST = 6;
@@ -40,7 +40,7 @@ function drawingOf({ map, release }, wanted, least = 0) {
   const layer = layerOf(map, wanted), plane = map.mass.length > 1;
   return {
     ...layer,
-    paint: isDoubtful(map) ? greyed : layer.paint,
+    paint: isDoubtful(map) ? greyed : plane && room.picture && layer.paint === heated ? embered : layer.paint,
     headline: layer.id === "sd" ? layer.what : kind.all,
     most: Math.max(...layer.cells.flat(), least) || 1,
     present: plane ? null : map.credible?.present,

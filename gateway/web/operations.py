@@ -53,6 +53,7 @@ class Credible(Struct):
     present: list[list[float]]
     numbers: list[float]
     band: Band | None = None
+    blind_error: float | None = None  # of a map made without any reading
     expected_error: float | None = None
     says: str = ""
 

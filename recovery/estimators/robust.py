@@ -105,7 +105,10 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
         )
         verdict = Verdict("other", why)
     said = math.nan if drawn.credible is None else drawn.credible.expected_error
-    if math.isfinite(said) and said > _NO_BETTER * _blind(seen, posterior):
+    blind = _blind(seen, posterior) if math.isfinite(said) else math.nan
+    if drawn.credible is not None and math.isfinite(blind):
+        drawn = replace(drawn, credible=replace(drawn.credible, blind_error=blind))
+    if said > _NO_BETTER * blind:
         verdict = join(verdict, Verdict("weak", "it is hardly nearer to the truth than a guess"))
     return replace(drawn, why=_unsaid(seen, drawn, found, chances, known), verdict=verdict)
 

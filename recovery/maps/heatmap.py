@@ -66,6 +66,7 @@ class Credible:
             unknown warmth, it held 83 of 100 whole curves where it said 90.
         expected_error: the distance that the map has from the truth, on average over the
             posterior, in the unit of the places; NaN where it was not computed.
+        blind_error: the same of an even map, which is what a guess without readings comes to.
     """
 
     level: float
@@ -73,6 +74,7 @@ class Credible:
     numbers: Floats
     band: Band | None = None
     expected_error: float = float("nan")
+    blind_error: float = float("nan")
 
     @property
     def between(self) -> tuple[int, int, float]:
@@ -172,6 +174,8 @@ def to_arrays(
         found["present"], found["numbers"] = credible.present, credible.numbers
         found["credible_level"] = np.array(credible.level)
         found["expected_error"] = np.array(credible.expected_error)
+        if math.isfinite(credible.blind_error):
+            found["blind_error"] = np.array(credible.blind_error)
         if credible.band is not None:
             found["credible"] = np.stack([credible.band.low, credible.band.high])
     if certified is not None:
@@ -193,8 +197,8 @@ def from_arrays(
     if "credible_level" in found:
         level = float(found["credible_level"])
         band = Band(level, *found["credible"]) if "credible" in found else None
-        error = float(found["expected_error"])
-        credible = Credible(level, found["present"], found["numbers"], band, error)
+        errors = float(found["expected_error"]), float(found.get("blind_error", math.nan))
+        credible = Credible(level, found["present"], found["numbers"], band, *errors)
     if "certified_level" in found:
         certified = Band(float(found["certified_level"]), *found["certified"])
     verdict = None

@@ -1,0 +1,265 @@
+"""A day on one page of HTML, to be read, sent or printed: `heatveil report`.
+
+It holds everything in itself, pictures too, and asks nobody for anything. As PDF it is had by
+printing it in a browser.
+"""
+
+import base64
+import io
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import matplotlib.image
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from recovery.maps.heatmap import Heatmap, Unresolved
+
+from ..faults import OperatorFault
+from ..mechanisms import of
+from ..output import check_places, write_all
+from ..service.ledger import unit_in
+from ..settings import config
+from ..settings.deployment import Deployment
+from ..settings.roomfile import describe_floor
+from ..store.reader import Reader, RoundRow, open_reader
+from . import flags
+from .show import read_drawn
+
+PAGE = 200  # rounds that are looked up at once
+PICTURES = 48  # maps of a day that are drawn, evenly over it
+TALL = 40  # dots of a map along a line
+STYLE = """
+:root{color-scheme:light}*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,"Liberation Sans",sans-serif;color:#1c1526;max-width:62rem;
+margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem;margin:0}h2{font-size:1.05rem;margin:1.8rem 0 .5rem}p{margin:.4rem 0}
+.not{font-weight:600;border-left:.3rem solid #b93c0a;padding-left:.8rem;margin:1rem 0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem;margin:1rem 0}
+dt{color:#5d5470}dd{margin:0}
+.maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:1rem}
+figure{margin:0;break-inside:avoid}svg{width:100%;display:block;background:#160b2b}
+.bad svg{filter:grayscale(1)}figcaption{font-size:.8rem;color:#5d5470}
+figcaption b{color:#1c1526}table{border-collapse:collapse;width:100%;font-size:.85rem}
+th,td{text-align:left;padding:.15rem .8rem .15rem 0;border-bottom:1px solid #ddd6e6;
+vertical-align:top}th{color:#5d5470;font-weight:600}tr{break-inside:avoid}
+@media print{body{margin:0;max-width:none}}
+"""
+
+
+class Seen(NamedTuple):
+    """A round of the day, and the map that it came to; None where there is none."""
+
+    round: RoundRow
+    body: dict[str, Any] | None
+    found: Heatmap | Unresolved | None
+
+
+def report(
+    path: flags.Config,
+    day: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="By this machine's clock; else today.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write it here; else report-SITE-DAY.html.")
+    ] = None,
+) -> None:
+    """Write a day as a page: its maps, who answered, what was spent, what was promised.
+
+    Beside a gateway that runs, or without one. Print it in a browser to have it as PDF.
+    """
+    wanted = _read_day(day)
+    deployment = config.load(path)
+    place = out or Path(f"report-{deployment.site.name}-{wanted}.html")
+    check_places([place], [path])
+    query = config.query(deployment)
+    with open_reader(deployment) as reader:
+        rounds = list(_rounds_of(reader, wanted))
+        if not rounds:
+            raise _tell_empty(reader, wanted)
+        seen = []
+        for row in rounds:
+            body = reader.map(row.number)
+            seen.append(Seen(row, body, None if body is None else read_drawn(body, query)))
+        text = _page(deployment, query, wanted, seen, reader)
+
+    def write(file: Path) -> None:
+        file.write_text(text, "utf-8")
+
+    write_all({place: write})
+    many = "1 round" if len(rounds) == 1 else f"{len(rounds)} rounds"
+    typer.echo(f"{many} of {wanted} in {place}; print it in a browser for a PDF")
+
+
+def _read_day(text: str | None) -> date:
+    try:
+        return datetime.now().astimezone().date() if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise OperatorFault(
+            f"--day {text} is no day of the calendar; write it as in 2026-11-26, so that it is "
+            "the same day for everybody"
+        ) from None
+
+
+def _rounds_of(reader: Reader, day: date) -> Iterator[RoundRow]:
+    """Yield the rounds that closed on a day, in their order."""
+    start = datetime.combine(day, datetime.min.time()).timestamp()
+    end = datetime.combine(day + timedelta(days=1), datetime.min.time()).timestamp()
+    found, before = list[RoundRow](), None
+    while rows := reader.rounds(PAGE, before):
+        found += [row for row in rows if row.closed_s is not None and start <= row.closed_s < end]
+        before = rows[-1].number
+        if rows[-1].opened_s < start:
+            break
+    return reversed(found)
+
+
+def _tell_empty(reader: Reader, day: date) -> OperatorFault:
+    last = next((row for row in reader.rounds(PAGE) if row.closed_s is not None), None)
+    else_ = "none has closed at all yet"
+    if last is not None and last.closed_s is not None:
+        else_ = f"the newest closed on {_local(last.closed_s):%Y-%m-%d}"
+    return OperatorFault(
+        f"no round closed on {day}, so there is nothing to report; {else_}. Give another --day"
+    )
+
+
+def _page(
+    deployment: Deployment, query: Any, day: date, seen: Sequence[Seen], reader: Reader
+) -> str:
+    mechanism, site = of(deployment), escape(deployment.site.name)
+    words = {key: texts[0] for key, texts in mechanism.words.page.items()}
+    step = -(-len(seen) // PICTURES)
+    maps = "".join(_figure(one, deployment, mechanism) for one in seen[::step])
+    some = f" (every {step} rounds)" if step > 1 else ""
+    guarantee = next((one.found.guarantee for one in seen if one.found is not None), None)
+    promised = [] if guarantee is None else mechanism.promise(query, guarantee)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{site}, {day}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{escape(words['map-title'])}: {site}</h1><p>{day:%A, %d %B %Y}</p>"
+        f'<p class="not">{escape(words["not"])}</p>'
+        f"<dl>{_summary(seen, reader)}</dl>"
+        f'<h2>Maps{some}</h2><div class="maps">{maps}</div>'
+        f"<h2>Rounds</h2>{_table(('Closed', 'Round', 'Answered', 'Map'), _rows(seen))}"
+        f"{_devices(reader, seen[-1].round)}"
+        f"<h2>What is promised</h2>{''.join(f'<p>{escape(one)}</p>' for one in promised)}"
+        "</body></html>\n"
+    )
+
+
+def _summary(seen: Sequence[Seen], reader: Reader) -> str:
+    drawn = sum(isinstance(one.found, Heatmap) for one in seen)
+    doubted = sum(isinstance(one.found, Heatmap) and one.found.contradicted for one in seen)
+    reports = [one.round.reports or 0 for one in seen]
+    spent = sum((one.round.rho for one in seen), Fraction(0))
+    unit = unit_in(reader.promise()[0])
+    amount = unit.of(spent) if unit.is_epsilon else spent
+    lines = {
+        "Rounds": f"{len(seen)}, from {_clock(seen[0].round)} to {_clock(seen[-1].round)}",
+        "Maps": f"{drawn}" + f", {doubted} of them not to be trusted" * bool(doubted),
+        "Answers": f"{min(reports)} to {max(reports)} a round, of {seen[-1].round.enrolled}",
+        "Spent": f"{unit.name} {float(amount):.4g}",
+    }
+    return "".join(f"<dt>{key}</dt><dd>{escape(value)}</dd>" for key, value in lines.items())
+
+
+def _local(at_s: float) -> datetime:
+    return datetime.fromtimestamp(at_s).astimezone()
+
+
+def _clock(round: RoundRow) -> str:
+    return f"{_local(round.closed_s or round.opened_s):%H:%M}"
+
+
+def _rows(seen: Sequence[Seen]) -> Iterator[Sequence[str]]:
+    for one in seen:
+        result = "drawn" if isinstance(one.found, Heatmap) else "none"
+        if one.body is not None and one.body["why"] != "optimal":
+            result += f": {one.body['why']}"
+        if isinstance(one.found, Heatmap) and one.found.verdict and one.found.verdict.says:
+            result += f". {one.found.verdict.says}"
+        came = f"{one.round.reports} of {one.round.enrolled}"
+        yield _clock(one.round), str(one.round.number), came, result
+
+
+def _devices(reader: Reader, last: RoundRow) -> str:
+    """Return what is wrong with devices, as it stands when this is written."""
+    lines = []
+    for row in reader.devices():
+        why = row.quarantine or row.alarm or ""
+        if not why and (row.last_s is None or row.last_s < last.opened_s):
+            heard = row.last_s and f"last heard {_local(row.last_s):%d %b %H:%M}"
+            why = heard or "never heard"
+        if why:
+            lines.append((row.name, why))
+    if not lines:
+        return ""
+    return f"<h2>Devices that need attention</h2>{_table(('Device', 'Why'), lines)}"
+
+
+def _table(heads: Sequence[str], rows: Any) -> str:
+    head = "".join(f'<th scope="col">{one}</th>' for one in heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _figure(one: Seen, deployment: Deployment, mechanism: Any) -> str:
+    if isinstance(one.found, Heatmap) and one.found.total:
+        bad = ' class="bad"' if one.found.contradicted else ""
+        sure = one.found.credible  # where sources may be says more than where each is drawn
+        shown = one.found.mass if sure is None else sure.present
+        picture, lines = _picture(shown, deployment), mechanism.lines(one.found)[:1]
+    else:
+        bad, picture = "", ""
+        lines = ["No map." if one.body is None else f"No map: {one.body['why']}."]
+    said = escape(" ".join(lines))
+    head = f"<b>{_clock(one.round)}</b> round {one.round.number}"
+    return f"<figure{bad}>{picture}<figcaption>{head}. {said}</figcaption></figure>"
+
+
+def _picture(mass: NDArray[np.float64], deployment: Deployment) -> str:
+    """Return a map as SVG with its dots within, and the lines of the room on it."""
+    shown = mass / mass.max()
+    rows, columns = mass.shape
+    wide, tall = float(columns), float(rows)
+    if rows == 1:  # bars along the line
+        tall = columns / 4
+        high = np.linspace(1, 0, TALL, endpoint=False)[:, None]
+        shown = np.where(high <= shown, np.maximum(shown, 0.3), 0.0)
+    file = io.BytesIO()
+    matplotlib.image.imsave(file, shown, cmap="inferno", vmin=0, vmax=1, format="png")
+    data = base64.b64encode(file.getvalue()).decode()
+    lines = _floor(deployment) if rows > 1 else ""
+    return (
+        f'<svg viewBox="0 0 {wide:g} {tall:g}" role="img" aria-label="heat map">'
+        f'<image width="{wide:g}" height="{tall:g}" preserveAspectRatio="none" '
+        f'style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>{lines}</svg>'
+    )
+
+
+def _floor(deployment: Deployment) -> str:
+    room = deployment.room
+    if room.plan is None:
+        return ""
+    cells, floor = 1000 / room.cell_mm, describe_floor(room.plan)
+
+    def draw(rect: Sequence[float], look: str) -> str:
+        left, top, right, bottom = (round(cells * edge, 3) for edge in rect)
+        size = f'width="{right - left:g}" height="{bottom - top:g}"'
+        return f'<rect x="{left:g}" y="{top:g}" {size} {look}/>'
+
+    desk = 'fill="#d9d2ea" fill-opacity=".15" stroke="#d9d2ea" stroke-width=".08"'
+    return (
+        "".join(draw(one["rect"], desk) for one in floor["furniture"])
+        + "".join(draw(one["rect"], 'fill="#d9d2ea"') for one in floor["walls"])
+        + "".join(draw(one["rect"], 'fill="#160b2b"') for one in floor["doors"])
+    )
