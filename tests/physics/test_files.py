@@ -46,7 +46,8 @@ def test_sources_in_a_plane_of_metres(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("", "line 1: the header is 'missing' but must be 'position,intensity' or"),
-        ("position;intensity\n0.5;1\n", "line 1: the header is 'position;intensity'"),
+        ("position;intensity\n0,5;1\n0.5;warm\n", "line 3: intensity is 'warm' but must"),
+        ("position\tintensity\n0.5\t1\n", r"line 1: the header is .position\\tintensity."),
         (LINE, r"has 0 source\(s\) with no heat"),
         (LINE + "0.5,1\n1.2,1\n", "line 3: position is '1.2' but must be a finite number from 0"),
         (LINE + "nan,1\n", "line 2: position is 'nan' but must"),
@@ -169,6 +170,27 @@ def test_a_file_of_points_is_read(tmp_path: Path) -> None:
     assert read.users.tolist() == [0, 1, 0]
     assert read.places.tolist() == [[1, 2], [-0.5, 1000], [3, 4]]
     assert read.weights.tolist() == [3, 0, 1]
+
+
+def test_semicolons_part_words_and_leave_commas_to_numbers(tmp_path: Path) -> None:
+    """As a spreadsheet writes it where commas are decimal."""
+    path = tmp_path / "points.csv"
+    path.write_text("user; x; y\nann; 0,25; 1e0\nbob; -1,5; 3.5\n", "utf-8")
+
+    assert read_points(path).places.tolist() == [[0.25, 1], [-1.5, 3.5]]
+
+
+def test_a_long_file_is_read_part_by_part(tmp_path: Path) -> None:
+    """And its faults are still told by their lines."""
+    path, rows = tmp_path / "points.csv", [f"u{n % 1500},{n},2" for n in range(2000)]
+    path.write_text("\n".join(["user,x,y", *rows]), "utf-8")
+    read = read_points(path)
+    path.write_text("\n".join(["user,x,y", *rows, "ann,1", *rows]), "utf-8")
+
+    assert read.users.tolist() == [n % 1500 for n in range(2000)]
+    assert read.places[:, 0].tolist() == list(range(2000))
+    with pytest.raises(ValueError, match="line 2002: there are 2 values but 3"):
+        read_points(path)
 
 
 @pytest.mark.parametrize(
