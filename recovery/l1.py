@@ -122,15 +122,30 @@ class Prepared:
         return np.dot(inside, self.basis)
 
 
+def as_floats(name: str, given: ArrayLike) -> Floats:
+    """Return real numbers as an array.
+
+    Raises:
+        ValueError: they are text, complex, a sparse matrix or anything else.
+    """
+    held = np.asarray(given)
+    if held.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} is a {type(given).__name__} of {held.dtype} but must hold real numbers, an "
+            "array or lists of them: a solver looks at single entries. Convert it."
+        )
+    return np.ascontiguousarray(held, dtype=np.float64)
+
+
 def prepare(operator: ArrayLike | Prepared) -> Prepared:
     """Return the operator, A, (sensors, cells), in its own few directions.
 
     Raises:
-        ValueError: not a matrix, an entry that is not finite, or nothing but noughts.
+        ValueError: no matrix of real numbers, an entry that is not finite, or nothing but noughts.
     """
     if isinstance(operator, Prepared):
         return operator
-    matrix = np.ascontiguousarray(operator, dtype=np.float64)
+    matrix = as_floats("the operator", operator)
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(
             f"the operator has shape {matrix.shape} but (sensors, cells) is needed, for each "

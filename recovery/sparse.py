@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .kernels import active_set, tier
-from .l1 import Prepared, by_clarabel, by_cvxpy, status_of
+from .l1 import Prepared, as_floats, by_clarabel, by_cvxpy, status_of
 from .l1 import Solution as Solution
 from .l1 import prepare as prepare
 
@@ -37,7 +37,7 @@ def check_readings(readings: ArrayLike, shape: tuple[int, int]) -> Floats:
 
     Whether they are finite is found on the way to the answer.
     """
-    target = np.ascontiguousarray(readings, dtype=np.float64)
+    target = as_floats("the list of readings", readings)
     if target.shape != shape[:1]:
         raise ValueError(
             f"the operator has shape {shape} and the readings {target.shape} but (sensors, "

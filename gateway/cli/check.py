@@ -325,6 +325,13 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
             "others. Enrol more, "
             "or say in the file that there are fewer",
         )
+    if places and deployment.rounds.quorum < 2 <= len(devices.by_name):
+        yield fault(
+            "rounds",
+            "[rounds] quorum is 1, and devices are people here: what one person answered would be "
+            "drawn as the map of all. Set it to what a map is worth having from, such as a "
+            "twentieth of them",
+        )
     if deployment.rounds.quorum > len(devices.by_name):
         yield fault(
             "rounds",

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
@@ -197,6 +198,10 @@ def test_an_operator_of_full_rank_is_not_sketched_away() -> None:
         ({"upper": np.ones(39)}, "upper has shape"),
         ({"upper": np.full(40, np.nan)}, "upper\\[0\\] is nan"),
         ({"upper": np.zeros(40)}, "upper is 0 in all"),
+        ({"operator": scipy.sparse.csr_array(np.eye(25, 40))}, "the operator is a csr_array"),
+        ({"operator": np.eye(25, 40) * 1j}, "of complex128 but must hold real numbers"),
+        ({"readings": ["warm"] * 25}, "the list of readings is a list of"),
+        ({"readings": np.ones(25, dtype=object)}, "a ndarray of object but must hold"),
         ({"start": minimise_l1([[1.0, 0.0]], [1.0], 0.5)}, "start has 2 cells"),
     ],
 )

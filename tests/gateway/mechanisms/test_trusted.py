@@ -37,6 +37,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, str]
             ("devices = 2000", f"devices = {DEVICES}"),
             ("length_m = 30.0", "# a unit square"),
             ("readings = 1", "readings = 2"),
+            ("quorum = 20", "quorum = 2"),
             ("every_s = 3600", "every_s = 0"),
             ("port = 8883", f"port = {port}\ninsecure = true"),
             ("port = 8080", f"port = {find_free_port()}"),

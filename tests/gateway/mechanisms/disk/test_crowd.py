@@ -128,6 +128,7 @@ def square(tmp_path: Path) -> Deployment:
     path = tmp_path / "site.toml"
     text = config.sample("disk").replace("devices = 2000", "devices = 3")
     text = text.replace("cells = [15, 15]", "cells = [4, 2]").replace("30.0", "8.0")
+    text = text.replace("quorum = 20", "quorum = 2")
     path.write_text(text.replace("readings = 1", "readings = 2"))
     return config.load(path)
 
@@ -210,6 +211,10 @@ def test_the_commands_go_together(square: Deployment, tmp_path: Path, heatveil: 
     said = heatveil("check", path)
     assert (said.status, "FAULT" in said.out) == (0, False)
     assert "for 3 of 3 that the file counts" in said.out
+    path.write_text((text := path.read_text()).replace("quorum = 2", "quorum = 1"))
+    alone = heatveil("check", path)
+    assert (alone.status, "quorum is 1, and devices are people" in alone.out) == (1, True)
+    path.write_text(text)
     told = heatveil("ledger", "--config", path)
     assert told.status == 1  # no gateway has made the store yet
     reckoned = heatveil("budget", "--config", path)
