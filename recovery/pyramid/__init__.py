@@ -86,14 +86,20 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     return draw(query, releases)
 
 
-def draw(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
-    """Return what `recover` does, of releases that were checked."""
+def draw(
+    query: Query, releases: Sequence[Release], chosen: str | None = None
+) -> Heatmap | Unresolved:
+    """Return what `recover` does, of releases that were checked.
+
+    Args:
+        chosen: the estimator that they were measured for, where the query itself does not say.
+    """
     promised = releases[0].round.guarantee
     reports = sum(release.reports for release in releases)
     if not reports:
         why = "no device answered; wait for reports, or look at the devices' link"
         return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
-    name = estimator_of(query)
+    name = chosen or estimator_of(query)
     mass = np.sum([parts(name, release) for release in releases], axis=0)
     total, status = float(mass.sum()), "optimal"
     if total <= 0:

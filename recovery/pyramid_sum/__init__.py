@@ -77,11 +77,16 @@ def measure(query: Query) -> Levels:
     by epsilon and users is chosen for that. Of every level all squares are in the sum, and they
     cost nothing: `sparse` alone keeps fewer of them, for its estimate.
     """
-    num, den = (Fraction(*query.epsilon) / 2).as_integer_ratio()
-    found = levels_of(replace(query, epsilon=(num, den)))
-    if estimator_of(query) == "sparse":
+    half = _at_half(query)
+    found = levels_of(half)
+    if estimator_of(half) == "sparse":
         return found
     return found._replace(kept=4 ** (found.first + found.levels - 1))
+
+
+def _at_half(query: Query) -> Query:
+    num, den = (Fraction(*query.epsilon) / 2).as_integer_ratio()
+    return replace(query, epsilon=(num, den))
 
 
 def epsilon_of(query: Query) -> Fraction:
@@ -162,7 +167,8 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     opened = [release for release in releases if release.reports]
     if not opened:
         return Unresolved(query.grid, promise(query), float("inf"), float("inf"), NONE_OPENED)
-    return draw(query, [as_pyramid(query, release) for release in opened])
+    made = [as_pyramid(query, release) for release in opened]
+    return draw(query, made, estimator_of(_at_half(query)))
 
 
 def as_pyramid(query: Query, release: Release) -> Release:

@@ -10,7 +10,8 @@ import pytest
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading, Release
 from edge.mechanisms import pyramid as edge
-from recovery import pyramid
+from edge.mechanisms import pyramid_sum as summed
+from recovery import pyramid, pyramid_sum
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.pyramid import Query
 from recovery.pyramid.query import estimator_of, levels_of
@@ -82,6 +83,18 @@ def test_the_choice_is_by_public_numbers(
 
     assert estimator_of(query) == name
     assert levels_of(query) == levels
+
+
+@pytest.mark.parametrize("users", [3000, 7000, 13_000])
+def test_a_sum_is_drawn_by_what_it_was_measured_for(users: int) -> None:
+    """Half of epsilon chooses the levels, and once all of it chose an estimator for others."""
+    query = pyramid_sum.Query(Grid((16, 16), 0), (2, 1), users=users)
+    round = pyramid_sum.plan(query, ())
+    released = Release(round, [1] * summed.length(round), users)
+    found = pyramid_sum.recover(query, [released])
+
+    assert isinstance(found, Heatmap)
+    assert found.estimator == ("dense" if users > 6000 else "tree")
 
 
 def test_nobody_is_no_map() -> None:
