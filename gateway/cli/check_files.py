@@ -16,6 +16,7 @@ from ..devices.enrol.check import find_exposed
 from ..devices.enrol.enrol import Devices, Secrets
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
+from ..web.app import read_picture
 from .device_status import UNFINISHED
 
 # What `heatveil check` found: one line, `ok`, `note` for what may be meant, or `FAULT`.
@@ -290,6 +291,10 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
                 f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
                 "or more, and any password one. Run: openssl rand -hex 32 > FILE",
             )
+    try:
+        read_picture(deployment.page.picture)
+    except OperatorFault as wrong:
+        yield fault("page", str(wrong))
 
 
 def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:

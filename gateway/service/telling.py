@@ -314,7 +314,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
 
 
 # What of an event is too long for a log, or shown elsewhere.
-DULL = {"guarantee", "kind", "alarms", "parts", "devices"}
+DULL = {"guarantee", "kind", "alarms", "parts", "devices", "words", "floor", "earth"}
 # What follows from readings: it is public, and still would make a log of years a log of people.
 TOLD = {"values", "mass", "sd", "total", "sources", "credible", "certified", "verdict"}
 RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there

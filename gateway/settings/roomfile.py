@@ -53,6 +53,12 @@ def fill(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         OperatorFault: the room file is wrong, or the two speak of the same thing.
     """
     room = given.get("room")
+    if isinstance(room, dict) and isinstance(room.get("plan"), list):
+        raise OperatorFault(
+            f"[room] plan names {len(room['plan'])} files, but a gateway serves one room: noise, "
+            "devices and budget are those of its walls. Write a deployment file for each room, "
+            "with a [site] name, a database and a [page] port of its own"
+        )
     if not isinstance(room, dict) or not isinstance(room.get("plan"), str):
         return dict(given)
     path = folder / room["plan"]

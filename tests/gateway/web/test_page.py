@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.image import imsave
 from playwright.sync_api import Page as Tab
 
 from gateway import web
+from gateway.faults import OperatorFault
 from gateway.mechanisms import find
 from gateway.service.telling import vocabulary
 from gateway.settings.roomfile import describe_floor
@@ -380,6 +383,30 @@ def test_it_is_grey_while_the_gateway_is_away_and_comes_back(opened: Opened, unt
 
     assert re.match(r"No connection to the gateway since .*\. This map is \d+ s old;", said)
     assert "grayscale" in grey
+
+
+def test_a_picture_of_the_floor_lies_under_the_map(
+    opened: Opened, until: Until, tmp_path: Path
+) -> None:
+    """The operator's own, from nowhere else; what is no picture is refused at the start."""
+    picture, other = tmp_path / "floor.png", tmp_path / "floor.txt"
+    imsave(picture, np.full((4, 6, 3), (0.2, 0.9, 0.4)))
+    other.write_text("a floor")
+    with pytest.raises(OperatorFault, match="is no PNG, JPEG or WebP"):
+        Page("127.0.0.1", 0, picture=other)
+    with pytest.raises(OperatorFault, match="cannot be read"):
+        Page("127.0.0.1", 0, picture=tmp_path / "none.png")
+    with Page("127.0.0.1", 0, picture=picture) as page:
+        page.feed.put({**PEOPLE, "picture": True})
+        page.feed.put(people())
+        tab = opened(page.url, 1280)
+        until(tab, shown(1))
+        until(tab, "performance.getEntriesByName(location.origin + '/floor').length == 1")
+        tab.wait_for_timeout(300)
+
+        seen = coloured(tab, (97, 230, 120))  # green, under a little of pale yellow
+        assert tab.said == []
+    assert seen
 
 
 def test_all_words_are_in_both_languages_and_the_page_is_small() -> None:
