@@ -155,6 +155,7 @@ def read_drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
         body["chosen"],
         *telling.heard(body),
         None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
+        blocks=telling.read_blocks(body),
     )
 
 

@@ -13,9 +13,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 from numpy.typing import NDArray
 
+from recovery.maps.heatmap import BLANK, HATCHED, Blocks
+
 from ..output import FAINT, FOUND, TRUE
 
 Floats = NDArray[np.float64]
+NOISY = "#9a8fb8"  # of lines over what is mostly noise
 
 
 class Panel(NamedTuple):
@@ -29,6 +32,7 @@ class Panel(NamedTuple):
     margin: tuple[int, int] = (0, 0)  # cells by which it exceeds the grid: left and right, top
     colour: str = FOUND  # on a line
     sd: Floats | None = None  # (rows, columns), drawn on a line as a band of one deviation
+    blocks: Blocks | None = None  # what is mostly noise is hatched, where few are is blank
 
 
 def draw(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") -> None:
@@ -77,15 +81,22 @@ def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
         axis.set_title(fill(panel.title, 42), loc="left", fontsize=10)
         axis.set_xlabel(f"x ({unit})")
         axis.set_ylabel(f"y ({unit})")
+        few = False if panel.blocks is None else panel.blocks.spread(panel.blocks.looks) == BLANK
         shown = axis.imshow(
-            np.ma.masked_invalid(panel.values),
+            np.ma.masked_where(few | ~np.isfinite(panel.values), panel.values),
             cmap="inferno",
             extent=extent(grid, panel.margin),
             vmin=0,
             vmax=panel.top,
             interpolation="nearest",
         )
-        axis.set_facecolor("#e8e6ec")  # where nothing can be
+        axis.set_facecolor("#e8e6ec")  # where nothing can be, or too little
+        if panel.blocks is not None:
+            across, down = _cell(grid)
+            for top, left, high, wide in panel.blocks.boxes[panel.blocks.looks == HATCHED]:
+                noisy = Rectangle((left * across, top * down), wide * across, high * down)
+                noisy.set(fill=False, edgecolor=NOISY, hatch="////", linewidth=0)
+                axis.add_patch(noisy)
         written = FuncFormatter(_percent) if panel.share else None
         beside = axis.inset_axes((1.03, 0, 0.05, 1))  # as tall as the panel, whatever its shape
         figure.colorbar(shown, cax=beside, label=panel.label, format=written)
@@ -119,7 +130,12 @@ def _line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
         values = panel.values.ravel()
         width = (right - left) / len(values)
         places = left + width * (np.arange(len(values)) + 0.5)
-        axis.bar(places, values, width=width, color=panel.colour)
+        bars = axis.bar(places, values, width=width, color=panel.colour)
+        if panel.blocks is not None:
+            for bar, look in zip(bars, panel.blocks.spread(panel.blocks.looks)[0], strict=True):
+                if look == HATCHED:
+                    bar.set(facecolor="none", edgecolor=panel.colour, hatch="////", linewidth=0)
+                bar.set_visible(look != BLANK)
         if panel.sd is not None:
             low, high = (values + sign * panel.sd.ravel() for sign in (-1, 1))
             axis.vlines(places, np.maximum(low, 0), high, color=TRUE, lw=min(2, 200 / len(values)))

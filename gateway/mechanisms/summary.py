@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.places import cell_places
-from recovery.maps.heatmap import Credible
+from recovery.maps.heatmap import SOLID, Blocks, Credible
 
 Floats = NDArray[np.float64]
 Whether = NDArray[np.bool_]
+_CLAIMS = 5  # blocks that are named, of those that may be
 
 # Cells within this part of the map's longer side are spoken of as one place.
 _REACH = 1 / 14
@@ -156,6 +157,31 @@ def where(place: Place, grid: Any) -> str:
         return f"near {format_place(place.at, grid)}"
     spans = [f"{_round(low)} to {_round(high)}" for low, high in zip(*place.sides, strict=True)]
     return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
+
+
+def list_claims(blocks: Blocks) -> list[int]:
+    """Return which blocks may be spoken of, the densest first: those that are solid."""
+    dense = blocks.shares / (blocks.boxes[:, 2] * blocks.boxes[:, 3])
+    solid = np.flatnonzero(blocks.looks == SOLID)
+    return [int(at) for at in solid[np.argsort(-dense[solid], kind="stable")]]
+
+
+def say_claims(blocks: Blocks, grid: Any) -> tuple[str, str]:
+    """Return where most are, and in a sentence what is sure of the densest block."""
+    found = list_claims(blocks)
+    if not found or len(blocks.shares) == 1:
+        unsure = "The answers tell no place from another; ask more people, or for larger cells."
+        return "spread out", unsure
+    spots = []
+    for at in found[:_CLAIMS]:
+        top, left, rows, columns = blocks.boxes[at]
+        area = np.zeros((grid.shape[1], grid.shape[0]), dtype=bool)
+        area[top : top + rows, left : left + columns] = True
+        spots.append(where(Place(np.zeros(0), 0.0, _sides(area, grid)), grid).split("in ", 1)[1])
+    most = [f"{blocks.shares[at]:.0%} in {spot}" for at, spot in zip(found, spots, strict=False)]
+    low, high = 100 * blocks.low[found[0]], 100 * blocks.high[found[0]]
+    finer = "; finer is not resolved" if blocks.boxes[found[0], 2:].prod() > 1 else ""
+    return ", ".join(most), f"Between {low:.3g} and {high:.3g}% of all are in {spots[0]}{finer}."
 
 
 def far(grid: Any, parts: float) -> str:

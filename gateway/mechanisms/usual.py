@@ -16,7 +16,7 @@ from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer
 from .record import Fact, Payload
 from .scores import SEEDED, data_free, frame_bytes
-from .summary import far, most_of
+from .summary import far, most_of, say_claims
 from .worlds import Calibrated, Floats, Found, Numbers, Played, Told
 
 
@@ -116,14 +116,25 @@ def facts(found: Found) -> list[Fact]:
     if not isinstance(found, Heatmap):
         return [Fact("Map", None, "", f"No map: {found.why}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    top = np.unravel_index(found.mass.argmax(), found.mass.shape)
-    share, most = 100 * float(found.mass[top]), most_of(found.mass, found.grid, middles=True)
+    # Of nothing finer than what the answers tell apart is anything said.
+    mass, blocks = found.mass, found.blocks
+    if blocks is not None:
+        mass = blocks.drawn
+        most, sure = say_claims(blocks, found.grid)
+    else:
+        most = most_of(mass, found.grid, middles=True)
+    top = np.unravel_index(mass.argmax(), mass.shape)
+    share = 100 * float(mass[top])
     told = [Fact("Share of the fullest cell", share, "%", f"Most: {most}{caution}.")]
     if found.why:
         told.append(
             Fact("Estimator", found.estimator, "", f"Drawn by {found.estimator}: {found.why}.")
         )
-    if found.sd is not None:
+    if found.verdict is not None and found.verdict.says:
+        told.append(Fact("Verdict", found.verdict.level, "", found.verdict.says))
+    if blocks is not None:
+        told.append(Fact("How sure", f"{blocks.level:.0%}", "", f"How sure: {sure}"))
+    elif found.sd is not None:
         off = 100 * float(found.sd[top])
         sentence = (
             f"How sure: the fullest cell holds {share:.3g}% of all, give or take {off:.3g}% "
@@ -175,6 +186,10 @@ def _draw(
     mechanism, line = of_query(query), query.grid.shape[1] == 1
     share = None if truth is None else truth / truth.sum()
     mass, sd = (found.mass, found.sd) if isinstance(found, Heatmap) else (None, None)
+    blocks = found.blocks if isinstance(found, Heatmap) else None
+    if blocks is not None:
+        mass = blocks.drawn
+        title += "; hatched: mostly noise, blank: fewer than on an even map"
     # Truth and map in the same colours, so that they can be held against each other.
     top = max((float(one.max()) for one in (share, mass) if one is not None), default=None)
     shown = []
@@ -184,8 +199,8 @@ def _draw(
     shown += mechanism.panels(query, releases)
     if mass is not None:
         band = sd if line else None
-        shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=band))
-    if sd is not None and not line:
+        shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=band, blocks=blocks))
+    if sd is not None and blocks is None and not line:
         said = "How unsure: one standard deviation of each cell's share"
         shown.append(Panel(said, sd, "standard deviation", True, colour=SENT))
     if not shown:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recovery.maps.guarantee import to_json
-from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
+from recovery.maps.heatmap import Band, Blocks, Credible, Heatmap, Unresolved, Verdict
 
 from ..mechanisms import Mechanism, find_service, of
 from ..mechanisms.summary import count_sources, places_of_most
@@ -39,6 +39,8 @@ def describe(found: Heatmap) -> dict[str, Any]:
     credible, certified = found.credible, found.certified
     event: dict[str, Any] = {"estimator": found.estimator, "chosen": found.why}
     event["sd"] = None if found.sd is None else _round(found.sd)
+    if found.blocks is not None:
+        event["blocks"] = _blocks(found.blocks)
     event["certified"] = None if certified is None else _band(certified)
     event["credible"] = None if credible is None else _credible(credible)
     event["verdict"] = None if found.verdict is None else _verdict(found.verdict)
@@ -78,6 +80,26 @@ def _judge(verdict: dict[str, Any]) -> Verdict:
     dropped = [(one["sensor"], one["deviations"]) for one in verdict.get("dropped", ())]
     clamped = tuple(verdict.get("clamped", ()))
     return Verdict(verdict["level"], verdict["why"], tuple(dropped), clamped)
+
+
+def _blocks(blocks: Blocks) -> dict[str, Any]:
+    """Return a row of each block, its interval nowhere narrower."""
+    low = np.floor(blocks.low * _ONE) / _ONE
+    high = np.minimum(np.ceil(blocks.high * _ONE) / _ONE, 1)
+    columns = (*blocks.boxes.T, _round(blocks.shares), low, high, blocks.looks)
+    rows = [
+        [*map(int, row[:4]), *map(float, row[4:7]), int(row[7])]
+        for row in zip(*columns, strict=True)
+    ]
+    return {"level": blocks.level, "rows": rows}
+
+
+def read_blocks(event: dict[str, Any]) -> Blocks | None:
+    """Return the blocks of a map, None of one that has none."""
+    if event.get("blocks") is None:
+        return None
+    found = np.array(event["blocks"]["rows"], dtype=np.float64).T
+    return Blocks(event["blocks"]["level"], found[:4].T.astype(int), *found[4:7])
 
 
 def _credible(credible: Credible) -> dict[str, Any]:
@@ -316,7 +338,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
 # What of an event is too long for a log, or shown elsewhere.
 DULL = {"guarantee", "kind", "alarms", "parts", "devices", "words", "floor", "earth"}
 # What follows from readings: it is public, and still would make a log of years a log of people.
-TOLD = {"values", "mass", "sd", "total", "sources", "credible", "certified", "verdict"}
+TOLD = {"values", "mass", "sd", "blocks", "total", "sources", "credible", "certified", "verdict"}
 RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there
 # Of a budget: what the promise is not told in.
 OTHER = {"rho": {"epsilon_left"}, "epsilon": {"budget", "spent", "left", "delta"}}

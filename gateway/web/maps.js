@@ -18,9 +18,23 @@ const solved = (map) => Boolean(map) && map.status === "solved" && map.total > 0
 // Whether what the deployment file says is wrong, and the map with it, or the map is a mere guess.
 export const isDoubtful = (map) => ["assumptions", "clamp", "weak"].includes(map?.verdict?.level);
 
+// What the answers tell apart of a map of people: squares of cells, each with its interval.
+const LOOKS = ["blank", "hatched", "solid"];
+const blocksOf = (map) => map.blocks && map.blocks.rows.map(([y, x, rows, columns, share, low, high, look]) => ({ y, x, rows, columns, share, low, high, look: LOOKS[look], cells: rows * columns }));
+
+// What each cell has of its block, by a rule.
+function spread(map, rule) {
+  const cells = map.mass.map((row) => row.map(() => 0));
+  for (const one of blocksOf(map)) for (let y = one.y; y < one.y + one.rows; y++) cells[y].fill(rule(one), one.x, one.x + one.columns);
+  return cells;
+}
+
+// The share of each cell, alike within a block; none where there are few.
+const drawnOf = (map) => (map.blocks ? spread(map, ({ look, share, cells }) => (look === "blank" ? 0 : share / cells)) : map.mass);
+
 // What can be seen of a map, most wanted first: { id, cells, paint, what }.
 function layersOf(map) {
-  const share = { id: "share", cells: map.mass, paint: heated, what: t(kind.people ? "legend.people" : "legend.warmth"), name: t(kind.people ? "layer.where" : "layer.share") };
+  const share = { id: "share", cells: drawnOf(map), paint: heated, what: t(kind.people ? "legend.people" : "legend.warmth"), name: t(kind.people ? "layer.where" : "layer.share") };
   if (kind.people) return map.sd ? [share, { id: "sd", cells: map.sd, paint: doubted, what: t("legend.sd"), name: t("layer.sd") }] : [share];
   const present = map.credible?.present;
   if (!present || map.mass.length === 1) return [share];
@@ -45,7 +59,7 @@ function drawingOf({ map, release }, wanted, least = 0) {
     most: Math.max(...layer.cells.flat(), least) || 1,
     present: plane ? null : map.credible?.present,
     sources: kind.people || (plane && layer.id === "share" && map.credible) ? [] : (map.sources || []).filter((one) => plane || one.within !== null),
-    faint: map.faint || null,
+    faint: layer.id === "share" && map.blocks ? spread(map, ({ look }) => look === "hatched") : null,
     silent: silentOf(release),
   };
 }
@@ -78,10 +92,17 @@ const middle = (cell, axis) => written(placeOf(cell + 0.5, axis));
 // Along the room and, in a plane, across it; the unit once.
 const placed = (x, y, plane) => (plane ? `${x.replace(/\sm$/, "")} / ${y}` : x);
 
-// The likely sources of a map, or its fullest cells.
+// From the one end of an interval to the other, in two digits.
+const between = ({ low, high }) => `${Number((100 * low).toPrecision(2))} – ${percent(Number(high.toPrecision(2)))}`;
+
+// The likely sources of a map, or what of it may be spoken of: its fullest blocks, or cells.
 function placesOf(map) {
   const plane = map.mass.length > 1;
   if (!kind.people) return (map.sources || []).map((one) => ({ ...one, where: placed(written(one.x), one.y === null ? "" : written(one.y), plane) }));
+  if (map.blocks) {
+    return blocksOf(map).filter(({ look }) => look === "solid").sort((a, b) => b.share / b.cells - a.share / a.cells).slice(0, FULLEST)
+      .map((one) => ({ ...one, where: placed(middle(one.x + (one.columns - 1) / 2, 0), middle(one.y + (one.rows - 1) / 2, 1), plane) + (one.cells > 1 ? ` (${one.columns} × ${one.rows})` : "") }));
+  }
   return map.mass.flatMap((cells, y) => cells.map((share, x) => ({ x, y, share, sd: map.sd ? map.sd[y][x] : null })))
     .filter(({ share }) => share > 0).sort((a, b) => b.share - a.share).slice(0, FULLEST)
     .map((one) => ({ ...one, where: placed(middle(one.x, 0), middle(one.y, 1), plane) }));
@@ -94,6 +115,10 @@ function sureWords(map) {
   const said = map.verdict?.says || "", { credible, sd } = map;
   if (kind.people) {
     if (!sd) return said;
+    if (map.blocks) {
+      const [top] = placesOf(map);
+      return [said, top && map.blocks.rows.length > 1 ? t(top.cells > 1 ? "sure.coarse" : "sure.block", { between: between(top), place: top.where }) : t("sure.apart")].filter(Boolean).join(" ");
+    }
     const [top] = placesOf(map), all = sd.flat();
     return [said, t("sure.people", { share: percent(top.share), sd: percent(top.sd), off: percent(rms(all)), even: percent(1 / all.length) })].filter(Boolean).join(" ");
   }
@@ -157,14 +182,15 @@ function tellPlaces(map, any) {
   at("sources").hidden = !found.length;
   if (!map) say("sources-note", t(any ? "sources.empty" : "sources.none"));
   else if (!found.length) say("sources-note", t("sources.spread"));
+  else if (map.blocks) say("sources-note", t("sources.blocks", { p: percent(map.blocks.level) }));
   else if (kind.people) say("sources-note", t(map.sd ? "sources.sd" : "sources.people"));
   else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
   if (!kind.people) say("within", t("sources.within", { p: percent(map?.credible?.level ?? 0.9) }));
-  const spread = kind.people ? Boolean(map?.sd) : true, people = map?.sensors_used ?? map?.total;
-  at("within").hidden = !spread; // a map that does not know how sure it is has no column for it
+  const known = kind.people ? Boolean(map?.sd) : true, people = map?.sensors_used ?? map?.total;
+  at("within").hidden = !known; // a map that does not know how sure it is has no column for it
   at("places").replaceChildren(...found.map((one) => makeRow(
     one.where,
-    ...(spread ? [kind.people ? `± ${percent(one.sd)}` : one.within === null ? t("sources.unknown") : `± ${written(one.within)}`] : []),
+    ...(known ? [map.blocks ? between(one) : kind.people ? `± ${percent(one.sd)}` : one.within === null ? t("sources.unknown") : `± ${written(one.within)}`] : []),
     make("b", percent(one.share)),
     kind.people ? number(one.share * people) : `${number(one.share * map.total, kind.unit === "W" ? 0 : 2)}${kind.unit ? `\u00a0${kind.unit.replace(" ", "\u00a0")}` : ""}`,
   )));
@@ -198,7 +224,8 @@ export function read(shown, wanted, cell) {
   const share = layerOf(map, wanted).cells[y]?.[x];
   if (share === undefined) return "";
   const place = placed(middle(x, 0), middle(y, 1), map.mass.length > 1), sd = kind.people && map.sd?.[y]?.[x];
-  const said = sd ? t("read.sd", { place, share: percent(map.mass[y][x], 2), sd: percent(sd, 2) }) : t("read.cell", { place, share: percent(share, 2) });
+  const block = map.blocks && blocksOf(map).find((one) => y >= one.y && y < one.y + one.rows && x >= one.x && x < one.x + one.columns);
+  const said = block ? t("read.block", { place, between: between(block), x: block.columns, y: block.rows }) : sd ? t("read.sd", { place, share: percent(map.mass[y][x], 2), sd: percent(sd, 2) }) : t("read.cell", { place, share: percent(share, 2) });
   const inside = (room.cells.floor?.furniture || []).find(({ rect: [left, top, right, bottom] }) => {
     const [a, b] = [placeOf(x + 0.5, 0), placeOf(y + 0.5, 1)];
     return a > left && a < right && b > top && b < bottom;

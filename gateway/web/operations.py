@@ -92,16 +92,29 @@ class Verdict(Struct):
     clamped: list[int] = []
 
 
+class Blocks(Struct):
+    """Squares of cells that the answers tell apart, and between what each one's share lies.
+
+    A row is the first row and column, how many rows and columns, the share that is drawn, the
+    ends of its interval, and how it is drawn: 2 solid, 1 hatched (mostly noise), 0 blank (few).
+    """
+
+    level: float
+    rows: list[list[float]] = []
+
+
 class Map(MapHead):
     """A map: each cell's share of all there is, row by row; null where none could be drawn.
 
     sd is how sure each share is, one standard deviation; null where the mechanism says none.
     sources is of warmth alone: no more of them than there most likely are.
+    Where blocks are given, of nothing finer than them may anything be said.
     """
 
     mass: list[list[float]] | None = None
     sources: list[Source] = []
     sd: list[list[float]] | None = None
+    blocks: Blocks | None = None
     chosen: str | None = None
     credible: Credible | None = None
     certified: Band | None = None

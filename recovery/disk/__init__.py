@@ -13,7 +13,8 @@ Differs from the paper:
    and nothing else ever leaves a device.
 2. The radius and the shares are those of `footprint`, the weights those of `round`, each with
    what it corrects.
-3. Nobody answering is no map, rather than an even one; and a map says how sure it is.
+3. Nobody answering is no map, rather than an even one; and a map says what it may claim
+   (`profile`), and where its answers are those of no map at all.
 """
 
 from collections.abc import Sequence
@@ -26,11 +27,13 @@ from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
 from ..maps.guarantee import pure
-from ..maps.heatmap import Heatmap, Unresolved
+from ..maps.heatmap import Heatmap, Unresolved, Verdict
 from .channel import channel_of
 from .query import Query as Query
 from .query import epsilon_of_one
 from .round import disk_round
+
+NO_MAP = 5.0  # deviations by which the best map's chi-square is too large, to be no map of it
 
 _NEIGHBOURS = "in which of any two cells of the grid a device is"
 _TRUST = "local: each device blurs its own cell before it leaves it, and nobody has a key"
@@ -70,7 +73,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     Raises:
         ValueError: no release, or one that does not belong to the query.
     """
-    counts = together(query, releases)
+    counts = merge_counts(query, releases)
     promised = releases[0].round.guarantee
     reports = int(counts.sum())
     if not reports:
@@ -79,22 +82,22 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     channel, epsilon = channel_of(releases[0].round), float(epsilon_of_one(query))
     # Loaded here alone: every gateway starts with this file.
     from .estimators import estimate
+    from .profile import Profile, resolve
 
     found = estimate(query.estimator, channel, counts, epsilon)
-    sd = found.sd
-    if sd is None:  # the estimator does not know
-        from .estimators import cell_sd
-
-        # Where auto knows no deviations it has drawn EM's map.
-        name = "em" if query.estimator == "auto" else query.estimator
-        # A map that is smoothed on purpose hides by how much: the usual one tells.
-        like = found if name != "ems" else estimate("auto", channel, counts, epsilon)
-        sd = cell_sd(
-            channel,
-            like.mass,
-            reports,
-            lambda channel, again: estimate(name, channel, again, epsilon),
+    # A map that is smoothed on purpose weighs no answers: that of the printed method does.
+    like = found if query.estimator != "ems" else estimate("em", channel, counts, epsilon)
+    profile = Profile(channel, np.asarray(counts, dtype=np.float64), like.mass)
+    blocks = verdict = None
+    if profile.off <= NO_MAP:
+        blocks = resolve(profile, found.mass)
+    else:
+        why = (
+            "no map gives such answers: chi-square of the nearest one is "
+            f"{profile.off:.0f} of its deviations too large, so some devices draw with other "
+            "weights, or their answers are forged"
         )
+        verdict = Verdict("assumptions", why)
     return Heatmap(
         query.grid,
         found.mass,
@@ -103,11 +106,13 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         found.status,
         query.estimator,
         found.why,
-        sd=sd,
+        verdict=verdict,
+        sd=None if blocks is None else blocks.deviations(found.mass),
+        blocks=blocks,
     )
 
 
-def together(query: Query, releases: Sequence[Release]) -> NDArray[np.int64]:
+def merge_counts(query: Query, releases: Sequence[Release]) -> NDArray[np.int64]:
     """Return how often each cell of the outer array was answered, (rows, columns), in all.
 
     Raises:

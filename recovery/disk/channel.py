@@ -11,7 +11,9 @@ They are each other's transpose, and a mass that adds to one becomes a law that 
 Source: Du et al. 2024 (paper 003), Sections IV and VI, of which this is the linear algebra.
 """
 
+import math
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import scipy
@@ -192,6 +194,45 @@ class Channel:
         if not isinstance(way, ByMatrix):
             way = by_matrix((self.rows, self.columns), self.kernel)
         return way.matrix + self._even.reshape(-1, 1)
+
+
+def sum_squares(values: Floats, side: int) -> Floats:
+    """Return the sums over squares of so many places a side, the last ones smaller."""
+    if side == 1:
+        return values
+    rows = np.add.reduceat(values, np.arange(0, values.shape[0], side), axis=0)
+    return np.add.reduceat(rows, np.arange(0, values.shape[1], side), axis=1)
+
+
+def square_laws(channel: Channel, step: int, block: int, mass: Floats | None = None) -> Floats:
+    """Return the chance of every square of answers from every square of cells.
+
+    Args:
+        step: cells along a side of a square, the last ones smaller.
+        block: places along a side of what answers are summed over.
+        mass: (rows, columns), how squares of cells are filled; evenly if None.
+
+    Returns:
+        (squares of answers that may be given, squares of cells), each row by row.
+    """
+    if step == block == 1:
+        return channel.matrix()[channel.support.ravel()]
+    shape = channel.rows, channel.columns
+    # A square with nobody in it is filled evenly.
+    filled = np.ones(shape) if mass is None else mass + 1e-12 / math.prod(shape)
+    even = channel.base * channel.support.astype(np.float64)
+    kept = sum_squares(channel.support.astype(np.float64), block) > 0
+    way = by_transform((step, step), channel.kernel)
+    laws = []
+    for top, left in product(range(0, shape[0], step), range(0, shape[1], step)):
+        part = filled[top : top + step, left : left + step]
+        square = np.zeros((step, step))
+        square[: part.shape[0], : part.shape[1]] = part / part.sum()
+        law = even.copy()
+        window = law[top : top + way.outer[0], left : left + way.outer[1]]
+        window += np.maximum(way.forward(square), 0)[: window.shape[0], : window.shape[1]]
+        laws.append(sum_squares(law, block)[kept])
+    return np.column_stack(laws)
 
 
 def _check(rows: int, columns: int, kernel: Floats, base: float, support: Bools) -> None:

@@ -39,7 +39,9 @@ class Fit:
     steps: int  # how often forward and adjoint were both computed
     status: str  # "optimal" where the method's own rule ended it, or a sentence
     why: str = ""  # what was chosen on the way, in words
-    sd: Floats | None = None  # (rows, columns), where the method knows it; else None
+
+
+_LEFT = 10  # times steps and gain: more than the whole way has left
 
 
 def em(
@@ -49,6 +51,7 @@ def em(
     gain: float,
     smooth: bool = False,
     steps_max: int = 10_000,
+    enough: float = math.inf,
 ) -> Fit:
     """Return the map at which a step gains less log-likelihood than `gain`.
 
@@ -57,6 +60,7 @@ def em(
         gain: in nats over all answers; see `gain_of`.
         smooth: EMS instead of EM. Its likelihood may fall, which ends it too.
         steps_max: it stops there and says so.
+        enough: a log-likelihood; where so slow a way cannot come there, it stops and says so.
 
     Raises:
         ValueError: counts that no answers give.
@@ -76,6 +80,9 @@ def em(
         before, worth = worth, log_likelihood(seen, law)
         if worth - before < gain:
             return Fit(mass, worth, step, OPTIMAL)
+        # Gains fall like a power of the steps, so what is left is a few times gain times steps.
+        if enough < math.inf and worth + _LEFT * step * (worth - before) < enough:
+            return Fit(mass, worth, step, f"stopped after {step} steps, too far below {enough:g}")
     return Fit(
         mass,
         worth,
@@ -90,6 +97,27 @@ def gain_of(epsilon: float, smooth: bool = False) -> float:
     Source: Li et al. 2020, Section 5.5; for an epsilon at which it overflows it is infinite.
     """
     return 1e-3 if smooth else 1e-3 * math.exp(min(epsilon, 700.0))
+
+
+def excess(chi_square: float, expected: Floats) -> float:
+    """Return by how many standard deviations Pearson's chi-square is above its mean.
+
+        mean: k - 1,   variance: 2 (k - 1) + (sum 1 / g - k**2 - 2 k + 2) / n
+
+    with g the law at k places, exactly, however few the n answers are.
+
+    Args:
+        chi_square: sum of (c - n g)**2 / (n g).
+        expected: (k,), n g; positive.
+
+    Source: Haldane 1937, for the variance.
+    """
+    count, reports = len(expected), float(expected.sum())
+    variance = 2 * (count - 1) + float(np.sum(1 / expected)) - (count**2 + 2 * count - 2) / reports
+    # One answer to an even law has no variance, and says nothing.
+    if not variance > 1e-9 * count**2:
+        return 0.0
+    return (chi_square - count + 1) / math.sqrt(variance)
 
 
 def em_step(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:

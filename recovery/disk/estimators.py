@@ -1,20 +1,16 @@
-"""Every way from a channel's answers to a map, by its name.
+"""Every way from a channel's answers to a map, by its name, and how far from the truth it may be.
 
 `em` and `ems` are the printed method without and with smoothing; how rough their map is depends
-on when they stop. `auto` is the map to expect over smooth maps of three orders and crowded cells
-on a ground, each by its evidence (`average_map`); where chance does not explain what it leaves, EM
-mends it, and where it is far off, or a smooth map's posterior has no factor, it is `em`.
+on when they stop. `auto` weighs three maps by D, by how many nats the smooth map of the most
+evidence (`smooth_map`) is likelier than that of EMS. Where the answers hardly tell a map from
+smoothed noise, EMS is nearer; else the smooth one is, and EM, which has no wrong idea of streets,
+has a say.
 
-W2 of `auto` over that of the better of EM and EMS, which is known only to who knows the truth,
-over grids of 5 to 64 cells a side, epsilon 0.7 to 5, 1e3 to 3e5 users.
+    D < 1: EMS      1 <= D < 5: half of each      D >= 5: smooth, with a part of EM,
+    a quarter; below epsilon 2 half, and from D = 500 on, where a crowd is in few places, 3/4
 
-    crowds                        settings   mean     95th percentile   worst
-    held out (13 kinds)           78         0.774    1.107             1.363   (a line)
-    recorded people (4 sets)      24         0.899    1.071             1.176
-
-So it is a fifth nearer on the average, and up to a third farther where neither a smooth map nor a
-few cells are right, as along lines: EM has no wrong idea of those. On crowds it was made with the
-worst is 1.8, roads on 32 x 32 cells at epsilon 1.4.
+The squared W2 of a mean is at most the mean of the squares. Where chance does not explain what the
+smooth map leaves, or its posterior has no factor, it is EM's alone.
 """
 
 import math
@@ -22,15 +18,27 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import pdtrik
 
+from ..distance import wasserstein2
 from ..sequence import uniforms
-from .average_map import NO_FIT, average
-from .average_map import misfit as misfit
-from .channel import Channel
-from .em import NOBODY, Fit, em, em_fast, gain_of
+from .channel import Channel, sum_squares
+from .em import (
+    NOBODY,
+    OPTIMAL,
+    Fit,
+    check_counts,
+    em,
+    em_fast,
+    em_step,
+    excess,
+    gain_of,
+    log_likelihood,
+)
+from .smooth_map import posterior
 
+Floats = NDArray[np.float64]
 Estimator = Callable[[Channel, ArrayLike, float], Fit]
 
 
@@ -61,117 +69,154 @@ def _em(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     return em_fast(channel, counts, gain=gain_of(epsilon))
 
 
-def _ems(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
-    return em(channel, counts, gain=gain_of(epsilon, smooth=True), smooth=True)
+def _ems(channel: Channel, counts: ArrayLike, epsilon: float, enough: float = math.inf) -> Fit:
+    return em(channel, counts, gain=gain_of(epsilon, smooth=True), smooth=True, enough=enough)
+
+
+_TOLD, _SURE = 1.0, 5.0  # nats: below, smoothed noise explains the answers as well; above, not
+_UNEVEN = 500.0  # nats: at small epsilon, where so much is sure, a crowd is in few places
+_NO_FIT = 5  # deviations of chi-square above which the smooth map is not mended, but EM's taken
 
 
 def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
+    seen = check_counts(channel, counts)
+    rough = _em(channel, seen, epsilon)
+    if rough.status == NOBODY:
+        return rough
     try:
-        found = average(channel, counts, gain_of(epsilon))
+        found = posterior(channel, seen)
     except np.linalg.LinAlgError:
         why = "expectation maximization alone, for smooth maps could not be weighed in floats"
-        return replace(_em(channel, counts, epsilon), why=why)
-    off = misfit(channel, counts, found.mass)
-    if found.status == NOBODY or off <= NO_FIT:
-        return found
-    why = (
-        "no smooth map and no few crowded cells give these answers: chi-square is "
-        f"{off:.0f} of its deviations too large"
+        return replace(rough, why=why)
+    mass, walked = mend(channel, seen, found.mass, gain_of(epsilon))
+    mass = em_step(channel, seen, mass, channel.forward(mass))
+    law = channel.forward(mass)
+    off = misfit(channel, seen, law)
+    if off > _NO_FIT:
+        why = f"no smooth map gives these answers: chi-square is {off:.0f} deviations too large"
+        return replace(rough, why=why)
+    worth = log_likelihood(seen, law)
+    even = _ems(channel, seen, epsilon, worth - _SURE)
+    ahead = worth - even.log_likelihood
+    if ahead < _TOLD:
+        why = f"smoothed, for no other map is likelier by more than {max(ahead, 0):.1f} nats"
+        return replace(even, why=why)
+    other, name, part = rough, "EM", 0.25 if epsilon >= 2 else 0.5 if ahead < _UNEVEN else 0.75
+    if ahead < _SURE:
+        other, name, part = even, "EMS", 0.5
+    mass = (1 - part) * mass + part * other.mass
+    mended = f", {walked} steps of EM until it fitted" if walked else ""
+    return Fit(
+        mass,
+        log_likelihood(seen, channel.forward(mass)),
+        found.steps + walked + other.steps,
+        OPTIMAL,
+        f"smooth of order {found.order}{mended}, with {part:.0%} of the map of {name}",
     )
-    return replace(_em(channel, counts, epsilon), why=why)
 
 
 ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems}
 
 
-# How far a map of answers is from the truth: each cell's standard deviation.
+# How badly a map fits its answers, and the map nearest on the way of EM that fits them.
 #
-# `auto` comes with a posterior, whose spread is that of `average_map`: the noise of answers and
-# what smoothing hides are both in it. The printed method has no such thing: its stopping rule is a
-# bias that no variance shows. For it the answers are repeated on the fixed sequence as if a map
-# were true, the method is run on each repetition, and what is returned is the root mean square
-# distance from that map: noise and bias together, so far as the map is like the truth. EMS smooths
-# so much that its own map is not: for it the map is that of `auto`.
+# Where a map drawn by what is held beforehand leaves more in the answers than chance does, what is
+# held is not quite so: expectation maximisation from there puts in what is lacking, most of it
+# where the answers are surest, and is stopped as soon as what is left is no more than chance's.
 #
-# All are for the shares of the users who answered, not of a population behind them. Measured as
-# map less truth over sd, with 300 000 users on 10 to 15 cells a side at epsilon 0.7 to 5: those of
-# `auto` have a root mean square of 0.1 to 1.2 on hills, slopes and a few crowded cells, 0.9 to 1.7
-# on roads and edges, and up to 3.1 where the answers look like those of another crowd (a square,
-# or twenty crowded cells, at small epsilon). Those of the repetitions have 0.8 to 1.5 for EM.
+# Source: Morozov 1966, for where to stop (the discrepancy principle).
+
+
+# Deviations below which a map is left alone: one in forty that is right is farther off by chance.
+_FITS = 2
+_STEPS_MAX = 600
+
+
+def misfit(channel: Channel, counts: Floats, law: Floats) -> float:
+    """Return by how many of its deviations the chi-square of a map's law is too large."""
+    there = law[channel.support]
+    expected = float(counts.sum()) * there / there.sum()
+    return excess(float(np.sum((counts[channel.support] - expected) ** 2 / expected)), expected)
+
+
+def mend(channel: Channel, counts: Floats, mass: Floats, gain: float) -> tuple[Floats, int]:
+    """Return the first map that fits on the way of `em` from a map, and the steps to it.
+
+    Args:
+        counts: answers at each place of the outer array; there are some.
+        mass: (rows, columns), adds to one; it comes back where it fits well enough, and where
+            it is so far off that EM does better from an even one.
+        gain: in nats; where a step gains less, the way ends too.
+    """
+    law = channel.forward(mass)
+    worth = log_likelihood(counts, law)
+    if not _FITS < misfit(channel, counts, law) <= _NO_FIT:
+        return mass, 0
+    for step in range(_STEPS_MAX):
+        if misfit(channel, counts, law) <= 0:
+            return mass, step
+        mass = em_step(channel, counts, mass, law)
+        law = channel.forward(mass)
+        before, worth = worth, log_likelihood(counts, law)
+        if worth - before < gain:
+            return mass, step + 1
+    return mass, _STEPS_MAX
+
+
+# How far a map is from the truth, before anybody knows it.
+#
+# Answers are repeated from two maps on the fixed sequence, the drawn one F, which is smoother than
+# the truth and says too little, and EM's E, which is rougher and says too much; on each the same
+# estimator is run:
+#
+#     b_T = mean of W2(its map, the users' shares),   said = sqrt(b_F b_E)
 #
 # Source: Efron and Tibshirani 1993, Chapter 6, the parametric bootstrap.
 
 
-Floats = NDArray[np.float64]
-
-# Repetitions; and above so many cells, where each takes seconds, how many must do.
-_ENOUGH, _FEW, _REPEATED_MAX = 20, 6, 1024
+_REPETITIONS = 2
+_SIDE_MAX = 32  # above, W2 is of sums over squares of cells: it takes minutes else
 
 
-def cell_sd(
-    channel: Channel,
-    mass: ArrayLike,
-    reports: int,
-    estimator: Callable[[Channel, Floats], Fit] | None = None,
-    repetitions: int | None = None,
-) -> Floats:
-    """Return the standard deviation of each cell's share, (rows, columns), bias included.
+def expected_w2(
+    name: str, channel: Channel, counts: ArrayLike, epsilon: float, mass: ArrayLike
+) -> float | None:
+    """Return about how far a map is from the truth: W2, in longer sides; None where nobody is.
 
     Args:
-        mass: (rows, columns), what answers are repeated from: the map that the estimator drew, or
-            that of `auto` where it smooths on purpose, for then its own hides by how much.
-        reports: answers that it was drawn from; at least one.
-        estimator: which; the printed method without smoothing if None.
-        repetitions: 20 if None, and 6 above 1,024 cells. The sd itself is known to
-            1 / sqrt(2 repetitions) of it; of fewer than 20, see `_pool`.
-
-    Raises:
-        ValueError: no reports, or fewer than two repetitions.
+        name: the estimator that drew it.
+        mass: (rows, columns), what it drew.
     """
-    truth = np.asarray(mass, dtype=np.float64)
-    if repetitions is None:
-        repetitions = _ENOUGH if truth.size <= _REPEATED_MAX else _FEW
-    if reports < 1 or repetitions < 2:
-        raise ValueError(
-            f"{reports} reports and {repetitions} repetitions were given but at least 1 and 2 are "
-            "needed: from less nothing spreads. Draw no map where nobody answered."
-        )
-    law = channel.forward(truth)
-    law /= law.sum()
-    total = np.zeros_like(truth)
-    for repetition in range(repetitions):
-        counts = _expect_spread(reports * law, repetition)
-        # So few answers that none may fall leave an even map, as they do in earnest.
-        found = (estimator or _run_printed)(channel, counts).mass
-        total += np.square(found - truth)
-    square = total / repetitions
-    return np.sqrt(square if repetitions >= _ENOUGH else _pool(square, repetitions))
+    seen = check_counts(channel, counts)
+    reports = int(seen.sum())
+    if not reports:
+        return None
+    rough = _em(channel, seen, epsilon).mass
+    means = []
+    for at, truth in enumerate((np.asarray(mass, dtype=np.float64), rough)):
+        far = 0.0
+        for repetition in range(_REPETITIONS):
+            stream = 2 * (at * _REPETITIONS + repetition)
+            users = _draw(reports * truth, stream)
+            if not users.sum():
+                return None
+            again = _draw(channel.forward(users), stream + 1)
+            drawn = estimate(name, channel, again, epsilon).mass
+            far += _apart(drawn, users / users.sum()) / _REPETITIONS
+        means.append(far)
+    return math.sqrt(means[0] * means[1])
 
 
-def _pool(square: Floats, repetitions: int) -> Floats:
-    """Return mean squares of few repetitions, not less than those of the cells around.
-
-    The neighbours are as many as make twenty of all. A cell keeps its own where that is more, for
-    a crowded one is unlike its neighbours: few repetitions tell too much rather than too little.
-    """
-    side = 2 * math.ceil((math.sqrt(_ENOUGH / repetitions) - 1) / 2) + 1
-    around = scipy.ndimage.uniform_filter(square, side, mode="nearest")
-    return np.maximum(square, around)
+def _apart(drawn: Floats, truth: Floats) -> float:
+    """Return W2 in longer sides, of sums over squares where there are many cells."""
+    side = math.ceil(max(drawn.shape) / _SIDE_MAX)
+    return wasserstein2(sum_squares(drawn, side), sum_squares(truth, side), normalise=True)
 
 
-def epsilon_of(channel: Channel) -> float:
-    """Return ln of the greatest chance over the least: what one answer gives away."""
-    return math.log1p(float(channel.kernel.max()) / channel.base)
-
-
-def _expect_spread(expected: Floats, repetition: int) -> Floats:
+def _draw(expected: Floats, stream: int) -> Floats:
     """Return counts that are as spread as answers are: Poisson's, place by place."""
     counts = np.zeros_like(expected)
     some = expected > 0
-    chance = uniforms(expected.size, stream=repetition).reshape(expected.shape)
-    counts[some] = np.maximum(np.ceil(scipy.special.pdtrik(chance[some], expected[some])), 0)
+    chance = uniforms(expected.size, stream=stream).reshape(expected.shape)
+    counts[some] = np.maximum(np.ceil(pdtrik(chance[some], expected[some])), 0)
     return counts
-
-
-def _run_printed(channel: Channel, counts: Floats) -> Fit:
-    return em_fast(channel, counts, gain=gain_of(epsilon_of(channel)))

@@ -1,8 +1,6 @@
 """The most probable map if its logarithm is smooth, and how smooth the answers themselves say.
 
-`smooth_map` finds it. What comes out is a posterior: its spread holds both the noise of the
-answers and what smoothing hides, which is why it covers on the average over the map (Nychka 1988),
-where a variance alone does not.
+What it may claim of a cell is no matter of this prior, which crowds need not keep to: `profile`.
 
 The smooth map is of a population, and the users are a sample of it, as rough as so many draws are.
 What their answers say of their own shares, given f, is one step of expectation maximisation more:
@@ -13,16 +11,13 @@ Source: Good and Gaskins 1971, for penalised likelihood; Silverman 1982, for log
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from .channel import Channel, by_transform
-from .crowded_map import block_chances
-from .crowded_map import in_blocks as in_blocks
+from .channel import Channel, square_laws, sum_squares
 from .em import log_likelihood
 
 # What is held of a map before any answer: its logarithm is smooth, of one of three kinds.
@@ -109,19 +104,18 @@ def lattice(channel: Channel) -> Lattice:
     block, high, wide = step, *channel.support.shape
     while math.ceil(high / block) * math.ceil(wide / block) * count(step) > _CHANCES_MAX:
         block += 1
-    if block == 1:
-        chances = channel.matrix()[channel.support.ravel()]
-        return Lattice((rows, columns), np.eye(rows), np.eye(columns), 1, 1, chances)
+    chances = square_laws(channel, step, block)
+    if step == 1:
+        return Lattice((rows, columns), np.eye(rows), np.eye(columns), 1, block, chances)
     tops, lefts = np.arange(0, rows, step), np.arange(0, columns, step)
-    chances = block_chances(channel, tops, lefts, step, block)
     shape = (len(tops), len(lefts))
     return Lattice(shape, _between(rows, tops), _between(columns, lefts), step, block, chances)
 
 
 def count_blocks(channel: Channel, counts: Floats, block: int) -> Floats:
     """Return the answers in the blocks that a lattice's `chances` are of."""
-    kept = in_blocks(channel.support.astype(np.float64), block) > 0
-    return in_blocks(counts, block)[kept]
+    kept = sum_squares(channel.support.astype(np.float64), block) > 0
+    return sum_squares(counts, block)[kept]
 
 
 def prior(shape: tuple[int, int], order: int) -> Prior:
@@ -197,12 +191,9 @@ class Posterior:
     order: int
     strength: float
     level: float
-    decided: float  # how many directions of u the answers decide
     evidence: float  # in nats, at these strengths; one constant is in it, that of the answers
-    overall: float  # the same, over all strengths
     height: float  # likelihood and prior of u itself, in nats
     steps: int
-    rivals: tuple["Posterior", ...] = ()  # under the other orders
 
     @property
     def mass(self) -> Floats:
@@ -217,15 +208,13 @@ def exponential(u: Floats) -> Floats:
     return mass / mass.sum()
 
 
-def fit(
-    places: Lattice, counts: Floats, smooth: Prior, u: Floats, needed: float = -math.inf
-) -> Posterior:
-    """Return the posterior under one order; not to the end where its evidence stays below this."""
+def fit(places: Lattice, counts: Floats, smooth: Prior, u: Floats) -> Posterior:
+    """Return the posterior under one order, on the way from u."""
     chances, reports, count = places.chances, float(counts.sum()), len(u)
     tilts = smooth.plain.shape[1]
     strength, level = 1.0, 0.01
     mass, law, worth = _law(chances, u, counts)
-    steps, settled, before = 0, False, math.inf
+    steps, settled = 0, False
     while not settled:
         steps += 1
         precision = smooth.precision(strength, level)
@@ -256,18 +245,8 @@ def fit(
         height = worth - float(u @ precision @ u) / 2
         evidence = height - float(np.log(np.diag(factor)).sum())
         evidence += smooth.log_determinant(*used) / 2
-        # If every step to come gained as much as this and the one before it.
-        coming = (gained + before + still) * (_STEPS_MAX - steps)
-        settled |= steps > 2 and evidence + coming < needed
-        before = gained
         strength, level = _strength(bent, roughness), _strength(tilted, slope)
-    overall = evidence + _chance(used[0] * _ROUGHNESS, bent)
-    if tilts:
-        overall += _chance(used[1] * count * _SLOPE, tilted)
-    decided = bent + tilted - 2
-    return Posterior(
-        places, u, factor, smooth.order, *used, decided, evidence, overall, height, steps
-    )
+    return Posterior(places, u, factor, smooth.order, *used, evidence, height, steps)
 
 
 def _trace(factor: Floats, values: Floats) -> float:
@@ -275,16 +254,6 @@ def _trace(factor: Floats, values: Floats) -> float:
     # Half of the inverse is all that is needed, in a third of the time that the whole takes.
     half = scipy.linalg.lapack.dpotri(factor, lower=True)[0].T
     return float(2 * np.vdot(half, values) - np.diag(half) @ np.diag(values))
-
-
-def _chance(seen: float, decided: float) -> float:
-    """Return the logarithm of a strength's own chance, integrated over its e-folds.
-
-    One direction seen before, with x = strength times what was in it, has the density
-    sqrt(x) exp(-x / 2) / sqrt(2 pi) over ln x; and the answers and it leave ln x a variance of
-    2 / directions that they decide.
-    """
-    return math.log(seen) / 2 - seen / 2 + math.log(2 / decided) / 2
 
 
 def _strength(decided: float, roughness: float) -> float:
@@ -323,43 +292,31 @@ def _climb(
 
 
 _REFINED_MAX = 50
-_HOPELESS = 1000.0  # nats: less than it, a kind is not even doubt
 
 
-def posterior(
-    channel: Channel, counts: Floats, hoped: Callable[[float], float] | None = None
-) -> Posterior:
+def posterior(channel: Channel, counts: Floats) -> Posterior:
     """Return the posterior under the order that has the most evidence; there are answers.
 
     Args:
         channel: what gave the answers.
         counts: answers at each place of the outer array.
-        hoped: returns the evidence of another map than these, given that of the first order. The
-            orders after it that cannot come near that are not among the rivals.
     """
     places = lattice(channel)
     coarse = count_blocks(channel, counts, places.block)
-    u, needed = np.zeros(places.chances.shape[1]), -math.inf
+    u = np.zeros(places.chances.shape[1])
     fits: list[Posterior] = []
     for order in ORDERS:
         # Each order begins where the one before it ended: most of the way is the same.
         smooth = prior(places.shape, order)
-        found = fit(places, coarse, smooth, u, needed)
+        found = fit(places, coarse, smooth, u)
         if found.strength > UNBENT and fits:
             # The evidence has a second summit where nothing bends, and from there no way leads
             # to the first: from an even map it may.
-            again = fit(places, coarse, smooth, np.zeros_like(u), needed)
+            again = fit(places, coarse, smooth, np.zeros_like(u))
             found = max(found, again, key=lambda one: one.evidence)
-        if found.overall < needed:
-            continue
         u = found.u
         fits.append(found if places.block == 1 else _refine(channel, counts, found))
-        if hoped and order == ORDERS[0]:
-            # What the cells' answers add to the blocks' differs by order, but not by so much.
-            added = fits[0].overall - found.overall
-            needed = hoped(fits[0].overall) - added - _HOPELESS
-    fits.sort(key=lambda found: found.evidence)
-    return replace(fits[-1], rivals=tuple(fits[:-1]))
+    return max(fits, key=lambda found: found.evidence)
 
 
 def _refine(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
@@ -399,37 +356,5 @@ def _refine(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
         u=u,
         steps=steps,
         evidence=found.evidence + more,
-        overall=found.overall + more,
         height=height,
     )
-
-
-def deviations(found: Posterior) -> Floats:
-    """Return the standard deviation of each cell's share under one order, (rows, columns).
-
-    To first order a share changes by f (du - sum of f du). It is the population's share.
-    """
-    grid = found.lattice
-    mass = found.mass
-    root = scipy.linalg.solve_triangular(found.factor, np.eye(found.u.size), lower=True)
-    total = np.zeros_like(mass)
-    for row in root:
-        change = grid.spread(row)
-        total += (change - float(np.vdot(mass, change))) ** 2
-    return mass * np.sqrt(total)
-
-
-def scatter(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:
-    """Return the variance of each share of the users themselves, given the map and the answers.
-
-    Each answer from o is of a user in cell i with chance w = f_i P_oi / g_o, so the variance is
-    the sum of counts w (1 - w), over n**2.
-    """
-    reports, base = float(counts.sum()), channel.base
-    once = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
-    twice = np.divide(once, law, out=np.zeros_like(law), where=counts > 0)
-    # The square of a chance is that of its kernel, twice its product with the base, and base**2.
-    squared = by_transform(mass.shape, channel.kernel * (channel.kernel + 2 * base))
-    both = squared.adjoint(twice) + base**2 * float(twice.sum())
-    found = mass * channel.adjoint(once) - np.square(mass) * both
-    return np.maximum(found, 0.0) / reports**2

@@ -6,10 +6,11 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from edge.core.records import Grid, Guarantee
 
@@ -127,6 +128,75 @@ def likeliest(numbers: Floats) -> int:
     return 1 + int(np.argmax(numbers[1:]))
 
 
+BLANK, HATCHED, SOLID = range(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """What a map of shares may claim: blocks that tile it, and between what each one's share lies.
+
+    Args:
+        level: the chance that a block's interval holds its share.
+        boxes: (blocks, 4), the first row and column of each, and how many it has.
+        shares: (blocks,), what is drawn, within the interval.
+        low, high: (blocks,), the interval.
+
+    Raises:
+        ValueError: the blocks are not one to an interval, or a share lies outside its own.
+    """
+
+    level: float
+    boxes: NDArray[np.int_]
+    shares: Floats
+    low: Floats
+    high: Floats
+
+    def __post_init__(self) -> None:
+        count = len(self.shares)
+        shapes = self.boxes.shape == (count, 4) and self.low.shape == self.high.shape == (count,)
+        if not (shapes and (self.low <= self.shares).all() and (self.shares <= self.high).all()):
+            raise ValueError(
+                f"{count} shares came with boxes of shape {self.boxes.shape} but each needs a "
+                "block and an interval that holds it: what is drawn must be what is claimed. "
+                "Clip the shares."
+            )
+
+    @property
+    def looks(self) -> NDArray[np.int_]:
+        """How each block is drawn, (blocks,).
+
+        SOLID where somebody is for sure and the interval's half is at most the share; BLANK where
+        there are fewer than an even map would have; HATCHED where the share is mostly noise.
+        """
+        cells = self.boxes[:, 2] * self.boxes[:, 3]
+        sure = (self.low > 0) & ((self.high - self.low) / 2 <= self.shares)
+        few = self.high < cells / cells.sum()
+        return np.where(sure, SOLID, np.where(few, BLANK, HATCHED))
+
+    def spread(self, values: ArrayLike) -> Floats:
+        """Return a value of each block in each of its cells, (rows, columns)."""
+        rows, columns = (self.boxes[:, :2] + self.boxes[:, 2:]).max(axis=0)
+        found = np.zeros((rows, columns))
+        for (top, left, high, wide), value in zip(self.boxes, np.asarray(values), strict=True):
+            found[top : top + high, left : left + wide] = value
+        return found
+
+    @property
+    def drawn(self) -> Floats:
+        """The share of each cell were those of its block alike, (rows, columns)."""
+        return self.spread(self.shares / (self.boxes[:, 2] * self.boxes[:, 3]))
+
+    def deviations(self, mass: Floats) -> Floats:
+        """Return of each cell's share so much that its interval is that of a normal law.
+
+        A cell of a larger block may have nothing of it, or all.
+        """
+        alone = (self.boxes[:, 2] * self.boxes[:, 3]) == 1
+        low, high = self.spread(np.where(alone, self.low, 0)), self.spread(self.high)
+        far = np.maximum(np.maximum(high - mass, mass - low), 0)
+        return np.asarray(far / NormalDist().inv_cdf((1 + self.level) / 2))
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether the readings of a map can be, if what its query says is so.
@@ -236,6 +306,8 @@ class Heatmap:
         sd: how far each cell's share is from the truth, as a standard deviation; None where
             that is not known.
         nobody: the chance that nobody is there; None where that was not asked.
+        blocks: which cells the answers tell apart, and how much may be in each block of them; of
+            nothing finer may be said anything. None where that is not known.
 
     Raises:
         ValueError: the mass has not the grid's shape, is negative or does not add to one; the
@@ -255,6 +327,7 @@ class Heatmap:
     verdict: Verdict | None = None
     sd: Floats | None = None  # (rows, columns), not negative
     nobody: float | None = None
+    blocks: Blocks | None = None
 
     def __post_init__(self) -> None:
         columns, rows = self.grid.shape
@@ -307,6 +380,11 @@ def to_npz(heatmap: Heatmap, path: str | Path) -> None:
     """
     half = Path(f"{path}.part")
     deviations: dict[str, Any] = {} if heatmap.sd is None else {"sd": heatmap.sd}
+    if (blocks := heatmap.blocks) is not None:
+        deviations["blocks"] = np.column_stack(
+            [blocks.boxes, blocks.shares, blocks.low, blocks.high]
+        )
+        deviations["blocks_level"] = np.array(blocks.level)
     try:
         with half.open("wb") as file:
             np.savez_compressed(
@@ -348,6 +426,7 @@ def from_npz(path: str | Path) -> Heatmap:
                 str(archive.get("why", "")),
                 *from_arrays({name: archive[name] for name in archive.files}),
                 sd=np.array(archive["sd"], dtype=np.float64) if "sd" in archive.files else None,
+                blocks=_blocks(archive) if "blocks" in archive.files else None,
             )
     except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as fault:
         raise ValueError(
@@ -355,3 +434,9 @@ def from_npz(path: str | Path) -> Heatmap:
             "guarantee: anything else cannot say what it promises. Write it with "
             "heatveil play --out."
         ) from fault
+
+
+def _blocks(archive: Mapping[str, Any]) -> Blocks:
+    """Return the blocks that an archive holds."""
+    found = np.array(archive["blocks"], dtype=np.float64).T
+    return Blocks(float(archive["blocks_level"]), found[:4].T.astype(int), *found[4:])

@@ -9,8 +9,9 @@ import numpy as np
 
 from edge.core.records import Release, Round
 from edge.mechanisms.disk import outer
+from recovery.disk import merge_counts
 from recovery.disk.channel import channel_of
-from recovery.disk.query import Query
+from recovery.disk.query import Query, epsilon_of_one
 from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.distance import sliced_distance
 from recovery.maps.guarantee import ratio_text, sentences, upward
@@ -28,6 +29,7 @@ from ..worlds import Floats, Numbers, Played, Told
 
 # Local privacy looks at all pairs of cells for each answer: a second at 30 x 30.
 _CELLS_MAX = 900
+_EXPECTED_MAX = 1024  # cells: four maps are drawn to say how far off one of them is
 _STEPS_MAX = 2**32  # cells of the footprint times cells of the outer array
 
 
@@ -112,6 +114,8 @@ def distance_lines(played: Played, numbers: Numbers) -> list[str]:
         f"{away(grid, score)}; an even map, drawn without data, has "
         f"{away(grid, even)}."
     ]
+    if numbers["expected_error"] is not None:
+        lines.append(f"The map itself expects {away(grid, numbers['expected_error'])}.")
     if score >= even:
         lines.append("So this map is no better than that: it says nothing of value.")
     return lines
@@ -159,6 +163,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     seen = {"w2_sliced": played.mass, "w2_sliced_data_free": even}
     for name, mass in seen.items():  # a lower bound of w2, at any size
         own[name] = None if mass is None else sliced_distance(truth / truth.sum(), mass)
+    own["expected_error"] = _expect_w2(played)
     stage("working out what a report tells whoever sees it")
     told = guesses(round)
     epsilon = played.found.guarantee.epsilon
@@ -176,6 +181,19 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         **_count_covered(played, truth),
     }
     return Told(own, [*distance_lines(played, numbers | own), *guess_lines(told, played)])
+
+
+def _expect_w2(played: Played) -> float | None:
+    """Return how far off the map expects to be; None where that takes too long, or is no map."""
+    query, releases = played.world.query, played.watch.releases
+    if played.mass is None or played.mass.size > _EXPECTED_MAX:
+        return None
+    from recovery.disk.estimators import expected_w2  # every gateway starts with this file
+
+    counts = merge_counts(query, releases)
+    epsilon = float(epsilon_of_one(query))
+    channel = channel_of(releases[0].round)
+    return expected_w2(query.estimator, channel, counts, epsilon, played.mass)
 
 
 def panels(query: Query, releases: Sequence[Release]) -> list[Any]:

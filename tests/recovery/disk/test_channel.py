@@ -6,7 +6,7 @@ import pytest
 from edge.core.records import Grid
 from recovery.disk import Query, plan
 from recovery.disk import channel as channels
-from recovery.disk.channel import Channel, channel_of
+from recovery.disk.channel import Channel, channel_of, square_laws, sum_squares
 
 SHAPES = [
     ((5, 5), 2),
@@ -118,3 +118,30 @@ def test_a_support_that_leaves_out_what_is_answered_is_refused() -> None:
         Channel(4, 4, kernel, base, support)
     kernel[:] = kernel[::-1, ::-1]  # now the last corner's answers lie at the other end
     assert Channel(4, 4, kernel, base, support).matrix().sum(axis=0) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (7, 7), (5, 1), (3, 11)])
+@pytest.mark.parametrize(("step", "block"), [(1, 1), (1, 2), (2, 2), (3, 2), (4, 5), (20, 3)])
+@pytest.mark.parametrize("radius", [0, 1, 4])
+def test_the_law_of_a_square_is_that_of_its_cells(
+    shape: tuple[int, int], step: int, block: int, radius: int
+) -> None:
+    """Against the channel's own law, however it is filled; the last ones are smaller."""
+    planned = plan(Query(Grid(shape, 0), (3, 2), radius=radius), [])
+    assert planned is not None
+    channel = channel_of(planned)
+    filled = np.random.default_rng(1).random((channel.rows, channel.columns))
+    kept = sum_squares(channel.support.astype(float), block) > 0
+    corners = [
+        (y, x) for y in range(0, channel.rows, step) for x in range(0, channel.columns, step)
+    ]
+    for mass in (None, filled):
+        found = square_laws(channel, step, block, mass)
+
+        assert found.sum(axis=0) == pytest.approx(1)
+        for place, (y, x) in enumerate(corners):
+            square = np.zeros_like(filled)
+            part = np.s_[y : y + step, x : x + step]
+            square[part] = 1 if mass is None else mass[part]
+            law = sum_squares(channel.forward(square / square.sum()), block)[kept]
+            assert found[:, place] == pytest.approx(law, abs=1e-9)
