@@ -307,6 +307,36 @@ def test_people_are_shown_in_words_for_people(
 
 
 @pytest.mark.long
+def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
+    live: Page, opened: Opened, until: Until
+) -> None:
+    """A solid block has its interval; noise is hatched over, in no table, and never bright."""
+    rows = [[0, 0, 4, 5, 0.2, 0.0, 0.6, 1], [0, 5, 1, 1, 0.5, 0.41, 0.62, 2]]
+    rows.append([1, 5, 3, 1, 0.0, 0.0, 0.01, 0])
+    wild = people()["mass"]
+    wild[3][0] = 0.9  # which the answers do not bear out
+    tab = opened(live.url, 390)
+    live.feed.put(PEOPLE)
+    live.feed.put(people(mass=wild, blocks={"level": 0.9, "rows": rows}))
+    until(tab, shown(1))
+
+    assert read(tab, "#places").split("\t") == ["11.0 / 1.0 m", "41 – 62 %", "50 %", "20"]
+    assert "41 – 62 % of all are near 11.0 / 1.0 m." in read(tab, "#sure")
+    assert "hatched: no more than noise" in read(tab, "#keys")
+    assert [coloured(tab, BRIGHT, half) for half in ("left", "right")] == [False, True]
+    tab.focus("#map")
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("ArrowRight")
+    assert "of all in these" in read(tab, "#readout")
+    wrong = {"level": "assumptions", "why": "x", "says": "Do not trust this map: x."}
+    live.feed.put(people(number=2, verdict=wrong))
+    until(tab, shown(2))
+    assert "Do not trust this map: x." in read(tab, "#sure")
+    assert not coloured(tab, BRIGHT)
+    assert tab.said == []
+
+
+@pytest.mark.long
 def test_a_place_on_the_earth_is_north_up(opened: Opened, until: Until) -> None:
     """Where rows go to the west, the corner is on the right; every cell has its coordinates."""
     corner = {"corner": [52.5, 13.4], "bearing": 180.0}
