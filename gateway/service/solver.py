@@ -6,7 +6,6 @@ and its hundred megabytes, is the worker's cost too: it is paid while the first 
 still under way, and never by the gateway.
 """
 
-import os
 import signal
 import socket
 import subprocess
@@ -28,9 +27,6 @@ from ..settings.roomfile import Cleared, Vacancy
 
 IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all compiling of a map
 
-# One thread: matrices here are small, and a second core is the reports' and not ours. Who has
-# set something else meant it.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _BEGUN, _OVER = "compiling", "compiled"  # what the worker says
 
 log = structlog.get_logger()
@@ -108,7 +104,6 @@ class Solver:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[far.fileno()],
                 start_new_session=True,
-                env=dict.fromkeys(_THREADS, "1") | os.environ,
             )
         self._pipe = Connection(near.detach())
         self._ready = False
