@@ -7,32 +7,9 @@ who sent a frame and still cannot touch the noise. What a device holds of them, 
 on from boot to boot, is in `keys`.
 """
 
-from collections import namedtuple
-
 from ..core.keys import Identity, check_key, derive, ratchet
 
 MODES = ("sealed", "keyholder")
-
-# An Identity of a device that takes part in secure sums: the secret of its key in the owner's
-# roster, the key that the roster is signed with, and the roster's message (`secure_sum`).
-Summed = namedtuple(
-    "Summed",
-    (
-        "site",
-        "name",
-        "sensor",
-        "sensors",
-        "mode",
-        "site_key",
-        "mac_key",
-        "config_key",
-        "state_key",
-        "key_id",
-        "static_key",
-        "roster_key",
-        "roster",
-    ),
-)
 
 
 def mac_key(root):

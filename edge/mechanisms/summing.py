@@ -15,7 +15,30 @@ Nobody is told by how many the noise is divided: it is threshold - colluders, re
 device, and held against the most that it was enrolled with.
 """
 
+from collections import namedtuple
+
 from ..core.records import Release
+
+# An Identity of a device that takes part in secure sums: the secret of its key in the owner's
+# roster, the key that the roster is signed with, and the roster's message (`secure_sum`).
+Summed = namedtuple(
+    "Summed",
+    (
+        "site",
+        "name",
+        "sensor",
+        "sensors",
+        "mode",
+        "site_key",
+        "mac_key",
+        "config_key",
+        "state_key",
+        "key_id",
+        "static_key",
+        "roster_key",
+        "roster",
+    ),
+)
 
 HEAD = 10
 BITS_MOST = 62

@@ -115,11 +115,6 @@ def gather(
     crowd.allow_open_files(len(secrets.devices))
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
     if vm is not None:
-        if of(deployment).trust == "distributed":
-            raise OperatorFault(
-                f"--vm runs no devices of {deployment.rounds.mechanism}: in MicroPython a secure "
-                "sum takes each of them seconds of CPU a round. Leave --vm out"
-            )
         running = children.prepare(*vm, deployment.rounds.mechanism)
         virtual = there.fleet([(who, None) for who, _ in secrets.devices])
         query = config.query(deployment)

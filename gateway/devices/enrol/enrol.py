@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from edge.core import keys
 from edge.host import rootkeys
 from edge.mechanisms.central import Allowed
+from edge.mechanisms.summing import Summed
 
 from ...faults import OperatorFault, text_of
 from ...service.ledger import pays_at_release
@@ -103,14 +104,14 @@ def enrol_fleet(
 def join_sums(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
     """Return an enrolment whose devices take part in secure sums, each with its roster's message.
 
-    Of what their roots make they then hold two keys more: see `edge.host.rootkeys.Summed`.
+    Of what their roots make they then hold two keys more: see `edge.mechanisms.summing.Summed`.
     """
 
     def joined(one: Secret) -> Secret:
         root = made.roots[one.identity.name]
         own: list[Any] = [rootkeys.static_key(root), rootkeys.roster_key(root)]
         parts = [*one.identity, *own, rosters[one.identity.name]]
-        return one._replace(identity=rootkeys.Summed(*parts))
+        return one._replace(identity=Summed(*parts))
 
     devices = tuple(map(joined, made.secrets.devices))
     return made._replace(secrets=made.secrets._replace(devices=devices))
@@ -239,7 +240,7 @@ def identity_of(ours: Sequence[Any], row: Row) -> Any:
     if row.get("roster"):
         own = parse_key(row, "static_key"), parse_key(row, "roster_key")
         summed = [*ours, *own, bytes.fromhex(row["roster"])]
-        return rootkeys.Summed(*summed)
+        return Summed(*summed)
     parts = [*ours, *_read_allowed(row)]
     return Allowed(*parts) if len(parts) > len(ours) else keys.Identity(*parts)
 

@@ -394,6 +394,7 @@ HEAP_KB = {
     "source": {32: 96, 64: 176},
 }
 MORE_KB = {"in place": 0, "source": 16}
+SUM_KB = {"in place": 48, "source": 96}  # and one that hides its numbers in a secure sum
 MPY = 6  # the version of .mpy that is compiled
 SMALL = {"micropython": "micropython-i386"}  # words of 32 bits, as boards have: where it runs
 _PROBE = f"""
@@ -442,7 +443,9 @@ def prepare(program: str, folder: Path, mechanism: str = USUAL) -> Invocation:
             write_image(folder)
         except OperatorFault as fault:
             form, lacking = "source", str(fault)
-    heap_kb = HEAP_KB[form][found.bits] + MORE_KB[form] * (find(mechanism).reads == "place")
+    asked = find(mechanism)
+    heap_kb = HEAP_KB[form][found.bits] + MORE_KB[form] * (asked.reads == "place")
+    heap_kb += SUM_KB[form] * (asked.trust == "distributed")
     start, path, said = folder / MAPPED, ".frozen", "the .mpy of make edge, run in place"
     if form == "source":
         start, path, said = INSIDE, f"{ROOT}:.frozen", f"source ({lacking})"
