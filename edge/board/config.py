@@ -12,8 +12,9 @@
     led      a pin's number or name; the board's own light if not said
     tables   true: an array may draw noise from tables, if a Round asks; false if not said
     mechanism  what it answers for the life of its key: thermal if not said, disk, its place, or
-             one of central trust
+             one of central trust, or of secure sums
     central  the name of that one, and seal_key, its key: where it is allowed to answer it
+    roster   of a device of secure sums, with static_key and roster_key: who is in its shard
     plane    of a device that tells its place: from angles to the site's grid (`sensors.plane`)
     crc      of the text before it (`pack`); who writes by hand leaves it out
 
@@ -36,6 +37,7 @@ from ..core.keys import Identity
 
 PLACE = "/heatveil.json"
 CRC = b', "crc": "'
+TICK_MOST = 60000  # ms
 LONGEST = 16384  # bytes: an array of 768 pixels and its empty room, and a certificate
 KEYS = ("site_key", "mac_key", "config_key", "state_key")
 LINK = {"host": str, "port": int, "tls": bool, "client_id": str, "username": str, "password": str}
@@ -105,19 +107,20 @@ def check(body, path=PLACE):
     whole.update(text)
     more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str), "tables": bool}
     more.update({"mechanism": str, "plane": list, "central": str, "seal_key": str})
+    more.update({"static_key": str, "roster_key": str, "roster": str})
     told = _words(body, whole, more, path, "")
     if told["mode"] not in ("sealed", "keyholder"):
         raise fault(path, "has another mode", "sealed or keyholder")
     mechanism = told["mechanism"] or mechanisms.USUAL
-    central = told["central"] or ""
-    if mechanism not in mechanisms.LOCAL + (central,):
+    central, summed = told["central"] or "", told["roster"] is not None
+    if summed == (mechanism in mechanisms.LOCAL + (central,)):
         usual = " or ".join(mechanisms.LOCAL)
-        raise fault(path, "has another mechanism", usual + ", or one that central names")
+        raise fault(path, "has another mechanism", usual + ", or one of central or a roster")
     if mechanisms.reads(mechanism) == "place" and (told["sensors"] != 1 or told["tables"]):
         raise fault(path, "has several sensors or tables, and tells a place", "of one sensor")
     for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
         _between(told, word, least, most, path)
-    for word, default, least, most in (("tick_ms", 5000, 10, 60000), ("wake_s", 0, 0, 86400)):
+    for word, default, least, most in (("tick_ms", 5000, 10, TICK_MOST), ("wake_s", 0, 0, 86400)):
         told[word] = default if told[word] is None else told[word]
         _between(told, word, least, most, path)
     link = _words(told["link"], LINK, {"ca": str}, path, "link.")
@@ -140,16 +143,25 @@ def check(body, path=PLACE):
         if central != mechanism or told["mode"] != "sealed":
             raise fault(path, "has another central than its mechanism", "the same, and sealed")
         who += [central, _key(told, "seal_key", 32, path)]
-    identity = _identity(who, central)
+    if summed:
+        if told["wake_s"] or told["mode"] != "sealed":
+            raise fault(path, "has wake_s or a key holder, and a roster", "awake, and sealed")
+        who += [_key(told, key, 32, path) for key in ("static_key", "roster_key")]
+        who.append(_key(told, "roster", len(told["roster"]) // 2, path))
+    identity = _identity(who, central, summed)
     tick_ms, wake_s, led = [told[word] for word in ("tick_ms", "wake_s", "led")]
     tables, plane = bool(told["tables"]), told["plane"]
     return Config(identity, link, wifi, driver, tick_ms, wake_s, led, tables, mechanism, plane)
 
 
-def _identity(who, central):
+def _identity(who, central, summed):
+    if summed:
+        from ..mechanisms.summing import Summed  # what no thermometer needs
+
+        return Summed(*who)
     if not central:
         return Identity(*who)
-    from ..mechanisms.central import Allowed  # what no thermometer needs
+    from ..mechanisms.central import Allowed
 
     return Allowed(*who)
 

@@ -12,8 +12,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from edge.core.budget import Copies
 from edge.core.limits import NANO
 from edge.core.slots import COUNT
+from edge.host import rootkeys
 
 from ..devices.broker.doors import Doors
 from ..devices.broker.mosquitto import derive_session
@@ -92,15 +94,36 @@ class Halves:
         self._forget(name)
         return True
 
-    def new_board(self, made: Newcomer, limits: Any) -> None:
+    def new_board(self, made: Secret, chain: bytes, limits: Any) -> None:
         """Write the one file of a board; it has its name once all else is done: `finish`.
 
         Raises:
             OperatorFault: there is a finished one, or it cannot be written.
         """
         enrol.refuse_old(self.board)
-        link = self._link(made.secret.identity.name, made.password)
-        enrol.save_board(self.begun, made, limits, link, derive_settings(self._deployment))
+        who, link = made.identity, self._link(made.identity.name, made.link_key.hex())
+        more = derive_settings(self._deployment)
+        enrol.save_board(self.begun, who, chain, limits, link, more)
+
+    def hand_out(self, name: str) -> None:
+        """Make the file of a board of a virtual device that never spoke, which is none then.
+
+        Raises:
+            OperatorFault: it spoke, a fleet runs, or the file cannot be written.
+        """
+        held = self.virtual(name)
+        assert held is not None  # asked before  # noqa: S101
+        with budgets.open_folder(self.path.with_name(budgets.STATE)) as place:
+            record = Copies(place(name), held.identity.state_key).newest()
+            if record.epoch:
+                raise OperatorFault(
+                    f"{name} has run in the fleet; a board with its keys would begin its noise "
+                    "anew, or the two would speak at once. Take one that never ran, or enrol the "
+                    "fleet again and bring its boards up first"
+                )
+            self.new_board(held, record.chain, record.limits)
+            self.drop(name)  # before the file has its name: two of one key would share noise
+        self.finish()
 
     def new_link(self, name: str, password: str) -> None:
         """Write how a board comes to the broker from now on; as `new_board`."""
@@ -141,6 +164,22 @@ class Halves:
             (state / f"{name}.{slot}").unlink(missing_ok=True)
         for spool in state.glob(f"{name}.????????.spool"):
             spool.unlink()
+
+
+def find_summed(secrets: Secrets | None, name: str) -> Secret:
+    """Return what a virtual device of secure sums knows of itself.
+
+    Raises:
+        OperatorFault: there is none of that name.
+    """
+    for one in secrets.devices if secrets is not None else ():
+        if one.identity.name == name:
+            return one
+    raise OperatorFault(
+        f"{name} is no device of the fleet that was enrolled, and none can join it: who adds up "
+        "with whom is drawn when all are enrolled. Give the board the name of one of these, such "
+        "as the first in secrets.json, before the fleet runs"
+    )
 
 
 # One device made one of the fleet, in an order that a kill at any point cannot make a hole of.
@@ -195,7 +234,7 @@ def enrol_device(
         halves.new_virtual(made, devices.site_key, limits)
         say(f"Its keys are in {halves.path}; start the fleet again")
     else:
-        halves.new_board(made, limits)
+        halves.new_board(made.secret, rootkeys.first_chain(made.root), limits)
     try:
         if deployment.privacy.keyholder:
             holder = path.with_name(f"{who.name}.{who.key_id.hex()}.keyholder.json")
@@ -326,6 +365,15 @@ class Change:
         """
         held = self._devices.by_name.get(self._name)
         halves = Halves(self._deployment, self._secrets, self._out)
+        sums = of(self._deployment).trust == "distributed" and not virtual
+        if sums and (halves.virtual(self._name) or not halves.begun.exists()):
+            find_summed(halves.secrets, self._name)
+            halves.hand_out(self._name)
+            self._say(
+                f"{self._name} is no device of the fleet any more; {self._out} is all that its "
+                "board needs, and nobody else may have it"
+            )
+            return
         if held and enrol.read_key_id(halves.begun, self._devices.site) == held.key_id:
             halves.finish()
             self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")

@@ -82,7 +82,8 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
     if of(deployment).trust == "distributed":
         raise OperatorFault(
             f"{path} asks for {deployment.rounds.mechanism}, and no board has been measured in a "
-            "secure sum: what it would need is not known. Its devices run as `heatveil fleet`"
+            "secure sum: what it would need is not known, but a shard with an RP2040 in it has "
+            "28 devices at the most. `heatveil provision` says whether a board can"
         )
     query = config.query(deployment)
     limits = first_limits(deployment, query)

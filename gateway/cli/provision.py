@@ -26,7 +26,7 @@ from ..settings import config
 from ..settings.deployment import Deployment
 from . import flags
 from .device_status import find_device, find_unfinished
-from .devices import Change, Keys, NewBudget, Out
+from .devices import Change, Keys, NewBudget, Out, find_summed
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
 #
@@ -66,6 +66,10 @@ def provision(
     file = out or path.parent / f"{name}.device.json"
     held = find_kept(path, name, file)
     deployment = config.load(path)
+    if find_unfinished(file).exists() and of(deployment).trust == "distributed":
+        with Change(path, name, folder, None, out, say) as change:
+            change.add(None, False)
+        held = find_kept(path, name, file)
     otherwise = None if replace else provisioning.OTHERWISE
     if held is None or find_unfinished(file).exists():
         would = would_be(path, deployment, name, *which)
@@ -106,7 +110,15 @@ def would_be(
     Raises:
         OperatorFault: no such device can be enrolled.
     """
-    devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
+    site, more = deployment.site, siting.derive_settings(deployment)
+    limits = first_limits(deployment, config.query(deployment))
+    if of(deployment).trust == "distributed":
+        kept = enrol.load_secrets(path.with_name("secrets.json"), site.name)
+        who, link_key = find_summed(kept, name)
+        session = derive_session(site.name, name, link_key.hex())
+        link = enrol.make_link(deployment.mqtt, name, link_key.hex(), session)
+        return Held(path, who, limits, link, b"", "", more)
+    devices = enrol.load_devices(site.devices, site.name)
     if name in devices.by_name:
         sensor, count = devices.by_name[name].place
         central = devices.by_name[name].central
@@ -116,10 +128,8 @@ def would_be(
         sensor = enrol.find_free_sensor(devices, room, sensor, count)
     own: Any = {"keyholder": deployment.privacy.keyholder, "central": central}
     made = enrol.enrol_device(devices, name, sensor, sensors=count, **own)
-    session = derive_session(deployment.site.name, name, made.password)
+    session = derive_session(site.name, name, made.password)
     link = enrol.make_link(deployment.mqtt, name, made.password, session)
-    limits = first_limits(deployment, config.query(deployment))
-    more = siting.derive_settings(deployment)
     return Held(path, made.secret.identity, limits, link, b"", "", more)
 
 

@@ -365,7 +365,8 @@ def make_link(broker: Mqtt, name: str, password: str, session: str) -> dict[str,
 
 def save_board(
     path: Path,
-    made: Newcomer,
+    who: Any,
+    chain: bytes,
     limits: Any,
     link: Mapping[str, Any],
     more: Mapping[str, Any] | None = None,
@@ -373,16 +374,16 @@ def save_board(
     """Write all that a board is given, for its owner alone; there is no second copy.
 
     chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`. more: what the
-    deployment asks of its devices beside that, as `kit.placing.asked_by` says it.
+    deployment asks of its devices beside that, as `kit.siting.derive_settings` says it.
 
     Raises:
         OperatorFault: the file cannot be written.
     """
-    row = {key: value for key, value in made.secret.identity._asdict().items() if key != "site"}
+    row = {key: value for key, value in who._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
-    row |= {"chain": rootkeys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
+    row |= {"chain": chain, "limits": list(limits), "link": dict(link)}
     row |= more or {}
-    keyfile.write(path, HOLDS, made.secret.identity.site, [row], site_key=site_key)
+    keyfile.write(path, HOLDS, who.site, [row], site_key=site_key)
 
 
 def save_link(path: Path, site: str, name: str, link: Mapping[str, Any]) -> None:

@@ -114,6 +114,9 @@ class Plan(NamedTuple):
     site: str = "lab"
     name: str = "n001"
     own: Mapping[str, float] = MappingProxyType({})
+    neighbours: int = (
+        0  # of a device of secure sums, with each of whom it agrees on two keys a step
+    )
 
     @property
     def tells(self) -> bool:
@@ -319,7 +322,8 @@ def estimate_answer_ms(plan: Plan, took: Took | None = None) -> float:
     slots_ms = COUNT * plan.figure("slot_ms")
     if took is not None:
         sensor_ms, slots_ms = max(sensor_ms, took.sensor_ms), max(slots_ms, took.slots_ms)
-    return sensor_ms + slots_ms + plan.readings * estimate_draw_ms(plan) + _pack_ms(plan)
+    keys_ms = 2 * plan.neighbours * plan.figure("agree_ms")
+    return sensor_ms + slots_ms + plan.readings * estimate_draw_ms(plan) + _pack_ms(plan) + keys_ms
 
 
 def choose_tick_ms(plan: Plan, took: Took | None = None) -> int:

@@ -23,12 +23,14 @@ from edge.core import entropy, limits, slots, wire
 from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Reading, Report, Round
+from edge.core.shares import shares
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.mechanisms import disk_half, disk_limits, footprint
+from edge.mechanisms import disk_half, disk_limits, footprint, secure_sum
 from edge.mechanisms.expo import exp_floor
 
 from ...mechanisms import USUAL, find
+from ...service.secure_sum import ciphers
 from ..bundle import CONFIG, FOLDER
 from .boards import Board, BoardFault
 
@@ -210,12 +212,57 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     )
 
 
+_SUM_CODE = """
+import gc
+if hasattr(gc, "threshold"):
+    gc.threshold(2000)
+from binascii import hexlify, unhexlify
+from edge.core.entropy import Tape
+from edge.core.shares import shares
+from edge.mechanisms import crypto, secure_sum, sum_node
+seed = unhexlify(%r)
+own = crypto.Secret(seed)
+key = own.agree(unhexlify(%r))
+made = own.public + key + crypto.seal(key, secure_sum.NONCE, key, seed)
+made += crypto.aes(key, secure_sum.counters(0, 64))
+noise = shares(20, 7, 1, 2, Tape(seed))
+gc.collect()
+print("heap", gc.mem_free() if hasattr(gc, "mem_free") else 0)
+print("made", hexlify(made).decode(), " ".join([str(one) for one in noise]))
+"""
+
+
+def check_sums(board: Board) -> Passed:
+    """Return the digest of what hides numbers in a secure sum, made alike by board and machine.
+
+    Raises:
+        BoardFault: it is not, or the board cannot make it: some have no AES.
+    """
+    seed, other = os.urandom(32), ciphers.Secret(os.urandom(32)).public
+    lines = _lines(board.run(_SUM_CODE % (seed.hex(), other.hex())))
+    own = ciphers.Secret(seed)
+    key = own.agree(other)
+    made = own.public + key + ciphers.seal(key, secure_sum.NONCE, key, seed)
+    made += ciphers.aes(key, secure_sum.counters(0, 64))
+    noise = shares(20, 7, 1, 2, entropy.Tape(seed))
+    if lines.get("made") != " ".join([made.hex(), *map(str, noise)]):
+        raise BoardFault(
+            f"{board.where} hides numbers otherwise than this machine, or draws other noise; its "
+            "masks would not cancel, and no sum that it is in would mean anything. Copy the files "
+            "again; if it stays so, flash MicroPython anew, and tell us which board it is"
+        )
+    shows = "its masks and its noise are those of others"
+    return Passed(shorten_digest(made), int(lines["heap"]), shows)
+
+
 def run_selftest(board: Board, mechanism: str) -> Passed:
     """Return what the check found that is of a board's mechanism.
 
     Raises:
-        BoardFault: as `check_frame`, or as `check_places`.
+        BoardFault: as `check_frame`, `check_sums`, or `check_places`.
     """
+    if find(mechanism).trust == "distributed":
+        return check_sums(board)
     if find(mechanism).reads == "temperature":
         return check_frame(board)
     return check_places(board)

@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from edge.board import config, drivers
+from edge.core.wire import topic
+from edge.mechanisms.secure_sum import read_roster
 
 from ...faults import OperatorFault, suggestion, text_of
 from ..bundle import CONFIG
@@ -155,7 +157,14 @@ def choose_tick(held: Held, own: dict[str, Any], took: needs.Took | None = None)
     Args:
         took: what was measured there.
     """
-    return max(own.get("tick_ms", 0), needs.choose_tick_ms(_plan(held, own), took))
+    tick_ms = max(own.get("tick_ms", 0), needs.choose_tick_ms(_plan(held, own), took))
+    if tick_ms > config.TICK_MOST:
+        raise OperatorFault(
+            f"a step of the secure sum would take a board of {held.identity.name} "
+            f"{tick_ms / 2000:.0f} s, by the figures of an RP2040, and a tick is twice that and "
+            f"{config.TICK_MOST // 1000} s at the most. Enrol with fewer devices in a shard"
+        )
+    return tick_ms
 
 
 def check_tick(held: Held, own: dict[str, Any]) -> None:
@@ -178,7 +187,12 @@ def check_tick(held: Held, own: dict[str, Any]) -> None:
 
 def _plan(held: Held, own: dict[str, Any]) -> Plan:
     count, limits = held.identity.sensors, held.limits
-    return needs.plan_device(held.mechanism, own["driver"]["name"], count, limits)
+    plan = needs.plan_device(held.mechanism, own["driver"]["name"], count, limits)
+    who: Any = held.identity
+    if not hasattr(who, "roster"):
+        return plan
+    roster = read_roster(who.roster, who.roster_key, topic(who.site, who.name, "roster"))
+    return plan._replace(neighbours=roster.k)
 
 
 def make_config(held: Held, own: dict[str, Any]) -> bytes:

@@ -267,6 +267,9 @@ def start(
             ear.begin()
             board.restart()
             heard = _at_broker(ear, who, wait_s, say)
+            if heard is not None and hasattr(who, "roster"):
+                say("secure sum   it takes part in the next round: heatveil show")
+                return
             if heard is not None:
                 _first_frame(ear, deployment, who, say)
                 return

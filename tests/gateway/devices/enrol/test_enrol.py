@@ -221,7 +221,7 @@ def test_a_boards_file_holds_what_it_needs_and_no_root(
     link = enrol.make_link(Mqtt(insecure=True), "attic", made.password, "session")
     path, old = tmp_path / "attic.device.json", os.umask(0)
     try:
-        enrol.save_board(path, made, LIMITS, link)
+        enrol.save_board(path, made.secret.identity, rootkeys.first_chain(made.root), LIMITS, link)
     finally:
         os.umask(old)
     text = path.read_text()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from edge.board.config import load
+from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, provisioning, settings, siting
 from gateway.devices.kit.boardfile import Held
@@ -128,7 +129,8 @@ def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
     made = enrol.enrol_device(none, "wall", 0, keyholder=False, sensors=16)
     link = enrol.make_link(deployment.mqtt, "wall", made.password, "wall-x")
     limits, more = grant(query, 0.0), siting.derive_settings(deployment)
-    enrol.save_board(folder / "wall.device.json", made, limits, link, more)
+    who, chain = made.secret.identity, rootkeys.first_chain(made.root)
+    enrol.save_board(folder / "wall.device.json", who, chain, limits, link, more)
     held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None
     return deployment, first_round(query), held
