@@ -182,7 +182,7 @@ function drawLine(pen, { cells: [mass], paint, most, present, sources, silent, f
 }
 
 // How a plane lies on its canvas, north up where it is known: from cells to pixels and back.
-export function frameOf(rows, width, tallest = Infinity) {
+function frameOf(rows, width, tallest = Infinity) {
   const across = rows[0].length, down = rows.length, earth = room.cells?.earth;
   const turn = earth ? ((earth.bearing - 90) * Math.PI) / 180 : 0;
   const cos = Math.cos(turn), sin = Math.sin(turn);
@@ -267,7 +267,7 @@ function hatch(pen, rows, place) {
 }
 
 // The room's own lines: walls, windows, doors with the way their leaf goes, furniture, heaters.
-export function drawFloor(pen, floor, place, side, ink = PALE) {
+function drawFloor(pen, floor, place, side, ink = PALE) {
   const to = ([x, y]) => place(cellsOf(x, 0), cellsOf(y, 1)), px = (length) => cellsOf(length, 0) * side;
   const box = ([left, top, right, bottom]) => [[left, top], [right, top], [right, bottom], [left, bottom]].map(to);
   pen.lineWidth = 1.2;

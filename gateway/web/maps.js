@@ -16,7 +16,7 @@ export function speakFor({ reads, words, strength_unit: unit = "" }) {
 const solved = (map) => Boolean(map) && map.status === "solved" && map.total > 0;
 
 // Whether what the deployment file says is wrong, and the map with it, or the map is a mere guess.
-export const isDoubtful = (map) => ["assumptions", "clamp", "weak"].includes(map?.verdict?.level);
+const isDoubtful = (map) => ["assumptions", "clamp", "weak"].includes(map?.verdict?.level);
 
 // What the answers tell apart of a map of people: squares of cells, each with its interval.
 const LOOKS = ["blank", "hatched", "solid"];

@@ -4,7 +4,7 @@ import { cellAt, canKeep, keepPng, keepSvg, kind, layerOf, mostOf, read, show, s
 import { room, turned } from "./draw.js";
 import { follow, get, leave, link } from "./link.js";
 import { drawPromise, refreshDevices, showAlarms, showClosed, showDone, showHealth, showLeft, showPromise, showQuarantine, showReports, showRound } from "./panels.js";
-import { begin, look, mapOf, redrawStrip, refreshDay, view } from "./past.js";
+import { begin, mapOf, redrawStrip, refreshDay, view } from "./past.js";
 import { age, at, clock, dress, language, moment, number, say, t, whose } from "./words.js";
 
 const latest = {};
@@ -16,13 +16,17 @@ const hash = new URLSearchParams(location.hash.slice(1));
 const wish = (name) => (/^[0-9]{1,15}$/.test(hash.get(name) || "") ? Number(hash.get(name)) : null);
 layer = hash.get("show");
 
-function writeAddress() {
+function addressOf(number) {
   const now = new URLSearchParams();
-  if (view.number !== null) now.set("round", view.number);
+  if (number !== null) now.set("round", number);
   if (view.other !== null) now.set("with", view.other);
   if (layer) now.set("show", layer);
   if (hash.get("lang")) now.set("lang", language);
-  const text = now.toString();
+  return now.toString();
+}
+
+function writeAddress() {
+  const text = addressOf(view.number);
   if (`#${text}` !== location.hash) history.replaceState(null, "", text ? `#${text}` : location.pathname);
 }
 
@@ -176,17 +180,19 @@ at("layers").addEventListener("click", (event) => {
 });
 at("compare").addEventListener("click", () => {
   view.other = view.other === null ? shown.map?.number ?? null : null;
+  say("notice", view.other === null ? "" : t("tools.comparing"));
   change();
 });
 at("keep-png").addEventListener("click", () => keepPng(shown, layer));
 at("keep-svg").addEventListener("click", () => keepSvg(shown, layer));
 at("copy").addEventListener("click", async () => {
-  if (view.number === null && shown.map) look(shown.map.number); // what is seen now, and not what is live then
+  // What is seen now, and not what is live then.
+  const url = `${location.origin}/#${addressOf(view.number ?? shown.map?.number ?? null)}`;
   try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(url);
     say("notice", t("tools.copied"));
   } catch {
-    say("notice", t("tools.uncopied"));
+    say("notice", t("tools.uncopied", { url }));
   }
 });
 at("language").addEventListener("click", () => {

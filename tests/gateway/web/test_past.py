@@ -1,5 +1,6 @@
 """A page over a store, in a real browser: the day that was, devices, and what does not work."""
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -59,6 +60,8 @@ def test_who_looks_back_is_left_there(live: Page, opened: Opened, until: Until) 
     tab = opened(live.url)
     until(tab, "!document.getElementById('time').hidden")
     until(tab, shown(6))
+    until(tab, "!document.getElementById('aged').hidden")
+    aged = tab.inner_text("#aged")
     tab.focus("#when")
     tab.keyboard.press("ArrowLeft")
     tab.keyboard.press("ArrowLeft")
@@ -73,6 +76,7 @@ def test_who_looks_back_is_left_there(live: Page, opened: Opened, until: Until) 
     until(tab, shown(7))
 
     shut = time.localtime(1e9 + 4 + 30)
+    assert re.fullmatch(r"This map is \d+ days old\.", aged.replace(",", ""))
     assert f"{shut.tm_year}" in said
     assert said.endswith(f":{shut.tm_min:02}, Round 4")
     assert stayed
