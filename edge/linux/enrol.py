@@ -57,9 +57,8 @@ def enrol(path, folder, driver):
     config = check(told, path)
     _check_driver(config)
     fresh = Ram()
-    provision(
-        fresh, config.identity.state_key, bytes.fromhex(row["chain"]), Limits(*row["limits"])
-    )
+    chain, window = bytes.fromhex(row["chain"]), bytes.fromhex(row.get("window", ""))
+    provision(fresh, config.identity.state_key, chain, Limits(*row["limits"]), window)
     os.makedirs(folder, 0o700, exist_ok=True)
     held = alone(folder)
     try:

@@ -26,7 +26,7 @@ from ..faults import OperatorFault
 from ..mechanisms import find_service, first_limits, first_round, of
 from ..service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
 from ..service.rounds import Place
-from ..settings import config
+from ..settings import config, windows
 from ..settings.deployment import Deployment
 from ..store.opening import hold
 from ..store.places import place_of
@@ -62,7 +62,9 @@ class Halves:
         held = self.secrets.devices if self.secrets is not None else ()
         return next((one for one in held if one.identity.name == name), None)
 
-    def new_virtual(self, made: Newcomer, site_key: bytes, limits: Any) -> None:
+    def new_virtual(
+        self, made: Newcomer, site_key: bytes, limits: Any, window: bytes = b""
+    ) -> None:
         """Give a virtual device its budget and its keys; what it had under an old key goes.
 
         Raises:
@@ -74,7 +76,8 @@ class Halves:
         with budgets.open_folder(state) as place:
             self._forget(name)
             alone = Secrets(site, site_key, (made.secret,))
-            budgets.provision(enrol.Enrolment(alone, {name: made.root}), limits, place)
+            alone_made = enrol.Enrolment(alone, {name: made.root})
+            budgets.provision(alone_made, limits, place, window)
         self._keep(name, made.secret, site_key)
 
     def new_password(self, name: str, link_key: bytes) -> None:
@@ -94,7 +97,7 @@ class Halves:
         self._forget(name)
         return True
 
-    def new_board(self, made: Secret, chain: bytes, limits: Any) -> None:
+    def new_board(self, made: Secret, chain: bytes, limits: Any, window: bytes = b"") -> None:
         """Write the one file of a board; it has its name once all else is done: `finish`.
 
         Raises:
@@ -103,6 +106,8 @@ class Halves:
         enrol.refuse_old(self.board)
         who, link = made.identity, self._link(made.identity.name, made.link_key.hex())
         more = derive_settings(self._deployment)
+        if window:
+            more["window"] = window.hex()
         enrol.save_board(self.begun, who, chain, limits, link, more)
 
     def hand_out(self, name: str) -> None:
@@ -121,7 +126,7 @@ class Halves:
                     "anew, or the two would speak at once. Take one that never ran, or enrol the "
                     "fleet again and bring its boards up first"
                 )
-            self.new_board(held, record.chain, record.limits)
+            self.new_board(held, record.chain, record.limits, record.window)
             self.drop(name)  # before the file has its name: two of one key would share noise
         self.finish()
 
@@ -225,16 +230,18 @@ def enrol_device(
     enrol.check_central(devices._replace(by_name=own), first_round(deployment, query))
     served.check_held(query, {who.name: who.sensors}, {})
     whole = first_limits(deployment, query)
-    limits = served.remaining_limits(query, whole, before)
+    # In a window all comes back: what was spent of it lies in the new one's ring.
+    window = windows.record_of(deployment, whole, before)
+    limits = whole if window else served.remaining_limits(query, whole, before)
     fleet = devices._replace(by_name={**devices.by_name, **own})
     sensors = prod(mechanism.sensors(deployment))
     enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
     again = who.name in devices.by_name
     if virtual:
-        halves.new_virtual(made, devices.site_key, limits)
+        halves.new_virtual(made, devices.site_key, limits, window)
         say(f"Its keys are in {halves.path}; start the fleet again")
     else:
-        halves.new_board(made.secret, rootkeys.first_chain(made.root), limits)
+        halves.new_board(made.secret, rootkeys.first_chain(made.root), limits, window)
     try:
         if deployment.privacy.keyholder:
             holder = path.with_name(f"{who.name}.{who.key_id.hex()}.keyholder.json")
@@ -243,7 +250,8 @@ def enrol_device(
             say(f"{holder} takes its noise off: move it to where only its owner comes")
         let_in()
         given = limitsfile.load(deployment.site.devices, devices)
-        given[who.name] = limitsfile.Given(who.key_id, limits, whole.budget - limits.budget)
+        spent, hours = whole.budget - limits.budget, deployment.privacy.window_h
+        given[who.name] = limitsfile.Given(who.key_id, limits, spent, hours)
         limitsfile.save(deployment.site.devices, devices.site, given)
         enrol.save_devices(fleet, deployment.site.devices)
     except OperatorFault:

@@ -21,7 +21,7 @@ from ..faults import OperatorFault
 from ..mechanisms import find_service, first_limits, first_round, of
 from ..mechanisms.worlds import Seen as Seen
 from ..mechanisms.worlds import Stand
-from ..settings import config
+from ..settings import config, windows
 from ..settings.deployment import Deployment
 from . import flags
 from .serve import on_signal
@@ -275,14 +275,15 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
         state.rmdir()  # nothing is in it yet, and it would be in the way of the next try
         raise
     with budgets.open_folder(state) as place:
-        budgets.provision(made, limits, place)
+        budgets.provision(made, limits, place, windows.record_of(deployment, limits))
     if keyholder:
         enrol.save_roots(made, holder)
     if shards:
         roster.save_shards(deployment.site.devices, deployment.site.name, shards)
     enrol.save_secrets(made.secrets, kept)
     enrol.save_devices(enrol.derive_devices(made.secrets), deployment.site.devices)
-    limitsfile.save_first(deployment.site.devices, enrol.derive_devices(made.secrets), limits)
+    fleet, hours = enrol.derive_devices(made.secrets), deployment.privacy.window_h
+    limitsfile.save_first(deployment.site.devices, fleet, limits, hours)
 
 
 def _warn(deployment: Deployment, kept: Path) -> None:

@@ -14,13 +14,15 @@ from typing import Annotated, Any
 
 import typer
 
-from recovery.maps.guarantee import ratio_text
+from recovery.maps.guarantee import ratio_text, window_of
+from recovery.noise.gaussian import zcdp_epsilon
 
 from ..faults import OperatorFault
 from ..mechanisms import find_service, first_round
 from ..service.ledger import RHO, Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
+from ..settings.windows import DAYS, HOUR_S, span_s, windows_in
 from ..store.opening import alone
 from ..store.places import place_of
 from ..store.reader import open_reader
@@ -153,6 +155,29 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         f"{ratio_text(guarantee.epsilon)}"
         + (f" at delta {delta}" if (delta := _delta(guarantee)) else ", which adds up; no delta"),
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
+        *_stays(deployment, guarantee, unit),
+    ]
+
+
+def _stays(deployment: Deployment, guarantee: Any, unit: Unit) -> Sequence[str]:
+    """Return what somebody who stays for longer than a window pays at most."""
+    hours = window_of(guarantee)
+    if not hours:
+        return []
+    whole = budget_of(guarantee, deployment.privacy.readings)
+    said = []
+    for name, days in DAYS:
+        many = windows_in(days, hours)
+        cost = unit.said(many * whole)
+        if guarantee.delta:
+            delta = float(Fraction(*guarantee.delta))
+            cost = f"epsilon {min(zcdp_epsilon(float(many * whole), delta), 1e9):.4g}"
+            cost = f"epsilon {ratio_text(guarantee.epsilon)}" if many == 1 else cost
+        said.append(f"{name} {cost}")
+    return [
+        f"window   any {hours} h; what is above is of the last {span_s(hours) / HOUR_S:.4g}, for "
+        "which devices count an answer at most",
+        f"who is there for longer pays at most: {', '.join(said)}",
     ]
 
 

@@ -397,7 +397,9 @@ def tighten(
     # On the disk first: a version that has been sent must never be given to other limits.
     before = {name: one.before for name, one in known.items()}
     after = {
-        name: Given(devices.by_name[name].key_id, one, before.get(name, 0))
+        name: known.get(name, Given(b"", one))._replace(
+            key_id=devices.by_name[name].key_id, limits=one, before=before.get(name, 0)
+        )
         for name, one in sent.items()
     }
     limitsfile.save(deployment.site.devices, devices.site, {**known, **after})

@@ -318,6 +318,6 @@ INPUTS = {"temperature": ("sources", "sources_random"), "place": ("points", "use
 # What a deployment file says that some mechanisms alone can heed.
 _HEEDED = {
     "room": ("plan", "walls", "furniture"),
-    "privacy": ("delta", "protect_distance_m", "keyholder"),
+    "privacy": ("delta", "protect_distance_m", "keyholder", "window_h"),
     "rounds": ("estimator", "calibration", "sampler"),
 }

@@ -18,7 +18,7 @@ from ..settings.fields import Count, RatioField, Section
 from . import TABLE, Mechanism, find
 
 # What [privacy] says of every query that has such a field.
-_PRIVACY = ("epsilon", "delta", "protect_distance_m", "readings", "keyholder")
+_PRIVACY = ("epsilon", "delta", "protect_distance_m", "readings", "keyholder", "window_h")
 POLE = 85.0  # degrees: beyond it the meridians run together within a grid
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 

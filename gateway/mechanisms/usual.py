@@ -231,8 +231,8 @@ def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> 
 
 
 def public_fields(query: Any) -> Sequence[str]:
-    """Return the names of all fields."""
-    return [field.name for field in fields(query)]
+    """Return the names of all fields; of a window of hours where there is one."""
+    return [field.name for field in fields(query) if field.name != "window_h" or query.window_h]
 
 
 def read_release(query: Any, written: Any) -> Release:

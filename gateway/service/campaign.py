@@ -9,6 +9,7 @@ When a round is paid for depends on where its noise is drawn: see `ledger.pays_a
 
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ import structlog
 from edge.core import wire
 from edge.core.records import Release
 from edge.mechanisms.secure_sum import ROUND_BYTES
+from recovery.maps.guarantee import window_of
 
 from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault
@@ -121,6 +123,10 @@ TOO_LONG = (
     "round %d would be a message of %d bytes, and devices take in %d: so many squares cannot be "
     "asked, and nothing was spent on it. Set fewer levels, depth, or a higher threshold"
 )
+SPENT = (
+    "what was promised for any %d hours is spent for now; it comes back as it grows older than "
+    "that, by the devices' own count, and then the next round opens"
+)
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
 LINGER_S = 2.0  # for the broker to take the last map, where we end after it
@@ -163,6 +169,8 @@ class Campaign:
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._plan.guarantee)
+        self._window_h = window_of(self._plan.guarantee)
+        self._before = 0  # rounds whose releases are of earlier windows, and in no map any more
         self._budget = budget_of(self._plan.guarantee, self.deployment.privacy.readings)
         # Who adds up in a secure sum begins none again: see `Steps.give_up`.
         self._adds = is_distributed(self._plan.guarantee)
@@ -215,7 +223,9 @@ class Campaign:
         done, silent, resumed, kept = 0, 0, False, self.steps.kept
         pause = Pause(kept(self.store.opened_s))
         self._tell_ledger()
-        while planned := self._mechanism.plan(self._query, releases):
+        if self._window_h:
+            self._before = self._count_older()
+        while planned := self._next(releases):
             asked = self._asked(planned)
             if stored := kept(self.store.release, asked.name):
                 releases.append(Release(asked.plan, *stored))
@@ -239,7 +249,11 @@ class Campaign:
             if why := kept(
                 self.store.open_round, asked, self._budget, paid=paid, enrolled=enrolled
             ):
-                return why
+                if not self._window_h:
+                    return why
+                self.say("rounds", False, f"no round opens: {SPENT % self._window_h}")
+                self.stopping.wait(GLANCE_S)
+                continue
             self._tell_ledger()
             # Where nothing is paid before the release, to ask anew costs nothing either.
             patient = paid and rounds is None and silent < AGAIN and not self._adds
@@ -262,6 +276,30 @@ class Campaign:
         if self._adds:
             return f"all of epsilon is spent, in {len(releases)} round{'s' * (len(releases) > 1)}"
         return f"all {len(releases)} readings that the promise is for have been taken"
+
+    def _next(self, releases: list[Any]) -> Any:
+        """Return the next Round as it is planned, or None; releases of earlier windows go."""
+        if not self._window_h:
+            return self._mechanism.plan(self._query, releases)
+        older = max(len(releases) - self.deployment.privacy.readings, 0)
+        del releases[:older]
+        self._before += older
+        planned = self._mechanism.plan(self._query, [])
+        return planned._replace(number=self._before + len(releases) + 1)
+
+    def _count_older(self) -> int:
+        """Return how many rounds of this promise are in the store, less those of a last window."""
+        planned = self._mechanism.plan(self._query, [])
+
+        def known(number: int) -> bool:
+            name = wire.name_of(planned._replace(number=number))
+            return self.steps.kept(self.store.message_of, name) is not None
+
+        first, beyond = 0, 1  # they have numbers from 1 on without a gap
+        while known(beyond):
+            first, beyond = beyond, 2 * beyond
+        last = first + bisect_left(range(first, beyond), True, key=lambda n: not known(n)) - 1
+        return max((last if first else 0) - self.deployment.privacy.readings, 0)
 
     def _asked(self, planned: Any) -> Asked:
         """Return a planned round as it is sent, or was before a start of ours.
@@ -318,7 +356,8 @@ class Campaign:
         self._draw(releases)
 
     def _draw(self, releases: list[Any]) -> None:
-        self.steps.draw(self._query, releases, self.devices, self.deployment)
+        last = releases[-self.deployment.privacy.readings :] if self._window_h else releases
+        self.steps.draw(self._query, last, self.devices, self.deployment)
 
     def _tell_ledger(self) -> None:
         ledger = self.steps.kept(self.ledger)

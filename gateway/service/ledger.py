@@ -24,6 +24,7 @@ Source: Canonne, Kamath and Steinke 2020, Theorem 14 (composition of discrete Ga
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,9 +32,11 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any, NamedTuple
 
+from recovery.maps.guarantee import window_of
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ..faults import OperatorFault
+from ..settings.windows import span_s
 
 
 class Unit(NamedTuple):
@@ -93,7 +96,7 @@ _EACH = "rho ", " a round and no delta"  # around the price of one, as it is sto
 
 
 def terms(guarantee: Any) -> str:
-    """Return what a price is the price of, as JSON: neighbours, trust and delta.
+    """Return what a price is the price of, as JSON: neighbours, trust, delta and window.
 
     Epsilon and the number of readings are not among it: a smaller budget for the same promise
     takes what was spent along, and a larger one `check_budget` refuses. A pure promise adds up
@@ -103,6 +106,8 @@ def terms(guarantee: Any) -> str:
     held: dict[str, Any] = {"neighbours": guarantee.neighbours, "trust": guarantee.trust}
     if is_pure(guarantee):
         held["each"] = f"{_EACH[0]}{reading_price(guarantee)}{_EACH[1]}"
+    if hours := window_of(guarantee):
+        held["window"] = f"for any {hours} hours"
     return json.dumps({**held, "delta": list(guarantee.delta or ())}, sort_keys=True)
 
 
@@ -242,6 +247,18 @@ def is_distributed(guarantee: Any) -> bool:
     """Return whether nobody but a secure sum sees what devices say."""
     place: str = guarantee.trust.partition(":")[0]
     return place.strip() == "distributed"
+
+
+def counted_s(promised: str | None) -> float | None:
+    """Return for how many seconds a charge under these terms is counted; None for ever.
+
+    For as long as devices count it at most, by clocks that are right.
+
+    >>> counted_s('{"delta": [], "window": "for any 24 hours"}'), counted_s("{}")
+    (91800, None)
+    """
+    hours = re.search(r'"window": "for any (\d+) hours"', promised or "")
+    return span_s(int(hours[1])) if hours else None
 
 
 def pays_at_release(guarantee: Any) -> bool:

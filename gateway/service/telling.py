@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recovery.maps.guarantee import to_json
+from recovery.maps.guarantee import to_json, window_of
 from recovery.maps.heatmap import Band, Blocks, Credible, Heatmap, Unresolved, Verdict
 
 from ..mechanisms import Mechanism, find_service, of
@@ -332,6 +332,8 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
         "unit": unit.name,
         # Of a pure promise, by the ledger's own fractions; else nothing adds up to it.
         "epsilon_left": float(unit.of(ledger.left)) if unit.is_epsilon else None,
+        # Of a promise for a window: what is spent and left is so within it, and comes back.
+        **({"window_h": hours} if (hours := window_of(plan.guarantee)) else {}),
     }
 
 

@@ -24,6 +24,7 @@ from edge.core.records import Grid
 
 from ..loopback import is_loopback
 from ..mechanisms import USUAL, sections
+from . import windows
 from .fields import (
     Count,
     EstimatorName,
@@ -258,6 +259,7 @@ class Privacy(Section):
     delta: RatioField | None = None  # of mechanisms whose promise may fail
     protect_distance_m: Positive | None = None
     readings: Count = 1
+    window_h: Annotated[int, Field(ge=0, le=8784)] = 0  # that they share it in; 0 for ever
     keyholder: Switch = False
 
 
@@ -315,6 +317,7 @@ class Deployment(_Tables):
     @model_validator(mode="after")
     def _of_one_mechanism(self) -> Self:
         sections.check(self)
+        windows.check(self)
         return self
 
     @classmethod

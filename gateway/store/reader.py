@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from ..faults import OperatorFault
-from ..service.ledger import Ledger
+from ..service.ledger import Ledger, counted_s
 from ..settings.deployment import Deployment
 from . import opening, postgres, round_rows
 from .opening import unusable
@@ -243,9 +243,10 @@ class Reader:
         ]
 
     def ledger(self, budget: Fraction) -> Ledger:
-        """Return everything that was charged, against this budget."""
+        """Return everything that was charged and still counts, against this budget."""
         with self._engine.connect() as connection:
-            return Ledger(budget, round_rows.list_charged(connection))
+            since_s = counted_s(round_rows.promise(connection))
+            return Ledger(budget, round_rows.list_charged(connection, since_s))
 
     def promise(self) -> tuple[str | None, Fraction | None]:
         """Return what all charges are the price of, and the least budget that was promised."""

@@ -6,6 +6,7 @@ row nothing is asked: over every start. Charged to this ledger it is LOST, and k
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -41,10 +42,21 @@ def charge_again(connection: Any, extra: Sequence[Again], now_s: float) -> None:
     insert_many(connection, charges, columns, rows, "ON CONFLICT DO NOTHING")
 
 
-def list_charged(connection: Any) -> tuple[Charge, ...]:
-    """Return everything that was charged, oldest first."""
-    rows = connection.execute(select(charges.c.rho, charges.c.device).order_by(charges.c.id))
-    return tuple(Charge(Fraction(rho), device) for rho, device in rows)
+def list_charged(connection: Any, counted_s: float | None = None) -> tuple[Charge, ...]:
+    """Return everything that was charged, oldest first.
+
+    Args:
+        counted_s: leave out what is older, of a promise for a window.
+    """
+    wanted = select(charges.c.rho, charges.c.device).order_by(charges.c.id)
+    if counted_s is not None:
+        wanted = wanted.where(charges.c.at_s > time.time() - counted_s)
+    return tuple(Charge(Fraction(rho), device) for rho, device in connection.execute(wanted))
+
+
+def count_charged(connection: Any) -> int:
+    """Return how many charges there are."""
+    return int(connection.scalar(select(func.count(charges.c.id))) or 0)
 
 
 def prices(connection: Any, names: Iterable[bytes]) -> dict[bytes, Fraction]:

@@ -32,7 +32,7 @@ from ..service.intake.outcomes import (
     Letter,
     Who,
 )
-from ..service.ledger import Charge, Ledger, terms, unit_of
+from ..service.ledger import Charge, Ledger, counted_s, terms, unit_of
 from ..settings.deployment import Deployment
 from . import message_rows, round_rows, sqlite
 from .message_rows import insert_many
@@ -198,9 +198,10 @@ class Store:
             return connection.scalar(select(empty_room.c.state))
 
     def charges(self) -> tuple[Charge, ...]:
-        """Return everything that was charged, oldest first."""
+        """Return everything that was charged, and still counts in a window, oldest first."""
         with self._reads.connect() as connection:
-            return round_rows.list_charged(connection)
+            since_s = counted_s(round_rows.promise(connection))
+            return round_rows.list_charged(connection, since_s)
 
     def refused(self, limit: int = 100) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
@@ -257,14 +258,15 @@ class Store:
                 raise OvertakenFault
             held, charged = (
                 Charge(round_rows.sum_owed(connection)),
-                round_rows.list_charged(connection),
+                round_rows.list_charged(connection, counted_s(promised)),
             )
-            if len(charged) < self._charges:
+            known = round_rows.count_charged(connection)
+            if known < self._charges:
                 raise ReplacedFault(
-                    f"the ledger in {self.place} has {len(charged)} charges, and had "
+                    f"the ledger in {self.place} has {known} charges, and had "
                     f"{self._charges}: an older one was put in its place"
                 )
-            self._charges = len(charged)
+            self._charges = known
             ledger = Ledger(budget, charged).charged([held])
             unit = unit_of(asked.plan.guarantee)
             if why := ledger.refusal(asked.plan.number, asked.rho, unit):

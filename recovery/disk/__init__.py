@@ -26,7 +26,7 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
-from ..maps.guarantee import pure
+from ..maps.guarantee import pure, said_of_window
 from ..maps.heatmap import Heatmap, Unresolved, Verdict
 from .channel import channel_of
 from .query import Query as Query
@@ -44,8 +44,11 @@ _UNPROTECTED = (
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
-    """Return the next Round of whole numbers, None when every device has reported enough."""
-    if len(releases) >= query.readings:
+    """Return the next Round of whole numbers, None when every device has reported enough.
+
+    In windows of hours that is never: how often to ask follows from the devices' budgets.
+    """
+    if len(releases) >= query.readings and not query.window_h:
         return None
     return disk_round(query, len(releases) + 1, promise(query))
 
@@ -53,12 +56,13 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 def promise(query: Query) -> Guarantee:
     """Return what the reports of this query promise; true of the whole numbers really drawn."""
     plural = "s" * (query.readings > 1)
+    reports = f"{query.readings} report{plural} of one device"
     return pure(
         query.epsilon,
         epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=f"the window of {query.readings} report{plural} of one device together",
+        unit=f"{said_of_window(query.window_h, reports, 'epsilon')} together",
         unprotected=_UNPROTECTED,
     )
 

@@ -73,6 +73,9 @@ class Query:
             "Of what is said about how sure the map is.", low=0, high=1, map_only=True
         ),
     )
+    window_h: int = field(  # in any so many hours; 0 for the life of a device's key
+        default=0, metadata=describe("", elsewhere="[privacy] window_h in a deployment file")
+    )
 
     def __post_init__(self) -> None:
         _check_grid(self.grid)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -23,6 +24,30 @@ def pure(epsilon: Ratio, one: Fraction, **words: str) -> Guarantee:
         words: neighbours, trust, unit and unprotected.
     """
     return Guarantee(lowest(epsilon), None, (one * one / 2).as_integer_ratio(), **words)
+
+
+def said_of_window(hours: int, answers: str, unit: str) -> str:
+    """Return for what a promise holds: for so many answers, or for any window of hours.
+
+    Args:
+        unit: what adds up.
+
+    >>> said_of_window(0, "24 readings", "rho"), said_of_window(24, "26 readings", "rho")
+    ('the window of 24 readings', 'any 24 hours (k times as long costs k times rho), 26 readings')
+    """
+    if not hours:
+        return f"the window of {answers}"
+    return f"any {hours} hours (k times as long costs k times {unit}), {answers}"
+
+
+def window_of(guarantee: Guarantee) -> int:
+    """Return the hours of the window that a promise holds for, 0 where it is for a life.
+
+    >>> window_of(Guarantee(None, None, None, "", "", said_of_window(36, "9 reports", "rho"), ""))
+    36
+    """
+    hours = re.match(r"any (\d+) hours ", guarantee.unit)
+    return int(hours[1]) if hours else 0
 
 
 def to_json(guarantee: Guarantee) -> str:

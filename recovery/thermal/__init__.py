@@ -95,10 +95,12 @@ def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """Return the next Round of whole numbers, None when there are readings enough.
 
+    In windows of hours that is never: how often to ask follows from the devices' budgets.
+
     Raises:
         ValueError: the noise that is asked for does not fit a device, or cannot be had.
     """
-    if len(releases) >= query.readings:
+    if len(releases) >= query.readings and not query.window_h:
         return None
     made = calibration(query)
     if abs(made.exponent) > EXPONENTS:

@@ -12,7 +12,7 @@ from edge.mechanisms.bulk import BITS, ROUNDS, SLACK
 from edge.mechanisms.thermal_half import NAME, digits
 from physics.response import Response
 
-from ..maps.guarantee import ratio_text, upward
+from ..maps.guarantee import ratio_text, said_of_window, upward
 from ..noise import Ratio, lowest
 from ..noise.calibrate import Calibration, delivered_delta, epsilon_of
 from ..noise.tables import exponential, slack
@@ -202,8 +202,8 @@ def _trust(query: Query) -> str:
 
 
 def _unit(query: Query, made: Calibration) -> str:
-    window = f"the window of {made.readings} reading{'s' * (made.readings > 1)} of every sensor"
-    window += _level(query)
+    window = f"{made.readings} reading{'s' * (made.readings > 1)} of every sensor"
+    window = said_of_window(query.window_h, window, "rho") + _level(query)
     if query.sampler == "table":
         return f"{window} together, of noise from tables, which a part of delta pays for"
     if query.calibration == "exact" or query.sigma is not None:

@@ -101,6 +101,9 @@ class Query:
         default=None,
         metadata=describe("", elsewhere="[room] plan in a deployment file"),
     )
+    window_h: int = field(  # in any so many hours; 0 for the life of a device's key
+        default=0, metadata=describe("", elsewhere="[privacy] window_h in a deployment file")
+    )
     # What devices draw their noise from: tables are for arrays, and delta pays for their slack.
     sampler: Literal["exact", "table"] = "exact"
     # From here on nothing alters the noise: it is what the map may count on.

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from edge.core import budget, slots
+from edge.core import slots
+from edge.core.window import open_budget
 from edge.host import enrol, rootkeys
+from edge.linux.exact import Raw
 
 from ...faults import OperatorFault
 from ...store.opening import hold
@@ -67,8 +69,11 @@ def open_folder(folder: Path) -> Iterator[Place]:
         yield lambda name: slots.Files(str(folder), name)
 
 
-def provision(made: Enrolment, limits: Any, place: Place) -> None:
+def provision(made: Enrolment, limits: Any, place: Place, window: bytes = b"") -> None:
     """Write the first budget of every newly enrolled device.
+
+    Args:
+        window: as `settings.windows.record_of` has it.
 
     Raises:
         OperatorFault: there is a budget already, or it cannot be written.
@@ -78,7 +83,7 @@ def provision(made: Enrolment, limits: Any, place: Place) -> None:
         who = secret.identity
         chain = rootkeys.first_chain(made.roots[who.name])
         try:
-            enrol.provision(place(who.name), who.state_key, chain, limits)
+            enrol.provision(place(who.name), who.state_key, chain, limits, window)
         except (OSError, ValueError) as fault:
             raise OperatorFault(
                 f"the budget of {who.name} cannot be made ({fault}); a device without one never "
@@ -98,7 +103,7 @@ def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
 
     def start(secret: Secret) -> Any:
         who = secret.identity
-        ledger = budget.Budget(place(who.name), who.state_key, lease)
+        ledger = open_budget(place(who.name), who.state_key, lease, Raw())
         try:
             ledger.boot()
         except (OSError, ValueError) as fault:

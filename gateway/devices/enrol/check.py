@@ -71,11 +71,30 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     find_service(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
+    check_window(deployment.privacy.window_h, known)
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)
         roster.check_shards(shards, query, devices.by_name)
     for sentence in find_exposed(deployment):
         log.warning("a secret lies open", why=sentence)
+
+
+def check_window(window_h: int, known: Mapping[str, limitsfile.Given]) -> None:
+    """Check that devices count for the window that the deployment promises.
+
+    Raises:
+        OperatorFault: one does not.
+    """
+    for name, given in known.items():
+        if given.window_h != window_h:
+            was, now = (
+                f"any {hours} h" if hours else "its life" for hours in (given.window_h, window_h)
+            )
+            raise OperatorFault(
+                f"{name} was enrolled with a budget for {was} and the deployment promises one for "
+                f"{now}: it would be silent sooner, or give more than is said. Go back to that "
+                "window_h, or enrol again in a new folder, which is a new promise"
+            )
 
 
 def check_widths(devices: Devices) -> None:

@@ -24,6 +24,7 @@ class Given(NamedTuple):
     key_id: bytes
     limits: Any
     before: int = 0  # nano-rho that the fleet had spent when it came: its budget is so much less
+    window_h: int = 0  # hours of its window; 0 for a budget that lasts for the life of its key
 
 
 def locate(devices_path: Path) -> Path:
@@ -39,18 +40,20 @@ def save(devices_path: Path, site: str, given: Mapping[str, Given]) -> None:
     """
     rows = [
         {"name": name, "key_id": key_id, "limits": list(limits), "before": before}
-        for name, (key_id, limits, before) in given.items()
+        | ({"window_h": window_h} if window_h else {})
+        for name, (key_id, limits, before, window_h) in given.items()
     ]
     keyfile.write(locate(devices_path), HOLDS, site, rows)
 
 
-def save_first(devices_path: Path, devices: Devices, limits: Any) -> None:
+def save_first(devices_path: Path, devices: Devices, limits: Any, window_h: int = 0) -> None:
     """Note the limits that newly enrolled devices were given.
 
     Raises:
         OperatorFault: they cannot be written.
     """
-    given = {name: Given(device.key_id, limits) for name, device in devices.by_name.items()}
+    names = devices.by_name.items()
+    given = {name: Given(device.key_id, limits, 0, window_h) for name, device in names}
     save(devices_path, devices.site, given)
 
 
@@ -137,4 +140,5 @@ def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
     before = row.get("before", 0)
     if not isinstance(before, int) or before < 0:
         raise ValueError(f"what was spent before {row['name']} came is no whole number")
-    return str(row["name"]), Given(keyfile.parse_key(row, "key_id", 4), Limits(*numbers), before)
+    key_id, window_h = keyfile.parse_key(row, "key_id", 4), row.get("window_h", 0)
+    return str(row["name"]), Given(key_id, Limits(*numbers), before, int(window_h))

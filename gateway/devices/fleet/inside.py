@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 from edge.core import wire  # noqa: E402
-from edge.core.budget import Budget  # noqa: E402
+from edge.core.compat import Uptime  # noqa: E402
 from edge.core.keys import Identity  # noqa: E402
 from edge.core.slots import Files  # noqa: E402
+from edge.core.window import open_budget  # noqa: E402
 from edge.mechanisms import module_of  # noqa: E402
 from edge.net.device import Device  # noqa: E402
 from edge.net.link import Pauses  # noqa: E402
@@ -139,7 +140,7 @@ def make_device(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
     module_of(told["mechanism"])  # what it needs the most room for, while there is room
     gc.collect()
     who = identity(told["who"])
-    budget = Budget(Files(told["folder"], who.name), who.state_key, 1)
+    budget = open_budget(Files(told["folder"], who.name), who.state_key, 1, Uptime())
     budget.boot()
     will = (wire.topic(who.site, who.name, "state"), b"lost", 1, True)
     door = follower = None

@@ -26,7 +26,7 @@ from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, identity_of
 
 LINK = "the link of one device"  # as `enrol.save_link` writes it
-MORE = ("tables", "mechanism", "plane")
+MORE = ("tables", "mechanism", "plane", "window")
 HANDED = "what is left of one device's file"
 
 
@@ -64,7 +64,8 @@ class Held(NamedTuple):
     def slots(self) -> tuple[bytes, ...]:
         """Return the first records of its budget, the same in every run."""
         place = Ram()
-        provision(place, self.identity.state_key, self.chain, self.limits)
+        window = bytes.fromhex(self.more.get("window", ""))
+        provision(place, self.identity.state_key, self.chain, self.limits, window)
         return tuple(bytes(place.read(i)) for i in range(COUNT))
 
 

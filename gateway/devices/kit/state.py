@@ -50,7 +50,11 @@ else:
     else:
         print("lost")
         print("mended", kept.mended)
-        print("counts", record.counter, record.epoch, record.spent, record.round)
+        spent = record.spent
+        if record.window:
+            from edge.core.window import Hours
+            spent = Hours(record.window, None).spent
+        print("counts", record.counter, record.epoch, spent, record.round)
         print("limits", " ".join([str(n) for n in record.limits]))
 gc.collect()
 print("heap", gc.mem_free())
@@ -70,6 +74,8 @@ except Exception:
 
 class State(NamedTuple):
     """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost.
+
+    spent: of its budget; with a window, of the last one.
 
     heap and flash: bytes that are free; -1 where it cannot say. tick_ms: 0 without a config.
     """

@@ -102,6 +102,28 @@ def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
         *distances(query, numbers),
         "",
         *_what_if(query, numbers),
+        *_trade(numbers["trade"]),
+    ]
+
+
+def _trade(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what other windows and cadences would cost, under epsilon for each window."""
+    if not rows:
+        return []
+    lines = [
+        "",
+        "  window   one every   readings   sigma of one   of a window   epsilon of a week",
+    ]
+    for row in rows:
+        window, every = f"{row['window_h']} h", _time(row["every_s"])
+        lines.append(
+            f"  {window:<8} {every:<11} {row['readings']:<10} {row['sigma']:<14.4g} "
+            f"{row['sigma_mean']:<13.4g} {upward(row['epsilon_week'], 4)}"
+        )
+    return [
+        *lines,
+        "  Epsilon is the same for each window. Asking more often blurs each reading more, and a "
+        "window tells as much; a shorter window tells as much in less time, and a week more.",
     ]
 
 
@@ -150,10 +172,21 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
         if numbers["every_s"] is None
         else f", one every {_time(numbers['every_s'])}: it lasts {_time(numbers['window_s'])}"
     )
-    return [
+    window = (
         f"Window: {query.readings} reading{'s' * (query.readings > 1)}{every}. Epsilon is for "
         f"this window, not for a life: 2 windows cost epsilon {some[2]}, 30 windows {some[30]}. "
-        "Another window means enrolling every device again.",
+        "Another window means enrolling every device again."
+    )
+    if query.window_h:
+        stays = (f"{name} {some[many]}" for name, many in numbers["spans"].items())
+        window = (
+            f"Window: any {query.window_h} h, in which a device pays for {query.readings} "
+            "readings at most; what was spent comes back by hours that it counts itself, for as "
+            "long as it lives. Epsilon is for one window, and longer stays cost more: "
+            f"{', '.join(stays)}."
+        )
+    return [
+        window,
         f"Price: rho {ratio_text(tuple(rho))} ({upward(rho[0] / rho[1], 4)}) a reading, "
         f"{upward(whole[0] / whole[1], 4)} for the window; a device counts "
         f"{numbers['nano_rho_per_reading']} billionths of {numbers['nano_rho_window']}.",

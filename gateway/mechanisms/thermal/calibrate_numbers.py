@@ -31,6 +31,8 @@ never rounded to the hopeful side; null is an epsilon that has no bound, of nois
     nano_rho_per_reading, nano_rho_window
                          the same as devices count it, whole numbers
     windows              [{windows, epsilon}]: so many windows one after the other
+    window_h, spans      of a promise for a window of hours: and how many cover a day, week, year
+    trade                [{window_h, every_s, readings, sigma, sigma_mean, epsilon_week}]
     converter            {inflation, best_test_right, best_test_right_without_step}
     distances            [{cells, distance, sensitivity, epsilon, best_test_right}], moves up to
     what_if              [{name, said, readings, sensors, walls, spread_m2, intensity_max,
@@ -68,6 +70,7 @@ from recovery.thermal.query import cell_m, protected_cells, standing_room, unkno
 from recovery.thermal.seen import sensors_m
 
 from ...output import Stage
+from ...settings.windows import DAYS, HOUR_S, answers_in, windows_in
 from ..flags import undrawn
 from .query import first_round
 
@@ -210,6 +213,7 @@ def _apart(truth: Floats, heat: Floats, cells: Floats) -> float:
 
 SCHEMA = 1
 _WINDOWS = (2, 7, 30, 365)
+_OTHERS_H = 8, 24, 168  # windows beside that of the deployment
 
 
 def numbers(
@@ -327,6 +331,35 @@ def _window(query: Query, every_s: float | None) -> dict[str, Any]:
                 "windows": many,
                 "epsilon": adjust_epsilon(query, zcdp_epsilon(many * total, delta), many),
             }
-            for many in _WINDOWS
+            for many in sorted({*_WINDOWS, *_spans(query).values()})
         ],
+        **({"window_h": query.window_h, "spans": _spans(query)} if query.window_h else {}),
+        "trade": _trade(query, total, delta) if query.window_h else [],
     }
+
+
+def _spans(query: Query) -> dict[str, int]:
+    """Return how many windows cover a day, a week and a year; nothing without hours."""
+    if not query.window_h:
+        return {}
+    return {name: windows_in(days, query.window_h) for name, days in DAYS}
+
+
+def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
+    """Return what other windows and cadences cost under the same epsilon for each window.
+
+    sigma_mean is that of all readings of a window, taken together: what a map can be drawn from.
+    """
+    made = thermal.calibration(query)
+    one = math.sqrt(made.variance / query.readings) * 2.0**-made.exponent
+    rows = []
+    for hours in sorted({*_OTHERS_H, query.window_h}):
+        for every_s in (900, 3600, 14_400):
+            if every_s > HOUR_S * hours:
+                continue
+            count, weeks = answers_in(hours, every_s), windows_in(7, hours)
+            row: dict[str, Any] = {"window_h": hours, "every_s": every_s, "readings": count}
+            row |= {"sigma": one * math.sqrt(count), "sigma_mean": one}
+            week = adjust_epsilon(query, zcdp_epsilon(weeks * rho, delta), weeks)
+            rows.append(row | {"epsilon_week": week})
+    return rows

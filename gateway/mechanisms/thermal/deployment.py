@@ -45,6 +45,7 @@ def query_of(deployment: "Deployment") -> Query:
         walls=deployment.room.walls,
         step=None if step is None else Fraction(*step),
         readings=deployment.privacy.readings,
+        window_h=deployment.privacy.window_h,
         calibration=deployment.rounds.calibration,
         sampler=deployment.rounds.sampler,
         estimator=deployment.rounds.estimator,

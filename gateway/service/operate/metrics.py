@@ -3,6 +3,7 @@
 A label that names a device would show when somebody is in which room, so there is none.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -142,7 +143,9 @@ class Counted:
         self._metrics.budget_spent.set(event["spent"])
         self._metrics.epsilon.set(event["epsilon"])
         self._metrics.epsilon_spent.set(event["epsilon_spent"])
-        self._metrics.rounds_left.set(event["rounds_left"])
+        # In a window what is left comes back: no number to be warned of.
+        left = math.nan if "window_h" in event else event["rounds_left"]
+        self._metrics.rounds_left.set(left)
 
     def _health(self, event: Event) -> None:
         connected = bool(event["parts"].get("broker", {}).get("ok"))

@@ -1,0 +1,98 @@
+"""A promise for any window of so many hours: what a deployment may ask for, and what it costs.
+
+The device keeps the promise (`edge.core.window`); here it is planned with the same rule. What was
+spent is counted for up to `span_s` of the device's own uptime, a little more than the window.
+"""
+
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from edge.core.window import RING, first, step_of
+
+if TYPE_CHECKING:
+    from .deployment import Deployment
+
+HOUR_S = 3600
+DAYS = (("a day", 1), ("a week", 7), ("a year", 365))
+
+
+def span_s(window_h: int) -> int:
+    """Return for how many seconds of uptime an answer is counted at most.
+
+    >>> round(span_s(24) / 3600, 2)
+    25.5
+    """
+    return RING * step_of(HOUR_S * window_h)
+
+
+def answers_in(window_h: int, every_s: float) -> int:
+    """Return how many answers a budget must pay for where one is asked every so many seconds.
+
+    >>> answers_in(24, 3600), answers_in(24, 86_400)
+    (26, 2)
+    """
+    return floor(span_s(window_h) / every_s) + 1
+
+
+def least_every_s(window_h: int, readings: int) -> int:
+    """Return the seconds from round to round at which so many readings last for ever.
+
+    >>> least_every_s(24, 24), answers_in(24, least_every_s(24, 24))
+    (3826, 24)
+    """
+    return span_s(window_h) // readings + 1
+
+
+def record_of(deployment: "Deployment", limits: Any, before: int = 0) -> bytes:
+    """Return what the slots of a new device hold of the window; b"" without one.
+
+    Args:
+        before: nano-rho that its earlier keys may have given away within the window.
+    """
+    hours = deployment.privacy.window_h
+    return first(HOUR_S * hours, limits.budget, min(before, limits.budget)) if hours else b""
+
+
+def windows_in(days: int, window_h: int) -> int:
+    """Return how many windows cover so many days.
+
+    >>> windows_in(7, 24), windows_in(1, 36)
+    (7, 1)
+    """
+    return -(-24 * days // window_h)
+
+
+def check(deployment: "Deployment") -> None:
+    """Check that the rounds go on for ever under the promise.
+
+    Raises:
+        ValueError: a device would run out, or the promise would not be one for a window.
+    """
+    hours, every_s = deployment.privacy.window_h, deployment.rounds.every_s
+    if not hours:
+        return
+    readings = deployment.privacy.readings
+    if every_s > HOUR_S * hours:
+        raise ValueError(
+            f"[privacy] window_h is {hours} and a round comes every {every_s / HOUR_S:g} h: no "
+            "window holds more than one, so a budget for one window would be one for each round. "
+            f"Set window_h to {-(-int(every_s) // HOUR_S)} or more"
+        )
+    if not every_s or (needed := answers_in(hours, every_s)) > readings:
+        more = f"readings = {needed}, or " if every_s else ""
+        raise ValueError(
+            f"[privacy] readings = {readings} share what is promised for {hours} h, and devices "
+            f"count an answer for up to {span_s(hours) / HOUR_S:.4g} h of their own uptime: asked "
+            f"every {every_s:g} s they would be out of budget part of the time. Set {more}"
+            f"[rounds] every_s = {least_every_s(hours, readings)}"
+        )
+    if deployment.room.plan is not None:
+        raise ValueError(
+            f"[privacy] window_h is {hours} in a room with a file: there the warmth of a window "
+            "lingers in the next, and what that tells is not counted. Leave window_h out"
+        )
+    if deployment.sensors is not None and deployment.sensors.background == "following":
+        raise ValueError(
+            f"[privacy] window_h is {hours} with a background that is following: a level carries "
+            'what it has seen into later windows. Set background = "recorded"'
+        )

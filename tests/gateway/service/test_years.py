@@ -1,0 +1,214 @@
+"""A deployment that lives for long: a round an hour in windows of a day, whatever comes between.
+
+The gateway's own campaign on its own store, and real devices, on a clock that the test turns. True
+time is the wall's; devices run as fast as they may.
+"""
+
+import random
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from edge.core import wire
+from edge.core.node import Node
+from edge.core.slots import Ram
+from edge.core.window import open_budget
+from edge.host.enrol import provision
+from edge.host.rootkeys import first_chain
+from gateway.devices.enrol import enrol
+from gateway.mechanisms import find
+from gateway.mechanisms.thermal.granting import grant
+from gateway.service import campaign
+from gateway.service.campaign import Campaign
+from gateway.service.intake.writer import Intake
+from gateway.service.ledger import price
+from gateway.service.mqtt.connection import Message
+from gateway.service.outbox import Outbox
+from gateway.settings import config, windows
+from gateway.settings.deployment import Deployment
+from gateway.store.schema import charges, maps, releases, reports, rounds
+from gateway.store.store import Store
+
+SITE, SENSORS, HOUR_S, WINDOW_H, KEEP_DAYS = "house", 2, 3600, 24, 30
+
+
+class Cut(BaseException):
+    """The power of a device fails."""
+
+
+class Flash(Ram):
+    """Slots whose power may fail in a write."""
+
+    fuse = -1
+
+    def write(self, i: int, data: bytes) -> None:
+        if self.fuse == 0:
+            self._held[i] = data[: len(data) // 2]
+            raise Cut
+        self.fuse -= 1
+        super().write(i, data)
+
+
+class House:
+    """Gateway and devices, on one clock."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, seed: int) -> None:
+        self.at_s, self.fate, self.patch = 1.8e9, random.Random(seed), patch
+        self.deployment = Deployment(
+            site={"name": SITE, "database": folder / "heatveil.sqlite"},
+            room={"cells": 12},
+            heat={"spread_m2": 0.05},
+            sensors={"count": SENSORS},
+            privacy={
+                "epsilon": "10/1",
+                "delta": "1/100000",
+                "readings": windows.answers_in(WINDOW_H, HOUR_S),
+                "window_h": WINDOW_H,
+            },
+            rounds={"gather_s": 0.05, "every_s": HOUR_S},
+            store={"keep_days": KEEP_DAYS},
+        )
+        self.made = enrol.enrol_fleet(SITE, SENSORS)
+        self.limits = grant(config.query(self.deployment), HOUR_S)
+        self.devices = enrol.derive_devices(self.made.secrets)
+        self.flash = {one.identity.name: Flash() for one in self.made.secrets.devices}
+        for name, root in self.made.roots.items():
+            key = self._identity(name).state_key
+            kept = windows.record_of(self.deployment, self.limits)
+            provision(self.flash[name], key, first_chain(root), self.limits, kept)
+        self.nodes: dict[str, Node] = {}
+        self.away: dict[str, float] = {}
+        self.answers: dict[str, list[float]] = {name: [] for name in self.flash}
+        self.mapped, self.cuts, self.asked = None, 0, 0
+        for name in self.flash:
+            self.start(name)
+        self.store: Any = None
+        patch.setattr(time, "time", lambda: self.at_s)
+
+    def _identity(self, name: str) -> Any:
+        return next(one.identity for one in self.made.secrets.devices if one.identity.name == name)
+
+    def start(self, name: str) -> None:
+        """Start a device, with what its slots hold."""
+        begun_s = self.at_s
+
+        class Uptime:
+            now_ms = staticmethod(lambda: int((self.at_s - begun_s) * 1020))
+
+        self.flash[name].fuse = -1
+        who = self._identity(name)
+        budget = open_budget(self.flash[name], who.state_key, 8, Uptime())
+        budget.boot()
+        self.nodes[name] = Node(who, budget)
+
+    def serve(self) -> Campaign:
+        """Start the gateway."""
+        self.store = Store(self.deployment.site.database, SITE)
+        self.intake = Intake(self.store, self.devices, lambda *_: None, lambda _: None)
+        self.outbox = Outbox(self.store, self.publish, open=True)
+        needs: list[Any] = [self.store, self.intake, self, self.outbox, lambda _: None]
+        return Campaign(self.deployment, self.devices, *needs)
+
+    def close(self) -> None:
+        """End the gateway, at any moment between two rounds."""
+        self.outbox.close()
+        self.intake.stop()
+        self.store.close()
+
+    def recover(self, mechanism: str, query: Any, given: Any) -> Any:
+        """Draw one map, and show it ever after: what is drawn is not what is tested."""
+        assert len(given) <= self.deployment.privacy.readings
+        if self.mapped is None:
+            self.mapped = find(mechanism).recover(query, given)
+        return self.mapped
+
+    def stop(self) -> None:
+        """Nothing is being drawn elsewhere."""
+
+    def settle(self, receipts: Any, messages: Any) -> None:
+        """Nobody waits for a receipt."""
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None):
+        """Let devices hear a Round; each answers, if it is there and its budget lets it."""
+        if on_sent is not None:
+            on_sent()
+        if topic != wire.round_topic(SITE, "thermal") or not payload:
+            return
+        self.asked += 1
+        for name in self.flash:
+            if self.at_s >= self.away.get(name, 0):
+                self.answer(name, payload)
+
+    def answer(self, name: str, payload: bytes) -> None:
+        """Let a device answer, and note when; now and then its power fails in it."""
+        if self.fate.random() < 0.02:
+            self.flash[name].fuse = self.fate.randrange(6)
+        read_at: list[float] = []
+        try:
+            self.nodes[name].budget.age(self.nodes[name].fail)  # type: ignore[attr-defined]
+            frame = self.nodes[name].answer(payload, lambda _: read_at.append(self.at_s) or [100])
+        except Cut:
+            self.cuts += 1
+            self.start(name)
+            return
+        if frame is not None and read_at:
+            self.answers[name].append(read_at[0])
+            self.intake.put(self, Message(wire.topic(SITE, name, "data"), bytes(frame), (1, 1)))
+
+    def hour(self, *_: Any) -> float:
+        """Let an hour pass, and what may come in it; a round may open then."""
+        self.at_s += HOUR_S
+        for name in self.flash:
+            kind = self.fate.random()
+            if kind < 0.004:
+                self.start(name)  # an upgrade, or somebody pulls the plug
+            elif kind < 0.0042:
+                self.away[name] = self.at_s + 30 * 86_400
+        return 0.0
+
+
+@pytest.mark.timeout(3600)  # a year takes some four minutes of CPU, and a disk's time
+@pytest.mark.parametrize("hours", [200, pytest.param(8760, marks=pytest.mark.long)])
+def test_a_budget_is_exact_for_years_and_storage_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """Power cuts, upgrades, a gateway that starts anew, a month away: nothing doubles."""
+    house = House(tmp_path, monkeypatch, 7)
+    monkeypatch.setattr(campaign.Pause, "wait_s", house.hour)
+    left = hours
+    while left > 0:
+        some = min(left, house.fate.randrange(20, 400))
+        on = house.serve()
+        on.run(some)
+        house.store.retain(house.at_s, KEEP_DAYS, KEEP_DAYS)
+        left -= some
+        if house.fate.random() < 0.1:
+            house.at_s += 30 * 86_400  # the gateway was away for a month
+            for name in house.flash:
+                house.start(name)
+        if left > 0:
+            house.close()
+    cost = price(on._plan.guarantee)
+    for times in house.answers.values():
+        assert len(times) > hours // 3
+        for at, since in enumerate(times):
+            within = sum(since <= one <= since + HOUR_S * WINDOW_H for one in times[at : at + 99])
+            assert within * cost <= on.ledger().budget
+    assert house.cuts > hours // 200
+    with house.store.engine.connect() as connection:
+        count = {
+            one.name: connection.scalar(select(func.count()).select_from(one))
+            for one in (rounds, charges, releases, reports, maps)
+        }
+        oldest = connection.scalar(select(func.min(reports.c.taken_s)))
+        charged = sum(map(Fraction, connection.scalars(select(charges.c.rho))), Fraction(0))
+    assert count["rounds"] == count["releases"] == count["charges"] == hours == house.asked
+    assert charged == hours * cost
+    assert count["reports"] <= SENSORS * 24 * (KEEP_DAYS + 1)
+    assert count["maps"] <= 24 * (KEEP_DAYS + 1)
+    assert oldest >= house.at_s - (KEEP_DAYS + 1) * 86_400
+    house.close()

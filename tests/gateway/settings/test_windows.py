@@ -1,0 +1,158 @@
+"""A promise for a window of hours: what a deployment may ask for, and what devices are given."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.core.budget import unpack
+from edge.core.slots import Ram
+from edge.core.window import Hours, step_of
+from edge.host.enrol import provision
+from gateway.devices.enrol import enrol, limitsfile
+from gateway.devices.enrol.check import check_window
+from gateway.faults import OperatorFault
+from gateway.service.ledger import counted_s, terms
+from gateway.settings import config, windows
+from gateway.settings.deployment import Deployment
+from recovery import disk, thermal
+
+
+def deployment(**tables: Any) -> Deployment:
+    given: dict[str, Any] = {
+        "room": {"cells": 12},
+        "heat": {"spread_m2": 0.05},
+        "sensors": {"count": 4},
+        "privacy": {"epsilon": "8/1", "delta": "1/100000", "readings": 26, "window_h": 24},
+        "rounds": {"every_s": 3600},
+    }
+    for name, table in tables.items():
+        given[name] = given.get(name, {}) | table
+    return Deployment(**given)
+
+
+@pytest.mark.parametrize(
+    ("tables", "why"),
+    [
+        ({"privacy": {"readings": 24}}, "Set readings = 26, or [rounds] every_s = 3826"),
+        ({"privacy": {"window_h": 1}, "rounds": {"every_s": 7200}}, "Set window_h to 2 or more"),
+        ({"rounds": {"every_s": 0}}, "Set [rounds] every_s = 3531"),
+        (
+            {"sensors": {"background": "following", "slew": "1/1000"}},
+            'Set background = "recorded"',
+        ),
+        ({"privacy": {"window_h": 9000}}, "8784"),
+    ],
+)
+def test_what_cannot_be_kept_for_ever_is_refused_with_what_can(
+    tables: dict[str, Any], why: str
+) -> None:
+    """A window shorter than a round, too few readings for the cadence, a level that follows."""
+    with pytest.raises(ValueError, match=re.escape(why)):
+        deployment(**tables)
+
+
+def test_mechanisms_that_read_later_than_they_pay_have_no_windows() -> None:
+    """And those whose gateway is trusted have none yet."""
+    with pytest.raises(ValueError, match="window_h means nothing"):
+        Deployment(
+            room={"cells": [4, 4]},
+            privacy={"epsilon": "1/1", "window_h": 24},
+            rounds={"mechanism": "ranks"},
+            ranks={"devices": 10},
+        )
+
+
+@pytest.mark.parametrize("hours", [1, 24, 168])
+@pytest.mark.parametrize("every_s", [60, 900, 3600])
+def test_a_cadence_that_is_planned_is_paid_for_and_one_more_answer_would_not_be(
+    hours: int, every_s: int
+) -> None:
+    """Of a clock that is right: the 25 buckets hold no more answers than that."""
+    count = windows.answers_in(hours, every_s)
+    step_s = step_of(3600 * hours)
+    most = max(
+        sum(at <= every_s * n < at + 25 * step_s for n in range(20_000))
+        for at in (0, every_s - 1, every_s // 2)
+    )
+
+    assert count >= most >= count - 1
+    assert windows.answers_in(hours, windows.least_every_s(hours, count)) <= count
+
+
+def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
+    """It is in every Round and on every map, and no ledger adds it to one for a life."""
+    query = config.query(deployment())
+    promised = thermal.plan(query, []).guarantee
+    whole = thermal.plan(query.__class__(**{**_fields(query), "window_h": 0}), []).guarantee
+
+    assert promised.unit == (
+        "any 24 hours (k times as long costs k times rho), 26 readings of every sensor together"
+    )
+    assert whole.unit == "the window of 26 readings of every sensor together"
+    assert terms(promised) != terms(whole)
+    assert counted_s(terms(promised)) == 25 * step_of(86_400)
+    assert counted_s(terms(whole)) is None
+    asked = disk.Query(disk_grid(), (4, 1), 4, window_h=36)
+    assert disk.promise(asked).unit.startswith("any 36 hours (k times as long costs k times eps")
+
+
+def _fields(query: Any) -> dict[str, Any]:
+    return {name: getattr(query, name) for name in query.__dataclass_fields__}
+
+
+def disk_grid() -> Any:
+    from edge.core.records import Grid
+
+    return Grid((4, 4), 0)
+
+
+def test_a_plan_goes_on_over_its_readings() -> None:
+    """Who asks how often is the cadence's business, and each device's."""
+    query = config.query(deployment())
+    assert thermal.plan(query, [None] * 1000).number == 1001  # type: ignore[list-item,union-attr]
+
+
+def test_a_device_is_given_the_window_and_what_was_spent_of_it() -> None:
+    """A new key within a window is no new budget."""
+    from gateway.mechanisms.thermal.granting import grant
+
+    told = deployment()
+    limits = grant(config.query(told), 3600)
+    slots, key = Ram(), bytes(32)
+    provision(slots, key, bytes(32), limits, windows.record_of(told, limits, 1000))
+    record = unpack(slots.read(0), key)
+
+    assert record is not None
+    assert len(record.window) == 137
+    held = Hours(record.window, None)
+    assert (held.length_s, held.spent, held.counted_s) == (86_400, 1000, 0)
+    assert windows.record_of(deployment(privacy={"window_h": 0}), limits) == b""
+
+
+def test_devices_of_another_window_are_refused(tmp_path: Path) -> None:
+    """They would be silent sooner, or give more than is said."""
+    limits = type("L", (), {})()
+    known = {"n1": limitsfile.Given(bytes(4), limits, 0, 24)}
+    check_window(24, known)
+    for other in (0, 12):
+        with pytest.raises(OperatorFault, match="enrolled with a budget for any 24 h"):
+            check_window(other, known)
+
+
+def test_the_limits_file_keeps_the_window(tmp_path: Path) -> None:
+    """And a file of before has none."""
+    from edge.core.limits import Limits
+
+    made = enrol.enrol_fleet("lab", 2)
+    devices = enrol.derive_devices(made.secrets)
+    path = tmp_path / "devices.json"
+    limitsfile.save_first(path, devices, Limits(1, 8, 1, 4, 100, 0), 24)
+    assert {one.window_h for one in limitsfile.load(path, devices).values()} == {24}
+    rows = json.loads(limitsfile.locate(path).read_text())
+    for row in next(value for value in rows.values() if isinstance(value, list)):
+        del row["window_h"]
+    limitsfile.locate(path).write_text(json.dumps(rows))
+    assert {one.window_h for one in limitsfile.load(path, devices).values()} == {0}
