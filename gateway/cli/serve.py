@@ -137,6 +137,8 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
     def show(event: Event) -> None:
         if event["kind"] == "release":
             event = {**event, **beside}
+        if event["kind"] == "ready":  # for releases of the store, which hold numbers alone
+            event = {**event, "wire": beside}
         if seeded and "guarantee" in event:
             event = {**event, "guarantee": {**event["guarantee"], "trust": SEEDED}}
         page.feed.put(event)

@@ -8,7 +8,7 @@ import { begin, mapOf, redrawStrip, refreshDay, view } from "./past.js";
 import { age, at, clock, dress, language, moment, number, say, t, whose } from "./words.js";
 
 const latest = {};
-let layer = null, shown = { map: null, release: null, at_s: null }, other = null, drawing = null, cell = null, closed = null;
+let layer = null, shown = { map: null, release: null, at_s: null }, other = null, drawing = null, cell = null, closed = null, stored = null;
 
 // --- the view: which map, which layer, held against which other; it stands in the address ---
 
@@ -32,7 +32,7 @@ function writeAddress() {
 
 // The newest map with the release of its round, and when that closed.
 function live() {
-  const map = latest.map || null, release = latest.release || null;
+  const map = latest.map || stored?.map || null, release = latest.release || stored?.release || null;
   const same = closed && map && closed.number === map.number;
   return { map, release: release && map && release.number !== map.number ? null : release, at_s: same ? closed.closed_s : latest.heard_s ?? null };
 }
@@ -43,7 +43,7 @@ async function change() {
   const found = wanted === null ? live() : await mapOf(wanted);
   const held = against === null ? null : await mapOf(against);
   if (wanted !== view.number || against !== view.other || !found) return; // somebody has moved on
-  if (wanted !== null && found.release && latest.release) found.release = { ...latest.release, ...found.release };
+  if (found.release) found.release = { ...room.cells?.wire, ...found.release };
   [shown, other] = [found, held];
   draw();
 }
@@ -60,7 +60,7 @@ function draw() {
   say("map-when", whenOf(shown));
   say("other-when", other ? whenOf(other) : "");
   tell(shown, drawing);
-  showWire(shown.release ? shown : { release: view.number === null ? latest.release : null });
+  showWire(shown.release ? shown : { release: view.number === null ? latest.release || stored?.release : null });
   for (const id of ["keep-png", "keep-svg"]) at(id).disabled = !canKeep(shown);
   tellAge();
 }
@@ -133,6 +133,8 @@ async function refresh() {
   if (!health || !health.reads || !room.cells) return;
   closed = (await refreshDay()) || closed;
   if (closed) showClosed(closed, latest.round || latest.reports);
+  // After a start nothing has been told of the newest round: then it is looked up.
+  if (closed && !(latest.map && latest.release)) stored = await mapOf(closed.number);
   if (!begun) {
     begun = true;
     view.other = wish("with");

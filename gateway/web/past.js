@@ -64,8 +64,10 @@ export async function refreshDay() {
   const today = midnight(closedOf(told[0])), last = rounds[rounds.length - 1]?.number;
   if (!first_s || (view.number === null && first_s !== today)) await openDay(today);
   else if (first_s === today && !told.some(({ number }) => number === last)) await openDay(today);
-  else if (first_s === today && told[0].number > last) {
-    rounds.push(...barsOf(told.filter((one) => one.number > last), await get("maps?limit=5")).reverse());
+  else if (first_s === today && (told[0].number > last || !rounds[rounds.length - 1].solved)) {
+    // A round closes before its map is drawn.
+    const since = told[told.length - 1].number, fresh = told.filter((one) => closedOf(one) >= today);
+    rounds = [...rounds.filter(({ number }) => number < since), ...barsOf(fresh, await get("maps?limit=5")).reverse()];
     placeHead();
     redrawStrip();
   }
@@ -112,7 +114,7 @@ export async function mapOf(number) {
   const [map, round, release] = await Promise.all(["maps/", "rounds/", "rounds/"].map((path, i) => get(`${path}${number}${i === 2 ? "/release" : ""}`)));
   if (!round) return null;
   const shown = { map: map || { number, status: "unresolved", why: round.outcome || t("map.none"), seconds: null, total: null, mass: null }, release, at_s: closedOf(round), round };
-  kept.set(number, shown);
+  if (map) kept.set(number, shown); // else it may be drawn yet
   if (kept.size > 60) kept.delete(kept.keys().next().value);
   return shown;
 }

@@ -85,6 +85,21 @@ def test_who_looks_back_is_left_there(live: Page, opened: Opened, until: Until) 
 
 
 @pytest.mark.long
+def test_after_a_start_the_newest_map_is_that_of_the_store(
+    known: Any, opened: Opened, until: Until
+) -> None:
+    """Nothing has been told since: neither the map nor what was sent is missed."""
+    with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
+        page.feed.put({**READY, "wire": {"exponent": 2}})
+        tab = opened(page.url)
+        until(tab, shown(6))
+
+        assert "-0.75 K to 1.00 K" in (tab.get_attribute("#wire", "aria-label") or "")
+        assert tab.locator("[data-key=silent]").count() == 1
+        assert tab.said == []
+
+
+@pytest.mark.long
 def test_a_link_opens_the_same_view(live: Page, opened: Opened, until: Until) -> None:
     """Two times side by side, in the language that was chosen; an unknown round is said."""
     tab = opened(f"{live.url}#round=3&with=5&lang=de", 1280)
