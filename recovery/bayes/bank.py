@@ -13,8 +13,8 @@ integrated over: it is log-uniform. Level and slope are Gaussian and are noise t
 The mean likelihood of the others over that of the stated world is an e-value: where all is as
 stated it is B or more in at most one of B readings.
 
-Limits: along a line where heat just spreads. Where few worlds of a bank fit, weights are
-flattened until fifty count, so that the error is said too large.
+Limits: where heat just spreads. Where few worlds of a bank fit, weights are flattened until fifty
+count, so that the error is said too large.
 
 Source: Markov's inequality for the bound; Laplace's method for the power.
 """
@@ -40,17 +40,18 @@ WEIGHTS = {"powers": 0.3, "room": 0.2, "level": 0.2, "equal": 0.15, "equal level
 _SHAPES = {"powers": 30_000, "room": 60_000}
 _TRIPLES = 60_000
 _SLOTS = 20
-# Cells stand for their neighbours where a line has more than so many.
-_PLACES = 100
-_OUTSIDE = 9  # places beyond either end
+# Cells stand for their neighbours where a line, or a plane, has more than so many.
+_PLACES, _PLACES_IN_PLANE = 100, 1024
+# Places beyond either end, and beyond each side of a plane: so far out, so many along it.
+_OUTSIDE, _OUTSIDE_IN_PLANE = 9, (3, 5)
+# More worlds of two sources than this are not weighed one by one.
+_PAIRS = 200_000
 _STREAM = 7_400_000
 # Factors of the spread, and how likely each is: as stated, or log-normal about it.
 _SPREADS = np.array([0.70, 0.77, 0.85, 0.92, 1.0, 1.08, 1.17, 1.26, 1.35])
 _AS_STATED, _WIDTH = 0.4, 0.17
-# Walls as stated, one at either end, and the other kind at both.
-_WALLS = np.array([0.6, 0.1, 0.1, 0.2])
-_ROOMS = len(_SPREADS) * len(_WALLS)
-_ROOM_STATED = 4 * len(_WALLS)
+# Walls as stated, one at any one side, and the other kind at all of them.
+_STATED_WALLS, _ONE_WALL, _OTHER_WALLS = 0.6, 0.2, 0.2
 _OUTSIDE_CHANCE = 0.15
 _LOW, _HIGH = 0.1, 20.0  # all heat, in sources at their warmest
 _LEVEL = 0.12  # deviation of level and slope, of the most that the warmest source shows
@@ -65,11 +66,13 @@ class Worlds:
     Args:
         heat: (worlds, rooms * places), sparse: what stands where, in which room. After the cells
             come places outside of the room.
+        walls: how many kinds of walls there are, of each spread.
         prior: (worlds,), logarithm of how likely each is beforehand.
         scaled: whether all heat of a world is 1 and its power is not known.
     """
 
     heat: Any
+    walls: int
     prior: Floats
     scaled: bool
 
@@ -98,7 +101,8 @@ class Family:
             weights = np.exp(cool * top)
         sums = np.cumsum(weights)
         taken = np.searchsorted(sums, (np.arange(count) + 0.5) / count * sums[-1])
-        some, width = self.worlds.heat[taken], cells + 2 * _OUTSIDE
+        some, walls = self.worlds.heat[taken], self.worlds.walls
+        width = some.shape[1] // (len(_SPREADS) * walls)
         numbers = np.diff(some.indptr)
         slot = np.arange(some.nnz) - np.repeat(some.indptr[:-1], numbers)
         row = np.repeat(np.arange(count), numbers)
@@ -108,7 +112,7 @@ class Family:
         inside = where < cells
         places[row[inside], slot[inside]] = where[inside]
         heats[row[inside], slot[inside]] = some.data[inside]
-        spread, wall = np.divmod(some.indices[some.indptr[:-1]] // width, len(_WALLS))
+        spread, wall = np.divmod(some.indices[some.indptr[:-1]] // width, walls)
         outside = np.bincount(row[~inside], minlength=count) > 0
         return Some(places, heats * self.power[taken, None], _SPREADS[spread], wall > 0, outside)
 
@@ -141,16 +145,16 @@ def families(seen: Seen, near: Near, basis: Floats, cells: Whole) -> dict[str, F
         cells: those that places stand for, rising.
     """
     sigma, warmest = seen.sigma, seen.prior.warmest
-    table = _table(near, basis, seen.places[cells, 0], warmest / sigma)
+    table = _table(near, basis, seen.places[cells], warmest / sigma)
     readings = basis.T @ seen.readings / sigma
     silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - float(readings @ readings))
-    slopes = near.weights * (near.sensors_m[:, 0] / near.length_m[0] - 0.5) * 2
+    slopes = near.weights[:, None] * (near.sensors_m / near.length_m - 0.5) * 2
     loudest = float(np.abs(seen.operator).max()) * warmest
     odd = basis.T @ np.column_stack([near.weights, slopes]) * (_LEVEL * loudest / sigma)
     white = np.linalg.inv(np.linalg.cholesky(np.eye(len(readings)) + odd @ odd.T))
     shrunk = float(np.log(np.diag(white)).sum())
     found = {}
-    for name, worlds in bank(len(cells)).items():
+    for name, worlds in bank(*_lattice(seen, cells)).items():
         plain = worlds.heat @ table
         for level in (False, True) if name != "powers" else (False,):
             shown = plain @ white.T.astype(np.float32) if level else plain
@@ -181,8 +185,18 @@ def _numbers(seen: Seen, worlds: Worlds) -> Floats:
 def places_of(seen: Seen) -> Whole:
     """Return the cells that stand for all open ones, rising."""
     cells = np.arange(len(seen.places)) if seen.open is None else np.flatnonzero(seen.open)
-    few = min(len(cells), _PLACES)
+    few = min(len(cells), _PLACES if seen.places.shape[1] == 1 else _PLACES_IN_PLANE)
     return cells[((np.arange(few) + 0.5) * len(cells) / few).astype(np.int64)]
+
+
+def _lattice(seen: Seen, cells: Whole) -> tuple[tuple[int, ...], bytes]:
+    """Return the shape of a lattice, and which of the places is nearest to each of its nodes."""
+    if seen.places.shape[1] == 1:
+        return (len(cells),), np.arange(len(cells)).tobytes()
+    rows, columns = seen.shape
+    nodes = np.indices(seen.shape).reshape(2, -1).T / (rows, columns)
+    nearest = scipy.spatial.KDTree(nodes[cells]).query(nodes)[1]
+    return (rows, columns), nearest.astype(np.int64).tobytes()
 
 
 def by_shape(shown: NDArray[np.float32], readings: Floats) -> tuple[Floats, Floats]:
@@ -203,104 +217,146 @@ def by_shape(shown: NDArray[np.float32], readings: Floats) -> tuple[Floats, Floa
 
 def _table(near: Near, basis: Floats, places: Floats, scale: float) -> NDArray[np.float32]:
     """Return what heat of one source shows, (spreads * walls * places, r)."""
-    length = near.length_m[0]
-    outer = np.linspace(0.05, 0.45, _OUTSIDE) * length
-    outside = np.concatenate([-outer, length + outer])[:, None]
-    within, other = places[:, None], "insulated" if near.walls == "none" else "none"
+    lengths, other = np.asarray(near.length_m), "insulated" if near.walls == "none" else "none"
+    outside = _outside(len(lengths)) * lengths
+    mirrored = []
+    for axis, length in enumerate(lengths):
+        for wall in (0.0, length):
+            image = places.copy()
+            image[:, axis] = 2 * wall - image[:, axis]
+            mirrored.append(image)
     made = []
     for spread in _SPREADS:
-        free, far = near.beyond(within, spread), near.beyond(outside, spread)
-        left = free + near.beyond(-within, spread)
-        right = free + near.beyond(2 * length - within, spread)
-        both = near.feel(np.clip(within, 0, length), spread, "insulated")
-        stated, changed = (both, free) if other == "none" else (free, both)
-        for felt in (stated, left, right, changed):
+        free, far = near.beyond(places, spread), near.beyond(outside, spread)
+        walled = [free + near.beyond(image, spread) for image in mirrored]
+        every = near.feel(np.clip(places, 0, lengths), spread, "insulated")
+        stated, changed = (every, free) if other == "none" else (free, every)
+        for felt in (stated, *walled, changed):
             made.append(np.hstack([felt, far]).T @ basis)
     return (np.concatenate(made) * scale).astype(np.float32)
 
 
+def _outside(axes: int) -> Floats:
+    """Return places outside of a room, (places, axes), in its lengths."""
+    if axes == 1:
+        outer = np.linspace(0.05, 0.45, _OUTSIDE)
+        return np.concatenate([-outer, 1 + outer])[:, None]
+    many, along = _OUTSIDE_IN_PLANE
+    outer, beside = np.meshgrid(np.linspace(0.05, 0.45, many), (np.arange(along) + 0.5) / along)
+    sides = [(-outer, beside), (1 + outer, beside), (beside, -outer), (beside, 1 + outer)]
+    return np.concatenate([np.column_stack([x.ravel(), y.ravel()]) for x, y in sides])
+
+
 @lru_cache(maxsize=4)
-def bank(places: int) -> dict[str, Worlds]:
-    """Return the worlds of each kind, with so many places in a room."""
-    made = {name: _open_worlds(places, count, name == "room") for name, count in _SHAPES.items()}
-    return made | {"equal": _equal_worlds(places)}
+def bank(shape: tuple[int, ...], nearest: bytes) -> dict[str, Worlds]:
+    """Return the worlds of each kind.
+
+    Args:
+        shape: of a lattice over the room, (nodes,) or (rows, columns).
+        nearest: for each of its nodes which place is nearest, whole numbers of eight bytes.
+    """
+    places = np.frombuffer(nearest, dtype=np.int64)
+    made = {
+        name: _open_worlds(shape, places, count, name == "room") for name, count in _SHAPES.items()
+    }
+    return made | {"equal": _equal_worlds(int(places.max()) + 1, len(shape))}
 
 
-def _rooms() -> Floats:
+def _kinds_of_walls(axes: int) -> Floats:
+    """Return how likely each kind of walls is: as stated, one at any one side, the other kind."""
+    sides = 2 * axes
+    return np.array([_STATED_WALLS, *[_ONE_WALL / sides] * sides, _OTHER_WALLS])
+
+
+def _rooms(axes: int) -> Floats:
     """Return how likely each room is, (spreads * walls,)."""
     chances = np.where(_SPREADS == 1.0, 0.0, np.exp(-0.5 * np.square(np.log(_SPREADS) / _WIDTH)))
     chances *= (1 - _AS_STATED) / chances.sum()
     chances[_SPREADS == 1.0] = _AS_STATED
-    return np.outer(chances, _WALLS).ravel()
+    return np.outer(chances, _kinds_of_walls(axes)).ravel()
 
 
-def _any_rooms(count: int, stream: int) -> Whole:
-    upto = np.cumsum(_rooms()) * (1 + 1e-12)
+def _any_rooms(count: int, stream: int, axes: int) -> Whole:
+    upto = np.cumsum(_rooms(axes)) * (1 + 1e-12)
     return np.searchsorted(upto, uniforms(count, stream)).astype(np.int64)
 
 
-def _open_worlds(places: int, count: int, unknown: bool) -> Worlds:
+def _open_worlds(shape: tuple[int, ...], nearest: Whole, count: int, unknown: bool) -> Worlds:
     """Return shapes of up to twenty sources of any powers."""
-    stream = _STREAM + 100 * unknown
+    stream, axes, places = _STREAM + 100 * unknown, len(shape), int(nearest.max()) + 1
     even = uniforms(count * 6, stream).reshape(6, count)
     upto = np.cumsum(1 / np.arange(1, _SLOTS + 1))
     numbers = 1 + np.searchsorted(upto, even[0] * upto[-1])
     world = np.repeat(np.arange(count), numbers)
     size = len(world)
     # Three of ten are clusters about one to three centres, of one width.
-    centres = uniforms(count * 3, stream + 1).reshape(count, 3)
     one = (uniforms(size, stream + 2) * (1 + np.floor(3 * even[2]))[world]).astype(np.int64)
-    away = (0.005 * 40 ** even[3])[world] * normals(size, stream + 3)
-    near = np.abs(centres[world, one] + away) % 1
-    spots = np.where((even[1] < 0.3)[world], near, uniforms(size, stream + 4))
+    node = np.zeros(size, dtype=np.int64)
+    for axis, nodes in enumerate(shape):
+        walk = stream + 10 * axis
+        centres = uniforms(count * 3, walk + 1).reshape(count, 3)
+        away = (0.005 * 40 ** even[3])[world] * normals(size, walk + 3)
+        near = np.abs(centres[world, one] + away) % 1
+        spots = np.where((even[1] < 0.3)[world], near, uniforms(size, walk + 4))
+        node = node * nodes + (spots * nodes).astype(np.int64)
+    where = nearest[node]
     # Powers of Gamma laws of shape 1 and 2, or all equal.
     first, second = -np.log(uniforms(2 * size, stream + 5)).reshape(2, -1)
     kind = even[4][world]
     powers = np.where(kind < 0.4, first, np.where(kind < 0.7, first + second, 1.0))
     shares = powers / np.bincount(world, powers)[world]
-    rooms = _any_rooms(count, stream + 6) if unknown else np.full(count, _ROOM_STATED)
-    where = (spots * places).astype(np.int64)
+    as_stated = np.full(count, int(np.argmax(_rooms(axes))))
+    rooms = _any_rooms(count, stream + 6, axes) if unknown else as_stated
     if unknown:
         some = np.flatnonzero(even[5] < _OUTSIDE_CHANCE)
         more = uniforms(2 * len(some), stream + 7).reshape(2, -1)
         world = np.concatenate([world, some])
-        where = np.concatenate([where, places + (more[0] * 2 * _OUTSIDE).astype(np.int64)])
+        outer = (more[0] * len(_outside(axes))).astype(np.int64)
+        where = np.concatenate([where, places + outer])
         shares = np.concatenate([shares, (0.2 + more[1]) / numbers[some]])
-    return _packed(world, rooms[world], where, shares, np.full(count, 1 / count), places, True)
+    prior = np.full(count, 1 / count)
+    return _packed(world, rooms[world], where, shares, prior, (places, axes), True)
 
 
 def _packed(
-    world: Whole, room: Whole, where: Whole, heat: Floats, prior: Floats, places: int, scaled: bool
+    world: Whole,
+    room: Whole,
+    where: Whole,
+    heat: Floats,
+    prior: Floats,
+    size: tuple[int, int],
+    scaled: bool,
 ) -> Worlds:
-    width = places + 2 * _OUTSIDE
+    places, axes = size
+    width, walls = places + len(_outside(axes)), len(_kinds_of_walls(axes))
     entries = heat.astype(np.float32), (world, room * width + where)
-    shape = len(prior), _ROOMS * width
-    return Worlds(scipy.sparse.csr_array(entries, shape=shape), np.log(prior), scaled)
+    shape = len(prior), len(_SPREADS) * walls * width
+    return Worlds(scipy.sparse.csr_array(entries, shape=shape), walls, np.log(prior), scaled)
 
 
-def _equal_worlds(places: int) -> Worlds:
+def _equal_worlds(places: int, axes: int) -> Worlds:
     """Return one to three sources at their warmest in any room, and how likely each world is."""
-    first, second = np.triu_indices(places, 1)
-    pairs = len(first)
-    singles = np.arange(_ROOMS * places)
-    twice = np.arange(_ROOMS * pairs)
-    # Three different cells: any three of two fewer, spread by one and by two.
-    spots = uniforms(3 * _TRIPLES, _STREAM + 200).reshape(-1, 3) * max(places - 2, 1)
-    three = (np.sort(spots.astype(np.int64), axis=1) + np.arange(3)).ravel() % places
-    threes = np.repeat(np.arange(_TRIPLES), 3)
-    others = _any_rooms(_TRIPLES, _STREAM + 207)
-    begin = len(singles) + len(twice)
-    world = np.concatenate([singles, len(singles) + twice, len(singles) + twice, begin + threes])
-    room = np.concatenate([singles // places, twice // pairs, twice // pairs, others[threes]])
-    where = np.concatenate(
-        [singles % places, np.tile(first, _ROOMS), np.tile(second, _ROOMS), three]
-    )
-    likely = _rooms()
-    prior = np.concatenate(
-        [
-            np.repeat(likely / places, places),
-            np.repeat(likely / pairs, pairs),
-            np.full(_TRIPLES, 1 / _TRIPLES),
-        ]
-    )
-    return _packed(world, room, where, np.ones(len(world)), prior / 3, places, False)
+    likely = _rooms(axes)
+    rooms, singles = len(likely), np.arange(len(likely) * places)
+    where, room = [singles % places], [singles // places]
+    chance: list[Floats] = [np.repeat(likely / places, places)]
+    pairs = places * (places - 1) // 2
+    if rooms * pairs <= _PAIRS:
+        two = np.column_stack(np.triu_indices(places, 1))
+        where.append(np.tile(two, (rooms, 1)).ravel())
+        room.append(np.repeat(np.arange(rooms), 2 * pairs))
+        chance.append(np.repeat(likely / max(pairs, 1), pairs))
+    sampled = (2, 3) if rooms * pairs > _PAIRS else (3,)
+    for number in sampled:
+        # Different cells: any of fewer, spread by one and by two.
+        even = uniforms(number * _TRIPLES, _STREAM + 197 + number).reshape(-1, number)
+        spots = np.sort((even * max(places - number + 1, 1)).astype(np.int64), axis=1)
+        where.append((spots + np.arange(number)).ravel() % places)
+        others = _any_rooms(_TRIPLES, _STREAM + 204 + number, axes)
+        room.append(np.repeat(others, number))
+        chance.append(np.full(_TRIPLES, 1 / _TRIPLES))
+    counts = [np.full(len(one), number) for number, one in zip((1, 2, 3), chance, strict=True)]
+    world = np.repeat(np.arange(sum(map(len, chance))), np.concatenate(counts))
+    prior = np.concatenate(chance) / 3
+    heat, size = np.ones(len(world)), (places, axes)
+    return _packed(world, np.concatenate(room), np.concatenate(where), heat, prior, size, False)

@@ -118,6 +118,10 @@ def _augment(at: Whole, left: Floats, wanted: Floats, cost: Floats, flow: Floats
 # is matched by trying all matchings; and where it is not, which takes a hundred times longer.
 _SAMPLE, _TRIED = 400, 100
 _SAMPLE_HARD, _TRIED_HARD = 200, 20
+# Sets of more sources than these stand with the warmest of them, and all heat at the nearest.
+_SLOTS = 8
+# A map stands for its distance in so many parts of the room along each axis.
+_PARTS = 5
 # Pairs of sets times their sources squared that are matched at once: 32 MB.
 _AT_ONCE = 4_000_000
 
@@ -165,7 +169,7 @@ def medoid(sets: Whole, weights: Floats, places: Floats, powers: Floats | None =
     Source: Kaufman and Rousseeuw 1990, Chapter 2, for medoids; the improvement is that of
     Cuturi and Doucet 2014, Algorithm 2, for the cityblock distance and one share a source.
     """
-    possible = _possible(sets, weights, powers)
+    possible = _possible(sets, weights, powers, places)
     easy = possible.cells.shape[1] <= TRIED and np.ptp(possible.shares) == 0
     sample = _evenly(possible, _SAMPLE if easy else _SAMPLE_HARD)
     count = _TRIED if easy else _TRIED_HARD
@@ -184,7 +188,54 @@ def medoid(sets: Whole, weights: Floats, places: Floats, powers: Floats | None =
     return Medoid(best.cells[0, there], best.shares[0, there], error)
 
 
-def _possible(sets: Whole, weights: Floats, powers: Floats | None) -> _Sets:
+def away(share: Floats, sets: Whole, places: Floats, powers: Floats) -> Floats:
+    """Return how far each set of sources is from a map, earth mover's distance along the axes.
+
+    Args:
+        share: (cells,), of the map, not all 0; in many cells it stands in a few for all of them.
+        sets, powers: (sets, slots), as for `medoid`, each with a source.
+    """
+    cells, shares = _in_few_cells(np.flatnonzero(share > 0), share / share.sum(), places)
+    some = _possible(sets, np.ones(len(sets)), powers, places)
+    supply, demand, cost = _pairs(_Sets(cells[None], shares[None], np.ones(1)), some, places)
+    return distances(supply, demand, cost)
+
+
+def _in_few_cells(where: Whole, share: Floats, places: Floats) -> tuple[Whole, Floats]:
+    """Return the cells in which a map's heat is: of many one for each part of the room."""
+    if len(where) <= _PARTS**2:
+        return where, share[where]
+    spots = places[where]
+    low, high = spots.min(axis=0), spots.max(axis=0)
+    parts = np.floor((spots - low) / np.maximum(high - low, 1e-12) * (_PARTS - 1e-9))
+    _, part = np.unique(parts, axis=0, return_inverse=True)
+    part = part.ravel()
+    shares = np.bincount(part, share[where])
+    middles = np.column_stack(
+        [np.bincount(part, share[where] * axis) / shares for axis in spots.T]
+    )
+    apart = np.abs(spots - middles[part]).sum(axis=1)
+    first = np.lexsort((apart, part))
+    nearest = first[np.unique(part[first], return_index=True)[1]]
+    return where[nearest], np.asarray(shares, np.float64)
+
+
+def _with_fewer(cells: Whole, shares: Floats, places: Floats, most: int) -> tuple[Whole, Floats]:
+    """Return sets of so many sources at most: the heat of the weaker ones at the nearest kept."""
+    if cells.shape[1] <= most:
+        return cells, shares
+    order = np.argsort(-shares, axis=1, kind="stable")
+    cells = np.take_along_axis(cells, order, axis=1)
+    shares = np.take_along_axis(shares, order, axis=1)
+    kept, rest = cells[:, :most], cells[:, most:]
+    apart = np.abs(places[rest][:, :, None] - places[kept][:, None, :]).sum(axis=-1)
+    nearest = np.where(shares[:, None, :most] > 0, apart, np.inf).argmin(axis=2)
+    summed = shares[:, :most].copy()
+    np.add.at(summed, (np.arange(len(cells))[:, None], nearest), shares[:, most:])
+    return kept, summed
+
+
+def _possible(sets: Whole, weights: Floats, powers: Floats | None, places: Floats) -> _Sets:
     """Return the sets that have a source and a chance."""
     fitting = sets.ndim == 2 and weights.shape == sets.shape[:1]
     there = sets >= 0
@@ -198,7 +249,8 @@ def _possible(sets: Whole, weights: Floats, powers: Floats | None) -> _Sets:
             "needed: nothing is near to nothing. Look at where the sets come from."
         )
     shares = heats[kept] / totals[kept, None]
-    return _Sets(np.where(there, sets, 0)[kept], shares, weights[kept] / weights[kept].sum())
+    cells, shares = _with_fewer(np.where(there, sets, 0)[kept], shares, places, _SLOTS)
+    return _Sets(cells, shares, weights[kept] / weights[kept].sum())
 
 
 def _evenly(possible: _Sets, count: int) -> _Sets:

@@ -19,15 +19,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bayes.bank import WEIGHTS, Family, families, places_of
+from ..bayes.bank import WEIGHTS, Family, Whole, families, places_of
 from ..bayes.chain import MOST_CELLS, Draws, cumulative_shares, from_draws, sample_posterior
 from ..bayes.crowd import open_cells
 from ..bayes.exact import Exact, Listed
 from ..bayes.line import expected_distance, shares
+from ..bayes.medoid import away
 from ..bayes.unknown_physics import conditional, together
 from ..maps.heatmap import Verdict
 from . import posterior
-from .record import Estimate, Near, Seen, check, label, with_digits
+from .record import Estimate, Floats, Near, Seen, check, label, with_digits
 from .verdict import ODDS, heat_directions, join
 
 # How likely the stated world is before any reading.
@@ -38,9 +39,10 @@ _DRAWS = 1200
 _HARDLY = 0.1
 # A map that is off by more than this share of what an even one is tells next to nothing.
 _NO_BETTER = 0.8
-# Of each family so many draws say how far off the map is if that is so; of what is likelier than
-# this, where it is so many times as far as the map says; spreads by so much longer or shorter.
-_TRIED, _RARE, _MUCH, _FARTHER = 200, 0.01, 1.5, 1.15
+# In a plane so many draws say how far off an even map is. Of each family so many say how far off
+# the map is if that is so; of what is likelier than this, where it is so many times as far as the
+# map says; spreads by so much longer or shorter.
+_BLIND, _TRIED, _RARE, _MUCH, _FARTHER = 60, 200, 0.01, 1.5, 1.15
 _OPEN = "more, fewer, weaker or stronger sources"
 _NAMES = {
     "powers": _OPEN,
@@ -54,28 +56,22 @@ _NAMES = {
 def estimate(seen: Seen) -> Estimate:
     """Return the map that is nearest on average over all families of worlds.
 
-    In a plane, and where what other rooms would show is not known, it is the posterior's; where it
-    is known what sources show that have stood for other times than stated, it is over these too.
+    Where what other rooms would show is not known, it is the posterior's; where it is known what
+    sources show that have stood for other times than stated, it is over these too.
     """
-    if seen.others is not None and (drawn := _at_any_time(seen)) is not None:
-        return drawn
-    if seen.near is None or seen.places.shape[1] != 1:
+    if seen.near is None and seen.others is None:
         return posterior.estimate(seen)
     check(seen)
     weighed = with_digits(seen)
-    return label(_estimated(weighed, seen.near), seen, weighed)
-
-
-def _at_any_time(seen: Seen) -> Estimate | None:
-    """Return the map over sources that have each stood for any of the times that are known."""
-    check(seen)
-    weighed = with_digits(seen)
+    if seen.near is not None:
+        return label(_estimated(weighed, seen.near), seen, weighed)
     wide, cells = weighed.of_any_time(), len(seen.places)
     if len(open_cells(wide)) > MOST_CELLS:
-        return None
+        return posterior.estimate(seen)
     draws = sample_posterior(wide)
-    where = np.where(draws.cells < 0, -1, draws.cells % cells)
-    return label(from_draws(weighed, replace(draws, cells=where)), seen, weighed)
+    draws = replace(draws, cells=np.where(draws.cells < 0, -1, draws.cells % cells))
+    drawn = from_draws(weighed, draws)
+    return label(_beside_a_guess(weighed, drawn, draws), seen, weighed)
 
 
 def _estimated(seen: Seen, near: Near) -> Estimate:
@@ -96,34 +92,59 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
         draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen)
         posterior = _pooled(draws, found, chances, known)
         drawn = from_draws(seen, posterior)
-    verdict = Verdict("fits")
+    drawn = _beside_a_guess(seen, drawn, posterior)
     if ratio > math.log(ODDS):
         likely = max(WEIGHTS, key=lambda name: chances[name])
         why = (
             "the readings speak against what is stated of the room and its sources; likeliest "
             f"instead: {_NAMES[likely]}; the map counts on that"
         )
-        verdict = Verdict("other", why)
+        drawn = replace(drawn, verdict=join(Verdict("other", why), drawn.verdict))
+    return replace(drawn, why=_unsaid(seen, drawn, found, chances, known))
+
+
+def _beside_a_guess(seen: Seen, drawn: Estimate, posterior: Exact | Listed | Draws) -> Estimate:
+    """Return the map with how far off an even one is, and whether it is hardly better than that."""
     said = math.nan if drawn.credible is None else drawn.credible.expected_error
     blind = _blind(seen, posterior) if math.isfinite(said) else math.nan
-    if drawn.credible is not None and math.isfinite(blind):
-        drawn = replace(drawn, credible=replace(drawn.credible, blind_error=blind))
+    if drawn.credible is None or not math.isfinite(blind):
+        return replace(drawn, verdict=Verdict("fits"))
+    verdict = Verdict("fits")
     if said > _NO_BETTER * blind:
-        verdict = join(verdict, Verdict("weak", "it is hardly nearer to the truth than a guess"))
-    return replace(drawn, why=_unsaid(seen, drawn, found, chances, known), verdict=verdict)
+        verdict = Verdict("weak", "it is hardly nearer to the truth than a guess")
+    return replace(drawn, credible=replace(drawn.credible, blind_error=blind), verdict=verdict)
 
 
 def _blind(seen: Seen, posterior: Exact | Listed | Draws) -> float:
     """Return how far an even map of all open cells is from what is possible, on average."""
     where = np.ones(len(seen.places)) if seen.open is None else seen.open
-    even, places = np.cumsum(where) / where.sum(), seen.places[:, 0]
     if isinstance(posterior, Exact):
-        return expected_distance(shares(posterior), even, places)
-    if not isinstance(posterior, Draws):
+        return expected_distance(
+            shares(posterior), np.cumsum(where) / where.sum(), seen.places[:, 0]
+        )
+    if isinstance(posterior, Listed):
+        upto = np.cumsum(posterior.chances)
+        some = np.searchsorted(upto, (np.arange(_BLIND) + 0.5) / _BLIND * upto[-1])
+        cells = posterior.sets[some]
+        powers = np.ones(cells.shape)
+    else:
+        line = seen.places.shape[1] == 1
+        every = 1 if line else max(1, len(posterior.cells) // _BLIND)
+        cells, powers = posterior.cells[::every], posterior.powers[::every]
+    there = (cells >= 0).any(axis=1)
+    if not there.any():
         return math.inf
-    some = posterior.numbers > 0
-    curves = cumulative_shares(posterior.cells[some], posterior.powers[some], len(even))
-    return float(np.abs(curves - even[:, None]).mean(axis=1)[:-1] @ np.diff(places))
+    return float(_away(seen, where / where.sum(), cells[there], powers[there]).mean())
+
+
+def _away(seen: Seen, share: Floats, cells: Whole, powers: Floats) -> Floats:
+    """Return how far a map is from each of some scenes, (scenes,)."""
+    if seen.places.shape[1] == 1:
+        curves = cumulative_shares(cells, powers, len(share))
+        return np.asarray(
+            np.diff(seen.places[:, 0]) @ np.abs(curves - np.cumsum(share)[:, None])[:-1]
+        )
+    return away(share, cells, seen.places, np.where(cells < 0, 0.0, powers))
 
 
 def _unsaid(
@@ -141,13 +162,11 @@ def _unsaid(
     said = math.nan if drawn.credible is None else drawn.credible.expected_error
     if not math.isfinite(said):
         return ""
-    shown = np.cumsum(drawn.heat / drawn.heat.sum())
-    wide = np.diff(seen.places[:, 0])
+    shown = drawn.heat / drawn.heat.sum()
     sums: dict[str, tuple[float, float]] = {}
     for name, family in found.items():
         some = family.draw(_TRIED, len(known) - 1)
-        curves = cumulative_shares(known[some.places], some.heats, len(shown))
-        away = wide @ np.abs(curves - shown[:, None])[:-1]
+        off = _away(seen, shown, known[some.places], some.heats)
         kinds = {
             "walls are other than stated": some.walls,
             "heat comes from outside": some.outside,
@@ -159,12 +178,12 @@ def _unsaid(
         for kind, those in kinds.items():
             chance, total = sums.get(kind, (0.0, 0.0))
             share = chances[name] / _TRIED
-            sums[kind] = chance + share * those.sum(), total + share * float(away @ those)
+            sums[kind] = chance + share * those.sum(), total + share * float(off @ those)
     far = {kind: total / chance for kind, (chance, total) in sums.items() if chance > _RARE}
-    worst = sorted((off, kind) for kind, off in far.items() if off > _MUCH * said)[:-4:-1]
+    worst = sorted((mean, kind) for kind, mean in far.items() if mean > _MUCH * said)[:-4:-1]
     if not worst:
         return ""
-    listed = ", ".join(f"about {off / said:.2g} times as much if {kind}" for off, kind in worst)
+    listed = ", ".join(f"about {mean / said:.2g} times as much if {kind}" for mean, kind in worst)
     return f"it is off by {listed}, which these readings cannot tell"
 
 

@@ -75,7 +75,7 @@ def choose(seen: Seen) -> tuple[str, str]:
     | what is asked | taken | because |
     | --- | --- | --- |
     | up to 12 sources in up to 4096 open cells | posterior | nothing comes nearer on average |
-    | the same, along a line where heat just spreads | robust | the room may be another |
+    | the same, where heat just spreads | robust | the room may be another |
     | the same, in a room that knows other times | robust | nobody knows how long one has stood |
     | more sources | entropy | of so many only hills can be told; these surprise least |
     | more cells | lasso | one convex program; with several sources it is far from the posterior |
@@ -106,7 +106,7 @@ def choose(seen: Seen) -> tuple[str, str]:
             "among them are found by the price of heat"
         )
     many = f"up to {most} source{'s' * (most > 1)} in {cells} cells can be weighed scene by scene"
-    if seen.near is not None and seen.places.shape[1] == 1:
+    if seen.near is not None:
         return "robust", f"{many}, and beside them sources and rooms that are not as stated"
     if seen.others is not None:
         return "robust", f"{many}, each having stood there for any of several times"

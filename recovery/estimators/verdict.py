@@ -63,7 +63,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     dof = sensors - basis.shape[1]
     # Of two combinations left, no sensor could be told from another.
     if dof < 3:
-        return seen, Verdict("fits")
+        return _without_misfit(seen, names)
     least = basis.shape[1] + 3
     caution = 1.0 if seen.near is not None else _CAUTIOUS
     threshold = caution * -scipy.special.ndtri(FALSE_ALARMS / sensors / 2)
@@ -101,6 +101,29 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     why = f"the sensors scatter {times:.2g} times as much as is stated, and the map counts on that"
     why = f"{verdict.why}; {why}" if verdict.why else why
     return replace(seen, sigma=seen.sigma * times), replace(verdict, level="sensors", why=why)
+
+
+def _without_misfit(seen: Seen, names: Sequence[int] | None) -> tuple[Seen, Verdict]:
+    """Return the readings without the one sensor that no heat explains, where the rest is fine.
+
+    Where someone beside any sensor would warm that one alone, nothing else tells that it lies.
+    """
+    if misfit(seen) is None:
+        return seen, Verdict("fits")
+    every = np.arange(len(seen.readings))
+    rest = [seen.rows(np.delete(every, row)) for row in every] if len(every) > 1 else []
+    good = [row for row, one in zip(every, rest, strict=False) if misfit(one) is None]
+    if len(good) != 1:
+        return seen, Verdict("fits")
+    row, kept = int(good[0]), rest[good[0]]
+    radius = kept.sigma * chi_radius(len(kept.readings), FAR)
+    wide = seen.of_any_time()
+    heat = minimise_l1(
+        wide.rows(np.delete(every, row)).operator, kept.readings, radius, _most(wide)
+    )
+    off = float(seen.readings[row] - wide.operator[row] @ heat.heat) / seen.sigma
+    dropped = ((row if names is None else names[row], off),)
+    return kept, Verdict("sensors", name_sensors(dropped), dropped)
 
 
 def join(verdict: Verdict, other: Verdict | None) -> Verdict:
@@ -150,11 +173,15 @@ def heat_directions(seen: Seen) -> Floats:
 def misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | None:
     """Return least residual and radius in kelvin, where no heat at all explains the readings."""
     radius, seen = seen.sigma * chi_radius(len(seen.readings), failure), seen.of_any_time()
-    upper = seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
-    nearest = minimise_l1(seen.operator, seen.readings, radius, upper)
+    nearest = minimise_l1(seen.operator, seen.readings, radius, _most(seen))
     if nearest.residual <= radius * (1 + 1e-6):
         return None
     return nearest.residual, radius
+
+
+def _most(seen: Seen) -> float | Floats:
+    """Return the most heat that each cell can hold."""
+    return seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
 
 
 def describe_misfit(residual: float, radius: float) -> str:

@@ -19,7 +19,7 @@ from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
 from recovery.estimators.verdict import heat_directions
 from recovery.maps.heatmap import Heatmap
-from recovery.thermal import Query, plan, recover
+from recovery.thermal import Query, operator, plan, recover
 from recovery.thermal.seen import make_seen as look
 
 # Two sources, both at their warmest: all sets can be weighed one by one.
@@ -108,6 +108,75 @@ def test_a_level_is_noise_that_all_sensors_share() -> None:
         density = law.logpdf(seen.readings / sigma) + 15 * math.log(2 * math.pi)
         weight = found[name].weights[row] - found[name].worlds.prior[row]
         assert weight == pytest.approx(density, abs=0.01 * abs(density))
+
+
+PLANE = Query(Grid((8, 6), 0), (5, 4), 0.05, (4, 1), sources=2, furniture=((2, 1, 2, 1),))
+
+
+def in_a_plane(query: Query, heat: np.ndarray, trial: int, odd: float = 0.0) -> Release:
+    """What sensors of a plane send that are all off by so many deviations of the noise."""
+    asked = plan(query, ())
+    params, world = params_of(asked), np.random.default_rng(trial)
+    sigma = params.variance**0.5
+    felt = operator(query) @ heat * 2.0**params.exponent
+    values = np.rint(felt + sigma * (odd + world.normal(size=len(felt)))).astype(int)
+    return Release(asked, values.tolist(), len(values))
+
+
+def test_in_a_plane_worlds_weigh_what_their_readings_are_worth() -> None:
+    """Each in its own room, by scipy's Gaussian; nobody stands where furniture does."""
+    heat = np.zeros(48)
+    heat[[9, 40]] = 1
+    seen = look(PLANE, [in_a_plane(PLANE, heat, 5)])
+    assert seen is not None
+    assert seen.open is not None
+    seen = replace(seen, prior=Prior(1, 3))
+    found, cells, sigma = weighed(seen), places_of(seen), seen.sigma
+    assert not set(cells) - set(np.flatnonzero(seen.open))
+    level = 0.12 * float(seen.operator.max()) / sigma
+    slopes = 2 * seen.near.sensors_m - 1
+    drift = np.column_stack([np.ones(20), slopes]) * level
+    mirrored = seen.places * [-1, 1]
+    rooms = {  # nine spreads, the fifth as stated, of six kinds of walls
+        24: seen.operator,
+        25: seen.operator + forward(mirrored, seen.near.sensors_m, 0.05),
+        29: forward(seen.places, seen.near.sensors_m, 0.05, "insulated", (1.0, 1.0)),
+        53: forward(seen.places, seen.near.sensors_m, 0.05 * 1.35, "insulated", (1.0, 1.0)),
+    }
+    worlds = found["equal"].worlds
+    numbers, width = np.diff(worlds.heat.indptr), worlds.heat.shape[1] // 54
+    room = worlds.heat.indices[worlds.heat.indptr[:-1]] // width
+    for at, felt in rooms.items():
+        for number in (1, 2, 3):
+            row = np.flatnonzero((room == at) & (numbers == number))[0]
+            those = cells[worlds.heat[[row]].indices % width]
+            for name, more in (("equal", 0.0), ("equal level", 1.0)):
+                law = multivariate_normal(
+                    felt[:, those].sum(axis=1) / sigma, np.eye(20) + more * drift @ drift.T
+                )
+                density = law.logpdf(seen.readings / sigma) + 10 * math.log(2 * math.pi)
+                weight = found[name].weights[row] - worlds.prior[row]
+                assert weight == pytest.approx(density, abs=0.02 * abs(density))
+
+
+@pytest.mark.long
+def test_in_a_plane_a_level_that_is_off_and_mere_noise_are_told() -> None:
+    """The map of a warm room without sources would be vivid; without a fault none is told."""
+    query = replace(PLANE, sources=None, sources_max=3, furniture=())
+    heat = np.zeros(48)
+    heat[[9, 40]] = 1
+    calm = [recover(query, [in_a_plane(query, heat, trial)]) for trial in range(3)]
+    warm = [recover(query, [in_a_plane(query, heat, trial, 4.0)]) for trial in range(3)]
+    seen = look(query, [in_a_plane(query, heat, 0)])
+    assert seen is not None
+    loud = 1e3 * seen.sigma
+    noise = [np.random.default_rng(trial).normal(size=20) * loud for trial in range(3)]
+    deaf = [estimate("auto", replace(seen, readings=one, sigma=loud)) for one in noise]
+
+    assert {one.estimator for one in calm} == {"robust"}
+    assert {one.verdict.level for one in calm} == {"fits"}
+    assert [one.verdict.level for one in warm].count("fits") <= 1
+    assert all(one.verdict.level == "weak" or not one.heat.any() for one in deaf)
 
 
 @pytest.mark.long

@@ -21,10 +21,12 @@ from physics.rooms.plan import views as views_of
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
 from physics.rooms.respond import Stretch, pulses, respond
 from recovery.distance import earth_movers
+from recovery.estimators.table import estimate
 from recovery.maps.heatmap import Heatmap
 from recovery.noise.worst import Change, most_sent
 from recovery.thermal import Query, calibration, operator, plan, recover
 from recovery.thermal.noise import room as kernel_room
+from recovery.thermal.seen import make_seen
 
 STEP_S = 30.0
 
@@ -252,3 +254,24 @@ def test_who_sat_for_an_hour_is_not_taken_for_two(room: Room) -> None:
 
     assert told["auto"].count(1) >= 4
     assert told["posterior"].count(1) <= 1  # the control
+
+
+@pytest.mark.parametrize(("off", "named"), [(-12.0, [4]), (0.0, [])])
+def test_a_lying_sensor_is_named_where_one_could_stand_beside_any(
+    response: Response, off: float, named: list[int]
+) -> None:
+    """No combination of six readings is silent, but nobody is so cold."""
+    asked = asking(response, epsilon=(40, 1))
+    planned = plan(asked, [])
+    params = Params(*planned.params)
+    cell = int(np.flatnonzero(response.open_cells)[40])
+    warmth = 80.0 * response.operator[:, cell] * 2.0**params.exponent
+    values = warmth + params.variance**0.5 * np.random.default_rng(1).normal(size=6)
+    values[4] += off * params.variance**0.5
+    release = Release(planned, np.rint(values).astype(int).tolist(), 6)
+    seen = make_seen(asked, [release])
+    assert seen is not None
+
+    for found in (recover(asked, [release]), estimate("auto", seen)):
+        assert found.verdict is not None
+        assert [sensor for sensor, _ in found.verdict.dropped] == named

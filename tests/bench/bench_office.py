@@ -1,0 +1,67 @@
+"""Maps of a simulated day in the sample office: how far off, and how many sources they say.
+
+Run it: `python tests/bench/bench_office.py [days] [estimators...]`. Each day has its own noise,
+the same for every estimator; three people are there at either reading, one or two more have gone.
+Off and said are earth mover's distances in metres, from what people gave off lately. Then how many
+sources are the most likely, how often three are within what the map says, and milliseconds.
+"""
+
+import sys
+import time
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+import physics.rooms
+from edge.core.entropy import Tape
+from edge.mechanisms import thermal
+from gateway import mechanisms
+from gateway.lab.thermal_days.day import Living, lately, live, read_day
+from gateway.lab.thermal_days.rooms import fit_query, make_model, room_of, rounds_s
+from gateway.lab.thermal_days.run import ask
+from physics.rooms.day import day as day_of
+from recovery.distance import earth_movers
+from recovery.thermal import recover
+
+
+def main(words: list[str]) -> None:
+    days = int(words[0]) if words else 2
+    names = words[1:] or ["auto", "posterior", "entropy", "lmmse"]
+    room = make_model(room_of(Path(str(files(physics.rooms) / "office.toml"))), "lmmse")
+    world = np.random.default_rng(0)
+    day = day_of(room.room, world)
+    moments = rounds_s(room.room, room.query.readings, room.every_min)
+    lived = live(Living(room.room, day, room.views), rounds_s=moments)
+    query = fit_query(room.query, room.room, lived, moments)
+    long_m = max(room.room.size_m)
+    rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
+    for number in range(days):
+        read = read_day(room.room, lived, np.random.default_rng(number))
+        mechanism, rng = mechanisms.find(thermal.NAME), Tape(b"office %d" % number)
+        level_c = room.room.air.baseline_c
+        for one in ask(mechanism, query, lived, read, level_c, moments, rng, lambda name: None):
+            heat = lately(room.room, day, one.at_s, room.hold_s)
+            for name in names:
+                began = time.process_time()
+                found = recover(replace(query, estimator=name), [one.known])
+                took = 1000 * (time.process_time() - began)
+                off = long_m * earth_movers(heat, found.mass, normalise=True)
+                sure, said = found.credible, found.expected_error
+                low, high, _ = (np.nan,) * 3 if sure is None else sure.between
+                likely = np.nan if sure is None else sure.likeliest
+                said = np.nan if said is None else said
+                rows[name].append((off, said, likely, float(low <= 3 <= high), took))
+    for name, found in rows.items():
+        values = np.array(found)
+        half = 1.96 * values[:, 0].std(ddof=1) / len(values) ** 0.5
+        off, said, likely, held, took = values.mean(axis=0)
+        print(
+            f"{name:12s} {off:.2f} +- {half:.2f} m  said {said:.2f}  most likely {likely:.1f}"
+            f"  three are within {held:.2f}  ms {took:.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
