@@ -81,12 +81,12 @@ function perDay({ every_s, hours }) {
   return Math.max((60 * ((to - from + 1440) % 1440)) / every_s, 1);
 }
 
-export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_spent: gone, unit }, ready) {
+export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_spent: gone, unit, window_h: hours }, ready) {
   say("left", counted("budget.left", left));
   at("budget").value = budget ? spent / budget : 0;
   const given = { p: percent(budget ? spent / budget : 0), gone: number(gone, 2), all: number(epsilon, 2) };
   const days = ready?.every_s ? left / perDay(ready) : 0, out = Date.now() / 1000 + 86_400 * days;
-  const when = !left ? t("budget.gone") : left > 1 && days && days < 36_500 ? t("budget.out", { day: date(out) }) : "";
+  const when = hours ? t(left ? "budget.window" : "budget.now", { n: number(hours) }) : !left ? t("budget.gone") : left > 1 && days && days < 36_500 ? t("budget.out", { day: date(out) }) : "";
   say("budget-note", [when, `${t(unit === "epsilon" ? "budget.each" : "budget.all", given)}.`].filter(Boolean).join(" "));
 }
 

@@ -112,6 +112,8 @@ const TABLE = {
   "budget.left": ["{n} rounds left", "noch {n} Runden"],
   "budget.left.1": ["1 round left", "noch 1 Runde"],
   "budget.out": ["Runs out on {day}; then nothing more is asked until new keys are made.", "Reicht bis {day}; dann wird nichts mehr gefragt, bis es neue Schlüssel gibt."],
+  "budget.window": ["It comes back: what was asked more than about {n} hours ago counts no more.", "Er kommt zurück: was vor mehr als etwa {n} Stunden gefragt wurde, zählt nicht mehr."],
+  "budget.now": ["Spent for now; the next round opens when what was asked is about {n} hours old.", "Zurzeit aufgebraucht; die nächste Runde beginnt, wenn das Gefragte etwa {n} Stunden alt ist."],
   "budget.gone": ["Used up: nothing more is asked until new keys are made.", "Aufgebraucht: es wird nichts mehr gefragt, bis es neue Schlüssel gibt."],
   "budget.each": ["{p} of the promise spent (of each device: epsilon {gone} of {all})", "{p} des Versprechens verbraucht (je Gerät: epsilon {gone} von {all})"],
   "budget.all": ["{p} of the promise spent (all together: epsilon {gone} of {all})", "{p} des Versprechens verbraucht (alle zusammen: epsilon {gone} von {all})"],

@@ -201,6 +201,9 @@ def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> No
     assert said.startswith("Runs out on ")
     assert re.search(rf"\b{out.tm_mday}\b", said)
     assert "epsilon 6.50 of 8.00" in said
+    live.feed.put(BUDGET | {"window_h": 24, "rounds_left": 0})  # a promise that renews
+    until(tab, "document.getElementById('left').textContent == '0 rounds left'")
+    assert read(tab, "#budget-note").startswith("Spent for now; ")
 
 
 def test_a_link_in_the_clear_is_said_on_the_page(live: Page, tab: Tab, until: Until) -> None:
