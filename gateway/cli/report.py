@@ -215,8 +215,10 @@ def _table(heads: Sequence[str], rows: Any) -> str:
 def _figure(one: Seen, deployment: Deployment, mechanism: Any) -> str:
     if isinstance(one.found, Heatmap) and one.found.total:
         bad = ' class="bad"' if one.found.contradicted else ""
-        sure = one.found.credible  # where sources may be says more than where each is drawn
-        shown = one.found.mass if sure is None else sure.present
+        # Where sources may be says more than where each is drawn; of people, what may be claimed.
+        sure, blocks = one.found.credible, one.found.blocks
+        shown = one.found.mass if blocks is None else blocks.drawn
+        shown = shown if sure is None else sure.present
         picture, lines = _picture(shown, deployment), mechanism.lines(one.found)[:1]
     else:
         bad, picture = "", ""

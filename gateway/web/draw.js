@@ -230,6 +230,8 @@ function drawPlane(pen, { cells: rows, paint, most, sources, silent, faint }, wi
   rows.forEach((row, y) => row.forEach((share, x) => {
     pen.fillStyle = paint(share / most);
     if (picture && straight) pen.globalAlpha = 0.06 + 0.8 * Math.sqrt(Math.min(share / most, 1));
+    else if (faint?.[y][x]) pen.globalAlpha = 0.5;
+    else pen.globalAlpha = 1;
     const [px, py] = place(x, y);
     if (straight) { // on whole pixels, so that no seam is seen
       const [left, up, right, low] = [px, py, px + side, py + side].map(Math.round);

@@ -1,7 +1,7 @@
 // A map as it is shown: its layers, its words, its table of places; and as a picture that is kept.
 
 import { SvgPen, cellUnder, doubted, drawAnswers, drawMap, drawReadings, drawScale, embered, greyed, heated, heightOf, metres, onEarth, penOf, placeOf, room, sensorPlaces, written } from "./draw.js";
-import { at, make, makeRow, moment, number, own, percent, say, t } from "./words.js";
+import { at, language, make, makeRow, moment, number, own, percent, say, t } from "./words.js";
 
 const FULLEST = 6;
 
@@ -52,14 +52,15 @@ function silentOf(release) {
 // What the pen needs of a map, in the colours of a scale that may be another map's too.
 function drawingOf({ map, release }, wanted, least = 0) {
   const layer = layerOf(map, wanted), plane = map.mass.length > 1;
+  const faint = layer.id === "share" && map.blocks ? spread(map, ({ look }) => look === "hatched") : null;
   return {
     ...layer,
     paint: isDoubtful(map) ? greyed : plane && room.picture && layer.paint === heated ? embered : layer.paint,
     headline: layer.id === "sd" ? layer.what : kind.all,
-    most: Math.max(...layer.cells.flat(), least) || 1,
+    most: Math.max(mostOf({ map }, wanted), least) || 1,
     present: plane ? null : map.credible?.present,
     sources: kind.people || (plane && layer.id === "share" && map.credible) ? [] : (map.sources || []).filter((one) => plane || one.within !== null),
-    faint: layer.id === "share" && map.blocks ? spread(map, ({ look }) => look === "hatched") : null,
+    faint,
     silent: silentOf(release),
   };
 }
@@ -85,7 +86,13 @@ export function show(canvas, shown, wanted, least) {
 }
 
 // The greatest value of a layer, for a scale that two maps share.
-export const mostOf = ({ map }, wanted) => (solved(map) ? Math.max(...layerOf(map, wanted).cells.flat()) : 0);
+export function mostOf({ map }, wanted) {
+  if (!solved(map)) return 0;
+  const { id, cells } = layerOf(map, wanted);
+  // What is mostly noise must not make the scale; where all is, it does.
+  const sure = id === "share" && map.blocks ? spread(map, ({ look, share, cells: many }) => (look === "solid" ? share / many : 0)).flat() : [];
+  return Math.max(...sure, 0) || Math.max(...cells.flat());
+}
 
 // The middle of a cell; without metres in parts of each side, as in a file of points.
 const middle = (cell, axis) => written(placeOf(cell + 0.5, axis));
@@ -93,7 +100,16 @@ const middle = (cell, axis) => written(placeOf(cell + 0.5, axis));
 const placed = (x, y, plane) => (plane ? `${x.replace(/\sm$/, "")} / ${y}` : x);
 
 // From the one end of an interval to the other, in two digits.
-const between = ({ low, high }) => `${Number((100 * low).toPrecision(2))} – ${percent(Number(high.toPrecision(2)))}`;
+const twoDigits = (share) => Number((100 * share).toPrecision(2)).toLocaleString(language);
+const between = ({ low, high }) => `${twoDigits(low)}\u00a0–\u00a0${twoDigits(high)}\u00a0%`;
+
+// From the one side of a block to the other, along the room and across it.
+function rangeOf({ x, y, rows, columns, cells }, plane) {
+  if (cells === 1) return placed(middle(x, 0), middle(y, 1), plane);
+  const edge = (cell, axis) => placeOf(cell, axis).toLocaleString(language, { maximumFractionDigits: metres() ? 1 : 2 });
+  const [across, down] = [[x, columns], [y, rows]].map(([from, wide], axis) => `${edge(from, axis)}\u2060–\u2060${edge(from + wide, axis)}`);
+  return `${plane ? `${across} / ${down}` : across}${metres() ? "\u00a0m" : ""}`;
+}
 
 // The likely sources of a map, or what of it may be spoken of: its fullest blocks, or cells.
 function placesOf(map) {
@@ -101,7 +117,7 @@ function placesOf(map) {
   if (!kind.people) return (map.sources || []).map((one) => ({ ...one, where: placed(written(one.x), one.y === null ? "" : written(one.y), plane) }));
   if (map.blocks) {
     return blocksOf(map).filter(({ look }) => look === "solid").sort((a, b) => b.share / b.cells - a.share / a.cells).slice(0, FULLEST)
-      .map((one) => ({ ...one, where: placed(middle(one.x + (one.columns - 1) / 2, 0), middle(one.y + (one.rows - 1) / 2, 1), plane) + (one.cells > 1 ? ` (${one.columns} × ${one.rows})` : "") }));
+      .map((one) => ({ ...one, where: rangeOf(one, plane) }));
   }
   return map.mass.flatMap((cells, y) => cells.map((share, x) => ({ x, y, share, sd: map.sd ? map.sd[y][x] : null })))
     .filter(({ share }) => share > 0).sort((a, b) => b.share - a.share).slice(0, FULLEST)

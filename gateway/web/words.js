@@ -75,7 +75,7 @@ const TABLE = {
   "sure.blind": ["The warmth lies about {far} from where this map shows it; a guess without any reading would be about {blind} off.", "Die Wärme liegt etwa {far} von dort entfernt, wo diese Karte sie zeigt; blind geraten läge man etwa {blind} daneben."],
   "sure.people": ["The fullest cell holds {share} of all, give or take {sd}. A cell is off by about {off}. Were all cells alike, each would hold {even}.", "Die vollste Zelle hält {share} von allen, auf {sd} genau. Eine Zelle ist um etwa {off} falsch. Wären alle Zellen gleich, hielte jede {even}."],
   "sure.block": ["{between} of all are near {place}. What is hatched is mostly noise.", "{between} von allen sind bei {place}. Schraffiertes ist meist Rauschen."],
-  "sure.coarse": ["{between} of all are near {place}; finer is not resolved. What is hatched is mostly noise.", "{between} von allen sind bei {place}; feiner ist es nicht zu sagen. Schraffiertes ist meist Rauschen."],
+  "sure.coarse": ["{between} of all are in {place}; finer is not resolved. What is hatched is mostly noise.", "{between} von allen sind in {place}; feiner ist es nicht zu sagen. Schraffiertes ist meist Rauschen."],
   "sure.apart": ["The answers tell no place from another.", "Die Antworten unterscheiden keinen Ort von einem anderen."],
   "read.block": ["{place}: {between} of all in these {x} × {y} cells", "{place}: {between} von allen in diesen {x} × {y} Zellen"],
   "read.cell": ["{place}: {share}", "{place}: {share}"],
