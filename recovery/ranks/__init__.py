@@ -38,9 +38,6 @@ _UNPROTECTED = (
     "that somebody is there and answers, when, and who it is; how many answer; points beyond "
     "those that count; and further windows"
 )
-_BLANK = (
-    "a device that has no place to tell counts as one anywhere, and how many have none is hidden"
-)
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -126,7 +123,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         float(reports),
         _status(query, min(release.reports for release in full)),
         name,
-        "; ".join([*["places lie evenly between groups"] * (query.estimator == "auto"), _BLANK]),
+        "places lie evenly between groups" * (query.estimator == "auto"),
     )
 
 

@@ -16,9 +16,10 @@ import pytest
 from edge.core import budget, limits, slots, wire
 from edge.core.keys import Identity
 from edge.host.enrol import provision
+from gateway.cli.devices import Change, Halves
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.enrol import enrol, limitsfile
+from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find
 from gateway.mechanisms.thermal.granting import grant
@@ -550,3 +551,66 @@ def test_rights_that_somebody_widened_are_named_and_mended(make: Callable[..., S
     assert "other rights for node-1" in found
     assert site.run("rotate", "node-1").status == 0
     assert faults(site) == []
+
+
+SUMS = """
+[site]
+name = "square"
+[room]
+cells = [8, 8]
+[quadtree]
+devices = 4
+adjacency = "replace-one"
+[privacy]
+epsilon = "4/1"
+[rounds]
+mechanism = "quadtree"
+[mqtt]
+insecure = true
+"""
+
+
+@pytest.fixture
+def square(tmp_path: Path, heatveil: Any) -> Path:
+    """Return the file of a deployment whose devices add up in a secure sum."""
+    path = tmp_path / "site.toml"
+    path.write_text(SUMS)
+    assert heatveil("enrol", "--config", path).status == 0
+    return path
+
+
+def hand_out(path: Path, name: str) -> None:
+    """Make a board's file of a device of secure sums."""
+    with Change(path, name, None, None, None) as change:
+        change.add(None, False)
+
+
+def test_who_has_spoken_in_the_fleet_goes_to_no_board(square: Path) -> None:
+    """Two of one key would draw one noise; nor can anybody join who was not enrolled."""
+    kept = enrol.load_secrets(square.with_name("secrets.json"), "square")
+    with budgets.open_folder(square.with_name(budgets.STATE)) as place:
+        budgets.boot(kept, place)
+
+    with pytest.raises(OperatorFault, match="has run in the fleet"):
+        hand_out(square, "node-3")
+    with pytest.raises(OperatorFault, match="is no device of the fleet"):
+        hand_out(square, "walker")
+    assert not list(square.parent.glob("*.device.json*"))
+
+
+def test_a_board_that_was_half_handed_out_is_nobody_twice(
+    square: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever the machine stops: its file has no name before the fleet has lost its keys."""
+    file, kept = square.with_name("node-3.device.json"), square.with_name("secrets.json")
+    for step in ("drop", "finish"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Halves, step, lambda *_: 1 // 0)
+            with pytest.raises(ZeroDivisionError):
+                hand_out(square, "node-3")
+        assert not file.exists()
+        assert ("node-3" in kept.read_text()) is (step == "drop")
+    hand_out(square, "node-3")
+
+    assert file.exists()
+    assert "node-3" not in kept.read_text()

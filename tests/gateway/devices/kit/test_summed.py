@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.devices import Change, Halves
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.enrol import budgets, enrol
 from gateway.devices.kit import selftest
 from gateway.devices.kit.boards import BoardFault
 from gateway.settings import config
@@ -95,43 +93,6 @@ def test_a_board_is_in_the_sum_that_the_gateway_opens(square: Park) -> None:
     assert over, said.read_text()[-3000:] + board.console()
     shown = square.desk.heatveil("show", "--config", square.path)
     assert "4 of 4 devices" in shown.out, shown.out + said.read_text()[-2000:]
-
-
-def test_who_has_spoken_in_the_fleet_goes_to_no_board(square: Park) -> None:
-    """Two of one key would draw one noise; nor can anybody join who was not enrolled."""
-    kept = enrol.load_secrets(square.path.with_name("secrets.json"), "square")
-    with budgets.open_folder(square.path.with_name(budgets.STATE)) as place:
-        budgets.boot(kept, place)
-    spoke = square.run("provision", NAME, "--settings", square.own)
-    stranger = square.run("provision", "walker", "--settings", square.own)
-
-    assert "has run in the fleet" in " ".join(spoke.err.split())
-    assert "is no device of the fleet" in " ".join(stranger.err.split())
-    assert not list(square.path.parent.glob("*.device.json*"))
-
-
-def test_a_board_that_was_half_handed_out_is_nobody_twice(
-    square: Park, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whenever the machine stops: its file has no name before the fleet has lost its keys."""
-    file, kept = (
-        square.path.with_name(f"{NAME}.device.json"),
-        square.path.with_name("secrets.json"),
-    )
-    for step in ("drop", "finish"):
-        with monkeypatch.context() as patch:
-            patch.setattr(Halves, step, lambda *_: 1 // 0)
-            with (
-                pytest.raises(ZeroDivisionError),
-                Change(square.path, NAME, *3 * [None]) as change,
-            ):
-                change.add(None, False)
-        assert not file.exists()
-        assert (NAME in kept.read_text()) is (step == "drop")
-    assert square.desk.heatveil("device", "add", NAME, "--config", square.path).status == 0
-
-    assert file.exists()
-    assert NAME not in kept.read_text()
 
 
 @pytest.mark.parametrize(
