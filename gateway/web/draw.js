@@ -152,13 +152,15 @@ function drawLine(pen, { cells: [mass], paint, most, present, sources, silent, f
   }
   mass.forEach((share, i) => {
     const x = across(width, i / mass.length), up = (share / most) * tall;
+    pen.globalAlpha = faint?.[0][i] ? 0.5 : 1;
     pen.fillStyle = paint(share / most);
     pen.fillRect(x, base, cell + 0.5, strip);
     // A low bar is no hole in the hills.
     if (present) pen.fillStyle = paint(Math.max(share / most, 0.4));
-    if (up > 0.5) pen.fillRect(x, base - 6 - up, Math.max(cell - 1, 1.5), up);
+    if (up > 0.5) pen.fillRect(x, base - 6 - Math.min(up, tall), Math.max(cell - 1, 1.5), Math.min(up, tall));
   });
-  if (faint) hatch(pen, [faint], (x, y) => [across(width, x / mass.length), base + y * strip]);
+  pen.globalAlpha = 1;
+  if (faint) hatch(pen, faint, (x, y) => [across(width, x / mass.length), base + y * strip]);
   pen.strokeStyle = RING;
   pen.lineWidth = 2;
   for (const { x, within } of sources) {

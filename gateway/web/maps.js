@@ -168,6 +168,9 @@ function noteOf(map) {
 function tellLayers(map, drawing) {
   const layers = map ? layersOf(map) : [];
   at("layers").hidden = layers.length < 2;
+  const same = layers.map(({ id }) => `${id}${id === drawing.id}`).join();
+  if (same === at("layers").dataset.shown) return; // a button that is being pressed stays
+  at("layers").dataset.shown = same;
   const held = at("layers").contains(document.activeElement) && document.activeElement.dataset.layer;
   at("layers").replaceChildren(...layers.map(({ id, name }) => make("button", name, { type: "button", "data-layer": id, "aria-pressed": String(id === drawing.id) })));
   if (held) at("layers").querySelector(`[data-layer="${held}"]`)?.focus();
