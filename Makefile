@@ -36,8 +36,8 @@ faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--k
 	@HEATVEIL_FAULTS=1 $(BIN)/python -m pytest tests/faults -p no:cacheprovider
 	@$(BIN)/python tests/bench/bench_kills.py $(ARGS)
 
-survey: .venv/has-test ## mutate what is on the way of a reading: ARGS="--minutes 60 --seed 2"
-	@$(BIN)/python tests/mutants/survey.py $(ARGS)
+survey: .venv/has-test ## mutate what is on the way of a reading: ARGS="--only budget --again"
+	@$(BIN)/python -m tests.mutants.survey $(ARGS)
 
 edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-mpy
 	@$(BIN)/python -m gateway.devices.bundle dist/edge-mpy

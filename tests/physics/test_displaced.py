@@ -1,6 +1,7 @@
 """What displaced paths change: known answers, every place of a lattice, and what proves less."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -71,12 +72,15 @@ def test_a_lag_is_as_steep_as_its_steepest_corner(turn: tuple[int, int]) -> None
         for right in (0, 1)
     ]
     slope = max(np.linalg.norm(corner, 2) for corner in corners)
+    narrow = plain(5, 4)._replace(pitch_m=np.full((12, 2), (0.5, 0.25)))
+    steeper = np.max([np.linalg.norm(corner * (2, 4), 2) for corner in corners])
     x, y = world.uniform(1e-2, 0.99, (2, 100_000)) * [[4], [3]]
     angle = world.uniform(0, 2 * math.pi, len(x))
     there = x + near * np.cos(angle), y + near * np.sin(angle)
     change = bilinear(field, 5, x, y) - bilinear(field, 5, *there)
 
     assert here.joint[0] == pytest.approx(near * slope, rel=1e-8)
+    assert past([(narrow, [field])], [near]).most.joint[0] == pytest.approx(near * steeper)
     assert 0.95 * here.joint[0] < np.linalg.norm(change, axis=1).max() <= here.joint[0]
     assert (np.abs(change).max(axis=0) <= here.each[0]).all()
     assert (np.abs(change).max(axis=0) > 0.9 * here.each[0]).all()
@@ -172,7 +176,9 @@ def test_a_certificate_is_the_same_from_its_bytes() -> None:
         lambda it: replace(it, ellipsoids=it.ellipsoids[:, :1, :1]),
         lambda it: replace(it, ellipsoids=it.ellipsoids + np.array([[0, 0.1], [0, 0]])),
         lambda it: replace(it, shares=-it.shares),
+        lambda it: replace(it, shares=0 * it.shares),
         lambda it: replace(it, until=np.zeros(0)),
+        lambda it: type(it)(np.zeros(0), np.zeros(0), np.zeros((0, 2, 2))),
     ],
 )
 def test_what_is_not_positive_proves_nothing(spoil: object) -> None:
@@ -206,17 +212,39 @@ def test_a_way_through_a_wall_adds_what_its_faces_differ_by() -> None:
         prove(many, known)
 
 
-def test_every_edge_of_a_wall_is_opposite_every_other_within_reach() -> None:
-    """Straight across and aslant, up as well as down: a pair left out is a way that shows more."""
+@pytest.mark.parametrize(("reach_m", "aside"), [(0.3, 3), (0.2, 2)])
+@pytest.mark.parametrize(
+    ("turn", "order"),
+    [
+        (lambda it: it, [0, 1, 2, 3]),
+        (lambda it: (2, 0) - it * (1, -1), [1, 0, 3, 2]),
+        (lambda it: (0, 2) - it * (-1, 1), [2, 3, 0, 1]),
+        (lambda it: it[:, ::-1], [0, 2, 1, 3]),
+    ],
+    ids=["upright", "from its right", "from its end", "lying"],
+)
+def test_every_edge_of_a_wall_is_opposite_every_other_within_reach(
+    turn: Callable[[Floats], Floats], order: list[int], reach_m: float, aside: int
+) -> None:
+    """Straight across and aslant, up as well as down: a pair left out is a way that shows more.
+
+    Whichever side of the wall is numbered first, and where it is as thick as people are hidden.
+    """
     sides = [(x, 0.5 + 0.1 * row) for x in (0.5, 0.6, 0.8, 0.9) for row in range(4)]
     cells = [4 * side + row for side in (0, 2) for row in range(3)]
-    corners = np.array([[at, at + 4, at + 1, at + 5] for at in cells])
+    corners = np.array([[at, at + 4, at + 1, at + 5] for at in cells])[:, order]
     table = sparse.csr_array(np.eye(len(sides)))
-    found = floor(np.array(sides), corners, np.ones((6, 2)), table, 0.3, (2.0, 2.0)).across
+    pitch = np.ones((6, 2))
+    found = floor(turn(np.array(sides)), corners, pitch, table, reach_m, (2.0, 2.0)).across
     assert found is not None
     pairs = set(zip(found.one.tolist(), found.other.tolist(), strict=True))
 
-    assert pairs == {(left, right) for left in range(4, 8) for right in range(8, 12)}
+    assert pairs == {
+        (left, right)
+        for left in range(4, 8)
+        for right in range(8, 12)
+        if abs(right - left - 4) <= aside
+    }
 
 
 def test_what_has_no_meaning_is_refused() -> None:

@@ -18,10 +18,13 @@ from recovery.thermal.query import Query
 
 
 @pytest.mark.parametrize("walls", ["insulated", "cold"])
-def test_images_and_waves_agree_where_one_hands_over_to_the_other(walls: str) -> None:
+@pytest.mark.parametrize("length", [1.0, 4.0])
+def test_images_and_waves_agree_where_one_hands_over_to_the_other(
+    walls: str, length: float
+) -> None:
     """They share no formula, so agreement to rounding checks both."""
-    places = np.linspace(0, 1, 41)
-    given = places, places, kernel.SWITCH, walls, 1.0
+    places = np.linspace(0, length, 41)
+    given = places, places, kernel.SWITCH * length**2, walls, length
 
     assert np.abs(kernel.images(*given) - kernel.waves(*given)).max() < 1e-12
 

@@ -27,7 +27,7 @@ from physics.rooms.records import (
     Thermometers,
     Wall,
 )
-from physics.rooms.respond import Since, Stretch, longest, pulses, respond, respond_day
+from physics.rooms.respond import Since, Stretch, history, longest, pulses, respond, respond_day
 
 POWER_W = 80.0
 APART_M = 0.5
@@ -110,6 +110,14 @@ def test_doors_are_gone_through_backwards(room: Room) -> None:
 
     assert right[lag][:, *cell] == pytest.approx(seen, rel=1e-9)
     assert abs(wrong[lag][:, *cell] / seen - 1).max() > 0.05
+
+
+def test_doors_are_counted_back_from_the_reading_by_whole_steps() -> None:
+    """A door stands in a step as it did in its middle; none is left out, nor counted twice."""
+    door = small(open_s=((60.0, 150.0),))
+
+    shut, ajar = (False,), (True,)
+    assert history(door, 210.0) == (Since(shut, 2), Since(ajar, 3), Since(shut, 2))
 
 
 def test_an_even_insulated_room_answers_as_the_insulated_kernel() -> None:

@@ -233,9 +233,9 @@ def test_a_converter_as_fine_as_planned_or_finer_answers(step: tuple[int, int]) 
 
 
 def test_a_step_of_kelvins_is_held_against_coarse_grains() -> None:
-    """Grains of 4 K: a step of 8 K is two of them."""
+    """Grains of 4 K: a step of 8 K is two of them, and is not hidden by noise for three."""
     limits = LIMITS._replace(exponent=-2, square=1, variance=10000)
-    for planned, answered in ((2, True), (1, False)):
+    for planned, answered in ((2, True), (1, False), (3, False), (4, True)):
         device = node(budget=booted(limits), step=(8, 1))
         asked = message(exponent=-2, variance=10000, step=planned)
 

@@ -433,6 +433,18 @@ def test_limits_only_become_tighter_for_epsilon_too(new: Limits, why: str) -> No
     assert bool(why) == bool(found)
 
 
+@pytest.mark.parametrize(("square", "variance"), [(8, 4), (17, 5)])
+def test_a_cap_that_is_no_square_is_not_raised_within_its_rounding(
+    square: int, variance: int
+) -> None:
+    """An answer is priced by the cap rounded up, and refused beyond the cap itself."""
+    held = Limits(1, 0, 5 if variance == 4 else 16, 4, 10**9, 0)
+
+    new = held._replace(version=2, square=square, variance=variance, budget=10**6)
+
+    assert "larger epsilon" in disk_limits.looser(held, new)
+
+
 @given(CAPS, st.integers(1, 30), CAPS, st.integers(1, 10**11), st.integers(0, 10**11))
 def test_what_is_left_after_a_tightening_is_never_more_epsilon(
     cap: tuple[int, int], answers: int, other: tuple[int, int], budget: int, spent: int

@@ -10,11 +10,13 @@ from gateway.faults import OperatorFault
 from gateway.service.ledger import (
     Charge,
     Ledger,
+    budget_of,
     check_budget,
     check_terms,
     is_pure,
     price,
     pure,
+    reading_price,
     terms,
     unit_of,
 )
@@ -82,8 +84,17 @@ def test_a_price_comes_from_rho_or_from_a_pure_epsilon() -> None:
     """Both add up; an epsilon with a delta does not, so it is no price."""
     assert price(PROMISE) == Fraction(3, 175)
     assert price(PROMISE._replace(rho=None, delta=None, epsilon=(1, 2))) == Fraction(1, 8)
+    assert price(PROMISE._replace(rho=None, delta=None, epsilon=(3, 1))) == Fraction(9, 2)
     with pytest.raises(ValueError, match="needs a rho"):
         price(PROMISE._replace(rho=None))
+
+
+def test_the_budget_is_the_price_of_all_readings_or_of_all_maps_together() -> None:
+    """The Rounds of a secure sum share one epsilon; readings cost each their own rho."""
+    summed = PROMISE._replace(trust="distributed: in sums", epsilon=(3, 1))
+
+    assert budget_of(PROMISE, 5) == Fraction(3, 35)
+    assert reading_price(summed) == budget_of(summed, 5) == Fraction(9, 2)
 
 
 def test_epsilon_so_far_is_never_more_than_promised_within_the_budget() -> None:
@@ -94,6 +105,15 @@ def test_epsilon_so_far_is_never_more_than_promised_within_the_budget() -> None:
     assert ledger.epsilon(1e-5, promised=1.0) == 1.0
     assert over.epsilon(1e-5, promised=1.0) > 1.0
     assert Ledger(Fraction(1)).epsilon(1e-5, promised=1.0) == 0.0
+
+
+def test_of_a_pure_promise_the_share_that_is_spent_is_told() -> None:
+    """Also where the deployment may spend less now than was promised."""
+    each = Fraction(7, 10) ** 2 / 2
+    spent = (Charge(each),) * 4
+
+    assert Ledger(10 * each, spent).epsilon(None, promised=7.0) == pytest.approx(2.8)
+    assert Ledger(5 * each, spent).epsilon(None, 7.0, whole=10 * each) == pytest.approx(2.8)
 
 
 @pytest.mark.parametrize(

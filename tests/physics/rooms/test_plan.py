@@ -10,7 +10,7 @@ import pytest
 
 from physics.rooms import model
 from physics.rooms.day import day, is_straight, may_stand
-from physics.rooms.plan import Lattice, Plan, lattice, mean, plan, redrawn
+from physics.rooms.plan import Lattice, Plan, lattice, mean, plan, redrawn, views
 from physics.rooms.read import read, sample
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Wall
 from physics.rooms.tables import Document
@@ -88,6 +88,49 @@ def test_a_body_goes_by_and_by_round_an_end_and_through_a_door() -> None:
         known = lattice(room, opened)
         bodies = np.array([known.warmed(np.array([way]), np.ones(1)) for way in ways])
         assert np.abs(np.diff(bodies, axis=0)).sum(axis=1).max() < 0.04
+
+
+def test_a_room_that_is_turned_is_the_same_room() -> None:
+    """A door in a wall that lies is as wide, and a sensor or a body beside it sees as much."""
+    upright, lying = (
+        replace(
+            BARE,
+            size_m=size,
+            walls=(Wall(since, until, 100.0, "brick"),),
+            doors=(Door(door, 0.6, 40.0, ()),),
+            furniture=(Furniture(desk, "desk"),),
+        )
+        for size, since, until, door, desk in (
+            ((1.6, 1.0), (0.85, 0.0), (0.85, 1.0), (0.85, 0.5), (0.2, 0.2, 0.6, 0.4)),
+            ((1.0, 1.6), (0.0, 0.85), (1.0, 0.85), (0.5, 0.85), (0.2, 0.2, 0.4, 0.6)),
+        )
+    )
+    places = np.array([[0.33, 0.27], [0.77, 0.5], [0.95, 0.1]])
+    shape = plan(upright).shape
+    one, other = lattice(upright, (False,)), lattice(lying, (False,))
+
+    assert plan(upright).doors.any()
+    assert (plan(lying).doors == plan(upright).doors.T).all()
+    assert (plan(lying).walls == plan(upright).walls.T).all()
+    assert (one.free[one.cells(places)] == other.free[other.cells(places[:, ::-1])]).all()
+    for nth, at in enumerate(places):
+        ways = (
+            (views(upright, places)[nth], views(lying, places[:, ::-1])[nth]),
+            (one.warmed(at[None], np.ones(1)), other.warmed(at[None, ::-1], np.ones(1))),
+        )
+        for here, there in ways:
+            assert there.reshape(shape[::-1]).T == pytest.approx(here.reshape(shape), abs=1e-9)
+
+
+def test_a_sensor_between_two_middles_sees_what_is_between_them() -> None:
+    """Of a field that rises evenly it sees its own place, on its own side of the wall."""
+    places = np.array([[0.33, 0.47], [1.2, 1.1], [2.1, 0.6], [2.71, 1.53]])
+    field = middles(plan(PARTED)) @ (3.0, 7.0)
+
+    seen = views(PARTED, places)
+
+    assert seen @ field == pytest.approx(places @ (3.0, 7.0))
+    assert seen.min() >= 0  # between, and not beyond
 
 
 def test_who_stands_where() -> None:

@@ -242,3 +242,5 @@ def test_a_grain_far_too_fine_is_refused() -> None:
     """Squares beyond 2**53 would no longer be exact."""
     with pytest.raises(ValueError, match="state a longer spread"):
         whole_square([np.ones((1, 1))], 27, None)
+    with pytest.raises(ValueError, match="state a longer spread"):  # 16 of them are 0 in 64 bits
+        whole_square([np.full((1, 1), 15.5 * 2**60 / 3)], 0, Fraction(2**60, 3))

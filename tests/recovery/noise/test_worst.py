@@ -176,6 +176,7 @@ WIDE = [
     Room(Grid((60, 1), 0), (30,), 0.05, "none"),
     Room(Grid((60, 1), 500), (2,), 0.01, "none"),  # heat reaches one sensor at a time
     Room(Grid((200, 1), 0), (7,), 0.0005, "none"),
+    Room(Grid((60, 1), 0), (240,), 0.005, "none"),  # many sensors, which add up to an integral
     Room(Grid((12, 9), 0), (5, 4), 0.002, "none"),
     Room(Grid((7, 12), 500), (2, 3), 0.02, "insulated"),
 ]
@@ -202,6 +203,22 @@ def test_what_is_felt_is_bounded_without_an_operator(
     assert (felt(room, cells).moves.max(axis=0) == small[0]).all()
     assert worst_squares(room, cells, FINE) == small[1]
     felt.cache_clear()
+
+
+def test_along_a_line_the_longest_move_is_from_end_to_end() -> None:
+    """In a plane a move goes aslant too, so it may be longer than a side."""
+    assert list(reach((5, 1), 3)) == [1, 2, 3]
+    assert list(reach((5, 1), 4)) == list(reach((5, 1), 9)) == [1, 2, 3, 4]
+    assert list(reach((5, 5), 6)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_between_walls_along_a_line_there_is_no_such_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Heat that comes back from a wall would be more than it says."""
+    monkeypatch.setattr(worst_module, "_LARGE", 0)
+
+    assert worst_module._bounds(SHUT, SHUT.spread_m2, (1,)) is None
 
 
 @pytest.mark.parametrize("room", [*WIDE, PLANE, SHUT])

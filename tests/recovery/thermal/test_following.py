@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from edge.core.records import Grid
 from recovery import thermal
 from recovery.thermal import Query, calibration
+from recovery.thermal.curve import curve
 from recovery.thermal.guarantee import promise
 from recovery.thermal.noise import carry, follower, raise_square
+from recovery.thermal.query import protected_cells
 
 ROOM = Query(
     Grid((40, 1), 100),
@@ -73,6 +76,17 @@ def test_the_bound_holds_for_sensors_that_feel_a_move_differently() -> None:
     assert raise_square(9 * 25, 9, Fraction(2)) == 9 * (5 + 4) ** 2
 
 
+def test_what_is_told_of_distances_counts_the_level_too() -> None:
+    """At the protected distance that is what was promised, and a chance of the same noise."""
+    query = following(Fraction(1, 100))
+    made = calibration(query)
+    (row,) = curve(query, [protected_cells(query)])
+    apart = math.sqrt(made.sensitivity_squared * query.readings / made.variance)
+
+    assert 0.9 < row.epsilon <= 1
+    assert row.right == pytest.approx(NormalDist().cdf(apart / 2), rel=1e-3)
+
+
 @pytest.mark.parametrize("way", [Fraction(n, 25) for n in (1, 6, 12, 13, 16, 32, 44, 63, 160)])
 def test_a_finer_grain_shows_no_more_than_a_device_prices(way: Fraction) -> None:
     """A forged Round may ask in finer grains, and the device knows the planned square alone."""
@@ -84,6 +98,15 @@ def test_a_finer_grain_shows_no_more_than_a_device_prices(way: Fraction) -> None
         # No more than what it tends to, or what it is in one of them, but for whole numbers.
         c = min(2 * way + 1, math.isqrt(sensors * apart**2))
         assert priced <= sensors * (apart + c) ** 2 + 2
+
+
+def test_levels_part_by_what_rounding_shows_of_them() -> None:
+    """As a device rounds, a half up, wherever two levels may be."""
+    for eighths in range(40):
+        levels = [Fraction(n, 16) for n in range(-2 * eighths, 2 * eighths + 1)]
+        shown = [math.floor(level + Fraction(1, 2)) for level in levels]
+
+        assert carry(100, Fraction(eighths, 8)) == max(shown) - min(shown)
 
 
 @pytest.mark.parametrize("readings", [2, 3, 6])

@@ -15,7 +15,7 @@ from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import slack
 from recovery.thermal import Query, calibration, guarantee, plan
 from recovery.thermal.curve import curve, presence
-from recovery.thermal.guarantee import delta_of_prices, exact_delta
+from recovery.thermal.guarantee import delta_of_prices, exact_delta, really_given
 from recovery.thermal.search import make_parted
 from tests.recovery.noise.test_tables import total_variation
 from tests.recovery.thermal.test_noise import asking
@@ -38,6 +38,17 @@ def test_a_promise_on_foot_says_that_the_room_is_not_hidden(through_walls: bool)
 
     assert ("in which of the rooms" in made.unprotected) is not through_walls
     assert ("never through a wall" in made.neighbours) is not through_walls
+
+
+@pytest.mark.parametrize("epsilon", [(1, 2), (3, 1)])
+def test_the_delta_that_is_told_is_that_at_the_epsilon_that_was_asked(
+    epsilon: tuple[int, int],
+) -> None:
+    """What was promised is given, and hardly less; at another epsilon it would be far from it."""
+    query = Query(Grid((20, 1), 500), (10,), 0.1, epsilon)
+    delta = float(Fraction(*query.delta))
+
+    assert 0.9 * delta < really_given(query, calibration(query))[1] <= delta
 
 
 @pytest.mark.parametrize("query", QUERIES)
