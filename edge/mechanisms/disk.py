@@ -11,11 +11,9 @@ from ..core.records import Release
 from .disk_half import NAME as NAME
 from .disk_half import draw as draw
 from .disk_half import veil as veil
-from .footprint import Params as Params
 from .footprint import Table as Table
 from .footprint import bits as bits
 from .footprint import outer as outer
-from .footprint import params_of as params_of
 
 
 def report(round, reading, rng, table=None):

@@ -22,18 +22,9 @@ negative or above one; 2. the outer domain is what the footprints cover, not wha
 Source: the disk area mechanism of paper 003, Sections V and VI.
 """
 
-from collections import namedtuple
-
 from .expo import exp_floor
 
-Params = namedtuple("Params", ("reach", "far", "near", "num", "den", "octant"))
-
-HEAD = 5  # how many stand before the octant
-
-
-def params_of(round):
-    """Return the Params of a disk Round."""
-    return Params(*(round.params[:HEAD] + (round.params[HEAD:],)))
+HEAD = 5  # how many params stand before the octant: reach, far, near, num, den
 
 
 def outer(grid, reach):
