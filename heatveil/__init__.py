@@ -53,7 +53,7 @@ One more is added by `register_mechanism(Mechanism(...))`.
 >>> seen = heatveil.Seen(operator, warm, 0.1, places, (1, 100), heatveil.Prior(1, 1))
 >>> sorted(heatveil.ESTIMATORS)[:3]
 ['auto', 'entropy', 'l1']
->>> isinstance(heatveil.estimate("lmmse", seen), heatveil.Estimate)
+>>> isinstance(heatveil.estimate("entropy", seen), heatveil.Estimate)
 True
 
 One's own is a function; `study` holds it beside the others, with `plot` for a picture:
@@ -63,9 +63,9 @@ One's own is a function; `study` holds it beside the others, with `plot` for a p
 ...     heat = np.zeros(len(seen.places))
 ...     heat[2 * seen.readings.argmax() + 1] = 1
 ...     return heat
->>> rows = heatveil.study(["lmmse", "warmest sensor"], {"one": 1}, [4], trials=2)
+>>> rows = heatveil.study(["entropy", "warmest sensor"], {"one": 1}, [4], trials=2)
 >>> [row.estimator for row in rows if row.error < row.blind]
-['lmmse', 'warmest sensor']
+['entropy', 'warmest sensor']
 
 **Heat and sparse recovery**, as in the paper:
 

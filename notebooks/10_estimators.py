@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Which map shall I draw?
 # The readings have passed the veil and cannot be asked again. What is drawn from them is a choice,
-# and it matters as much as the noise. Here are seven ways on one corridor, and how to choose.
+# and it matters as much as the noise. Here are six ways on one corridor, and how to choose.
 
 # %%
 from dataclasses import replace
@@ -77,11 +77,11 @@ plt.show()
 # %% [markdown]
 # ## Many scenes
 # One scene proves nothing. Over thirty, with one to three people at random places, at the noise of
-# epsilon 4. *Who knows more comes nearer*: the three on the left are told how many people there
+# epsilon 4. *Who knows more comes nearer*: the two on the left are told how many people there
 # are and that all are equally warm, the others are not.
 
 # %%
-TOLD = ("posterior", "entropy", "lmmse")
+TOLD = ("posterior", "entropy")
 TOLD_NOTHING = ("lasso", "l1-printed", "l1")
 
 
@@ -155,7 +155,7 @@ assert l1 > 4 * best
 # known is "one to sixty".
 
 # %%
-for name in ("entropy", "lmmse", "lasso", "l1"):
+for name in ("entropy", "lasso", "l1"):
     crowd = average(name, 30, trials=8, prior=Prior(1, 60))
     print(f"{name:9s} {crowd:.3f}")
 
@@ -214,7 +214,6 @@ for asked in (
 # | --- | --- |
 # | want the nearest map, and can say about how many people there are | `posterior` |
 # | expect a crowd | `entropy` |
-# | have microseconds, along a line | `lmmse` |
 # | will say nothing about the people | `lasso`; with the truth kept within a radius: `l1` |
 # | compare with the paper | `l1-printed` |
 #

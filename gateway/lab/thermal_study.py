@@ -87,9 +87,9 @@ def study(
     Raises:
         ValueError: an estimator, a scene or an epsilon is none, or the estimator's heat is none.
 
-    >>> rows = study(["lmmse", "l1"], {"two": 2}, [4], trials=3)
+    >>> rows = study(["entropy", "l1"], {"two": 2}, [4], trials=3)
     >>> [(row.estimator, row.scene, row.epsilon, row.trials) for row in rows]
-    [('lmmse', 'two', 4.0, 3), ('l1', 'two', 4.0, 3)]
+    [('entropy', 'two', 4.0, 3), ('l1', 'two', 4.0, 3)]
     >>> rows[0].error < rows[0].blind
     True
     """

@@ -12,7 +12,6 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "auto": "table.estimate_by_choice",
         "posterior": "posterior.estimate",
         "robust": "robust.estimate",
-        "lmmse": "atoms.estimate_by_lmmse",
         "entropy": "atoms.estimate_by_entropy",
         "lasso": "convex.estimate_by_lasso",
         "l1": "convex.estimate_by_l1",

@@ -1,4 +1,4 @@
-"""Estimators that end in as many atoms as there are sources."""
+"""The estimator of maximum entropy, which ends in as many atoms as there are sources."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,38 +10,16 @@ from .record import Estimate, Seen, moments, power
 Floats = NDArray[np.float64]
 
 
-def estimate_by_lmmse(seen: Seen) -> Estimate:
-    """Return atoms along a line, hills in a plane.
-
-    The linear estimate of least mean square error, collapsed to as many atoms as there are
-    sources.
+def linear(seen: Seen, made: Small) -> Floats:
+    """Return the linear estimate of least mean square error of the heat of every open cell.
 
     With mean mu and covariance C of the prior's heat, which are known exactly,
 
         f = mu + C A' (A C A' + sigma**2)**-1 (y - A mu)
 
-    is the best estimate that is linear in the readings. Its cumulative sum is then the best linear
-    estimate of the cumulative heat; where that passes 1/2, 3/2, ... sources stand the atoms.
+    Some of it may be negative; its total is exact where number and power are known.
 
-    Source: Kay 1993, chapter 12; for the atoms, that the median is the point of least mean
-    distance, here of each source in the order in which they stand.
-
-    Limits: it knows the prior by two moments only, so it hears noise that a posterior would not;
-    a closed form, in a fifth of a millisecond. Where the number or the power is not known it goes
-    by the total heat, which readings tell well. In a plane sources have no order: there the
-    nearest heat to it that is not negative is returned, which a sparse estimator often betters.
-    """
-    made = small(seen)
-    heat = linear(seen, made)
-    if seen.places.shape[1] > 1:
-        return make_estimate(seen, made.cells, nearest(heat, float(heat.sum())))
-    return make_estimate(seen, made.cells, atoms(seen, heat))
-
-
-def linear(seen: Seen, made: Small) -> Floats:
-    """Return the linear estimate of the heat of every open cell; some of it may be negative.
-
-    Its total is exact where number and power are known.
+    Source: Kay 1993, chapter 12.
     """
     cells = len(made.cells)
     prior = moments(seen.prior, cells)
@@ -57,6 +35,8 @@ def linear(seen: Seen, made: Small) -> Floats:
 def atoms(seen: Seen, heat: Floats) -> Floats:
     """Return the heat gathered in its own quantiles: as many as sources, all equally warm.
 
+    For the median is the point of least mean distance, here of each source in their order.
+
     Args:
         heat: (open cells,) along a line; may be negative here and there.
     """
@@ -70,19 +50,6 @@ def atoms(seen: Seen, heat: Floats) -> Floats:
     levels = (np.arange(number) + 0.5) / number * total
     np.add.at(gathered, np.searchsorted(upto, levels), total / number)
     return gathered
-
-
-def nearest(heat: Floats, total: float) -> Floats:
-    """Return the nearest heat, in squares, that is not negative and has that total.
-
-    >>> nearest(np.array([1.0, 0.5, -2.0]), 1.0)
-    array([0.75, 0.25, 0.  ])
-    """
-    if total <= 0:
-        return np.zeros(len(heat))
-    falling = np.sort(heat)[::-1]
-    levels = (np.cumsum(falling) - total) / np.arange(1, len(heat) + 1)
-    return np.maximum(heat - levels[falling > levels][-1], 0.0)
 
 
 _STEPS = 200

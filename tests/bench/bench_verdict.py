@@ -7,7 +7,20 @@ delta 1e-5: exact noise; the stated prior is up to eight sources, all at the war
 the 90 % band (along a line), share of maps that are off by more than twice what they say or worse
 than a blind guess, and of those that say that something is wrong; in the end how much farther off
 each estimator is than the first, on the same scenes, and where each is the nearest of all: one
-that is nowhere, and that no paper names, is to go.
+that is nowhere, and that no paper names, is to go. Of 16 scenes of each of 28 kinds along a line:
+
+| | nearest in | as stated | wrong | late | new |
+| --- | --- | --- | --- | --- | --- |
+| auto | 21 | .037 | .052 | .060 | .059 |
+| posterior | 4 | .035 | .079 | .093 | .099 |
+| entropy | 2 | .082 | .086 | .084 | .119 |
+| l1-printed, the paper's | 1 | .095 | .100 | .108 | .121 |
+| lmmse, gone since | 0 | .083 | .093 | .087 | .126 |
+| lasso | 0 | .098 | .092 | .104 | .116 |
+| l1 | 0 | .106 | .102 | .111 | .121 |
+
+The last two stay for planes of many cells, where they are the nearest (`bench_estimators many`),
+and `auto` takes them.
 """
 
 import sys

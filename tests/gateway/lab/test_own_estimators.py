@@ -55,7 +55,7 @@ def test_a_file_at_hand_draws_the_map_of_a_play_and_of_what_it_published(
     own = ("--estimator", "ways_of_mine:middle")
     heatveil(*scene, *own, "--seed", 1, "--out", "a.npz", "--published", "p.json")
     table._TABLE.pop("ways_of_mine:middle")
-    heatveil("recover", "p.json", "--estimator", "lmmse", "--out", "b.npz")
+    heatveil("recover", "p.json", "--estimator", "entropy", "--out", "b.npz")
     heatveil("recover", "p.json", *own, "--out", "c.npz")
     masses = [np.load(name)["mass"] for name in ("a.npz", "b.npz", "c.npz")]
 
@@ -132,8 +132,8 @@ def test_a_study_gives_everybody_the_same_readings(tmp_path: Path) -> None:
 
     register("again", middle)
     asked: dict[str, Any] = {"query": SMALL, "trials": 2}
-    rows = study([middle, "again", "lmmse"], {"one": scene, "two": 2}, [2, "8/1"], **asked)
-    alone = study(["lmmse"], {"two": 2}, ["8/1"], plot=tmp_path / "study.png", **asked)
+    rows = study([middle, "again", "entropy"], {"one": scene, "two": 2}, [2, "8/1"], **asked)
+    alone = study(["entropy"], {"two": 2}, ["8/1"], plot=tmp_path / "study.png", **asked)
 
     def told(row: Row) -> str:
         return repr(row[1:-1])
@@ -156,6 +156,6 @@ def test_a_study_gives_everybody_the_same_readings(tmp_path: Path) -> None:
 )
 def test_a_study_of_nothing_is_refused(given: dict[str, Any], why: str) -> None:
     """Before anything is drawn."""
-    asked: dict[str, Any] = {"estimators": ["lmmse"], "scenes": {"a": 1}, "epsilons": [1]}
+    asked: dict[str, Any] = {"estimators": ["entropy"], "scenes": {"a": 1}, "epsilons": [1]}
     with pytest.raises(ValueError, match=why):
         study(**(asked | given), trials=1, query=SMALL)

@@ -17,7 +17,7 @@ from recovery.thermal.seen import make_seen as look
 
 # One to three equal sources, for a map is then had in no time.
 LINE = Query(
-    Grid((60, 1), 0), (30,), 0.05, (4, 1), sources_max=8, intensity_min=1.0, estimator="lmmse"
+    Grid((60, 1), 0), (30,), 0.05, (4, 1), sources_max=8, intensity_min=1.0, estimator="entropy"
 )
 PLANNED = plan(LINE, ())
 PARAMS = params_of(PLANNED)

@@ -200,7 +200,7 @@ def test_every_kind_of_field_can_be_set(setting: str, name: str, value: Any) -> 
         ("walls=brick", "insulated"),
         ("furniture=a table", "no furniture"),
         ("furniture=1,2", "within the 100 by 1"),
-        ("estimator=magic", "robust, lmmse"),
+        ("estimator=magic", "robust, entropy"),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(setting: str, says: str) -> None:
