@@ -169,7 +169,7 @@ def mend(channel: Channel, counts: Floats, mass: Floats, gain: float) -> tuple[F
 # the truth and says too little, and EM's E, which is rougher and says too much; on each the same
 # estimator is run:
 #
-#     b_T = mean of W2(its map, the users' shares),   said = sqrt(b_F b_E)
+#     said = geometric mean of W2(its map, the users' shares) over both, some times each
 #
 # Source: Efron and Tibshirani 1993, Chapter 6, the parametric bootstrap.
 
@@ -192,19 +192,14 @@ def expected_w2(
     if not reports:
         return None
     rough = _em(channel, seen, epsilon).mass
-    means = []
-    for at, truth in enumerate((np.asarray(mass, dtype=np.float64), rough)):
-        far = 0.0
-        for repetition in range(_REPETITIONS):
-            stream = 2 * (at * _REPETITIONS + repetition)
-            users = _draw(reports * truth, stream)
-            if not users.sum():
-                return None
-            again = _draw(channel.forward(users), stream + 1)
-            drawn = estimate(name, channel, again, epsilon).mass
-            far += _apart(drawn, users / users.sum()) / _REPETITIONS
-        means.append(far)
-    return math.sqrt(means[0] * means[1])
+    far = []
+    for stream, truth in enumerate(_REPETITIONS * (np.asarray(mass, dtype=np.float64), rough)):
+        users = _draw(reports * truth, 2 * stream)
+        if not users.sum():
+            return None
+        again = _draw(channel.forward(users), 2 * stream + 1)
+        far.append(_apart(estimate(name, channel, again, epsilon).mass, users / users.sum()))
+    return float(np.prod(far) ** (1 / len(far)))
 
 
 def _apart(drawn: Floats, truth: Floats) -> float:

@@ -80,6 +80,32 @@ def test_a_map_finds_where_most_are(scheme: Any) -> None:
     assert found.guarantee == first(query).guarantee
 
 
+def test_what_a_map_claims_costs_nobody_anything() -> None:
+    """Every estimator has the same Round, whole number by whole number, and the same promise."""
+    rounds = {first(Query(GRID, (3, 1), estimator=name)) for name in ("auto", "em", "ems")}
+    (made,) = rounds
+    releases = answered(Query(GRID, (3, 1)), [(1, 2)] * 300)
+    for name in ("auto", "em", "ems"):
+        found = recover(Query(GRID, (3, 1), estimator=name), releases)
+
+        assert isinstance(found, Heatmap)
+        assert found.blocks is not None
+        assert found.guarantee == made.guarantee
+
+
+def test_answers_that_no_map_gives_are_said_to_be_none() -> None:
+    """Every other place twice as often: forged, or drawn with other weights. Nothing is claimed."""
+    query = Query(Grid((9, 8), 500), (1, 1))
+    honest = expected(query, np.full((8, 9), 1 / 72), 100_000)
+    values = [count * (1 + at % 2) for at, count in enumerate(honest.values)]
+    found = recover(query, [Release(honest.round, values, sum(values))])
+
+    assert isinstance(found, Heatmap)
+    assert (found.blocks, found.sd) == (None, None)
+    assert found.contradicted
+    assert "forged" in found.verdict.says
+
+
 def test_nobody_answering_is_no_map() -> None:
     """An even map would look like a measurement."""
     query = Query(GRID, (1, 1))
