@@ -204,6 +204,36 @@ def sum_squares(values: Floats, side: int) -> Floats:
     return np.add.reduceat(rows, np.arange(0, values.shape[1], side), axis=1)
 
 
+# More chances take half a second to weigh once.
+_CHANCES_MAX = 4_000_000
+
+
+def square_sides(channel: Channel, most: int) -> tuple[int, int]:
+    """Return the sides of squares, of cells and of answers, that can be looked at in a matrix.
+
+    Args:
+        most: squares of cells.
+    """
+    step = 1
+    while _count((channel.rows, channel.columns), step) > most:
+        step += 1
+    block, cells = step, _count((channel.rows, channel.columns), step)
+    while _count(channel.support.shape, block) * cells > _CHANCES_MAX:
+        block += 1
+    return step, block
+
+
+def _count(shape: tuple[int, ...], side: int) -> int:
+    """Return how many squares of a side there are, the last ones smaller."""
+    return math.prod(math.ceil(length / side) for length in shape)
+
+
+def sum_answers(channel: Channel, values: Floats, block: int) -> Floats:
+    """Return sums of an outer array over the squares that may be answered, row by row."""
+    kept = sum_squares(channel.support.astype(np.float64), block) > 0
+    return sum_squares(values, block)[kept]
+
+
 def square_laws(channel: Channel, step: int, block: int, mass: Floats | None = None) -> Floats:
     """Return the chance of every square of answers from every square of cells.
 

@@ -33,14 +33,13 @@ import scipy
 from numpy.typing import NDArray
 
 from ..maps.heatmap import Blocks
-from .channel import Channel, square_laws, sum_squares
+from .channel import Channel, square_laws, square_sides, sum_answers
 from .em import excess
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _SQUARES_MAX = 1024
-_CHANCES_MAX = 4_000_000  # of squares' answers: more are summed over squares, too
 _CORNERS_MAX = 2000
 _TURNS_MAX = 1000
 _NOUGHT = 1e-9  # of all people
@@ -57,22 +56,12 @@ class Profile:
     """
 
     def __init__(self, channel: Channel, counts: Floats, mass: Floats, level: float = 0.9) -> None:
-        self.level, self.step = level, 1
-
-        def squares(step: int) -> tuple[int, int]:
-            return math.ceil(channel.rows / step), math.ceil(channel.columns / step)
-
-        while math.prod(squares(self.step)) > _SQUARES_MAX:
-            self.step += 1
-        self.shape = squares(self.step)
-        size, block = math.prod(self.shape), self.step
-        high, wide = channel.support.shape
-        while math.ceil(high / block) * math.ceil(wide / block) * size > _CHANCES_MAX:
-            block += 1
-        support = sum_squares(channel.support.astype(np.float64), block) > 0
-        laws = square_laws(channel, self.step, block, mass)
-        seen = sum_squares(counts, block)[support]
-        law = sum_squares(channel.forward(mass), block)[support]
+        self.level = level
+        self.step, block = square_sides(channel, _SQUARES_MAX)
+        self.shape = math.ceil(channel.rows / self.step), math.ceil(channel.columns / self.step)
+        size, laws = math.prod(self.shape), square_laws(channel, self.step, block, mass)
+        seen = sum_answers(channel, counts, block)
+        law = sum_answers(channel, channel.forward(mass), block)
         reports = float(seen.sum())
         pairs = reports * (laws / law[:, None]).T @ laws
         # Laws that are nearly alike leave a direction free.

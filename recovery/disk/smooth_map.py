@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from .channel import Channel, square_laws, sum_squares
+from .channel import Channel, square_laws, square_sides, sum_answers
 from .em import log_likelihood
 
 # What is held of a map before any answer: its logarithm is smooth, of one of three kinds.
@@ -41,8 +41,6 @@ Floats = NDArray[np.float64]
 
 ORDERS = (1, 2, 3)
 _PLACES_MAX = 24 * 24
-# More chances take half a second a step to weigh: then answers are summed over larger blocks.
-_CHANCES_MAX = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,28 +92,13 @@ class Prior:
 def lattice(channel: Channel) -> Lattice:
     """Return the lattice of a channel's grid."""
     rows, columns = channel.rows, channel.columns
-    step = 1
-
-    def count(step: int) -> int:
-        return math.ceil(rows / step) * math.ceil(columns / step)
-
-    while count(step) > _PLACES_MAX:
-        step += 1
-    block, high, wide = step, *channel.support.shape
-    while math.ceil(high / block) * math.ceil(wide / block) * count(step) > _CHANCES_MAX:
-        block += 1
+    step, block = square_sides(channel, _PLACES_MAX)
     chances = square_laws(channel, step, block)
     if step == 1:
         return Lattice((rows, columns), np.eye(rows), np.eye(columns), 1, block, chances)
     tops, lefts = np.arange(0, rows, step), np.arange(0, columns, step)
     shape = (len(tops), len(lefts))
     return Lattice(shape, _between(rows, tops), _between(columns, lefts), step, block, chances)
-
-
-def count_blocks(channel: Channel, counts: Floats, block: int) -> Floats:
-    """Return the answers in the blocks that a lattice's `chances` are of."""
-    kept = sum_squares(channel.support.astype(np.float64), block) > 0
-    return sum_squares(counts, block)[kept]
 
 
 def prior(shape: tuple[int, int], order: int) -> Prior:
@@ -302,7 +285,7 @@ def posterior(channel: Channel, counts: Floats) -> Posterior:
         counts: answers at each place of the outer array.
     """
     places = lattice(channel)
-    coarse = count_blocks(channel, counts, places.block)
+    coarse = sum_answers(channel, counts, places.block)
     u = np.zeros(places.chances.shape[1])
     fits: list[Posterior] = []
     for order in ORDERS:

@@ -1,18 +1,10 @@
-"""How much of a map lies in a rectangle, and with what standard deviation.
+"""How much of a map lies in a rectangle.
 
 A rectangle is (x0, y0, x1, y1) in cells, half open, its edges anywhere in a cell: within a cell
-the mass is even. Every answer takes four looks at
-one table of sums, however large the rectangle.
-
-The deviation of a sum of cells is NOT the root of the sum of their squares, unless cells err
-independently. A map recovered from blurred answers has neighbours that err against each other
-(what one cell gets too much the next gets too little), so the root is too large for most
-rectangles, and the cells of one map add to one, so for all of it the truth is 0. It may be too
-small as well, where cells err together, as within a kernel's width of a peak. Nothing but
-`sd_most` is proven.
+the mass is even. Every answer takes four looks at one
+table of sums, however large the rectangle.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,56 +17,23 @@ from ..sequence import uniforms
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shares:
-    """What rectangles hold, an entry for each."""
-
-    share: Floats  # (rectangles,), of the map's total
-    # As if the cells erred independently, but never above what is proven; None where the map has
-    # no deviations.
-    sd: Floats | None
-    sd_most: Floats | None  # however the cells err together
-
-
-def shares(
-    mass: ArrayLike,
-    rectangles: ArrayLike,
-    sd: ArrayLike | None = None,
-) -> Shares:
-    """Return the share of the map that is in each rectangle.
+def shares(mass: ArrayLike, rectangles: ArrayLike) -> Floats:
+    """Return the share of the map that is in each rectangle, (rectangles,).
 
     Args:
         mass: (rows, columns), not negative.
         rectangles: (rectangles, 4), x0, y0, x1, y1 in cells; what is outside the map holds
             nothing.
-        sd: (rows, columns), the standard deviation of each cell's share.
 
     Raises:
-        ValueError: shapes that disagree, a mass that is negative or nought in all, a rectangle
-            whose second corner is before its first.
+        ValueError: a mass that is negative or nought in all, a rectangle whose second corner is
+            before its first.
 
-    >>> shares([[1, 1], [1, 1]], [[0, 0, 1, 1], [0.5, 0, 2, 2]]).share
+    >>> shares([[1, 1], [1, 1]], [[0, 0, 1, 1], [0.5, 0, 2, 2]])
     array([0.25, 0.75])
     """
-    masses, boxes = _map(mass), boxes_of(rectangles)
-    share = _sums(masses / masses.sum(), boxes)
-    if sd is None:
-        return Shares(share, None, None)
-    deviations = np.asarray(sd, dtype=np.float64)
-    if deviations.shape != masses.shape or not (deviations >= 0).all():
-        raise ValueError(
-            f"the deviations have shape {deviations.shape} but must be {masses.shape}, one a "
-            "cell and none negative, or it is not known how sure each is. Take those of the map."
-        )
-    # A cell that is half inside counts with half of its deviation, so with a quarter of its
-    # square; coverage is a product over the axes.
-    across = _cover(boxes[:, 0], boxes[:, 2], masses.shape[1])
-    down = _cover(boxes[:, 1], boxes[:, 3], masses.shape[0])
-    square = np.einsum("ry,yx,rx->r", down**2, deviations**2, across**2, optimize=True)
-    within = np.einsum("ry,yx,rx->r", down, deviations, across, optimize=True)
-    # All shares add to one: what a rectangle has too much the rest of the map has too little.
-    most = np.clip(np.minimum(within, deviations.sum() - within), 0.0, None)
-    return Shares(share, np.minimum(np.sqrt(square), most), most)
+    masses = _map(mass)
+    return _sums(masses / masses.sum(), boxes_of(rectangles))
 
 
 def _sums(mass: Floats, boxes: Floats) -> Floats:
@@ -95,14 +54,6 @@ def _sums(mass: Floats, boxes: Floats) -> Floats:
     x0, y0, x1, y1 = boxes.T
     found = below(x1, y1) - below(x0, y1) - below(x1, y0) + below(x0, y0)
     return np.clip(found, 0.0, None)  # rounding leaves an empty box a hair below nought
-
-
-def _cover(start: Floats, stop: Floats, cells: int) -> Floats:
-    """Return how much of each cell of an axis a box covers, (boxes, cells)."""
-    edges = np.arange(cells)
-    return np.clip(
-        np.minimum(stop[:, None], edges + 1) - np.maximum(start[:, None], edges), 0.0, 1.0
-    )
 
 
 def _map(mass: ArrayLike) -> Floats:

@@ -100,7 +100,7 @@ def compare(count: int) -> None:
         found = [made(points, seed) for seed, points in enumerate(towns)]
         far = [earth_movers(a, b / b.sum()) for a, b in zip(truths, found, strict=True)]
         off = [
-            ranges.errors(ranges.shares(a, boxes).share, ranges.shares(b, boxes).share).absolute
+            ranges.errors(ranges.shares(a, boxes), ranges.shares(b, boxes)).absolute
             for a, b in zip(truths, found, strict=True)
         ]
         return np.array(far), float(np.mean(off))

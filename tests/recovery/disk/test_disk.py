@@ -94,7 +94,7 @@ def test_what_a_map_claims_costs_nobody_anything() -> None:
 
 
 def test_answers_that_no_map_gives_are_said_to_be_none() -> None:
-    """Every other place twice as often: forged, or drawn with other weights. Nothing is claimed."""
+    """Every other place twice as often: forged, or drawn with other weights."""
     query = Query(Grid((9, 8), 500), (1, 1))
     honest = expected(query, np.full((8, 9), 1 / 72), 100_000)
     values = [count * (1 + at % 2) for at, count in enumerate(honest.values)]

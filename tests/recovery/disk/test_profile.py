@@ -6,6 +6,7 @@ import scipy
 
 from edge.core.records import Grid
 from recovery.disk import Query, plan, profile
+from recovery.disk import channel as channels
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.em import em_fast
 from recovery.disk.profile import Profile, resolve
@@ -102,7 +103,7 @@ def test_a_large_map_is_looked_at_in_squares(monkeypatch: pytest.MonkeyPatch) ->
     counts = answers(channel, truth, 5_000, np.random.default_rng(4))
     small = profile_of(channel, counts)
     monkeypatch.setattr(profile, "_SQUARES_MAX", 20)
-    monkeypatch.setattr(profile, "_CHANCES_MAX", 500)
+    monkeypatch.setattr(channels, "_CHANCES_MAX", 500)
     large = profile_of(channel, counts)
     blocks = resolve(large, truth)
 

@@ -8,7 +8,7 @@ import scipy.optimize
 
 from edge.core.records import Grid
 from recovery.disk import Query, plan, smooth_map
-from recovery.disk.channel import Channel, channel_of, sum_squares
+from recovery.disk.channel import Channel, channel_of, sum_answers, sum_squares
 from recovery.disk.em import log_likelihood
 from recovery.disk.smooth_map import exponential, posterior
 
@@ -184,7 +184,7 @@ def test_no_step_leads_away_from_the_summit(order: int, epsilon: int) -> None:
     mass[0, 3] += 0.6
     counts = np.round(200_000 * channel.forward(mass))
     places, smooth = smooth_map.lattice(channel), smooth_map.prior((5, 6), order)
-    seen = smooth_map.count_blocks(channel, counts, 1)
+    seen = sum_answers(channel, counts, 1)
     found = smooth_map.fit(places, seen, smooth, np.zeros(30))
     true = np.log(mass).ravel() - np.log(mass).mean()
     bent = float(true @ smooth.precision(found.strength, found.level) @ true) / 2
