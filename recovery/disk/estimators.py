@@ -75,7 +75,7 @@ def _ems(channel: Channel, counts: ArrayLike, epsilon: float, enough: float = ma
 
 _TOLD, _SURE = 1.0, 5.0  # nats: below, smoothed noise explains the answers as well; above, not
 _UNEVEN = 500.0  # nats: at small epsilon, where so much is sure, a crowd is in few places
-_NO_FIT = 5  # deviations of chi-square above which the smooth map is not mended, but EM's taken
+_NO_FIT = 3  # deviations of chi-square: one in 700 that is right is farther off by chance
 
 
 def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
@@ -88,8 +88,7 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     except np.linalg.LinAlgError:
         why = "expectation maximization alone, for smooth maps could not be weighed in floats"
         return replace(rough, why=why)
-    mass, walked = mend(channel, seen, found.mass, gain_of(epsilon))
-    mass = em_step(channel, seen, mass, channel.forward(mass))
+    mass = em_step(channel, seen, found.mass, channel.forward(found.mass))
     law = channel.forward(mass)
     off = misfit(channel, seen, law)
     if off > _NO_FIT:
@@ -105,31 +104,16 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     if ahead < _SURE:
         other, name, part = even, "EMS", 0.5
     mass = (1 - part) * mass + part * other.mass
-    mended = f", {walked} steps of EM until it fitted" if walked else ""
     return Fit(
         mass,
         log_likelihood(seen, channel.forward(mass)),
-        found.steps + walked + other.steps,
+        found.steps + other.steps,
         OPTIMAL,
-        f"smooth of order {found.order}{mended}, with {part:.0%} of the map of {name}",
+        f"smooth of order {found.order}, with {part:.0%} of the map of {name}",
     )
 
 
 ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems}
-
-
-# How badly a map fits its answers, and the map nearest on the way of EM that fits them.
-#
-# Where a map drawn by what is held beforehand leaves more in the answers than chance does, what is
-# held is not quite so: expectation maximisation from there puts in what is lacking, most of it
-# where the answers are surest, and is stopped as soon as what is left is no more than chance's.
-#
-# Source: Morozov 1966, for where to stop (the discrepancy principle).
-
-
-# Deviations below which a map is left alone: one in forty that is right is farther off by chance.
-_FITS = 2
-_STEPS_MAX = 600
 
 
 def misfit(channel: Channel, counts: Floats, law: Floats) -> float:
@@ -137,30 +121,6 @@ def misfit(channel: Channel, counts: Floats, law: Floats) -> float:
     there = law[channel.support]
     expected = float(counts.sum()) * there / there.sum()
     return excess(float(np.sum((counts[channel.support] - expected) ** 2 / expected)), expected)
-
-
-def mend(channel: Channel, counts: Floats, mass: Floats, gain: float) -> tuple[Floats, int]:
-    """Return the first map that fits on the way of `em` from a map, and the steps to it.
-
-    Args:
-        counts: answers at each place of the outer array; there are some.
-        mass: (rows, columns), adds to one; it comes back where it fits well enough, and where
-            it is so far off that EM does better from an even one.
-        gain: in nats; where a step gains less, the way ends too.
-    """
-    law = channel.forward(mass)
-    worth = log_likelihood(counts, law)
-    if not _FITS < misfit(channel, counts, law) <= _NO_FIT:
-        return mass, 0
-    for step in range(_STEPS_MAX):
-        if misfit(channel, counts, law) <= 0:
-            return mass, step
-        mass = em_step(channel, counts, mass, law)
-        law = channel.forward(mass)
-        before, worth = worth, log_likelihood(counts, law)
-        if worth - before < gain:
-            return mass, step + 1
-    return mass, _STEPS_MAX
 
 
 # How far a map is from the truth, before anybody knows it.

@@ -10,8 +10,7 @@ from edge.core.records import Grid
 from physics.crowds.disk import count_many
 from recovery.disk import Query, plan
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.em import em_step, log_likelihood
-from recovery.disk.estimators import ESTIMATORS, estimate, expected_w2, mend, misfit
+from recovery.disk.estimators import ESTIMATORS, estimate, expected_w2, misfit
 from recovery.distance import wasserstein2
 
 
@@ -103,36 +102,6 @@ def test_a_map_is_as_far_off_as_it_says(name: str) -> None:
     mass = estimate(name, channel, 16 * counts, 2.0).mass
     assert expected_w2(name, channel, 16 * counts, 2.0, mass) < 0.7 * np.mean(said)
     assert expected_w2(name, channel, 0 * counts, 2.0, truth) is None
-
-
-def test_a_map_that_does_not_fit_is_mended_no_further_than_it_must() -> None:
-    """The likelihood rises on the way, and what fits already stays as it is."""
-    people = np.random.default_rng(5).multinomial(60_000, np.r_[1:37] / 666).reshape(6, 6)
-    planned = plan(Query(Grid((6, 6), 0), (3, 1), scheme="dam"), [])
-    assert planned is not None
-    channel, truth = channel_of(planned), people / people.sum()
-    counts = count_many(planned, people, np.random.default_rng(3)).astype(float)
-
-    def off(mass: np.ndarray) -> float:
-        return misfit(channel, counts, channel.forward(mass))
-
-    wrong = 0.94 * truth + 0.06 * np.roll(truth, 2, axis=0)
-    mended_map, steps = mend(channel, counts, wrong, 0.0)
-    again, none = mend(channel, counts, mended_map, 0.0)
-
-    assert 2 < off(wrong) <= 5
-    assert steps > 1
-    assert off(mended_map) <= 0
-    short = wrong
-    for _ in range(steps - 1):
-        short = em_step(channel, counts, short, channel.forward(short))
-    assert off(short) > 0
-    assert log_likelihood(counts, channel.forward(mended_map)) > log_likelihood(
-        counts, channel.forward(wrong)
-    )
-    assert none == 0
-    assert (again == mended_map).all()
-    assert mend(channel, counts, np.roll(truth, 3, axis=1), 0.0)[1] == 0  # beyond mending
 
 
 # How badly a map fits: the chi-square of every outcome that there may be, by its chance.
