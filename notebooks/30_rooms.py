@@ -24,7 +24,7 @@
 #   holding the last value.
 #
 # *Spread* is diffusivity times time; *l1* is the least heat that explains the readings, and
-# *posterior* the estimator that `auto` takes; both are told in `10_estimators`.
+# *posterior* what `auto` begins with; both are told in `10_estimators`.
 
 # %%
 import os
