@@ -159,6 +159,21 @@ def test_in_a_plane_worlds_weigh_what_their_readings_are_worth() -> None:
                 assert weight == pytest.approx(density, abs=0.02 * abs(density))
 
 
+def test_in_a_plane_clusters_stand_where_they_are_drawn() -> None:
+    """Three of ten shapes are clusters: their sources are near each other on the floor, too."""
+    seen = look(PLANE, [in_a_plane(PLANE, np.eye(48)[9], 5)])
+    assert seen is not None
+    worlds = weighed(seen)["powers"].worlds.heat
+    places, width = seen.places[places_of(seen)], worlds.shape[1] // 54
+    pairs = np.flatnonzero(np.diff(worlds.indptr) == 2)
+    first = worlds.indptr[pairs]
+    one, other = (places[worlds.indices[first + step] % width] for step in (0, 1))
+    away = np.abs(one - other).max(axis=1)
+
+    # Of two at random 2 in 46 cells stand side by side or together; here many more do.
+    assert 0.25 < np.mean(away < 0.2) < 0.6
+
+
 @pytest.mark.long
 def test_in_a_plane_a_level_that_is_off_and_mere_noise_are_told() -> None:
     """The map of a warm room without sources would be vivid; without a fault none is told."""
