@@ -47,3 +47,16 @@ from recovery.sparse import minimise_l1 as minimise_l1
 from recovery.thermal import Query as ThermalQuery
 
 __version__: str
+
+# What has another name here than at home, for type checkers, which know the others by theirs.
+__all__ = [
+    "DiskQuery",
+    "PyramidQuery",
+    "PyramidSumQuery",
+    "QuadtreeQuery",
+    "RanksQuery",
+    "ThermalQuery",
+    "register_estimator",
+    "register_mechanism",
+    "simulate",
+]

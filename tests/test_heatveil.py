@@ -52,6 +52,17 @@ def test_the_public_names_are_these_and_all_are_there() -> None:
         heatveil.no_such_name  # noqa: B018
 
 
+def test_what_is_renamed_is_listed_for_type_checkers() -> None:
+    """They take a name that is another at home for private, unless it is listed."""
+    tree = ast.parse((ROOT / "heatveil" / "__init__.pyi").read_text("utf-8"))
+    given = [one for node in tree.body if isinstance(node, ast.ImportFrom) for one in node.names]
+    (listed,) = [node.value for node in tree.body if isinstance(node, ast.Assign)]
+
+    assert ast.literal_eval(listed) == sorted(
+        str(one.asname) for one in given if one.asname != one.name
+    )
+
+
 def test_every_public_name_has_an_example() -> None:
     """One that is not shown is not understood."""
     examples = doctest.DocTestParser().get_examples(heatveil.__doc__ or "")
