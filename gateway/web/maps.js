@@ -150,6 +150,7 @@ export function tell(shown, drawing) {
   at("empty").hidden = has;
   say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: map.why }));
   at("doubt").hidden = !(has && isDoubtful(map));
+  say("doubt", t(map?.verdict?.level === "weak" ? "map.weak" : "map.doubt"));
   say("sure", has ? sureWords(map) : "");
   say("note", map ? noteOf(map) : "");
   tellLayers(has ? map : null, drawing);

@@ -68,6 +68,7 @@ const TABLE = {
   "map.drawn": ["drawn in {s}", "in {s} gezeichnet"],
   "map.answers": ["from {n} answers", "aus {n} Antworten"],
   "map.doubt": ["Do not trust this map", "Dieser Karte nicht trauen"],
+  "map.weak": ["This map is little better than a guess", "Diese Karte ist kaum besser als geraten"],
   "map.aged": ["This map is {age} old.", "Diese Karte ist {age} alt."],
   "map.lost": ["No connection to the gateway since {at}. This map is {age} old; the page goes on trying by itself.", "Seit {at} keine Verbindung zum Gateway. Diese Karte ist {age} alt; die Seite versucht es von selbst weiter."],
   "map.gone": ["No connection to the gateway since {at}; the page goes on trying by itself.", "Seit {at} keine Verbindung zum Gateway; die Seite versucht es von selbst weiter."],
