@@ -151,7 +151,7 @@ def test_without_a_compiler_it_is_said_what_to_install(
     only("source", monkeypatch)
     running = children.prepare(need("micropython-i386"), tmp_path)
 
-    assert running.command[2] == "heapsize=96k"
+    assert running.command[2] == f"heapsize={children.HEAP_KB['source'][32]}k"
     assert "pip install 'heatveil[edge]'" in running.said
 
 
