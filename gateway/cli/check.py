@@ -132,6 +132,7 @@ def _check_shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
 def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     """Yield what is found of the store; a running gateway is not disturbed."""
     database = deployment.site.database
+    yield ok("store", describe_kept(deployment))
     if deployment.store.postgresql is None:
         yield from _room(deployment, database)
         if not database.exists():
@@ -178,7 +179,11 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
         )
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"
-    if is_distributed(guarantee) and ledger.left:
+    if hours := deployment.privacy.window_h:
+        yield ok(
+            "store", f"it is of this promise; {told} for now, of what comes back in {hours} h"
+        )
+    elif is_distributed(guarantee) and ledger.left:
         rest = "further rounds have the rest"
         yield ok("store", f"it is of this promise; {told}, and {rest}")
     elif left:
@@ -186,6 +191,19 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
         yield ok("store", f"it is of this promise; {told}, and {more}")
     else:
         yield note("store", f"{told}, so nothing more is asked. A new promise is a new enrolment")
+
+
+def describe_kept(deployment: Deployment) -> str:
+    """Return what is kept and for how long, as the deployment has it: for who answers for it."""
+    report, keep = (f"{days:g} days" if days else "for ever" for days in deployment.kept_days)
+    maps = "releases and maps" if deployment.privacy.window_h else "maps"
+    rest = "" if deployment.privacy.window_h else "releases, "
+    return (
+        f"kept: blurred or sealed reports {report}; {maps} {keep}; messages that were refused "
+        f"{deployment.store.refused_days:g} days; {rest}rounds, what they cost, which devices "
+        "there were and how often each answered for as long as the database; no reading in the "
+        "clear, ever"
+    )
 
 
 def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
@@ -361,6 +379,8 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
     open_hours = " of open hours" * bool(rounds.hours)
     promised = _count(deployment.privacy.readings, "round")
     said = f"{promised} under the promise; one every {_long(rounds.every_s)}, they last {lasts}"
+    if hours := deployment.privacy.window_h:
+        said = f"a promise for any {hours} h; one round every {_long(rounds.every_s)}, for ever"
     if of(deployment).trust == "distributed":
         maps = _count(deployment.privacy.readings, "map")
         said = (

@@ -19,7 +19,18 @@ from recovery.noise.gaussian import zcdp_epsilon
 
 from ..faults import OperatorFault
 from ..mechanisms import find_service, first_round
-from ..service.ledger import RHO, Ledger, Unit, budget_of, is_distributed, price, terms, unit_of
+from ..service.ledger import (
+    RHO,
+    Ledger,
+    Unit,
+    budget_of,
+    describe_terms,
+    is_distributed,
+    price,
+    terms,
+    unit_in,
+    unit_of,
+)
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..settings.windows import DAYS, HOUR_S, span_s, windows_in
@@ -47,12 +58,23 @@ def ledger(
             help="Charge the rounds that the ledger lacks, up to this, which the gateway named.",
         ),
     ] = None,
+    end: Annotated[
+        bool,
+        typer.Option(
+            "--end-promise",
+            help="End the promise that was charged here, so that this file may make another.",
+        ),
+    ] = False,
 ) -> None:
     """Say what has been spent of the privacy of a deployment, and what is left.
 
     Beside a gateway that runs, or without one. In JSON every rho is an exact fraction. With
     --accept, after a gateway ended with status 4, what was lost with its store is charged first.
+    With --end-promise what was asked and released so far stays under its own promise.
     """
+    if end:
+        end_promise(path, typer.echo)
+        return
     if lost is not None:
         accept(path, lost, lambda line: typer.echo(line, err=as_json))
     deployment = config.load(path)
@@ -63,6 +85,7 @@ def ledger(
         standing: Ledger = reader.ledger(budget)
         charges = reader.charges(ALL)
         promised, least = reader.promise()
+        ended = reader.ended()
     budget = min(budget, least or budget)  # what was promised once is not raised by a file
     standing = Ledger(budget, standing.charges)
     if as_json:
@@ -73,8 +96,40 @@ def ledger(
         return
     for line in _in_words(deployment, standing, rho, plan):
         typer.echo(line)
+    for was, ended_s in ended:
+        until = datetime.fromtimestamp(ended_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        typer.echo(f"before {until}: another promise, which adds to this: {describe_terms(was)}")
     for line in _charges(charges, limit, unit_of(plan.guarantee)):
         typer.echo(line)
+
+
+def end_promise(path: Path, say: Callable[[str], None]) -> None:
+    """End the promise of a store, so that the deployment file may make another; say what follows.
+
+    Raises:
+        OperatorFault: nothing was charged yet, a round is open, or a gateway runs.
+    """
+    deployment = config.load(path)
+    with open_reader(deployment) as reader:
+        promised, _ = reader.promise()
+    with alone(place_of(deployment)), closing(Store.of(deployment)) as store:
+        ended = store.end_promise()
+    if ended is None:
+        raise OperatorFault(
+            "nothing was charged under a promise here yet, so there is none to end: heatveil "
+            "serve begins with that of the deployment file"
+        )
+    count, spent = ended
+    say(
+        f"Ended after {count} round{'s' * (count != 1)}, {unit_in(promised).said(spent, 6)} in "
+        "all. What was asked and released stays here under that promise, and whoever was there "
+        "pays for both: tell the people in the room."
+    )
+    say(
+        "Devices hold to the promise that they were enrolled for. Where the new one asks for "
+        "more, or for another window, enrol them again in a new folder, and name its devices.json "
+        "under [site] devices."
+    )
 
 
 def accept(path: Path, number: int, say: Callable[[str], None]) -> None:

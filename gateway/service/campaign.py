@@ -322,7 +322,14 @@ class Campaign:
             kept(self.store.abandon, asked.name, Charge(asked.rho))
             self._tell_ledger()
             log.warning(ABANDONED, number=asked.plan.number)
-        return sign_round(planned, kept(self.store.number_of, name), self.devices)
+        number = kept(self.store.number_of, name)
+        asked = sign_round(planned, number, self.devices)
+        if self._window_h and kept(self.store.message_of, name) is None:
+            # Names have four bytes: in years of rounds one may come again.
+            while kept(self.store.opened_s, asked.name) is not None:
+                number += 1
+                asked = sign_round(planned, number, self.devices)
+        return asked
 
     def _may_open(self, pause: Pause, known: bool, silent: int = 0) -> bool:
         """Wait until a round may open; False when something has changed meanwhile.

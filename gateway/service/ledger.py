@@ -144,8 +144,8 @@ def check_terms(paid: str | None, asked: str) -> None:
         f"{', '.join(part for part in now if part not in was) or 'less'}, and not "
         f"{', '.join(part for part in was if part not in now) or 'that alone'}; only prices of "
         "one promise add up, and a sum of two would promise nothing. Go back to what was "
-        "promised, or name a new file under [site] database and tell the people in the room that "
-        "they pay for both"
+        "promised, or end that with heatveil ledger --end-promise, which keeps what was released, "
+        "and tell the people in the room that they pay for both"
     )
 
 
@@ -168,6 +168,15 @@ def check_budget(least: Fraction | None, asked: Fraction, unit: Unit = RHO) -> N
         "readings under [privacy] that promised it, or make the larger promise as a new one: "
         "enrol again, in a new folder"
     )
+
+
+def describe_terms(promised: str) -> str:
+    """Return the terms of a promise as people read them.
+
+    >>> describe_terms('{"delta": [1, 9], "neighbours": "a, b", "window": "for any 24 hours"}')
+    'delta 1/9, a, b, for any 24 hours'
+    """
+    return ", ".join(_clauses(promised))
 
 
 def _clauses(promised: str) -> list[str]:

@@ -281,7 +281,7 @@ class Service:
             self._campaign.steps.recorded_s = uplink.recorded_s
             vitals.watch()
             self._look()
-            chores = make_chores(deployment.store, store, metrics)
+            chores = make_chores(deployment, store, metrics)
             stack.enter_context(Chores(Chore(LOOK_S, self._look), *chores))
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:

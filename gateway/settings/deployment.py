@@ -99,12 +99,17 @@ class Mqtt(Section):
         return self
 
 
+REPORT_DAYS, KEEP_DAYS = 30.0, 365.0  # where rounds never end and nobody says otherwise
+
+
 class Storage(Section):
     """Where what came is kept, and for how long; what was charged is kept for ever."""
 
     postgresql: str | None = None  # libpq words or address, instead of the file under [site]
     password_file: Path | None = None  # of the user at PostgreSQL
-    keep_days: Positive | None = None  # blurred readings and maps; None for ever
+    # None: 30 and 365 under a promise for a window, whose rounds never end, and for ever else.
+    report_days: Positive | None = None  # reports; never longer than what follows
+    keep_days: Positive | None = None  # reports and maps; under a window releases, too
     refused_days: Positive = 30.0  # dead letters
     round_keys: Path = Path("/run/heatveil")  # of central trust: where an open round's key lies
     reserve_mb: Annotated[int, Field(ge=0, le=1_000_000)] = 64  # less room stops the taking
@@ -301,6 +306,16 @@ class Deployment(_Tables):
     def own(self) -> Any:
         """The table that its mechanism has of its own; None where it has none."""
         return getattr(self, self.rounds.mechanism, None)
+
+    @property
+    def kept_days(self) -> tuple[float | None, float | None]:
+        """For how many days reports are kept, and releases and maps; None for ever."""
+        keep, report = self.store.keep_days, self.store.report_days
+        if self.privacy.window_h:
+            window_days = windows.span_s(self.privacy.window_h) / 86_400
+            keep, report = keep or max(KEEP_DAYS, window_days + 1), report or REPORT_DAYS
+        known = [days for days in (keep, report) if days]
+        return min(known, default=None), keep
 
     @field_validator("workers")
     @classmethod

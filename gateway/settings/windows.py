@@ -86,6 +86,11 @@ def check(deployment: "Deployment") -> None:
             f"every {every_s:g} s they would be out of budget part of the time. Set {more}"
             f"[rounds] every_s = {least_every_s(hours, readings)}"
         )
+    if (keep := deployment.store.keep_days) and keep * 24 * HOUR_S < span_s(hours):
+        raise ValueError(
+            f"[store] keep_days = {keep:g} is less than the {span_s(hours) / 24 / HOUR_S:.4g} "
+            "days for which a window counts, and maps are drawn from all of that. Keep for longer"
+        )
     if deployment.room.plan is not None:
         raise ValueError(
             f"[privacy] window_h is {hours} in a room with a file: there the warmth of a window "

@@ -31,7 +31,7 @@ def bring_up(connection: Any, found: int, wanted: int) -> None:
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})
     with Operations.context(context) as op:
         for schema in range(found + 1, wanted + 1):
-            {5: _to_5, 6: _to_6}[schema](op)
+            {5: _to_5, 6: _to_6, 7: _to_7}[schema](op)
             connection.execute(text("UPDATE about SET schema = :schema"), {"schema": schema})
 
 
@@ -163,3 +163,20 @@ Table(
 def _to_6(op: Any) -> None:
     """Add the empty room as the last map left it."""
     _SIX.create_all(op.get_bind(), checkfirst=False)
+
+
+_SEVEN = MetaData()
+Table(
+    "promises",
+    _SEVEN,
+    Column("id", Integer, primary_key=True),
+    Column("promise", String, nullable=False),
+    Column("budget", String, nullable=False),
+    Column("charge", Integer, nullable=False),
+    Column("ended_s", Float, nullable=False),
+)
+
+
+def _to_7(op: Any) -> None:
+    """Add the promises that were ended for another: none yet."""
+    _SEVEN.create_all(op.get_bind(), checkfirst=False)

@@ -248,6 +248,11 @@ class Reader:
             since_s = counted_s(round_rows.promise(connection))
             return Ledger(budget, round_rows.list_charged(connection, since_s))
 
+    def ended(self) -> list[tuple[str, float]]:
+        """Return the promises that were ended for another, and when, oldest first."""
+        with self._engine.connect() as connection:
+            return round_rows.list_ended(connection)
+
     def promise(self) -> tuple[str | None, Fraction | None]:
         """Return what all charges are the price of, and the least budget that was promised."""
         with self._engine.connect() as connection:

@@ -18,7 +18,7 @@ from ..service.intake.outcomes import Again, Asked, digest
 from ..service.ledger import Charge, check_budget, check_terms, unit_in
 from .message_rows import insert_many
 from .places import Place
-from .schema import about, charges, releases, reports, rounds
+from .schema import about, charges, promises, releases, reports, rounds
 
 
 def lock(connection: Any) -> None:
@@ -43,12 +43,14 @@ def charge_again(connection: Any, extra: Sequence[Again], now_s: float) -> None:
 
 
 def list_charged(connection: Any, counted_s: float | None = None) -> tuple[Charge, ...]:
-    """Return everything that was charged, oldest first.
+    """Return everything that was charged under this promise, oldest first.
 
     Args:
         counted_s: leave out what is older, of a promise for a window.
     """
+    earlier = select(func.coalesce(func.max(promises.c.charge), 0)).scalar_subquery()
     wanted = select(charges.c.rho, charges.c.device).order_by(charges.c.id)
+    wanted = wanted.where(charges.c.id > earlier)
     if counted_s is not None:
         wanted = wanted.where(charges.c.at_s > time.time() - counted_s)
     return tuple(Charge(Fraction(rho), device) for rho, device in connection.execute(wanted))
@@ -86,6 +88,36 @@ def check(connection: Any, terms: str, most: Fraction) -> None:
     """
     check_terms(promise(connection), terms)
     check_budget(budget(connection), most, unit_in(terms))
+
+
+def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
+    """End the promise for another; return how many rounds it had and what they cost, or None.
+
+    What was asked, charged and released stays as it is. A plan of the next promise that is like
+    one of this is another round: nothing of this one is taken for its own.
+    """
+    promised, least = promise(connection), budget(connection)
+    if promised is None or least is None:
+        return None
+    spent = list_charged(connection)
+    last = connection.scalar(select(func.max(charges.c.id))) or 0
+    row = {"promise": promised, "budget": str(least), "charge": last, "ended_s": now_s}
+    connection.execute(insert(promises).values(row))
+    still = update(rounds).where(rounds.c.closed_s.is_(None))  # it is paid for, and given up
+    connection.execute(still.values(closed_s=now_s, outcome=ABANDONED))
+    names = connection.scalars(select(rounds.c.name)).all()
+    for name in names:  # which no plan is called
+        other = update(rounds).where(rounds.c.name == name).values(planned=name + b"\0")
+        connection.execute(other)
+    connection.execute(update(about).values(promise=None, budget=None))
+    fleet = [one.rho for one in spent if not one.device]
+    return len(fleet), sum(fleet, Fraction(0))
+
+
+def list_ended(connection: Any) -> list[tuple[str, float]]:
+    """Return the promises that were ended, and when, oldest first."""
+    wanted = select(promises.c.promise, promises.c.ended_s).order_by(promises.c.id)
+    return [(row.promise, row.ended_s) for row in connection.execute(wanted)]
 
 
 def hold_to(connection: Any, terms: str, budget: Fraction) -> None:

@@ -14,6 +14,7 @@
     filters   what a lasting session at the broker is subscribed to
     quarantine  devices that are shut out, and why
     tallies, leases  sums of workers that share a database, and who has which part
+    promises  those that were ended for another, and up to where charges are theirs
     vacant    one row: the empty room as the last map left it, where the room has a file
 
 No private reading is in them in the clear: what is here has passed the veil, or, where the gateway
@@ -92,7 +93,7 @@ vacant = Table(
 )
 
 
-SCHEMA = 6
+SCHEMA = 7
 
 about = Table(
     "about",
@@ -116,6 +117,16 @@ rounds = Table(
     Column("outcome", String),  # None while it is open
     Column("enrolled", Integer),  # devices that were asked
     Column("rho", String),  # "num/den": its price, charged when it opens or when it closes
+)
+
+promises = Table(
+    "promises",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("promise", String, nullable=False),
+    Column("budget", String, nullable=False),
+    Column("charge", Integer, nullable=False),  # the last that is its own
+    Column("ended_s", Float, nullable=False),
 )
 
 charges = Table(

@@ -6,8 +6,8 @@ between, what is published is what is in the store.
 
 What is older than the operator keeps is forgotten a little at a time: a report goes once its round
 has been closed for so long, a map when it was drawn so long ago and is not the newest. Never
-forgotten: what was charged, the rounds and their releases, from which every later map is drawn,
-the numbers that devices have used, and alarms.
+forgotten: what was charged, the rounds and, but of a promise for a window, their releases, from
+which every later map is drawn, the numbers that devices have used, and alarms.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Engine, Table, and_, delete, exists, func, insert, select, tuple_
 
-from ..faults import OvertakenFault, ReplacedFault
+from ..faults import OperatorFault, OvertakenFault, ReplacedFault
 from ..service.intake.outcomes import (
     Again,
     Alarm,
@@ -67,18 +67,26 @@ Step = Callable[[Any], int]
 
 
 def _steps_of_forgetting(
-    now_s: float, keep_days: float | None, refused_days: float
+    now_s: float,
+    keep_days: float | None,
+    refused_days: float,
+    report_days: float | None,
+    windowed: bool,
 ) -> Iterator[Step]:
     """Yield what to do in one transaction each, again as long as it returns SOME."""
     yield _some(refused, refused.c.at_s < now_s - refused_days * DAY_S)
-    if keep_days is not None:
-        before_s = now_s - keep_days * DAY_S
+    if report_days is not None:
+        before_s = now_s - report_days * DAY_S
         answers = exists().where(reports.c.round == rounds.c.name)
         old = select(rounds.c.name).where(rounds.c.closed_s < before_s, answers).limit(1)
         yield _some(reports, reports.c.round.in_(old.scalar_subquery()))
         yield _some(heard, heard.c.at_s < before_s)
+    if keep_days is not None:
+        before_s = now_s - keep_days * DAY_S
         latest = select(func.max(maps.c.at_s)).scalar_subquery()
         yield _some(maps, and_(maps.c.at_s < before_s, maps.c.at_s < latest))
+        if windowed:  # no later map is drawn from them
+            yield _some(releases, releases.c.at_s < before_s)
 
 
 def _some(table: Table, where: Any) -> Step:
@@ -228,6 +236,23 @@ class Store:
         if least is not None and budget < least:
             with self._engine.begin() as connection:
                 round_rows.hold_to(connection, promised, budget)
+
+    def end_promise(self) -> tuple[int, Fraction] | None:
+        """End the promise for another; see `round_rows.end_promise`.
+
+        Raises:
+            OperatorFault: a round is open, or rounds are missing here.
+        """
+        with self._engine.begin() as connection:
+            round_rows.lock(connection)
+            self._check_whole(connection)
+            if round_rows.sum_owed(connection):
+                raise OperatorFault(
+                    "a round is open that is charged when it closes, and what it costs is of the "
+                    "promise that is to end. Let heatveil serve close it first, under the "
+                    "deployment file of before"
+                )
+            return round_rows.end_promise(connection, time.time())
 
     def open_round(
         self, asked: Asked, budget: Fraction, *, paid: bool = True, enrolled: int | None = None
@@ -457,10 +482,25 @@ class Store:
         with self._reads.connect() as connection:
             return message_rows.list_shut_out(connection)
 
-    def retain(self, now_s: float, keep_days: float | None, refused_days: float) -> int:
-        """Forget what is older than that, in small transactions; return how many rows went."""
+    def retain(
+        self,
+        now_s: float,
+        keep_days: float | None,
+        refused_days: float,
+        report_days: float | None = None,
+        *,
+        windowed: bool = False,
+    ) -> int:
+        """Forget what is older than that, in small transactions; return how many rows went.
+
+        Args:
+            keep_days: maps, and reports where nothing shorter is said of them.
+            windowed: releases as well: of a promise for a window, whose maps are of the last one.
+        """
         gone = 0
-        for step in _steps_of_forgetting(now_s, keep_days, refused_days):
+        for step in _steps_of_forgetting(
+            now_s, keep_days, refused_days, report_days or keep_days, windowed
+        ):
             some = 1
             while some:
                 with self._engine.begin() as connection:

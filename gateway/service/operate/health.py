@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import structlog
 
-from ...settings.deployment import Storage
+from ...settings.deployment import Deployment
 from ...store.store import Store
 from ..telling import Event
 from .metrics import Metrics
@@ -204,13 +204,15 @@ COUNTED = 1000  # letters: more are too many, however many
 
 
 def make_chores(
-    settings: Storage, store: Store, metrics: Metrics | None = None
+    deployment: Deployment, store: Store, metrics: Metrics | None = None
 ) -> tuple[Chore, ...]:
-    """Return the chores of a store, as [store] says; its gauges are looked up when read."""
+    """Return the chores of a store, as the deployment says; its gauges are looked up when read."""
 
     def forget() -> None:
         """Forget what is older than it need be; what was charged stays."""
-        gone = store.retain(time.time(), settings.keep_days, settings.refused_days)
+        report_days, keep_days = deployment.kept_days
+        windowed, refused_days = bool(deployment.privacy.window_h), deployment.store.refused_days
+        gone = store.retain(time.time(), keep_days, refused_days, report_days, windowed=windowed)
         if gone:
             log.info("old rows are forgotten", rows=gone)
 

@@ -19,11 +19,12 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from structlog.testing import capture_logs
 
+from edge.core.wire import name_of
 from gateway.cli import show
 from gateway.cli.show import BARS, mosaic
 from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault, OperatorFault
-from gateway.mechanisms import find
+from gateway.mechanisms import find, first_round
 from gateway.service import steps
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
@@ -92,6 +93,55 @@ def test_whatever_was_charged_the_ledger_is_its_sum(
     assert len(told["charges"]) == 33
     assert Fraction(told["spent"]) == fleet + max(by_device.values())
     assert Fraction(told["left"]) == max(Fraction(told["budget"]) - Fraction(told["spent"]), 0)
+
+
+def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_own(
+    kept: Any, heatveil: Heatveil
+) -> None:
+    """On the same database; what is charged from then on is the price of the new one alone."""
+    text = kept.path.read_text()
+    before = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
+    with closing(Store.of(config.load(kept.path))) as store, store.engine.connect() as connection:
+        was = connection.exec_driver_sql("SELECT name, message FROM rounds ORDER BY name").all()
+        released = connection.exec_driver_sql("SELECT * FROM releases ORDER BY round").all()
+    delta = re.search(r'delta = "1/(\d+)"', text)
+    assert delta is not None
+    kept.path.write_text(text.replace(delta[0], f'delta = "1/{int(delta[1]) * 2}"'))
+    refused = heatveil("check", "--config", kept.path).out
+    assert "end that with heatveil ledger --end-promise" in refused
+    ended = heatveil("ledger", "--config", kept.path, "--end-promise")
+    said = ended.out + ended.err
+
+    assert "Ended after 2 rounds" in said
+    assert "pays for both" in " ".join(said.split())
+    after = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
+    assert (Fraction(before["spent"]) > 0, Fraction(after["spent"])) == (True, 0)
+    assert "another promise, which adds" in heatveil("ledger", "--config", kept.path).out
+    assert heatveil("check", "--config", kept.path).status == 0
+    with closing(Store.of(config.load(kept.path))) as store, store.engine.connect() as connection:
+        now = connection.exec_driver_sql("SELECT name, message FROM rounds ORDER BY name").all()
+        assert now == was
+        assert connection.exec_driver_sql("SELECT * FROM releases ORDER BY round").all() == (
+            released
+        )
+    assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 1
+
+
+def test_a_round_of_an_ended_promise_is_none_of_the_next(kept: Any, heatveil: Heatveil) -> None:
+    """Not where the next is made with the same words either: its answers were paid for before."""
+    first = planned_first(kept)
+    with closing(Store.of(config.load(kept.path))) as store:
+        assert store.message_of(first) is not None
+    assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 0
+    with closing(Store.of(config.load(kept.path))) as store:
+        assert store.message_of(first) is None
+        assert store.number_of(first) == 3
+
+
+def planned_first(kept: Any) -> bytes:
+    """Return the name of the first round, as the file plans it."""
+    deployment = config.load(kept.path)
+    return bytes(name_of(first_round(deployment, config.query(deployment))))
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 50])

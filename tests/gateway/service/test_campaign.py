@@ -365,7 +365,7 @@ def test_another_promise_on_the_same_database_does_not_start(
         update={"heat": on.deployment.heat.model_copy(update={"spread_m2": 0.06})}
     )
     with pytest.raises(
-        OperatorFault, match=r"at least 0\.06, and not .* 0\.05;.*\[site\] database"
+        OperatorFault, match=r"at least 0\.06, and not .* 0\.05;.*ledger --end-promise"
     ):
         on.again(other)
 

@@ -25,15 +25,16 @@ from gateway.mechanisms.thermal.granting import grant
 from gateway.service import campaign
 from gateway.service.campaign import Campaign
 from gateway.service.intake.writer import Intake
-from gateway.service.ledger import price
+from gateway.service.ledger import budget_of, price
 from gateway.service.mqtt.connection import Message
 from gateway.service.outbox import Outbox
 from gateway.settings import config, windows
 from gateway.settings.deployment import Deployment
-from gateway.store.schema import charges, maps, releases, reports, rounds
+from gateway.store.schema import charges, maps, promises, releases, reports, rounds
 from gateway.store.store import Store
 
-SITE, SENSORS, HOUR_S, WINDOW_H, KEEP_DAYS = "house", 2, 3600, 24, 30
+SITE, SENSORS, HOUR_S, WINDOW_H = "house", 2, 3600, 24
+REPORT_DAYS, KEEP_DAYS = 7, 30
 
 
 class Cut(BaseException):
@@ -57,20 +58,26 @@ class House:
     """Gateway and devices, on one clock."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, seed: int) -> None:
-        self.at_s, self.fate, self.patch = 1.8e9, random.Random(seed), patch
+        self.at_s, self.fate, self.folder = 1.8e9, random.Random(seed), folder
+        self.mapped, self.cuts, self.asked = None, 0, 0
+        self.store: Any = None
+        patch.setattr(time, "time", lambda: self.at_s)
+
+    def promise(self, epsilon: str) -> None:
+        """Enrol devices for a promise of their own; those of before are thrown away."""
         self.deployment = Deployment(
-            site={"name": SITE, "database": folder / "heatveil.sqlite"},
+            site={"name": SITE, "database": self.folder / "heatveil.sqlite"},
             room={"cells": 12},
             heat={"spread_m2": 0.05},
             sensors={"count": SENSORS},
             privacy={
-                "epsilon": "10/1",
+                "epsilon": epsilon,
                 "delta": "1/100000",
                 "readings": windows.answers_in(WINDOW_H, HOUR_S),
                 "window_h": WINDOW_H,
             },
             rounds={"gather_s": 0.05, "every_s": HOUR_S},
-            store={"keep_days": KEEP_DAYS},
+            store={"keep_days": KEEP_DAYS, "report_days": REPORT_DAYS},
         )
         self.made = enrol.enrol_fleet(SITE, SENSORS)
         self.limits = grant(config.query(self.deployment), HOUR_S)
@@ -83,11 +90,8 @@ class House:
         self.nodes: dict[str, Node] = {}
         self.away: dict[str, float] = {}
         self.answers: dict[str, list[float]] = {name: [] for name in self.flash}
-        self.mapped, self.cuts, self.asked = None, 0, 0
         for name in self.flash:
             self.start(name)
-        self.store: Any = None
-        patch.setattr(time, "time", lambda: self.at_s)
 
     def _identity(self, name: str) -> Any:
         return next(one.identity for one in self.made.secrets.devices if one.identity.name == name)
@@ -118,6 +122,21 @@ class House:
         self.outbox.close()
         self.intake.stop()
         self.store.close()
+
+    def live(self, hours: int) -> None:
+        """Serve so many rounds, with starts in between; the gateway is open at the end."""
+        while hours > 0:
+            some = min(hours, self.fate.randrange(20, 400))
+            self.serve().run(some)
+            report_days, keep_days = self.deployment.kept_days
+            self.store.retain(self.at_s, keep_days, 30, report_days, windowed=True)
+            hours -= some
+            if self.fate.random() < 0.1:
+                self.at_s += 30 * 86_400  # the gateway was away for a month
+                for name in self.flash:
+                    self.start(name)
+            if hours > 0:
+                self.close()
 
     def recover(self, mechanism: str, query: Any, given: Any) -> Any:
         """Draw one map, and show it ever after: what is drawn is not what is tested."""
@@ -176,39 +195,37 @@ class House:
 def test_a_budget_is_exact_for_years_and_storage_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    """Power cuts, upgrades, a gateway that starts anew, a month away: nothing doubles."""
-    house = House(tmp_path, monkeypatch, 7)
+    """Power cuts, upgrades, starts of the gateway, a month away, a new promise: none doubles."""
+    house, owed = House(tmp_path, monkeypatch, 7), Fraction(0)
     monkeypatch.setattr(campaign.Pause, "wait_s", house.hour)
-    left = hours
-    while left > 0:
-        some = min(left, house.fate.randrange(20, 400))
-        on = house.serve()
-        on.run(some)
-        house.store.retain(house.at_s, KEEP_DAYS, KEEP_DAYS)
-        left -= some
-        if house.fate.random() < 0.1:
-            house.at_s += 30 * 86_400  # the gateway was away for a month
-            for name in house.flash:
-                house.start(name)
-        if left > 0:
-            house.close()
-    cost = price(on._plan.guarantee)
-    for times in house.answers.values():
-        assert len(times) > hours // 3
-        for at, since in enumerate(times):
-            within = sum(since <= one <= since + HOUR_S * WINDOW_H for one in times[at : at + 99])
-            assert within * cost <= on.ledger().budget
+    for epsilon in ("10/1", "8/1"):  # in the middle of the year, and of a window, another promise
+        house.promise(epsilon)
+        house.live(hours // 2)
+        promised = find("thermal").plan(config.query(house.deployment), []).guarantee
+        cost = price(promised)
+        owed += hours // 2 * cost
+        for times in house.answers.values():
+            assert len(times) > hours // 6
+            for at, since in enumerate(times):
+                within = sum(one <= since + HOUR_S * WINDOW_H for one in times[at : at + 99])
+                assert within * cost <= budget_of(promised, house.deployment.privacy.readings)
+        assert house.store.end_promise() == (hours // 2, hours // 2 * cost)
+        assert house.store.end_promise() is None
+        house.close()
+
     assert house.cuts > hours // 200
+    house.serve()
     with house.store.engine.connect() as connection:
         count = {
             one.name: connection.scalar(select(func.count()).select_from(one))
-            for one in (rounds, charges, releases, reports, maps)
+            for one in (rounds, charges, releases, reports, maps, promises)
         }
         oldest = connection.scalar(select(func.min(reports.c.taken_s)))
         charged = sum(map(Fraction, connection.scalars(select(charges.c.rho))), Fraction(0))
-    assert count["rounds"] == count["releases"] == count["charges"] == hours == house.asked
-    assert charged == hours * cost
-    assert count["reports"] <= SENSORS * 24 * (KEEP_DAYS + 1)
-    assert count["maps"] <= 24 * (KEEP_DAYS + 1)
-    assert oldest >= house.at_s - (KEEP_DAYS + 1) * 86_400
     house.close()
+    assert count["rounds"] == count["charges"] == hours == house.asked
+    assert count["releases"] <= 24 * (KEEP_DAYS + 1) + 400, "of a life between two chores at most"
+    assert (charged, count["promises"]) == (owed, 2)
+    assert count["reports"] <= SENSORS * 24 * (REPORT_DAYS + 1)
+    assert count["maps"] <= 24 * (KEEP_DAYS + 1)
+    assert oldest >= house.at_s - (REPORT_DAYS + 1) * 86_400

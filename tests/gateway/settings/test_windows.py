@@ -11,6 +11,7 @@ from edge.core.budget import unpack
 from edge.core.slots import Ram
 from edge.core.window import Hours, step_of
 from edge.host.enrol import provision
+from gateway.cli import check
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.check import check_window
 from gateway.faults import OperatorFault
@@ -107,6 +108,18 @@ def disk_grid() -> Any:
     from edge.core.records import Grid
 
     return Grid((4, 4), 0)
+
+
+def test_what_is_kept_has_an_end_where_rounds_have_none() -> None:
+    """Reports for a month, releases and maps for a year; and never less than maps are drawn of."""
+    assert deployment().kept_days == (30, 365)
+    assert deployment(store={"keep_days": 7}).kept_days == (7, 7)
+    assert deployment(privacy={"window_h": 0}).kept_days == (None, None)
+    assert deployment(privacy={"window_h": 0}, store={"keep_days": 9}).kept_days == (9, 9)
+    said = check.describe_kept(deployment())
+    assert said.startswith("kept: blurred or sealed reports 30 days; releases and maps 365 days;")
+    with pytest.raises(ValueError, match="Keep for longer"):
+        deployment(store={"keep_days": 1})
 
 
 def test_a_plan_goes_on_over_its_readings() -> None:

@@ -163,7 +163,7 @@ def test_a_round_under_another_promise_is_not_added_to_the_ledger(
     store.close()
 
     assert "charged for: two sources move, and not one source moves;" in said
-    assert "[site] database" in said
+    assert "ledger --end-promise" in said
     found = Store(place, "lab")
     with pytest.raises(OperatorFault):
         found.open_round(asked(other, b"next"), Fraction(1))
