@@ -256,6 +256,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = replace(places.serving, payload_fault=lambda plan: lambda payload: "", fold=None)
     monkeypatch.setattr(steps, "find_service", lambda _: mine)
     monkeypatch.setattr("gateway.service.telling.find_service", lambda _: mine)
+    monkeypatch.setattr("gateway.service.drawing.find", lambda _: places)
     monkeypatch.setattr(campaign, "LINGER_S", 0.3)
     monkeypatch.setattr("gateway.service.outbox.END_S", 0.02)
 
