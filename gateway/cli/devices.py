@@ -5,7 +5,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from fractions import Fraction
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -30,7 +29,7 @@ from ..settings import config, windows
 from ..settings.deployment import Deployment
 from ..store.opening import hold
 from ..store.places import place_of
-from ..store.reader import Reader
+from ..store.reader import ChargeRow, Reader
 from ..store.store import Store
 from . import flags
 from .device_status import (
@@ -44,6 +43,7 @@ from .device_status import (
     nearest_name,
     shut,
 )
+from .ledger import ALL
 
 # The files of one device: its half of the keys, its budget, and what it leaves behind.
 
@@ -230,8 +230,8 @@ def enrol_device(
     enrol.check_central(devices._replace(by_name=own), first_round(deployment, query))
     served.check_held(query, {who.name: who.sensors}, {})
     whole = first_limits(deployment, query)
-    # In a window all comes back: what was spent of it lies in the new one's ring.
-    window = windows.record_of(deployment, whole, before)
+    # In a window all comes back. When it was spent only a wall clock knows, and nobody goes by it.
+    window = windows.record_of(deployment, whole, spent=before > 0)
     limits = whole if window else served.remaining_limits(query, whole, before)
     fleet = devices._replace(by_name={**devices.by_name, **own})
     sensors = prod(mechanism.sensors(deployment))
@@ -296,7 +296,7 @@ def sum_spent(deployment: Deployment, others: Iterable[str]) -> int:
         return 0
     apart = frozenset(others)
     with closing(Reader(place_of(deployment))) as reader:
-        charges = reader.ledger(Fraction(0)).charges
+        charges = reader.charges(ALL)  # in a window too: no charge is old by a wall clock
     return sum_charges(one for one in charges if one.device not in apart)
 
 
@@ -308,9 +308,10 @@ def keys_heard(deployment: Deployment) -> Counter[str]:
         return Counter(row.name for row in reader.devices())
 
 
-def sum_charges(charges: Iterable[Charge]) -> int:
+def sum_charges(charges: Iterable[Charge | ChargeRow]) -> int:
     """Return charges in nano-rho.
 
+    >>> from fractions import Fraction
     >>> sum_charges((Charge(Fraction(1, 3)), Charge(Fraction(1, 2), "attic")))
     833333334
     """
@@ -393,6 +394,8 @@ class Change:
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
         self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
+        if self._deployment.privacy.window_h and has_store(self._deployment):
+            self._say(f"If rounds were asked, it has {_say_left(self._deployment)}")
 
     def remove(self) -> None:
         """Cut a device off and forget it, or what is left of one that went, or never came."""
@@ -431,7 +434,7 @@ class Change:
             made = self._made(held.place, held.central)
             change = lambda door: door.rotate(self._name, made.password)  # noqa: E731
             self._enrol(made, virtual is not None, change, budget)
-            left = "a whole new budget" if budget else "the budget that is left of the promise"
+            left = "a whole new budget" if budget else _say_left(self._deployment)
             self._say(
                 f"{self._name} has new keys and {left}, and the old ones are worth nothing; "
                 f"what was spent stays spent in the ledger. {RELOAD}"
@@ -492,6 +495,14 @@ class Change:
 
     def _at_broker(self, do: Callable[[Doors], str]) -> None:
         at_broker(self._deployment, self._folder, self._say, do)
+
+
+def _say_left(deployment: Deployment) -> str:
+    """Return what budget a device with a new key has."""
+    if hours := deployment.privacy.window_h:
+        silent_h = math.ceil(windows.span_s(hours) / windows.HOUR_S)
+        return f"a window that is spent, and is silent for up to {silent_h} h of its own uptime"
+    return "the budget that is left of the promise"
 
 
 # `heatveil device list|add|remove|rotate|free|shut`.

@@ -341,7 +341,7 @@ def _of_state(there: state.State, devices: Devices | None, who: Device | None) -
                 f"{estimate_answer_ms(plan):.0f}: when its frames go out tells something of "
                 "their noise. heatveil provision gives it a longer one"
             )
-    if there.word == "exhausted":
+    if there.word == "exhausted" and not there.window:
         faults.append(
             "its budget is spent, for the life of its key; it stays silent, and new keys are "
             "another promise to those in the room"
@@ -378,7 +378,9 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
                 f"budget       {device['answers']} answers left, {left}; boot {device['epoch']}, "
                 f"round {device['round']}, limits {held['version']}"
             )
-        say(f"state        {device['state']}" + (f"; {device['mended']}" * bool(device["mended"])))
+        waits = device["window"] and device["state"] == "exhausted"
+        more = f"; {device['mended']}" * bool(device["mended"]) + f"; {state.WAITS}" * waits
+        say(f"state        {device['state']}{more}")
         clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"
         say(f"clock        {clock}")
         say(f"heap         {device['heap'] // 1024} KB free with its config loaded")

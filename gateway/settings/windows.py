@@ -43,14 +43,14 @@ def least_every_s(window_h: int, readings: int) -> int:
     return span_s(window_h) // readings + 1
 
 
-def record_of(deployment: "Deployment", limits: Any, before: int = 0) -> bytes:
+def record_of(deployment: "Deployment", limits: Any, *, spent: bool = False) -> bytes:
     """Return what the slots of a new device hold of the window; b"" without one.
 
     Args:
-        before: nano-rho that its earlier keys may have given away within the window.
+        spent: all of it, for an earlier key may have given it away within the window.
     """
     hours = deployment.privacy.window_h
-    return first(HOUR_S * hours, limits.budget, min(before, limits.budget)) if hours else b""
+    return first(HOUR_S * hours, limits.budget, limits.budget if spent else 0) if hours else b""
 
 
 def windows_in(days: int, window_h: int) -> int:

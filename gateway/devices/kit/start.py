@@ -32,6 +32,7 @@ from ...store.reader import looking
 from ...store.schema import refused, reports
 from . import boards, link
 from .boards import Board
+from .state import WAITS
 
 HEARD = ("data", "meta", "state", "diag")
 WORDS = ("ready", "sleeping", "alert", "exhausted", "disconnected", "lost")
@@ -309,6 +310,9 @@ def _first_frame(ear: Listener, deployment: Deployment, who: Identity, say: Say)
             f"{heard.forged} frames came in the name of {who.name} under another key; the gateway "
             "believes none of them. Is another board still running as it? Switch that off"
         )
+    if heard.state == "exhausted" and deployment.privacy.window_h:
+        say(f"first frame  none yet: {WAITS}")
+        return
     if heard.state in ("alert", "exhausted"):
         raise OperatorFault(
             f"{who.name} says {heard.state} and answers nothing; heatveil doctor says why"

@@ -54,6 +54,7 @@ else:
         if record.window:
             from edge.core.window import Hours
             spent = Hours(record.window, None).spent
+            print("window 1")
         print("counts", record.counter, record.epoch, spent, record.round)
         print("limits", " ".join([str(n) for n in record.limits]))
 gc.collect()
@@ -72,10 +73,13 @@ except Exception:
 """
 
 
+WAITS = "its window is spent; it answers again by itself"  # and needs no new keys
+
+
 class State(NamedTuple):
     """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost.
 
-    spent: of its budget; with a window, of the last one.
+    spent: of its budget; where it has a window, of the last one.
 
     heap and flash: bytes that are free; -1 where it cannot say. tick_ms: 0 without a config.
     """
@@ -100,6 +104,7 @@ class State(NamedTuple):
     clock: int
     sensors: int = 1
     tick_ms: int = 0
+    window: bool = False
 
     @property
     def left(self) -> int:
@@ -187,4 +192,5 @@ def read_state(board: Board, mac_key: bytes | None = None) -> State:
         clock=int(lines["clock"]),
         sensors=int(lines.get("sensors", 1)),
         tick_ms=int(lines.get("tick", 0)),
+        window="window" in lines,
     )

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from sqlalchemy import update
 
 from edge.core import budget, limits, slots, wire
 from edge.core.keys import Identity
+from edge.core.window import open_budget
 from edge.host.enrol import provision
 from gateway.cli.devices import Change, Halves
 from gateway.devices.broker import dynamic
@@ -30,6 +32,7 @@ from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.steps import sign_round
 from gateway.settings import config
+from gateway.store.schema import charges
 from gateway.store.store import Store
 from tests import processes
 from tests.waiting import may_come
@@ -491,6 +494,30 @@ def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> 
     assert site.run("add", "attic").status == 0
 
     assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=13 * price)
+
+
+def test_no_wall_clock_makes_a_new_key_a_new_budget(make: Callable[..., Site]) -> None:
+    """Rounds charged by a clock of 1970 are no old ones: the key begins with a spent window."""
+    text = config.sample().replace("readings = 24 ", "readings = 26\nwindow_h = 24 ")
+    site = make(sample=text)
+    spend(site, 1)
+    with closing(Store.of(config.load(site.path))) as store:
+        with store.engine.begin() as connection:
+            connection.execute(update(charges).values(at_s=0.0))
+        assert store.charges() == ()
+
+    def left(name: str) -> int:
+        (held,) = [one for one in site.secrets.devices if one.identity.name == name]
+        who = slots.Files(str(site.path.with_name("state")), name)
+        ledger = open_budget(who, held.identity.state_key)
+        ledger.boot()
+        return int(ledger.left)
+
+    said = site.run("rotate", "node-1", "--keys")
+    assert (said.status, "silent for up to 26 h" in said.out) == (0, True)
+    assert left("node-1") == 0
+    assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
+    assert left("node-2") == left("node-0") > 0
 
 
 def test_more_than_was_promised_is_given_to_no_device(make: Callable[..., Site]) -> None:

@@ -135,13 +135,13 @@ def test_a_device_is_given_the_window_and_what_was_spent_of_it() -> None:
     told = deployment()
     limits = grant(config.query(told), 3600)
     slots, key = Ram(), bytes(32)
-    provision(slots, key, bytes(32), limits, windows.record_of(told, limits, 1000))
+    provision(slots, key, bytes(32), limits, windows.record_of(told, limits, spent=True))
     record = unpack(slots.read(0), key)
 
     assert record is not None
     assert len(record.window) == 137
     held = Hours(record.window, None)
-    assert (held.length_s, held.spent, held.counted_s) == (86_400, 1000, 0)
+    assert (held.length_s, held.spent, held.counted_s) == (86_400, limits.budget, 0)
     assert windows.record_of(deployment(privacy={"window_h": 0}), limits) == b""
 
 

@@ -7,7 +7,8 @@ import pytest
 from edge.board import config
 from edge.core import slots
 from edge.core.budget import Budget, unpack
-from gateway.cli.doctor import examine
+from edge.core.limits import Limits
+from gateway.cli.doctor import _of_state, examine
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state
@@ -99,6 +100,15 @@ def test_a_budget_that_is_spent(desk, made) -> None:
         pass
     said = desk.run("doctor", *made)
     assert (said.status, "exhausted" in said.out) == (1, True)
+
+
+@pytest.mark.parametrize(("window", "faults"), [(False, 1), (True, 0)])
+def test_a_window_that_is_spent_is_no_fault(window: bool, faults: int) -> None:
+    """It comes back by itself; who is told that it is spent for life has the room pay twice."""
+    limits = Limits(1, 8, 1, 4, 1000, 0)
+    there = state.State("", *[""] * 6, True, "", "", 1, 1, 1000, 0, limits, 0, 0, 0, window=window)
+    assert there.word == "exhausted"
+    assert len(_of_state(there, None, None)) == faults
 
 
 @pytest.mark.long
