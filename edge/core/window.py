@@ -91,7 +91,7 @@ class WindowBudget(Budget):
         Budget.__init__(self, slots, state_key, lease)
         self._uptime = uptime
         self._short = 1  # what must be left, or it is exhausted: a price that could not be paid
-        self._aged = self._paid_in = 0  # the buckets that all slots say, and of the last charge
+        self._aged = 0  # the bucket that all slots say
 
     @property
     def left(self):
@@ -111,7 +111,7 @@ class WindowBudget(Budget):
     @property
     def words(self):
         """Return why nothing is answered when it is exhausted; it follows from public numbers."""
-        return WAITS % self.returns_s
+        return Budget.words if self.returns_s is None else WAITS % self.returns_s
 
     def said(self):
         """Return what `meta` says of it."""
@@ -136,7 +136,6 @@ class WindowBudget(Budget):
         if not Budget.charge(self, price, round, once):
             return False
         self.window.spend(price)
-        self._paid_in = self.window.bucket
         return True
 
     def age(self, fail):
@@ -153,13 +152,13 @@ class WindowBudget(Budget):
             except Exception as fault:
                 fail(fault)
 
-    def lapsed(self):
-        """Say whether the bucket has ended in which the last answer was paid for.
+    def lapsed(self, bucket):
+        """Say whether the bucket has ended in which an answer was paid for.
 
         What is read from then on would count as older than it is.
         """
         self._count()
-        return self.window.bucket != self._paid_in
+        return self.window.bucket != bucket
 
     def sleep(self, nap):
         """Leave to the next boot what all slots allow and this did not use; answer no more."""

@@ -395,10 +395,9 @@ def tighten(
     chosen = _chosen_devices(names or [], devices)
     sent = limitsfile.plan_next(chosen, known, wished, version, served.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
-    before = {name: one.before for name, one in known.items()}
     after = {
-        name: known.get(name, Given(b"", one))._replace(
-            key_id=devices.by_name[name].key_id, limits=one, before=before.get(name, 0)
+        name: known.get(name, Given(b"", one, 0, deployment.privacy.window_h))._replace(
+            key_id=devices.by_name[name].key_id, limits=one
         )
         for name, one in sent.items()
     }

@@ -339,6 +339,28 @@ def test_what_was_paid_for_in_an_earlier_bucket_is_not_read_for(how: str) -> Non
     assert device.refusal == "it is round 1, and round 1 is already answered"
 
 
+def test_a_second_node_on_the_budget_does_not_renew_what_the_first_has_paid_for() -> None:
+    """It pays in a later bucket, and the first one's sensor works again only then."""
+    clock = Hours()
+    device = windowed(clock, Ram())
+    other = Node(device.identity, device.budget)
+    assert device.answer(message(1), lambda _: None) is None
+    assert device.faults == 1
+    clock.now = 1000 * step_of(86_400)
+    assert other.answer(message(2), Thermometer()) is not None
+
+    assert device.answer(message(1), Thermometer()) is None
+    assert "already answered" in device.refusal
+
+
+def test_a_budget_tightened_below_one_answer_never_returns() -> None:
+    """And what is said of it is what is said of a budget for life."""
+    device = windowed(Hours(), Ram())
+    device.budget.tighten(device.budget.limits._replace(version=2, budget=1))
+    assert device.answer(message(1), Thermometer()) is None
+    assert device.refusal == Budget.words
+
+
 def test_with_a_window_a_spent_budget_says_when_it_returns_and_does() -> None:
     """Hours of its own uptime: the same words whatever was seen."""
     clock = Hours()

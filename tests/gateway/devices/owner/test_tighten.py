@@ -256,6 +256,18 @@ def test_lost_memory_asks_for_the_version_in_force(heatveil: Heatveil, site: Any
     assert versions == {2}
 
 
+def test_who_has_lost_the_memory_goes_on_with_the_window(heatveil: Heatveil, site: Any) -> None:
+    """Else `serve` would say that its devices were enrolled for life, and a promise would end."""
+    limitsfile.locate(site.deployment.site.devices).unlink()
+    own = {"site": site.deployment.site.name, "port": site.deployment.mqtt.port}
+    site.write(**own, every_s="3600", readings="26\nwindow_h = 24")
+    said = heatveil("tighten", "--config", site.config, "--patience", 0, "--version", 1)
+
+    assert said.status == 0, said.err
+    known = limitsfile.load(site.deployment.site.devices, site.devices)
+    assert {given.window_h for given in known.values()} == {24}
+
+
 @pytest.mark.parametrize("text", ["", "{", '{"holds": "limits"}'])
 def test_a_damaged_memory_is_not_taken_for_none(heatveil: Heatveil, site: Any, text: str) -> None:
     """Versions would start anew, and be refused by every device."""
