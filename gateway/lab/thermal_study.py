@@ -100,6 +100,12 @@ def study(
             "Add what is missing."
         )
     names = [_name_of(one) for one in estimators]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"two estimators are called {twice} but each needs a name of its own: both rows would "
+            "be of the last one. Register each under a name of its own."
+        )
     rows = []
     for name, scene in scenes.items():
         for epsilon in epsilons:
@@ -187,6 +193,11 @@ def _make_scene(
     if isinstance(scene, int):
         heat = np.zeros(felt.shape[1])
         cells = np.flatnonzero(standing_room(query))
+        if not 1 <= scene <= len(cells):
+            raise ValueError(
+                f"the scene {kind} has {scene} sources but must have 1 to {len(cells)}, one in a "
+                "cell where something can stand. Give another number."
+            )
         heat[world.choice(cells, scene, replace=False)] = query.intensity_max
         return heat, felt @ heat
     made = scene(world)

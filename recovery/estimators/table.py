@@ -170,7 +170,10 @@ def _run_own(name: str, function: Own, seen: Seen) -> Estimate:
     try:
         made = function(seen)
     except Exception as fault:
-        where = extract_tb(fault.__traceback__)[-1]
+        frames = extract_tb(fault.__traceback__)
+        # The author's own line, not that of a library which it calls.
+        home = getattr(getattr(function, "__code__", None), "co_filename", None)
+        where = next((one for one in reversed(frames) if one.filename == home), frames[-1])
         raise ValueError(
             f"the estimator {name} raised {type(fault).__name__} ({fault}) on "
             f"{len(seen.readings)} readings of {len(seen.places)} cells but must return heat: "

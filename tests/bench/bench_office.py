@@ -28,8 +28,8 @@ from recovery.thermal import recover
 
 def main(words: list[str]) -> None:
     days = int(words[0]) if words else 2
-    names = words[1:] or ["auto", "posterior", "entropy", "lmmse"]
-    room = make_model(room_of(Path(str(files(physics.rooms) / "office.toml"))), "lmmse")
+    names = words[1:] or ["auto", "posterior", "entropy"]
+    room = make_model(room_of(Path(str(files(physics.rooms) / "office.toml"))), "entropy")
     world = np.random.default_rng(0)
     day = day_of(room.room, world)
     moments = rounds_s(room.room, room.query.readings, room.every_min)
