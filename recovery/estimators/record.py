@@ -195,6 +195,10 @@ class Estimate:
     verdict: Verdict | None = None
 
 
+# Why a map may be off that takes no notice of `Seen.others`.
+ONE_TIME = "as if every source had stood there for the stated time"
+
+
 # What double precision can weigh.
 #
 # Scenes are told apart by differences of squares in deviations of the noise. Where noise is below
@@ -254,10 +258,11 @@ def check(seen: Seen) -> None:
             open, or fewer are than the prior has sources.
     """
     sensors, cells = _shapes(seen)
-    numbers = (seen.operator, seen.readings, seen.places)
+    others = () if seen.others is None else (seen.others,)
+    numbers = (seen.operator, seen.readings, seen.places, *others)
     if not all(np.isfinite(part).all() for part in numbers):
         raise ValueError(
-            f"an entry of the operator, of the {sensors} readings or of the places is NaN or "
+            f"an entry of an operator, of the {sensors} readings or of the places is NaN or "
             "infinite but all must be finite: one bad number would spoil the whole map. Leave "
             "that sensor's row and reading out."
         )
@@ -295,6 +300,7 @@ def _shapes(seen: Seen) -> tuple[int, int]:
         ("operator", seen.operator, "fiu"),
         ("readings", seen.readings, "fiu"),
         ("places", seen.places, "fiu"),
+        ("others", np.zeros(1) if seen.others is None else seen.others, "fiu"),
         ("open", np.zeros(1, bool) if seen.open is None else seen.open, "b"),
     ):
         if type(part) is not np.ndarray or part.dtype.kind not in kinds:
@@ -321,14 +327,17 @@ def _shapes(seen: Seen) -> tuple[int, int]:
         and len(seen.places) == cells
         and seen.places.shape[1] in (1, 2)
         and (seen.open is None or seen.open.shape == (cells,))
+        and (seen.others is None or seen.others.shape[1:] == seen.operator.shape)
     )
     if not good:
         raise ValueError(
             f"the operator has shape {seen.operator.shape}, the readings {seen.readings.shape}, "
             f"the places {seen.places.shape} and the cells {seen.shape}, open "
-            f"{None if seen.open is None else seen.open.shape}, but (sensors, cells), (sensors,), "
-            "(cells, 1 or 2), (rows, columns) and bool (cells,) are needed: each sensor has one "
-            "row and one reading. Leave silent sensors out of both."
+            f"{None if seen.open is None else seen.open.shape}, others "
+            f"{None if seen.others is None else seen.others.shape}, but "
+            "(sensors, cells), (sensors,), (cells, 1 or 2), (rows, columns), bool (cells,) and "
+            "(times, sensors, cells) are needed: each sensor has one row and one reading. Leave "
+            "silent sensors out of all."
         )
     if seen.places.shape[1] == 1 and (np.diff(seen.places[:, 0]) <= 0).any():
         raise ValueError(

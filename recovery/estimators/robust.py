@@ -30,7 +30,7 @@ from ..bayes.medoid import away
 from ..bayes.unknown_physics import conditional, together
 from ..maps.heatmap import Verdict
 from . import posterior
-from .record import Estimate, Floats, Near, Seen, check, label, with_digits
+from .record import ONE_TIME, Estimate, Floats, Near, Seen, check, label, with_digits
 from .verdict import ODDS, heat_directions, join
 
 # How likely the stated world is before any reading.
@@ -59,7 +59,8 @@ def estimate(seen: Seen) -> Estimate:
     """Return the map that is nearest on average over all families of worlds.
 
     Where what other rooms would show is not known, it is the posterior's; where it is known what
-    sources show that have stood for other times than stated, it is over these too.
+    sources show that have stood for other times than stated, it is over these too, as long as
+    each cell for each time can be sampled.
     """
     if seen.near is None and seen.others is None:
         return posterior.estimate(seen)
@@ -69,7 +70,7 @@ def estimate(seen: Seen) -> Estimate:
         return label(_estimated(weighed, seen.near), seen, weighed)
     wide, cells = weighed.of_any_time(), len(seen.places)
     if len(open_cells(wide)) > MOST_CELLS:
-        return posterior.estimate(seen)
+        return replace(posterior.estimate(seen), why=ONE_TIME)
     draws = sample_posterior(wide)
     draws = replace(draws, cells=np.where(draws.cells < 0, -1, draws.cells % cells))
     drawn = from_draws(weighed, draws)

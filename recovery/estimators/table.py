@@ -12,7 +12,7 @@ import numpy as np
 
 from ..maps.heatmap import Verdict
 from . import HOMES
-from .record import Estimate, Floats, Seen, check
+from .record import ONE_TIME, Estimate, Floats, Seen, check
 
 # What may be registered: an `Estimate`, or the heat of each cell alone, from what was seen.
 Own = Callable[[Seen], Estimate | Floats]
@@ -76,7 +76,7 @@ def choose(seen: Seen) -> tuple[str, str]:
     | --- | --- | --- |
     | up to 12 sources in up to 4096 open cells | posterior | nothing comes nearer on average |
     | the same, where heat just spreads | robust | the room may be another |
-    | the same, in a room that knows other times | robust | nobody knows how long one has stood |
+    | the same, in a room that knows so many cells for all times | robust | nobody knows how long one has stood |
     | more sources | entropy | of so many only hills can be told; these surprise least |
     | more cells | lasso | one convex program; with several sources it is far from the posterior |
     | noise below a ten-millionth of a source | l1 | weights of scenes have no digits left |
@@ -108,15 +108,22 @@ def choose(seen: Seen) -> tuple[str, str]:
     many = f"up to {most} source{'s' * (most > 1)} in {cells} cells can be weighed scene by scene"
     if seen.near is not None:
         return "robust", f"{many}, and beside them sources and rooms that are not as stated"
-    if seen.others is not None:
+    if seen.others is not None and (1 + len(seen.others)) * cells <= _CELLS_MAX:
         return "robust", f"{many}, each having stood there for any of several times"
     return "posterior", f"{many}, and nothing comes nearer on average if the prior is right"
+
+
+# What knows that a source may have stood there for another time than the stated one.
+_OF_ANY_TIME = (HOMES["auto"], HOMES["robust"])
 
 
 def _run(home: str, seen: Seen) -> Estimate:
     check(seen)
     module, _, name = home.partition(".")
     estimated: Estimate = getattr(import_module(f"{__package__}.{module}"), name)(seen)
+    if seen.others is not None and home not in _OF_ANY_TIME:
+        why = "; ".join(filter(None, (estimated.why, ONE_TIME)))
+        estimated = replace(estimated, why=why)
     return _say_undetermined(estimated, seen)
 
 

@@ -43,7 +43,7 @@ from .seen import share_params as share_params
 # as the query says, or has stood there for one of the times that its room's response knows. It
 # needs no number of sources and no law of their places.
 
-# More cells than this take seconds.
+# More cells than this, each for several times, take seconds.
 _CELLS_MAX = 1000
 
 

@@ -54,7 +54,9 @@ def test_with_next_to_no_noise_one_source_is_found(line, plane, name: str) -> No
     ("fields", "sentence"),
     [
         ({"readings": np.full(25, np.nan)}, "NaN or infinite but all must be finite"),
-        ({"readings": np.zeros(24)}, "Leave silent sensors out of both"),
+        ({"readings": np.zeros(24)}, "Leave silent sensors out of all"),
+        ({"others": np.full((3, 25, 40), np.nan)}, "NaN or infinite but all must be finite"),
+        ({"others": np.ones((3, 19, 7))}, r"others \(3, 19, 7\), but .* are needed"),
         ({"operator": np.zeros((25, 40))}, "heat must be felt somewhere"),
         ({"operator": np.ones((25, 41))}, "each sensor has one row"),
         (
@@ -75,6 +77,22 @@ def test_bad_input_is_refused_by_all_in_the_same_words(line, name, fields, sente
     """Before any solver sees it."""
     with pytest.raises(ValueError, match=sentence):
         estimate(name, replace(line(1)[1], **fields))
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "heeded"), [("auto", 256, True), ("auto", 255, False), ("l1", 256, False)]
+)
+def test_a_map_of_one_time_alone_says_so(
+    plane, monkeypatch: pytest.MonkeyPatch, name: str, most: int, heeded: bool
+) -> None:
+    """Where each cell for each time is too much, and by what knows of no times."""
+    monkeypatch.setattr(table, "_CELLS_MAX", most)
+    _, seen = plane(1, 1)
+    others = np.stack([0.8 * seen.operator, 0.6 * seen.operator, 0.4 * seen.operator])
+    found = estimate(name, replace(seen, others=others))
+
+    assert ("for any of several times" in found.why) == heeded
+    assert ("for the stated time" in found.why) != heeded
 
 
 @pytest.mark.parametrize(
