@@ -33,18 +33,32 @@ True
 ... ]
 >>> [heatveil.plan(query).mechanism for query in queries]
 ['disk', 'quadtree', 'pyramid', 'pyramid_sum', 'ranks']
->>> disk = next(one for one in heatveil.MECHANISMS if one.name == "disk")
+>>> disk = heatveil.find_mechanism("disk")
 >>> people = [heatveil.Reading(device, (2, 5)) for device in range(2000)]
 >>> found = heatveil.play(disk, queries[0], lambda round: people, rng)
 >>> divmod(int(found.mass.argmax()), 8)
 (5, 2)
 
-One more is added by `register_mechanism(Mechanism(...))`.
+What whoever runs it gave wrongly is an `OperatorFault`:
 
->>> mine = dict(vars(disk), name="mine", tables={}, refused_keys={}, live_keys={})
+>>> try:
+...     heatveil.find_mechanism("dsk")
+... except heatveil.OperatorFault as fault:
+...     print(str(fault).split(",")[0])
+dsk is not a mechanism that heatveil has
+
+One more is added by `register_mechanism(Mechanism(...))`, with a query class and a name in its
+Rounds that are its own:
+
+>>> class Mine(heatveil.DiskQuery):
+...     pass
+>>> def ask(query, releases):
+...     return disk.plan(query, releases)._replace(mechanism="mine")
+>>> mine = dict(vars(disk), name="mine", query=Mine, plan=ask)
+>>> mine |= dict(tables={}, refused_keys={}, live_keys={})
 >>> heatveil.register_mechanism(heatveil.Mechanism(**mine))
->>> heatveil.MECHANISMS[-1].name
-'mine'
+>>> heatveil.MECHANISMS[-1].name, heatveil.plan(Mine(square, (2, 1))).mechanism
+('mine', 'mine')
 
 **Estimators.** All get a `Seen`, with the `Prior` in it, and return an `Estimate`:
 

@@ -10,9 +10,11 @@ from edge.noise import dlaplace as dlaplace
 from edge.noise import exp_coin as exp_coin
 from edge.noise import geometric as geometric
 from edge.noise import polya as polya
+from gateway.faults import OperatorFault as OperatorFault
 from gateway.lab.thermal_days.run import simulate_file as simulate
 from gateway.lab.thermal_study import study as study
 from gateway.mechanisms import MECHANISMS as MECHANISMS
+from gateway.mechanisms import find as find_mechanism
 from gateway.mechanisms import plan as plan
 from gateway.mechanisms import play as play
 from gateway.mechanisms import recover as recover
@@ -56,6 +58,7 @@ __all__ = [
     "QuadtreeQuery",
     "RanksQuery",
     "ThermalQuery",
+    "find_mechanism",
     "register_estimator",
     "register_mechanism",
     "simulate",

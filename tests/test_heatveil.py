@@ -21,8 +21,9 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = {
     "__version__", "ESTIMATORS", "MECHANISMS",
     "DiskQuery", "PyramidQuery", "PyramidSumQuery", "QuadtreeQuery", "RanksQuery", "ThermalQuery",
-    "Estimate", "Grid", "Heatmap", "Mechanism", "Prior", "Reading", "Seen", "Tape", "Unresolved",
-    "plan", "report", "release", "recover", "play", "simulate",
+    "Estimate", "Grid", "Heatmap", "Mechanism", "OperatorFault",
+    "Prior", "Reading", "Seen", "Tape", "Unresolved",
+    "find_mechanism", "plan", "report", "release", "recover", "play", "simulate",
     "study", "estimate", "register_estimator", "register_mechanism",
     "heat_kernel", "forward", "sensitivity", "minimise_l1", "from_npz", "to_npz",
     "earth_movers", "wasserstein2", "similarity", "pearson", "kl",
@@ -85,6 +86,16 @@ def test_the_examples_are_true() -> None:
 
     assert ran.attempted > 40
     assert ran.failed == 0
+
+
+@pytest.mark.usefixtures("_forget")
+def test_a_query_is_of_one_mechanism_alone() -> None:
+    """It is found by its class: a second one with the same would never be asked."""
+    of_disk = dict(vars(heatveil.find_mechanism("disk")), name="mine")
+    with pytest.raises(ValueError, match="which is the query of disk"):
+        heatveil.register_mechanism(heatveil.Mechanism(**of_disk))
+    with pytest.raises(ValueError, match="must be a Mechanism"):
+        heatveil.register_mechanism("mine")  # type: ignore[arg-type]
 
 
 def test_importing_it_loads_no_library() -> None:

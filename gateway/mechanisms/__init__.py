@@ -42,14 +42,26 @@ def register(mechanism: Mechanism, line: str = "of somebody else") -> None:
         line: what it is for, in the help of commands.
 
     Raises:
-        ValueError: its name is that of another one, or no name.
+        ValueError: it is none, its name or its query is that of another one, or it has no name.
     """
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError(
+            f"a mechanism of one's own is {mechanism!r} but must be a Mechanism, the record that "
+            "holds its four verbs: a name says nothing of them. Make the record first."
+        )
     name = mechanism.name
     if not name.isidentifier() or (name in TABLE and name not in _OWN):
         raise ValueError(
             f"a mechanism of one's own is called {name!r} but must have a name of letters that is "
             f"not one of {', '.join(TABLE)}: a Round says by it what it asks. Take another name."
         )
+    for one in map(find, TABLE):
+        if one.query is mechanism.query and one.name != name:
+            raise ValueError(
+                f"{name} asks with {one.query.__qualname__}, which is the query of {one.name}, "
+                "but must have a class of its own: what a query is planned and recovered by is "
+                "found by its class. Derive one from it."
+            )
     _OWN[name] = mechanism
     TABLE[name] = line
     find.cache_clear()
