@@ -76,7 +76,7 @@ def choose(seen: Seen) -> tuple[str, str]:
     | --- | --- | --- |
     | up to 12 sources in up to 4096 open cells | posterior | nothing comes nearer on average |
     | the same, where heat just spreads | robust | the room may be another |
-    | the same, in a room that knows so many cells for all times | robust | nobody knows how long one has stood |
+    | the same, of so many for all times, where known | robust | nobody knows how long one stood |
     | more sources | entropy | of so many only hills can be told; these surprise least |
     | more cells | lasso | one convex program; with several sources it is far from the posterior |
     | noise below a ten-millionth of a source | l1 | weights of scenes have no digits left |
