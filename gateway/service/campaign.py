@@ -352,10 +352,11 @@ class Campaign:
 
     def _resume(self, releases: list[Any], known: Asked | None) -> None:
         """Make good what a gateway that died may not have come to; known: the round it left."""
-        if self._key is None or known is None:  # what is there is of a round of another store
-            # Without a key of our own the folder may be another user's, and holds none of ours.
-            with nullcontext() if self._key else suppress(PermissionError):
-                for path in paths_of(self.deployment):
+        own = self._key.path_of(known.plan) if self._key and known else None
+        # Without a key of our own the folder may be another user's, and holds none of ours.
+        with nullcontext() if self._key else suppress(PermissionError):
+            for path in paths_of(self.deployment):
+                if path != own:  # no open round of this store owns it
                     destroy(path)
         if known is None:  # no round is open: devices must not find a released one
             self.steps.post(take_back(self._mechanism.name, self.devices))

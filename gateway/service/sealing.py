@@ -93,10 +93,15 @@ class RoundKey:
         """Return whether the key of a Round is here."""
         return self._find(round) is not None
 
+    def path_of(self, round: Any) -> Path | None:
+        """Return the file of a Round's key, or None where it is not here."""
+        found = self._find(round)
+        return found[0] if found else None
+
     def destroy(self, round: Any) -> None:
         """Overwrite the key of a Round and remove it."""
-        if found := self._find(round):
-            destroy(found[0])
+        if path := self.path_of(round):
+            destroy(path)
 
     def unseal(self, closed: OpenRound, devices: Devices) -> tuple[OpenRound, list[DeadLetter]]:
         """Return a closed round with what its reports hold, and those that do not open."""

@@ -654,6 +654,24 @@ def test_a_key_that_no_open_round_owns_is_destroyed_at_the_start(
     assert not key_of(tmp_path).exists()
 
 
+def test_beside_the_key_of_the_open_round_no_other_outlives_a_start(
+    tmp_path: Path,
+) -> None:
+    """Who died between the making of a key and its round's opening made another at the next."""
+    fleet = Fleet()
+    assert Process(tmp_path, fleet, at("before close_round")).live() == "killed before close_round"
+    kept = key_of(tmp_path)
+    mark = kept.name.split(".")[-2]
+    stray = kept.with_name(kept.name.replace(mark, "0" * len(mark)))
+    stray.write_bytes(bytes(range(32)))
+    stray.chmod(0o600)
+    process = Process(tmp_path, fleet, at("before close_round"))
+    assert process.live() == "killed before close_round"
+
+    assert key_of(tmp_path) == kept
+    assert not stray.exists()
+
+
 def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Path) -> None:
     """A backup of the store's folder would hold both."""
     whole = Process(tmp_path, Fleet(), never).deployment
