@@ -12,7 +12,9 @@ _words = Module(__name__, "words")
 _crowd = Module(__name__, "crowd")
 _CAUTION = (
     "Where up to some thousand people spread over many places, an adaptive grid is often nearer "
-    "than this map at the same epsilon; with more it is not."
+    "than this map at the same epsilon; with more it is not.",
+    "Wo bis zu etwa tausend Personen über viele Orte verteilt sind, ist ein adaptives Gitter bei "
+    "gleichem Epsilon oft genauer als diese Karte; bei mehr Personen nicht.",
 )
 _PAGE = {
     **PLACES.page,
@@ -24,9 +26,11 @@ _PAGE = {
     ),
     "not": (
         "The gateway is trusted here: it saw where every device was, and blurred the sums. "
-        "Who sees this map alone sees shares of many, and of nobody where they were.",
+        "Who sees this map alone sees shares of many, and of nobody where they were. "
+        f"{_CAUTION[0]}",
         "Dem Gateway wird hier vertraut: es sah, wo jedes Gerät war, und verwischte die Summen. "
-        "Wer nur diese Karte sieht, sieht Anteile von vielen und von niemandem, wo er war.",
+        "Wer nur diese Karte sieht, sieht Anteile von vielen und von niemandem, wo er war. "
+        f"{_CAUTION[1]}",
     ),
 }
 _EXPORTED = Exported(
@@ -45,7 +49,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=device.bits,
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
-    cautions=lambda query: [_CAUTION],
+    cautions=lambda query: [_CAUTION[0]],
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.crowd_of,
     vector_length=lambda round: device.numbers(round) - 1,

@@ -12,7 +12,9 @@ _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
 _CAUTION = (
     "Counts in fixed squares err less than sorted places in a plane and in range queries; sorted "
-    "places need no grid, and are as good on a line."
+    "places need no grid, and are as good on a line.",
+    "In der Ebene und in Bereichsabfragen irren Zählungen in festen Quadraten weniger als "
+    "geordnete Orte; diese brauchen kein Gitter und sind auf einer Linie gleich gut.",
 )
 _PAGE = {
     **PLACES.page,
@@ -26,9 +28,11 @@ _PAGE = {
     ),
     "not": (
         "Who runs the gateway can see where everybody is until the noise is on. This map is made "
-        "of the published sums alone, and shows no person.",
+        "of the published sums alone, and shows no person. "
+        f"{_CAUTION[0]}",
         "Wer das Gateway betreibt, sieht, wo alle sind, bis das Rauschen darauf liegt. Diese "
-        "Karte entsteht nur aus den veröffentlichten Summen und zeigt keine Person.",
+        "Karte entsteht nur aus den veröffentlichten Summen und zeigt keine Person. "
+        f"{_CAUTION[1]}",
     ),
 }
 _EXPORTED = Exported(
@@ -47,7 +51,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=device.bits,
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
-    cautions=lambda query: [_CAUTION],
+    cautions=lambda query: [_CAUTION[0]],
     words=PLACES._replace(page=_PAGE, has_sd=False),
     world=_crowd.crowd_of,
     stand=_crowd.stand,
