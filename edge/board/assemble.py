@@ -54,9 +54,11 @@ def budget_of(config, folder, nap=None, uptime=None):
     if window:
         from ..core.window import WindowBudget  # what no other device needs
 
-        budget = WindowBudget(place, key, lease, uptime or Uptime())
-    else:
-        budget = Budget(place, key, lease)
+        return _booted(WindowBudget(place, key, lease, uptime or Uptime()), nap)
+    return _booted(Budget(place, key, lease), nap)
+
+
+def _booted(budget, nap):
     try:
         budget.boot(nap)
     except Lost:

@@ -60,6 +60,11 @@ Record = namedtuple("Record", ("counter", "epoch", "spent", "round", "chain", "l
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"
 UNFINISHED = "a write was not finished, so what the slots hold is not known; start it again"
 BEHIND = 8  # so many numbers of Rounds may be answered again after a power cut, if not `once`
+# The same words whatever was seen, for everybody may hear them.
+EXHAUSTED = (
+    "its budget is spent, and with it what was promised for the life of its key; enrol the "
+    "device again, with a new key and a new promise"
+)
 ASLEEP = "it sleeps, and what it had left is the next boot's; start it again"
 
 
@@ -76,22 +81,16 @@ class Budget:
     frames, stream: how many of this boot were given their noise, and the noise of a sealed
     device; `node.Ahead` keeps them here, for all who have this budget.
     fault: why it has stopped, or "". mended: which slot was found torn at boot, or "".
-    window: a `window.Hours`, or None.
+    window: a `window.Hours`; None where there is none, False until such a budget has booted.
     """
 
-    window = None
-    # When it is exhausted: the same words whatever was seen, for everybody may hear them.
-    words = (
-        "its budget is spent, and with it what was promised for the life of its key; enrol the "
-        "device again, with a new key and a new promise"
-    )
-
-    def __init__(self, slots, state_key, lease=8):
+    def __init__(self, slots, state_key, lease=8, window=None):
         if lease < 1:
             raise ValueError(
                 "a lease of %d answers pays for none; it must be at least 1. 8 spares the flash "
                 "and loses at most 8 answers in a power cut" % lease
             )
+        self.window = window
         self.epoch = 0
         self.chain = b""
         self.limits = Limits(0, 0, 0, 0, 0, 0)  # allow nothing until they are known
@@ -116,6 +115,11 @@ class Budget:
     def exhausted(self):
         """Say whether nothing is left: it stays so for the life of the key."""
         return self.left == 0
+
+    @property
+    def words(self):
+        """Return why nothing is answered when it is exhausted."""
+        return EXHAUSTED
 
     def said(self):
         """Return what `meta` says of it."""

@@ -34,7 +34,7 @@ Only a device that was enrolled with a window loads this.
 #
 # Source: Kellaris, Papadopoulos, Xiao and Papadias 2014 (w-event privacy).
 
-from .budget import Budget, Copies, Lost
+from .budget import EXHAUSTED, Budget, Copies, Lost
 
 WAITS = "its budget for this window is spent; enough returns after %s s of its own uptime"
 BUCKETS = 24
@@ -80,7 +80,6 @@ class WindowBudget(Budget):
     window: its `Hours`, once it has booted.
     """
 
-    window = False  # until it has booted
     LAPSED = "a bucket of its window ended while it was read, so what was read is not sent"
     FOLLOWS = (
         "%s has a window, and a level that follows its readings, by which what was read goes on "
@@ -88,7 +87,7 @@ class WindowBudget(Budget):
     )
 
     def __init__(self, slots, state_key, lease=8, uptime=None):
-        Budget.__init__(self, slots, state_key, lease)
+        Budget.__init__(self, slots, state_key, lease, False)
         self._uptime = uptime
         self._short = 1  # what must be left, or it is exhausted: a price that could not be paid
         self._aged = 0  # the bucket that all slots say
@@ -111,7 +110,7 @@ class WindowBudget(Budget):
     @property
     def words(self):
         """Return why nothing is answered when it is exhausted; it follows from public numbers."""
-        return Budget.words if self.returns_s is None else WAITS % self.returns_s
+        return EXHAUSTED if self.returns_s is None else WAITS % self.returns_s
 
     def said(self):
         """Return what `meta` says of it."""

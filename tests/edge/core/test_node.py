@@ -9,7 +9,7 @@ import pytest
 
 from edge.core import entropy, wire
 from edge.core.background import Follower
-from edge.core.budget import Budget
+from edge.core.budget import EXHAUSTED, Budget
 from edge.core.limits import Limits, price
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
@@ -358,7 +358,7 @@ def test_a_budget_tightened_below_one_answer_never_returns() -> None:
     device = windowed(Hours(), Ram())
     device.budget.tighten(device.budget.limits._replace(version=2, budget=1))
     assert device.answer(message(1), Thermometer()) is None
-    assert device.refusal == Budget.words
+    assert device.refusal == EXHAUSTED
 
 
 def test_with_a_window_a_spent_budget_says_when_it_returns_and_does() -> None:
