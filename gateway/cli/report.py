@@ -201,7 +201,8 @@ def _devices(reader: Reader, last: RoundRow) -> str:
             lines.append((row.name, why))
     if not lines:
         return ""
-    return f"<h2>Devices that need attention</h2>{_table(('Device', 'Why'), lines)}"
+    head = "<h2>Devices that need attention, as this is written</h2>"
+    return f"{head}{_table(('Device', 'Why'), lines)}"
 
 
 def _table(heads: Sequence[str], rows: Any) -> str:

@@ -89,10 +89,6 @@ export function follow(kinds, take, fresh) {
   function begin() {
     clearTimeout(closing);
     source?.close();
-    if (!window.EventSource) {
-      poll();
-      return;
-    }
     source = new EventSource(`/api/v1/events${lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : ""}`);
     heard = Date.now();
     source.onopen = () => {
@@ -110,13 +106,6 @@ export function follow(kinds, take, fresh) {
         take(JSON.parse(message.data));
       });
     }
-  }
-  // A browser that hears no events asks for the last of each kind.
-  async function poll() {
-    const told = await get("state");
-    state(told ? "live" : "lost", told ? t("link.old") : undefined);
-    if (told) take({ kind: "reset", events: told.events });
-    closing = setTimeout(poll, 5000);
   }
   at("token-form").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -6,17 +6,17 @@ import { at, language, make, makeRow, moment, number, own, percent, say, t } fro
 const FULLEST = 6;
 
 // In whose words the page speaks: those of the mechanism that is served.
-export const kind = { people: false, who: "device", all: "", unit: "" };
+export const kind = { people: false, who: "device", all: "", within: "", unit: "" };
 
 export function speakFor({ reads, words, strength_unit: unit = "" }) {
-  Object.assign(kind, { people: reads === "place", who: words.who, all: own(words.of_all), unit });
+  Object.assign(kind, { people: reads === "place", who: words.who, all: own(words.of_all), within: own(words.page.within || ["", ""]), unit });
   for (const [id, text] of Object.entries(words.page)) if (at(id)) say(id, own(text));
 }
 
 const solved = (map) => Boolean(map) && map.status === "solved" && map.total > 0;
 
-// Whether what the deployment file says is wrong, and the map with it, or the map is a mere guess.
-const isDoubtful = (map) => ["assumptions", "clamp", "weak"].includes(map?.verdict?.level);
+// Whether what the deployment file says is wrong, and the map with it.
+const isDoubtful = (map) => ["assumptions", "clamp"].includes(map?.verdict?.level);
 
 // What the answers tell apart of a map of people: squares of cells, each with its interval.
 const LOOKS = ["blank", "hatched", "solid"];
@@ -81,7 +81,7 @@ export function show(canvas, shown, wanted, least) {
   const drawing = drawingOf(shown, wanted, least), height = heightOf(drawing, width, tallest());
   drawMap(penOf(canvas, width, height), drawing, width, height);
   const words = placesOf(shown.map).slice(0, 3).map((one) => `${percent(one.share)} ${one.where}`);
-  canvas.setAttribute("aria-label", `${at("map-title").textContent}: ${words.join(", ") || t("sources.spread")}`);
+  canvas.setAttribute("aria-label", `${at("map-title").textContent}: ${words.join(", ") || spreadWords()}`);
   return drawing;
 }
 
@@ -110,6 +110,8 @@ function rangeOf({ x, y, rows, columns, cells }, plane) {
   const [across, down] = [[x, columns], [y, rows]].map(([from, wide], axis) => `${edge(from, axis)}\u2060–\u2060${edge(from + wide, axis)}`);
   return `${plane ? `${across} / ${down}` : across}${metres() ? "\u00a0m" : ""}`;
 }
+
+const spreadWords = () => t(kind.people ? "sure.apart" : "sources.spread");
 
 // The likely sources of a map, or what of it may be spoken of: its fullest blocks, or cells.
 function placesOf(map) {
@@ -150,7 +152,7 @@ export function tell(shown, drawing) {
   at("empty").hidden = has;
   say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: map.why }));
   at("doubt").hidden = !(has && isDoubtful(map));
-  say("doubt", t(map?.verdict?.level === "weak" ? "map.weak" : "map.doubt"));
+  say("doubt", t("map.doubt"));
   say("sure", has ? sureWords(map) : "");
   say("note", map ? noteOf(map) : "");
   tellLayers(has ? map : null, drawing);
@@ -201,11 +203,12 @@ function tellPlaces(map, any) {
   const found = map ? placesOf(map) : [];
   at("sources").hidden = !found.length;
   if (!map) say("sources-note", t(any ? "sources.empty" : "sources.none"));
-  else if (!found.length) say("sources-note", t("sources.spread"));
+  else if (!found.length) say("sources-note", spreadWords());
   else if (map.blocks) say("sources-note", t("sources.blocks", { p: percent(map.blocks.level) }));
   else if (kind.people) say("sources-note", t(map.sd ? "sources.sd" : "sources.people"));
   else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
   if (!kind.people) say("within", t("sources.within", { p: percent(map?.credible?.level ?? 0.9) }));
+  else say("within", map?.blocks ? t("sources.between") : kind.within);
   const known = kind.people ? Boolean(map?.sd) : true, people = map?.sensors_used ?? map?.total;
   at("within").hidden = !known; // a map that does not know how sure it is has no column for it
   at("places").replaceChildren(...found.map((one) => makeRow(

@@ -77,8 +77,9 @@ function tellAge() {
   const lost = link.lost_s !== null && now_s - link.lost_s > 3, stale = view.number === null && old_s > due_s;
   at("stage").dataset.stale = lost || stale ? "yes" : "";
   at("aged").hidden = !(lost || stale);
-  const given = { at: clock(link.lost_s ?? now_s), age: old_s === null ? "" : age(old_s) };
-  say("aged", lost ? t(old_s === null || view.number !== null ? "map.gone" : "map.lost", given) : stale ? t("map.aged", given) : "");
+  say("aged-why", lost ? t("map.gone", { at: clock(link.lost_s ?? now_s) }) : stale ? t("map.stale") : "");
+  // Beside what is read aloud, which would be read again each time that the age changes.
+  say("aged-for", stale || (lost && old_s !== null && view.number === null) ? t("map.aged", { age: age(old_s) }) : "");
 }
 setInterval(tellAge, 1000);
 
@@ -218,5 +219,6 @@ setInterval(refresh, 60_000); // silence grows without an event
 document.addEventListener("visibilitychange", refreshSoon);
 window.addEventListener("resize", redraw);
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-window.addEventListener("hashchange", () => location.reload()); // a link that was opened in this very tab
+// A link that was opened in this very tab; the one to the map only moves within the page.
+window.addEventListener("hashchange", () => { if (location.hash.includes("=")) location.reload(); });
 if (navigator.serviceWorker && window.isSecureContext) navigator.serviceWorker.register("/worker.js").catch(() => {});

@@ -325,7 +325,8 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
 
     assert read(tab, "#places").split("\t") == ["11.0 / 1.0 m", "41 – 62 %", "50 %", "20"]
     assert "41 – 62 % of all are near 11.0 / 1.0 m." in read(tab, "#sure")
-    assert "hatched: no more than noise" in read(tab, "#keys")
+    assert "hatched: mostly noise" in read(tab, "#keys")
+    assert read(tab, "#within") == "Between"
     assert [coloured(tab, BRIGHT, half) for half in ("left", "right")] == [False, True]
     tab.focus("#map")
     tab.keyboard.press("ArrowLeft")
@@ -336,6 +337,16 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
     until(tab, shown(2))
     assert "Do not trust this map: x." in read(tab, "#sure")
     assert not coloured(tab, BRIGHT)
+    weak = {"level": "weak", "why": "x", "says": "It is hardly nearer than a guess."}
+    live.feed.put(people(number=3, verdict=weak, blocks={"level": 0.9, "rows": rows[:1]}))
+    until(tab, shown(3))
+    assert tab.evaluate("document.getElementById('doubt').hidden")
+    assert read(tab, "#sources-note") == "The answers tell no place from another."
+    tab.evaluate("window.kept = 'yes'")
+    tab.focus(".skip")
+    tab.keyboard.press("Enter")
+    tab.wait_for_timeout(500)
+    assert tab.evaluate("window.kept") == "yes"  # it was not loaded anew
     assert tab.said == []
 
 
@@ -408,13 +419,15 @@ def test_it_is_grey_while_the_gateway_is_away_and_comes_back(opened: Opened, unt
         "getComputedStyle(document.getElementById('map')).filter",
     )
     grey = tab.evaluate(faint)
+    aloud = tab.inner_text("#aged [role=status]")  # again each time that it changes
     with Page("127.0.0.1", port) as second:
         second.feed.put(READY)
         second.feed.put(drawn(7, 8))
         until(tab, shown(7))
         until(tab, "document.getElementById('aged').hidden")
 
-    assert re.match(r"No connection to the gateway since .*\. This map is \d+ s old;", said)
+    assert re.match(r"No connection to the gateway since .* by itself\. This map is \d+ s", said)
+    assert " old" not in aloud
     assert "grayscale" in grey
 
 

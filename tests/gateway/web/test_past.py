@@ -76,7 +76,9 @@ def test_who_looks_back_is_left_there(live: Page, opened: Opened, until: Until) 
     until(tab, shown(7))
 
     shut = time.localtime(1e9 + 4 + 30)
-    assert re.fullmatch(r"This map is \d+ days old\.", aged.replace(",", ""))
+    assert re.fullmatch(
+        r"No newer map has come\. This map is \d+ days old\.", aged.replace(",", "")
+    )
     assert f"{shut.tm_year}" in said
     assert said.endswith(f":{shut.tm_min:02}, Round 4")
     assert stayed
