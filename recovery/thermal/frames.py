@@ -212,13 +212,8 @@ def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:
     Knowing the heat of a person is worth much: under heavy noise the least heat that explains
     a frame is none at all, and always less than there is.
 
-    Limits: people are not equally warm, and two within three pixels look like one. Without a veil,
-    in 15 recorded clips of a ceiling of 8x8 pixels (`heatveil play thermal --frames`, 20 frames
-    each, four pairs of clips as public), nobody is counted right in 100 of 100 frames, one who
-    sits in 98, three apart in 94, four in 11, mostly as three, and two who sit close in 24. Of
-    four drawn anywhere, equally warm, 65 are right; of four from .4 to all of the heat 15. A heat
-    of each one's own, from half up, has 20 and 42 of the real four and two, and loses 3 of the
-    ones: more pixels or a blur fitted on weaker people help, another rule hardly.
+    Limits: people are not equally warm, and two within three pixels look like one. So four are
+    mostly counted as three, and two who sit close are mostly miscounted.
 
     Args:
         query, releases: as for `recover`.
