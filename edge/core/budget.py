@@ -144,7 +144,7 @@ class Budget:
             self.fault = str(why)
             raise
         if record.window and self.window is None:
-            raise Lost("these slots count hours of a window; open them by open_budget")
+            raise Lost("it has a window: open_budget opens it")
         self.mended = self._copies.mended
         woken = None if nap is None else nap.taken(record)
         paid = woken.spent if woken else record.spent

@@ -71,9 +71,8 @@ class Node:
             self.half, self._like = mechanisms.half(mechanism, identity, step, follower, tables)
         self._seals = hasattr(self.half, "sealed")
         self._round = self._name = self._frame = None  # of the last answer
-        # Of the last charge: the Round, till it is answered (its short name can be forged); when,
-        # and in which bucket of a window.
-        self._paid = self._paid_ms = self._paid_in = None
+        # Of the last charge: the Round, till it is answered (its short name can be forged); when.
+        self._paid = self._paid_ms = None
         self.alert = ""
 
     def prepare(self):
@@ -100,7 +99,7 @@ class Node:
             round, name = self.opened(message, where)
             if name == self._name:
                 return self._frame
-            if self.budget.window and self.budget.lapsed(self._paid_in):
+            if self.budget.window and self.budget.lapsed(round.number):
                 self._paid = None
             if round != self._paid:  # else the sensor failed, after all else was settled
                 self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
@@ -113,8 +112,6 @@ class Node:
             return None
         if round != self._paid:
             self._paid, self._paid_ms = round, now_ms
-            if self.budget.window:
-                self._paid_in = self.budget.window.bucket
         try:
             frame = self._fresh(round, name, read)
             if self._follower is not None:
@@ -129,7 +126,7 @@ class Node:
                 self.refusal = "its report could not be sealed"
             return None
         self.faults = 0
-        if self.budget.window and self.budget.lapsed(self._paid_in):
+        if self.budget.window and self.budget.lapsed(round.number):
             self.refusal = self.budget.LAPSED
             return None
         self._round, self._name, self._frame, self._paid = round, name, frame, None

@@ -91,6 +91,7 @@ class WindowBudget(Budget):
         self._uptime = uptime
         self._short = 1  # what must be left, or it is exhausted: a price that could not be paid
         self._aged = 0  # the bucket that all slots say
+        self._paid = -1, 0  # the Round of the last charge, and the bucket
 
     @property
     def left(self):
@@ -135,6 +136,7 @@ class WindowBudget(Budget):
         if not Budget.charge(self, price, round, once):
             return False
         self.window.spend(price)
+        self._paid = round, self.window.bucket
         return True
 
     def age(self, fail):
@@ -151,13 +153,13 @@ class WindowBudget(Budget):
             except Exception as fault:
                 fail(fault)
 
-    def lapsed(self, bucket):
-        """Say whether the bucket has ended in which an answer was paid for.
+    def lapsed(self, round):
+        """Say whether the bucket has ended in which an answer to this Round was paid for.
 
         What is read from then on would count as older than it is.
         """
         self._count()
-        return self.window.bucket != bucket
+        return self._paid != (round, self.window.bucket)
 
     def sleep(self, nap):
         """Leave to the next boot what all slots allow and this did not use; answer no more."""

@@ -336,7 +336,7 @@ def test_slots_of_the_version_before_open_as_they_were_and_never_renew() -> None
 
 def test_a_budget_that_does_not_count_hours_does_not_open_one_that_does() -> None:
     """It would answer, and the ring would not know."""
-    with pytest.raises(Lost, match="open_budget"):
+    with pytest.raises(Lost, match="it has a window: open_budget opens it"):
         Budget(enrolled(), KEY).boot()
 
 
