@@ -12,7 +12,9 @@
 #
 # A power cut costs what was left of the lease, at most `lease` answers. An answer costs three
 # writes divided by `lease`, and three for BEHIND numbers of Rounds at the least, or for each where
-# none may be answered again; as each is paid for, the budget bounds the wear of the flash as well.
+# none may be answered again; as each is paid for, a budget for life bounds the wear of the flash.
+# With a window there are three more a bucket, for ever: a short one needs littlefs, which spreads
+# them.
 # Without a window there is no way to get anything back, and no clock; with one, by the uptime
 # that the device has counted itself alone. Slots restored together from a copy cannot be told
 # from the truth by the device itself; whoever receives its frames sees the epoch fall back, and

@@ -194,7 +194,10 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     guarantee = plan.guarantee
     left = int(standing.left / rho)
     share = float(standing.spent / standing.budget)
-    end = "Nothing more is asked." if not left else f"{left} more can be paid for."
+    end = f"{left} more can be paid for."
+    if not left:
+        windowed = deployment.privacy.window_h
+        end = "It comes back as it grows older." if windowed else "Nothing more is asked."
     unit = unit_of(guarantee)
     if is_distributed(guarantee):
         each = "all rounds"

@@ -209,9 +209,10 @@ class Results:
         elif kind == "map":
             self.values |= self._drawn(event, now, clock_s)
         elif kind == "budget":
-            if self.values["rounds_left"] == event["rounds_left"]:
+            left = None if "window_h" in event else event["rounds_left"]  # there are always more
+            if self.values["rounds_left"] == left:
                 return False
-            self.values["rounds_left"] = event["rounds_left"]
+            self.values["rounds_left"] = left
         return kind in ("map", "budget")  # a release has its map yet to come
 
     def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:

@@ -42,6 +42,8 @@ _UNPROTECTED = (
     "reports; and who stays in a cell for days is hidden only as far as all of epsilon goes"
 )
 
+_LAST = "; the place that a receiver told last counts as one where the device still is"
+
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """Return the next Round of whole numbers, None when every device has reported enough.
@@ -63,7 +65,7 @@ def promise(query: Query) -> Guarantee:
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=f"{said_of_window(query.window_h, reports, 'epsilon')} together",
-        unprotected=_UNPROTECTED,
+        unprotected=_UNPROTECTED + _LAST * (query.window_h > 0),
     )
 
 

@@ -116,6 +116,7 @@ _UNPROTECTED = (
 )
 
 _BEYOND = "; a stronger source; and what the true room does otherwise than its model"
+_LINGERS = "; warmth that lingers from before counts as a source that still stands there"
 _WHICH_ROOM = "in which of the rooms that walls and shut doors part somebody is; "
 
 
@@ -128,7 +129,7 @@ def promise(query: Query, made: Calibration) -> Guarantee:
         neighbours=_neighbours(query),
         trust=_trust(query),
         unit=_unit(query, made),
-        unprotected=_list_unprotected(query.response),
+        unprotected=_list_unprotected(query.response) + _LINGERS * (query.window_h > 0),
     )
 
 

@@ -93,10 +93,13 @@ def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
         "any 24 hours (k times as long costs k times rho), 26 readings of every sensor together"
     )
     assert whole.unit == "the window of 26 readings of every sensor together"
+    assert "warmth that lingers from before" in promised.unprotected
+    assert "lingers" not in whole.unprotected
     assert terms(promised) != terms(whole)
     assert counted_s(terms(promised)) == 25 * step_of(86_400)
     assert counted_s(terms(whole)) is None
     asked = disk.Query(disk_grid(), (4, 1), 4, window_h=36)
+    assert "a receiver told last" in disk.promise(asked).unprotected
     assert disk.promise(asked).unit.startswith("any 36 hours (k times as long costs k times eps")
 
 
