@@ -18,7 +18,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import SOLID, Blocks, Heatmap, Unresolved
 
 from ..faults import OperatorFault
 from ..mechanisms import of
@@ -146,7 +146,7 @@ def _page(
         f"<h1>{escape(words['map-title'])}: {site}</h1><p>{day:%A, %d %B %Y}</p>"
         f'<p class="not">{escape(words["not"])}</p>'
         f"<dl>{_summary(seen, reader)}</dl>"
-        f'<h2>Maps{some}</h2><div class="maps">{maps}</div>'
+        f'<h2>Maps{some}</h2>{_sure(seen)}<div class="maps">{maps}</div>'
         f"<h2>Rounds</h2>{_table(('Closed', 'Round', 'Answered', 'Map'), _rows(seen))}"
         f"{_devices(reader, seen[-1].round)}"
         f"<h2>What is promised</h2>{''.join(f'<p>{escape(one)}</p>' for one in promised)}"
@@ -218,7 +218,7 @@ def _figure(one: Seen, deployment: Deployment, mechanism: Any) -> str:
         bad = ' class="bad"' if one.found.contradicted else ""
         # Where sources may be says more than where each is drawn; of people, what may be claimed.
         sure, blocks = one.found.credible, one.found.blocks
-        shown = one.found.mass if blocks is None else blocks.drawn
+        shown = one.found.mass if blocks is None else blocks.drawn * _is_sure(blocks)
         shown = shown if sure is None else sure.present
         picture, lines = _picture(shown, deployment), mechanism.lines(one.found)[:1]
     else:
@@ -229,9 +229,19 @@ def _figure(one: Seen, deployment: Deployment, mechanism: Any) -> str:
     return f"<figure{bad}>{picture}<figcaption>{head}. {said}</figcaption></figure>"
 
 
+def _sure(seen: Sequence[Seen]) -> str:
+    """Return what a map of people leaves out, where there is one."""
+    told = any(isinstance(one.found, Heatmap) and one.found.blocks is not None for one in seen)
+    return "<p>Dark is where few are, and where the answers are mostly noise.</p>" * told
+
+
+def _is_sure(blocks: Blocks) -> NDArray[np.bool_]:
+    return blocks.spread(blocks.looks) == SOLID
+
+
 def _picture(mass: NDArray[np.float64], deployment: Deployment) -> str:
     """Return a map as SVG with its dots within, and the lines of the room on it."""
-    shown = mass / mass.max()
+    shown = mass / (mass.max() or 1)
     rows, columns = mass.shape
     wide, tall = float(columns), float(rows)
     if rows == 1:  # bars along the line

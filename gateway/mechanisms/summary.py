@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.places import cell_places
-from recovery.maps.heatmap import SOLID, Blocks, Credible
+from recovery.maps.heatmap import Blocks, Credible
 
 Floats = NDArray[np.float64]
 Whether = NDArray[np.bool_]
@@ -159,29 +159,23 @@ def where(place: Place, grid: Any) -> str:
     return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
 
 
-def list_claims(blocks: Blocks) -> list[int]:
-    """Return which blocks may be spoken of, the densest first: those that are solid."""
-    dense = blocks.shares / (blocks.boxes[:, 2] * blocks.boxes[:, 3])
-    solid = np.flatnonzero(blocks.looks == SOLID)
-    return [int(at) for at in solid[np.argsort(-dense[solid], kind="stable")]]
-
-
 def say_claims(blocks: Blocks, grid: Any) -> tuple[str, str]:
     """Return where most are, and in a sentence what is sure of the densest block."""
-    found = list_claims(blocks)
-    if not found or len(blocks.shares) == 1:
+    found = blocks.claims[:_CLAIMS]
+    if not len(found):
         unsure = "The answers tell no place from another; ask more people, or for larger cells."
         return "spread out", unsure
     spots = []
-    for at in found[:_CLAIMS]:
+    for at in found:
         top, left, rows, columns = blocks.boxes[at]
         area = np.zeros((grid.shape[1], grid.shape[0]), dtype=bool)
         area[top : top + rows, left : left + columns] = True
         spots.append(where(Place(np.zeros(0), 0.0, _sides(area, grid)), grid).split("in ", 1)[1])
-    most = [f"{blocks.shares[at]:.0%} in {spot}" for at, spot in zip(found, spots, strict=False)]
+    most = [f"{blocks.shares[at]:.0%} in {spot}" for at, spot in zip(found, spots, strict=True)]
     low, high = 100 * blocks.low[found[0]], 100 * blocks.high[found[0]]
     finer = "; finer is not resolved" if blocks.boxes[found[0], 2:].prod() > 1 else ""
-    return ", ".join(most), f"Between {low:.3g} and {high:.3g}% of all are in {spots[0]}{finer}."
+    between = f"Between {low:.3g} and {high:.3g}% of all are in {spots[0]}{finer}"
+    return ", ".join(most), f"{between} ({blocks.level:.0%} sure)."
 
 
 def far(grid: Any, parts: float) -> str:

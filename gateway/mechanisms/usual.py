@@ -116,15 +116,18 @@ def facts(found: Found) -> list[Fact]:
     if not isinstance(found, Heatmap):
         return [Fact("Map", None, "", f"No map: {found.why}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    # Of nothing finer than what the answers tell apart is anything said.
-    mass, blocks = found.mass, found.blocks
-    if blocks is not None:
-        mass = blocks.drawn
+    blocks, top = found.blocks, np.unravel_index(found.mass.argmax(), found.mass.shape)
+    share: float | None = 100 * float(found.mass[top])
+    if found.contradicted:
+        share, most = None, "no place can be named"
+    elif blocks is not None:  # of nothing finer than what the answers tell apart is anything said
         most, sure = say_claims(blocks, found.grid)
+        named = blocks.claims[:1]
+        share = (
+            100 * float(blocks.drawn[tuple(blocks.boxes[named[0], :2])]) if len(named) else None
+        )
     else:
-        most = most_of(mass, found.grid, middles=True)
-    top = np.unravel_index(mass.argmax(), mass.shape)
-    share = 100 * float(mass[top])
+        most = most_of(found.mass, found.grid, middles=True)
     told = [Fact("Share of the fullest cell", share, "%", f"Most: {most}{caution}.")]
     if found.why:
         told.append(
@@ -134,7 +137,7 @@ def facts(found: Found) -> list[Fact]:
         told.append(Fact("Verdict", found.verdict.level, "", found.verdict.says))
     if blocks is not None:
         told.append(Fact("How sure", f"{blocks.level:.0%}", "", f"How sure: {sure}"))
-    elif found.sd is not None:
+    elif found.sd is not None and not found.contradicted:
         off = 100 * float(found.sd[top])
         sentence = (
             f"How sure: the fullest cell holds {share:.3g}% of all, give or take {off:.3g}% "

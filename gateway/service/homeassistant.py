@@ -29,11 +29,12 @@ import numpy as np
 import structlog
 
 from physics.places import is_plane
-from recovery.maps.heatmap import Verdict, likeliest
+from recovery.maps.heatmap import Blocks, Verdict, likeliest
 
 from ..mechanisms import of
 from ..mechanisms.summary import find_places
 from ..settings.deployment import Deployment
+from .telling import read_blocks
 
 log = structlog.get_logger()
 
@@ -218,25 +219,46 @@ class Results:
     def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
-        return (
-            _warmest(event, self._grid, self._middles)
-            | _sd(event)
-            | {
-                "sources": None if credible is None else likeliest(np.array(credible["numbers"])),
-                "error": _error(credible),
-                "contradicted": _is_contradicted(event.get("verdict")),
-                "round": event["number"],
-                "sensors": event.get("sensors_used", self.values["sensors"]),
-                "lag": lag_s,
-                "drawn": now.isoformat(timespec="seconds"),
-            }
-        )
+        return _most(event, self._grid, self._middles) | {
+            "sources": None if credible is None else likeliest(np.array(credible["numbers"])),
+            "error": _error(credible),
+            "contradicted": _is_contradicted(event.get("verdict")),
+            "round": event["number"],
+            "sensors": event.get("sensors_used", self.values["sensors"]),
+            "lag": lag_s,
+            "drawn": now.isoformat(timespec="seconds"),
+        }
 
 
 def health(event: Event) -> dict[str, Any]:
     """Return how the gateway is: whether there is a problem, and the parts that have one."""
     parts = {name: part["why"] for name, part in event["parts"].items() if not part["ok"]}
     return {"problem": "OFF" if event["ready"] else "ON", "parts": parts}
+
+
+def _most(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
+    """Return where most are, which share of all is there, and how sure that is, in percent."""
+    verdict, blocks = event.get("verdict"), read_blocks(event)
+    if middles and verdict is not None and Verdict(verdict["level"]).contradicts:
+        return {"x": None, "y": None, "share": None, "sd": None}
+    if blocks is not None:
+        return _fullest(blocks, grid)
+    return _warmest(event, grid, middles) | _sd(event)
+
+
+def _fullest(blocks: Blocks, grid: Any) -> dict[str, Any]:
+    """Return the middle of the densest block that may be named; nothing where there is none."""
+    if not len(blocks.claims):
+        return {"x": None, "y": None, "share": None, "sd": None}
+    top = blocks.claims[0]
+    inside = blocks.spread(np.arange(len(blocks.shares)) == top).ravel() > 0
+    middle = find_places(grid, True)[inside].mean(axis=0)
+    return {
+        "x": round(float(middle[0]), 3),
+        "y": round(float(middle[1]), 3) if is_plane(grid) else None,
+        "share": round(100 * float(blocks.shares[top])),
+        "sd": float(f"{100 * float(blocks.sd[top]):.2g}"),
+    }
 
 
 def _warmest(event: Event, grid: Any, middles: bool) -> dict[str, Any]:

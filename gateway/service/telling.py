@@ -91,10 +91,10 @@ def _blocks(blocks: Blocks) -> dict[str, Any]:
         [*map(int, row[:4]), *map(float, row[4:7]), int(row[7])]
         for row in zip(*columns, strict=True)
     ]
-    return {"level": blocks.level, "rows": rows}
+    return {"level": blocks.level, "rows": rows, "claims": [int(at) for at in blocks.claims]}
 
 
-def read_blocks(event: dict[str, Any]) -> Blocks | None:
+def read_blocks(event: Mapping[str, Any]) -> Blocks | None:
     """Return the blocks of a map, None of one that has none."""
     if event.get("blocks") is None:
         return None

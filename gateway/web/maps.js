@@ -56,7 +56,7 @@ function drawingOf({ map, release }, wanted, least = 0) {
   return {
     ...layer,
     paint: isDoubtful(map) ? greyed : plane && room.picture && layer.paint === heated ? embered : layer.paint,
-    headline: layer.id === "sd" ? layer.what : kind.all,
+    headline: layer.id === "sd" ? layer.what : map.blocks && !placesOf(map).length ? "" : kind.all,
     most: Math.max(mostOf({ map }, wanted), least) || 1,
     present: plane ? null : map.credible?.present,
     sources: kind.people || (plane && layer.id === "share" && map.credible) ? [] : (map.sources || []).filter((one) => plane || one.within !== null),
@@ -117,8 +117,10 @@ const spreadWords = () => t(kind.people ? "sure.apart" : "sources.spread");
 function placesOf(map) {
   const plane = map.mass.length > 1;
   if (!kind.people) return (map.sources || []).map((one) => ({ ...one, where: placed(written(one.x), one.y === null ? "" : written(one.y), plane) }));
+  if (isDoubtful(map)) return [];
   if (map.blocks) {
-    return blocksOf(map).filter(({ look }) => look === "solid").sort((a, b) => b.share / b.cells - a.share / a.cells).slice(0, FULLEST)
+    const all = blocksOf(map); // a map of before claims names none
+    return (map.blocks.claims || []).slice(0, FULLEST).map((at) => all[at])
       .map((one) => ({ ...one, where: rangeOf(one, plane) }));
   }
   return map.mass.flatMap((cells, y) => cells.map((share, x) => ({ x, y, share, sd: map.sd ? map.sd[y][x] : null })))
@@ -135,7 +137,7 @@ function sureWords(map) {
     if (!sd) return said;
     if (map.blocks) {
       const [top] = placesOf(map);
-      return [said, top && map.blocks.rows.length > 1 ? t(top.cells > 1 ? "sure.coarse" : "sure.block", { between: between(top), place: top.where }) : t("sure.apart")].filter(Boolean).join(" ");
+      return [said, top ? t(top.cells > 1 ? "sure.coarse" : "sure.block", { between: between(top), place: top.where, p: percent(map.blocks.level) }) : t("sure.apart")].filter(Boolean).join(" ");
     }
     const [top] = placesOf(map), all = sd.flat();
     return [said, t("sure.people", { share: percent(top.share), sd: percent(top.sd), off: percent(rms(all)), even: percent(1 / all.length) })].filter(Boolean).join(" ");

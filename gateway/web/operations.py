@@ -97,10 +97,13 @@ class Blocks(Struct):
 
     A row is the first row and column, how many rows and columns, the share that is drawn, the
     ends of its interval, and how it is drawn: 2 solid, 1 hatched (mostly noise), 0 blank (few).
+    All intervals hold at once at the level. claims are the rows, counted from 0, that may be named
+    as places with many, the densest first: solid, and above an even share for sure.
     """
 
     level: float
     rows: list[list[float]] = []
+    claims: list[int] = []
 
 
 class Map(MapHead):

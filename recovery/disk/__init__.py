@@ -91,9 +91,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     from .profile import Profile, resolve
 
     found = estimate(query.estimator, channel, counts, epsilon)
-    # A map that is smoothed on purpose weighs no answers: that of the printed method does.
-    like = found if query.estimator != "ems" else estimate("em", channel, counts, epsilon)
-    profile = Profile(channel, np.asarray(counts, dtype=np.float64), like.mass)
+    profile = Profile(channel, np.asarray(counts, dtype=np.float64), found.mass, query.level)
     blocks = verdict = None
     if profile.off <= NO_MAP:
         blocks = resolve(profile, found.mass)

@@ -3,7 +3,7 @@
     Q(f) = sum over answers of (c - n P f)**2 / (n g),   f^ = argmin Q over f >= 0, sum f = 1
     [low, high] = least and greatest w.f over { f >= 0, sum f = 1, Q(f) <= Q(f^) + q }
 
-with w one in the block, g the law of the map that EM draws, and q the quantile of chi-square with
+with w one in the block, g the law of the map that is drawn, and q the quantile of chi-square with
 one degree of freedom; at the upper end that of (1 + level) / 2, for what noise fills of empty
 cells is taken from the full ones. Nothing is held of a map beforehand, so what the answers cannot
 tell comes out as width.
@@ -17,7 +17,10 @@ is nought in many cells each catches a little noise: given how many cells of the
 what that gains is chi-square with m degrees of freedom, and it must be beyond that (Wollak 1987).
 The same holds for everybody and the cells beyond the block.
 
-A large map is looked at in squares of cells, each filled as the map of EM fills it.
+A large map is looked at in squares of cells, each filled as the map that is drawn fills it.
+
+Whoever looks at a map picks the block to look at by what is drawn: so the intervals of all blocks
+of a map hold at once, each at 1 - (1 - level) / blocks (Bonferroni).
 
 Differs from what is proven: that q is chi-square's is no theorem (Batlle et al. 2023); coverage
 was measured (`tests/bench/bench_places.py`).
@@ -51,7 +54,7 @@ class Profile:
     Args:
         channel: what gave the answers.
         counts: answers at each place of the outer array; there are some.
-        mass: (rows, columns), the map that weighs them: EM's.
+        mass: (rows, columns), the map that weighs them: the one that is drawn.
         level: the chance with which an interval holds the share.
     """
 
@@ -70,14 +73,17 @@ class Profile:
         self.filled, self.best = _fit(pairs, wanted)
         self.loss = float(np.sum(np.square(seen - reports * laws @ self.best) / law)) / reports
         self.off = excess(self.loss, reports * law)
-        self._low, self._high = (_quantile(1, one) for one in (level, (1 + level) / 2))
         self._table = _pivot(pairs, self.filled)
         # What is not negative: the share of a filled cell, and how badly an empty one is wanted.
         pushed = pairs @ self.best - wanted
         self._slack = np.where(self.filled, self.best, np.maximum(pushed + self.best @ -pushed, 0))
 
-    def interval(self, block: Bools) -> tuple[float, float]:
+    def interval(self, block: Bools, of: int = 1) -> tuple[float, float]:
         """Return between what the share of a block of squares lies.
+
+        Args:
+            block: (squares,), which of them, row by row.
+            of: how many blocks' intervals are to hold at once.
 
         Raises:
             ValueError: the block is no mask of the squares, or has none.
@@ -90,17 +96,18 @@ class Profile:
             )
         if block.all():
             return 1.0, 1.0
-        low = 1 - self.most(~block, self._low) if self.occupied(block) else 0.0
+        level = 1 - (1 - self.level) / of
+        low = 1 - self.most(~block, _quantile(1, level)) if self.occupied(block, of) else 0.0
         # That everybody is there is not worth a look where most are elsewhere.
-        elsewhere = self.best[block].sum() < 0.5 or self.occupied(~block)
-        return low, self.most(block, self._high) if elsewhere else 1.0
+        elsewhere = self.best[block].sum() < 0.5 or self.occupied(~block, of)
+        return low, self.most(block, _quantile(1, (1 + level) / 2)) if elsewhere else 1.0
 
-    def occupied(self, block: Bools) -> bool:
-        """Say whether the answers refute that nobody is in a block."""
+    def occupied(self, block: Bools, of: int = 1) -> bool:
+        """Say whether the answers refute that nobody is in a block, one of so many."""
         filled = int((block & self.filled).sum())
         if not filled or block.all():
             return bool(filled)
-        return self.most(~block, _quantile(filled, self.level)) < 1
+        return self.most(~block, _quantile(filled, 1 - (1 - self.level) / of)) < 1
 
     def most(self, block: Bools, q: float) -> float:
         """Return the greatest share of a block, of the maps that fit up to q."""
@@ -223,7 +230,7 @@ def resolve(profile: Profile, mass: Floats) -> Blocks:
         return [box]
 
     found = sorted(split((0, 0, *profile.shape)))
-    low, high = np.array([profile.interval(marked(box)) for box in found]).T
+    low, high = np.array([profile.interval(marked(box), len(found)) for box in found]).T
     boxes = np.array(found) * profile.step
     boxes[:, 2:] = np.minimum(boxes[:, 2:], np.array(mass.shape) - boxes[:, :2])
     shares = [float(mass[y : y + high, x : x + wide].sum()) for y, x, high, wide in boxes]

@@ -136,7 +136,8 @@ class Blocks:
     """What a map of shares may claim: blocks that tile it, and between what each one's share lies.
 
     Args:
-        level: the chance that a block's interval holds its share.
+        level: the chance that all intervals hold their shares at once, so that the block that is
+            picked for its share holds it too (Bonferroni).
         boxes: (blocks, 4), the first row and column of each, and how many it has.
         shares: (blocks,), what is drawn, within the interval.
         low, high: (blocks,), the interval.
@@ -173,6 +174,22 @@ class Blocks:
         few = self.high < cells / cells.sum()
         return np.where(sure, SOLID, np.where(few, BLANK, HATCHED))
 
+    @property
+    def claims(self) -> NDArray[np.int_]:
+        """Which blocks may be named, the densest first: solid, surely above an even share."""
+        cells = self.boxes[:, 2] * self.boxes[:, 3]
+        sure = np.flatnonzero((self.looks == SOLID) & (self.low > cells / cells.sum()))
+        return sure[np.argsort(-(self.shares / cells)[sure], kind="stable")]
+
+    @property
+    def sd(self) -> Floats:
+        """Of each block's share so much that its interval is that of a normal law, (blocks,)."""
+        return np.maximum(self.high - self.shares, self.shares - self.low) / self._reach
+
+    @property
+    def _reach(self) -> float:
+        return NormalDist().inv_cdf(1 - (1 - self.level) / len(self.shares) / 2)
+
     def spread(self, values: ArrayLike) -> Floats:
         """Return a value of each block in each of its cells, (rows, columns)."""
         rows, columns = (self.boxes[:, :2] + self.boxes[:, 2:]).max(axis=0)
@@ -194,7 +211,7 @@ class Blocks:
         alone = (self.boxes[:, 2] * self.boxes[:, 3]) == 1
         low, high = self.spread(np.where(alone, self.low, 0)), self.spread(self.high)
         far = np.maximum(np.maximum(high - mass, mass - low), 0)
-        return np.asarray(far / NormalDist().inv_cdf((1 + self.level) / 2))
+        return np.asarray(far / self._reach)
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,8 @@ def _expect_w2(played: Played) -> float | None:
     query, releases = played.world.query, played.watch.releases
     if played.mass is None or played.mass.size > _EXPECTED_MAX:
         return None
+    if isinstance(played.found, Heatmap) and played.found.contradicted:
+        return None
     from recovery.disk.estimators import expected_w2  # every gateway starts with this file
 
     counts = merge_counts(query, releases)

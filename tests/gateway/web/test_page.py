@@ -320,11 +320,11 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
     wild[3][0] = 0.9  # which the answers do not bear out
     tab = opened(live.url, 390)
     live.feed.put(PEOPLE)
-    live.feed.put(people(mass=wild, blocks={"level": 0.9, "rows": rows}))
+    live.feed.put(people(mass=wild, blocks={"level": 0.9, "rows": rows, "claims": [1]}))
     until(tab, shown(1))
 
     assert read(tab, "#places").split("\t") == ["11.0 / 1.0 m", "41 – 62 %", "50 %", "20"]
-    assert "41 – 62 % of all are near 11.0 / 1.0 m." in read(tab, "#sure")
+    assert "41 – 62 % of all are near 11.0 / 1.0 m (90 % sure)." in read(tab, "#sure")
     assert "hatched: mostly noise" in read(tab, "#keys")
     assert read(tab, "#within") == "Between"
     assert [coloured(tab, BRIGHT, half) for half in ("left", "right")] == [False, True]

@@ -9,8 +9,10 @@ import pytest
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading, Release, Round
 from edge.mechanisms.disk import release, report
+from physics.crowds.disk import count_many
 from recovery.disk import Query, plan, recover
 from recovery.disk.channel import channel_of
+from recovery.disk.profile import Profile
 from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import Heatmap, Unresolved
 
@@ -91,6 +93,10 @@ def test_what_a_map_claims_costs_nobody_anything() -> None:
         assert isinstance(found, Heatmap)
         assert found.blocks is not None
         assert found.guarantee == made.guarantee
+    sure = recover(Query(GRID, (3, 1), level=0.99), releases)
+    assert isinstance(sure, Heatmap)
+    assert sure.blocks is not None
+    assert sure.blocks.level == 0.99
 
 
 def test_answers_that_no_map_gives_are_said_to_be_none() -> None:
@@ -104,6 +110,34 @@ def test_answers_that_no_map_gives_are_said_to_be_none() -> None:
     assert (found.blocks, found.sd) == (None, None)
     assert found.contradicted
     assert "forged" in found.verdict.says
+
+
+@pytest.mark.parametrize(("wide", "named"), [(1e9, 0), (30, 3)])
+def test_what_is_said_of_the_place_that_is_named_is_so(wide: float, named: int) -> None:
+    """Of a heap, told of the block that is drawn densest; of an even crowd none is named. An
+    interval of one block by itself misses the share for which it was picked."""
+    query = Query(Grid((12, 12), 0), (5, 1), estimator="em")
+    made, channel = first(query), channel_of(first(query))
+    law = np.exp(-np.square(np.indices((12, 12)) - 5.5).sum(axis=0) / wide).ravel()
+    held, alone = list[bool](), list[bool]()
+    for seed in range(8):
+        world = np.random.default_rng(seed)
+        people = world.multinomial(20_000, law / law.sum()).reshape(12, 12)
+        counts = count_many(made, people, world)
+        found = recover(query, [Release(made, counts.ravel().tolist(), 20_000)])
+        assert isinstance(found, Heatmap)
+        assert found.blocks is not None
+        blocks, dense = found.blocks, found.blocks.drawn.argmax()
+        for at in blocks.claims[:1]:
+            top, left, high, across = blocks.boxes[at]
+            share = people[top : top + high, left : left + across].sum() / 20_000
+            held.append(bool(blocks.low[at] <= share <= blocks.high[at]))
+        profile = Profile(channel, counts.astype(float), found.mass)
+        low, most = profile.interval(np.arange(144) == dense)
+        alone.append(bool(low <= people.ravel()[dense] / 20_000 <= most))
+
+    assert held == [True] * named
+    assert sum(alone) < 6
 
 
 def test_nobody_answering_is_no_map() -> None:

@@ -104,7 +104,7 @@ def test_it_speaks_of_people(said: dict[str, Any]) -> None:
     names = " ".join(one["name"].lower() for one in said.values())
 
     assert "warm" not in names
-    assert said["share"]["name"] == "Share of people in the fullest cell"
+    assert said["share"]["name"] == "Share of people at the fullest place"
     assert "sources" not in said
 
 
