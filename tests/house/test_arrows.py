@@ -202,7 +202,7 @@ def test_the_service_loads_nothing_that_takes_noise_off() -> None:
 @pytest.mark.parametrize("module", ["service/intake/judge.py", "web/app.py", "cli/serve.py"])
 def test_an_import_that_would_bring_it_there_is_found(tmp_path: Path, module: str) -> None:
     """The contract in pyproject.toml bites, however deep the import lies."""
-    for package in ("edge", "physics", "recovery", "gateway"):
+    for package in ("edge", "physics", "recovery", "gateway", "heatveil"):
         shutil.copytree(ROOT / package, tmp_path / package)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = tmp_path / "gateway" / module
