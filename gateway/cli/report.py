@@ -148,7 +148,7 @@ def _page(
         f"<dl>{_summary(seen, reader)}</dl>"
         f'<h2>Maps{some}</h2>{_sure(seen)}<div class="maps">{maps}</div>'
         f"<h2>Rounds</h2>{_table(('Closed', 'Round', 'Answered', 'Map'), _rows(seen))}"
-        f"{_devices(reader, seen[-1].round)}"
+        f"{_devices(reader, seen[-1].round, mechanism.reads)}"
         f"<h2>What is promised</h2>{''.join(f'<p>{escape(one)}</p>' for one in promised)}"
         "</body></html>\n"
     )
@@ -189,8 +189,11 @@ def _rows(seen: Sequence[Seen]) -> Iterator[Sequence[str]]:
         yield _clock(one.round), str(one.round.number), came, result
 
 
-def _devices(reader: Reader, last: RoundRow) -> str:
-    """Return what is wrong with devices, as it stands when this is written."""
+def _devices(reader: Reader, last: RoundRow, reads: str) -> str:
+    """Return what is wrong with devices, as it stands when this is written.
+
+    Of devices that are people, how many: when one was last heard is when somebody left.
+    """
     lines = []
     for row in reader.devices():
         why = row.quarantine or row.alarm or ""
@@ -202,6 +205,8 @@ def _devices(reader: Reader, last: RoundRow) -> str:
     if not lines:
         return ""
     head = "<h2>Devices that need attention, as this is written</h2>"
+    if reads == "place":
+        return f"{head}<p>{len(lines)}</p>"
     return f"{head}{_table(('Device', 'Why'), lines)}"
 
 

@@ -2,7 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
+
+from gateway.cli import report
 
 from .conftest import Kept
 
@@ -37,3 +42,16 @@ def test_a_day_without_rounds_is_refused(kept: Kept, heatveil: Heatveil, tmp_pat
     assert (early.status, wrong.status) == (1, 1)
     assert "the newest closed on" in early.err
     assert not file.exists()
+
+
+@pytest.mark.parametrize(("reads", "named"), [("place", False), ("temperature", True)])
+def test_nobody_is_named_with_when_he_left(reads: str, named: bool) -> None:
+    """Where devices are people the page, which is passed on, says how many were not heard."""
+    row = SimpleNamespace(name="anna", quarantine=None, alarm=None, last_s=30.0)
+    reader: Any = SimpleNamespace(devices=lambda: [row])
+    last: Any = SimpleNamespace(opened_s=60.0)
+
+    said = report._devices(reader, last, reads)
+
+    assert "need attention" in said
+    assert ("anna" in said, "last heard" in said) == (named, named)
