@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from edge.core.budget import Copies
+from edge.core.budget import Copies, Lost
 from edge.core.limits import NANO
 from edge.core.slots import COUNT
 from edge.host import rootkeys
@@ -119,7 +119,13 @@ class Halves:
         held = self.virtual(name)
         assert held is not None  # asked before  # noqa: S101
         with budgets.open_folder(self.path.with_name(budgets.STATE)) as place:
-            record = Copies(place(name), held.identity.state_key).newest()
+            try:
+                record = Copies(place(name), held.identity.state_key).newest()
+            except Lost as fault:
+                raise OperatorFault(
+                    f"what {name} has spent cannot be read ({fault}); a board with its keys might "
+                    "spend it again. Take another one of the fleet, or enrol the fleet again"
+                ) from None
             if record.epoch:
                 raise OperatorFault(
                     f"{name} has run in the fleet; a board with its keys would begin its noise "
@@ -383,7 +389,14 @@ class Change:
                 "board needs, and nobody else may have it"
             )
             return
-        if held and enrol.read_key_id(halves.begun, self._devices.site) == held.key_id:
+        begun = held and enrol.read_key_id(halves.begun, self._devices.site) == held.key_id
+        if begun and halves.virtual(self._name):  # else two would have its keys, and share noise
+            raise OperatorFault(
+                f"{self._name} was about to be handed to a board, and the fleet has its keys "
+                "still; two of one key would share noise. Finish that first: the same command "
+                "without --virtual"
+            )
+        if begun:
             halves.finish()
             self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
             return

@@ -145,6 +145,7 @@ def check_suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> Non
         siting.check_place(own, deployment.room.grid)
     asked, step = first_round(deployment, config.query(deployment)), provisioning.find_step(own)
     provisioning.check_device(deployment, asked, held, step)
+    settings.check_sum(held, own, asked)
 
 
 def move(deployment: Deployment, held: Held) -> Held:

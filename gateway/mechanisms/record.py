@@ -219,7 +219,8 @@ class Mechanism(Verbs):
         world(query, inputs, world): what there is to see; stand(query, seen, number, world): what
             so many virtual devices stand in.
         reporter(round): makes of a Round what reports to it, where devices keep something ready.
-        vector_length(round): numbers in one report.
+        vector_length(round): numbers in one report; vector_most(round): in that of any later one,
+            where a mechanism asks for more where it found more.
         judge(played, numbers, stage): gets what was played and its scores; what else is said.
         picture(played, numbers, path), redraw(query, releases, found, name): pictures of a play
             and, a `Writer`, of public releases, where nobody knows the truth; usually of truth,
@@ -265,6 +266,7 @@ class Mechanism(Verbs):
     stand: Callable[[Any, Any, int, Any], Any] = _places.stand
     reporter: Callable[[Any], Callable[[Any, Any], list[int]]] | None = None
     vector_length: Callable[[Any], int] = _usual.one
+    vector_most: Callable[[Any], int] | None = None
     judge: Callable[[Any, Any, Any], Any] = _usual.judge
     picture: Callable[[Any, Any, Any], None] = _usual.picture
     redraw: Callable[[Any, Sequence[Any], Any, str], Any] = _usual.redraw

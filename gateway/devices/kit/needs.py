@@ -335,6 +335,22 @@ def choose_tick_ms(plan: Plan, took: Took | None = None) -> int:
     return TICK_MS * math.ceil(MARGIN * estimate_answer_ms(plan, took) / TICK_MS)
 
 
+def choose_sum_tick_ms(plan: Plan, draws: int, numbers: int) -> int:
+    """Return the tick that the step of a secure sum needs in which the numbers are masked.
+
+    A key is agreed on with each neighbour, it is paid for, and noise is drawn after its message
+    came: how long that took must not be seen.
+
+    Args:
+        draws: whole numbers that are drawn for the noise, at the most.
+        numbers: of the sum, each masked with each neighbour.
+    """
+    agreed_ms = plan.neighbours * plan.figure("agree_ms") + COUNT * plan.figure("slot_ms")
+    masked_ms = plan.figure("pack_ms") * numbers / 64 * (1 + plan.neighbours)
+    step_ms = agreed_ms + draws * plan.figure("below_ms") + masked_ms
+    return TICK_MS * math.ceil(MARGIN * step_ms / TICK_MS)
+
+
 def _frame(plan: Plan) -> int:
     """Return how long a frame is, the longest that this plan's board sends."""
     if plan.tells:  # a cell of a large grid

@@ -21,21 +21,26 @@ says one may say a longer one.
 """
 
 import ast
+import math
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from edge.board import config, drivers
+from edge.core.entropy import Tape
 from edge.core.wire import topic
+from edge.mechanisms import module_of
 from edge.mechanisms.secure_sum import read_roster
 
 from ...faults import OperatorFault, suggestion, text_of
+from ...mechanisms import find
 from ..bundle import CONFIG
 from . import needs, siting
 from .boardfile import Held
 from .boards import Board, BoardFault, read_file
 from .needs import Plan
 
+TRIALS = 16  # of the noise of a sum, of which the longest counts
 OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
 WIFI = dict.fromkeys(("ssid", "password", "country"), str)
 TABLES: dict[str, dict[str, Any]] = {"driver": {**config.DRIVER, "file": str}, "wifi": WIFI}
@@ -183,6 +188,45 @@ def check_tick(held: Held, own: dict[str, Any]) -> None:
             f"later, and that tells something of the noise. Leave tick_ms out: it is {needed_ms} "
             "then, twice as long as an answer, or what is measured on the board"
         )
+
+
+def check_sum(held: Held, own: dict[str, Any], asked: Any) -> None:
+    """Check that a board's tick holds the noise of the secure sums that its deployment asks for.
+
+    Raises:
+        OperatorFault: the sum has too many squares, or too much noise.
+    """
+    if not hasattr(held.identity, "roster"):
+        return
+    half = module_of(held.mechanism)
+    streams = [_Counting(Tape(bytes([nth]))) for nth in range(TRIALS)]
+    for one in streams:
+        half.noise(asked, one)
+    mechanism = find(held.mechanism)
+    first = mechanism.vector_length(asked)
+    numbers = max(first, mechanism.vector_most(asked) if mechanism.vector_most else 0)
+    draws = math.ceil(max(one.drawn for one in streams) / first * numbers)
+    needed_ms = needs.choose_sum_tick_ms(_plan(held, own), draws, numbers)
+    tick_ms = choose_tick(held, own)
+    if tick_ms < needed_ms:
+        more = f"set tick_ms = {needed_ms} in the settings, or " * (needed_ms <= config.TICK_MOST)
+        raise OperatorFault(
+            f"a board of {held.identity.name} draws the noise of up to {numbers} numbers for a "
+            f"sum, for which it needs a tick of {needed_ms} ms by the figures of an RP2040; it is "
+            f"{tick_ms}. A frame that goes out a tick later tells how long the draw took. Ask "
+            f"for fewer squares or a larger epsilon, {more}leave this device in the fleet"
+        )
+
+
+class _Counting:
+    """A stream of noise that counts what is drawn from it, for time goes in proportion to that."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.drawn = stream, 0
+
+    def below(self, n: int) -> int:
+        self.drawn += 1
+        return int(self._stream.below(n))
 
 
 def _plan(held: Held, own: dict[str, Any]) -> Plan:

@@ -41,6 +41,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.length,
+    vector_most=_words.most_numbers,
     serving=Serving(
         **{**PURE, "limits": _words.limits_of, "check_held": _words.check_held},
         exported=_EXPORTED,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edge.core.records import Release
-from edge.mechanisms.quadtree import params_of, sensitivity
+from edge.mechanisms.quadtree import length, params_of, sensitivity
 from recovery.quadtree.estimate import count_squares, density
 from recovery.quadtree.schedule import by_map, epsilon_of, of_one_map
 
@@ -18,6 +18,12 @@ from ..worlds import Numbers, Played, Told
 
 ROUNDS_MOST = 64  # of one map
 _HEADER = 40  # bytes of a frame beside its numbers, about
+
+
+def most_numbers(round: Any) -> int:
+    """Return how many numbers a later Round has at the most: each square owns a cell."""
+    columns, rows = round.grid.shape
+    return length(round) // len(params_of(round).squares) * int(columns * rows)
 
 
 def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:

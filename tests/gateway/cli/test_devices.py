@@ -22,8 +22,9 @@ from gateway.cli.devices import Change, Halves
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol, limitsfile
+from gateway.devices.kit import boardfile, settings
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find
+from gateway.mechanisms import find, first_round
 from gateway.mechanisms.thermal.granting import grant
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
@@ -637,7 +638,37 @@ def test_a_board_that_was_half_handed_out_is_nobody_twice(
                 hand_out(square, "node-3")
         assert not file.exists()
         assert ("node-3" in kept.read_text()) is (step == "drop")
+        if step == "drop":
+            with (
+                Change(square, "node-3", None, None, None) as change,
+                pytest.raises(OperatorFault, match="two of one key"),
+            ):
+                change.add(None, True)
+            assert not file.exists()
     hand_out(square, "node-3")
 
     assert file.exists()
     assert "node-3" not in kept.read_text()
+
+
+def test_a_sum_whose_noise_takes_longer_than_the_tick_goes_to_no_board(square: Path) -> None:
+    """A frame that is a tick late tells how long its noise was drawn; a longer tick is told."""
+    hand_out(square, "node-3")
+    held = boardfile.load(square.with_name("node-3.device.json"), "square", "node-3")
+    assert held is not None
+    own: dict[str, Any] = {"driver": {"name": "fixed", "cell": [3, 7]}}
+
+    def asked(cells: str) -> Any:
+        square.write_text(SUMS.replace("8, 8", cells))
+        deployment = config.load(square)
+        return first_round(deployment, config.query(deployment))
+
+    settings.check_sum(held, own, asked("8, 8"))
+    with pytest.raises(OperatorFault, match="tick_ms = ") as refused:
+        settings.check_sum(held, own, asked("32, 32"))
+    (needed,) = re.findall(r"tick_ms = (\d+)", str(refused.value))
+    settings.check_sum(held, own | {"tick_ms": int(needed)}, asked("32, 32"))
+    with pytest.raises(OperatorFault, match="a tick of"):
+        settings.check_sum(held, own | {"tick_ms": int(needed) - 1}, asked("32, 32"))
+    with pytest.raises(OperatorFault, match="larger epsilon, leave"):
+        settings.check_sum(held, own, asked("128, 128"))
