@@ -9,7 +9,7 @@ import pytest
 
 from edge.board.nap import Nap
 from edge.core import window
-from edge.core.budget import SIZE, Budget, Lost, Record, pack, unpack
+from edge.core.budget import EXHAUSTED, SIZE, Budget, Lost, Record, pack, unpack
 from edge.core.compat import hmac_sha256
 from edge.core.limits import Limits
 from edge.core.node import Node
@@ -145,6 +145,56 @@ def test_nobody_gets_more_out_of_a_window(mechanism: str) -> None:
     assert all(len(life.answers) > windows.ANSWERS for life in lives), "budget comes back"
 
 
+def test_a_device_is_exhausted_until_it_can_pay_what_was_asked_last() -> None:
+    """The last nano-rho is not, and it says after how long enough is there again."""
+    clock = Clock(TRUE)
+    budget = WindowBudget(slots := enrolled(), KEY, 1, clock)
+    assert budget.left == 0, "it has not booted"
+    budget.boot()
+    assert budget.charge(600, 1)
+    clock.true_ms = 1000 * STEP_S
+    assert budget.charge(300, 2)
+    assert budget.returns_s == 0
+    assert not budget.charge(700, 3)
+    assert budget.exhausted
+    assert budget.words == window.WAITS % (24 * STEP_S), "what the first answer cost is enough"
+
+    clock.true_ms += 1000 * STEP_S
+    budget.age(lost)
+    assert not budget.exhausted, "less may be asked for"
+    assert budget.charge(99, 4)
+    assert not budget.exhausted
+    clock.true_ms += 1000 * STEP_S
+    budget.age(lost)
+    assert not budget.exhausted
+    budget = started(slots, clock)
+    assert not budget.exhausted, "nor after a cut"
+    assert budget.charge(1, 5)
+    assert budget.exhausted
+
+
+def test_a_price_above_the_budget_never_comes_back() -> None:
+    """No answer is counted twice in how long that takes, in any bucket."""
+    clock = Clock(TRUE)
+    budget = started(enrolled(), clock)
+    assert budget.charge(600, 1)
+    for bucket in range(25):
+        clock.true_ms = 1000 * STEP_S * bucket
+        assert not budget.charge(1001, 2)
+        assert budget.returns_s is None
+    assert budget.words == EXHAUSTED
+
+
+@pytest.mark.parametrize("clock", [None, Clock(TRUE)])
+def test_a_lease_lasts_while_no_time_goes_by(clock: Any) -> None:
+    """It is looked at before each answer, and given up only where a bucket has ended."""
+    budget = started(slots := enrolled(), clock)
+    assert budget.charge(100, 1)
+    assert budget.charge(100, 2)
+
+    assert kept(slots).spent == 800
+
+
 def test_a_window_can_be_used_up_to_its_last_answer() -> None:
     """A law that is never touched would hold of a device that gives nothing."""
     clock = Clock()
@@ -267,6 +317,8 @@ def test_a_sleep_counts_as_the_rtc_says_and_never_longer_than_it_was_to_last(
 
     assert budget.window.counted_s == counted_s
     assert budget.window.spent == 100, "the lease goes on over the sleep"
+    assert budget.charge(100, 2)
+    assert kept(slots).spent == 800
 
 
 def test_a_sleep_whose_memory_is_lost_counts_as_nothing() -> None:
@@ -345,6 +397,14 @@ def test_a_window_of_no_length_is_refused(length_s: int) -> None:
     """Its buckets would be no time, or none that anybody waits for."""
     with pytest.raises(ValueError, match="from an hour to a year"):
         first(length_s, 1000)
+
+
+@pytest.mark.parametrize("length_s", [3600, 366 * 86_400])
+def test_the_shortest_and_the_longest_window_hold_the_largest_budget(length_s: int) -> None:
+    """All of it spent."""
+    held = Hours(first(length_s, window.MOST, window.MOST), None)
+
+    assert (held.length_s, held.spent) == (length_s, (1 << 40) - 1)
 
 
 def test_a_budget_that_no_bucket_holds_is_refused() -> None:

@@ -55,6 +55,24 @@ def test_what_cannot_be_kept_for_ever_is_refused_with_what_can(
         deployment(**tables)
 
 
+def test_what_can_just_be_kept_is_planned() -> None:
+    """A round a window, and what is stored for as long as answers count: 25.5 hours of 24."""
+    assert deployment(privacy={"window_h": 1}).privacy.window_h == 1
+    assert deployment(store={"keep_days": 1.0625}).kept_days[0] == 1.0625
+    with pytest.raises(ValueError, match="Keep for longer"):
+        deployment(store={"keep_days": 1.0624})
+
+
+@pytest.mark.parametrize(("hours", "counts"), [(24, (1, 7, 365)), (36, (1, 5, 244))])
+def test_longer_than_a_window_is_as_many_as_cover_it(
+    hours: int, counts: tuple[int, int, int]
+) -> None:
+    """By that a promise is multiplied that somebody wants for longer."""
+    told = {name: windows.windows_in(days, hours) for name, days in windows.DAYS}
+
+    assert told == dict(zip(("a day", "a week", "a year"), counts, strict=True))
+
+
 def test_mechanisms_that_read_later_than_they_pay_have_no_windows() -> None:
     """And those whose gateway is trusted have none yet."""
     with pytest.raises(ValueError, match="window_h means nothing"):
@@ -146,6 +164,7 @@ def test_a_device_is_given_the_window_and_what_was_spent_of_it() -> None:
     held = Hours(record.window, None)
     assert (held.length_s, held.spent, held.counted_s) == (86_400, limits.budget, 0)
     assert windows.record_of(deployment(privacy={"window_h": 0}), limits) == b""
+    assert Hours(windows.record_of(told, limits), None).spent == 0
 
 
 def test_devices_of_another_window_are_refused(tmp_path: Path) -> None:
