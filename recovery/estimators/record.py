@@ -152,15 +152,17 @@ class Seen:
     def of_any_time(self) -> "Seen":
         """Return the same with each cell once for every time that a source may have stood there.
 
-        Cell j of the map is then each of j, j + cells, j + 2 cells and so on.
+        Cell j of the map is then each of j, j + cells, j + 2 cells and so on; those of a line
+        are in a plane, for they do not rise.
         """
         if self.others is None:
             return self
         copies, (rows, columns) = 1 + len(self.others), self.shape
+        places = np.pad(self.places, ((0, 0), (0, 2 - self.places.shape[1])))
         return replace(
             self,
             operator=np.hstack([self.operator, *self.others]),
-            places=np.tile(self.places, (copies, 1)),
+            places=np.tile(places, (copies, 1)),
             shape=(copies * rows, columns),
             open=None if self.open is None else np.tile(self.open, copies),
             others=None,

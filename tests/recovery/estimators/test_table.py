@@ -95,6 +95,16 @@ def test_a_map_of_one_time_alone_says_so(
     assert ("for the stated time" in found.why) != heeded
 
 
+def test_a_room_of_one_row_is_drawn_over_all_times(line) -> None:
+    """Its cells stand along a line, each once for every time."""
+    heat, seen = line(1, 1, sigma=0.01)
+    others = np.stack([0.8 * seen.operator, 0.6 * seen.operator])
+    found = estimate("auto", replace(seen, others=others))
+
+    assert found.estimator == "robust"
+    assert earth_movers(found.heat, heat, normalise=True) < 0.03
+
+
 @pytest.mark.parametrize(
     ("part", "as_given", "sentence"),
     [
