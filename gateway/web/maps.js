@@ -134,7 +134,7 @@ const rms = (values) => Math.sqrt(values.reduce((sum, one) => sum + one * one, 0
 function sureWords(map) {
   const said = map.verdict?.says || "", { credible, sd } = map;
   if (kind.people) {
-    if (!sd) return said;
+    if (!sd || isDoubtful(map)) return said;
     if (map.blocks) {
       const [top] = placesOf(map);
       return [said, top ? t(top.cells > 1 ? "sure.coarse" : "sure.block", { between: between(top), place: top.where, p: percent(map.blocks.level) }) : t("sure.apart")].filter(Boolean).join(" ");
@@ -205,7 +205,7 @@ function tellPlaces(map, any) {
   const found = map ? placesOf(map) : [];
   at("sources").hidden = !found.length;
   if (!map) say("sources-note", t(any ? "sources.empty" : "sources.none"));
-  else if (!found.length) say("sources-note", spreadWords());
+  else if (!found.length) say("sources-note", isDoubtful(map) ? "" : spreadWords());
   else if (map.blocks) say("sources-note", t("sources.blocks", { p: percent(map.blocks.level) }));
   else if (kind.people) say("sources-note", t(map.sd ? "sources.sd" : "sources.people"));
   else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t(`unit.${kind.unit}`)].filter(Boolean).join(" "));

@@ -188,7 +188,7 @@ class Blocks:
 
     @property
     def _reach(self) -> float:
-        return NormalDist().inv_cdf(1 - (1 - self.level) / len(self.shares) / 2)
+        return NormalDist().inv_cdf((1 + self.level) / 2)  # rather too much: all hold at once
 
     def spread(self, values: ArrayLike) -> Floats:
         """Return a value of each block in each of its cells, (rows, columns)."""

@@ -202,7 +202,7 @@ def test_deviations_hold_what_a_block_may_hold() -> None:
     shares, low, high = np.array([[0.4, 0.6, 0.0], [0.2, 0.5, 0], [0.5, 0.7, 0.1]])
     found = Blocks(0.9, boxes, shares, low, high)
     mass = np.array([[0.1, 0.1, 0.6], [0.1, 0.1, 0.0]])
-    sd = found.deviations(mass) * 2.128045  # the normal quantile at 1 - .1 / 3 / 2
+    sd = found.deviations(mass) * 1.644854
 
     assert found.looks.tolist() == [SOLID, SOLID, BLANK]
     assert sd == pytest.approx(np.array([[0.4, 0.4, 0.1], [0.4, 0.4, 0.1]]))
