@@ -668,8 +668,8 @@ def test_beside_the_key_of_the_open_round_no_other_outlives_a_start(
     process = Process(tmp_path, fleet, at("before close_round"))
     assert process.live() == "killed before close_round"
 
-    assert key_of(tmp_path) == kept
     assert not stray.exists()
+    assert key_of(tmp_path) == kept
 
 
 def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Path) -> None:
