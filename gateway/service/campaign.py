@@ -125,7 +125,7 @@ TOO_LONG = (
 )
 SPENT = (
     "what was promised for any %d hours is spent for now; it comes back as it grows older than "
-    "that, by the devices' own count, and then the next round opens"
+    "that, by this gateway's clock, and then the next round opens"
 )
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
@@ -170,6 +170,7 @@ class Campaign:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._plan.guarantee)
         self._window_h = window_of(self._plan.guarantee)
+        self._spent = ""  # why the ledger refused the round that is next
         self._before = 0  # rounds whose releases are of earlier windows, and in no map any more
         self._budget = budget_of(self._plan.guarantee, self.deployment.privacy.readings)
         # Who adds up in a secure sum begins none again: see `Steps.give_up`.
@@ -251,9 +252,12 @@ class Campaign:
             ):
                 if not self._window_h:
                     return why
-                self.say("rounds", False, f"no round opens: {SPENT % self._window_h}")
+                self._spent = SPENT % self._window_h
                 self.stopping.wait(GLANCE_S)
                 continue
+            if self._spent:
+                self._spent = ""
+                self.say("rounds", True, "")
             self._tell_ledger()
             # Where nothing is paid before the release, to ask anew costs nothing either.
             patient = paid and rounds is None and silent < AGAIN and not self._adds
@@ -345,7 +349,8 @@ class Campaign:
             rounds, why = self.deployment.rounds, self.hindrance()
             soon = known or (silent and (open := self.intake.standing()) and open.reports)
             wait_s = GLANCE_S if why else 0.0 if soon else pause.wait_s(rounds)
-            self.say("rounds", not why, f"no round opens: {why}" if why else pause.why(rounds))
+            said = why or self._spent
+            self.say("rounds", not said, f"no round opens: {said}" if said else pause.why(rounds))
             if not wait_s:
                 return True
             self.stopping.wait(wait_s)

@@ -190,6 +190,32 @@ class House:
         return 0.0
 
 
+def test_a_window_that_is_spent_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not anew at each glance at the ledger, in log, health and Home Assistant."""
+    house, said = House(tmp_path, monkeypatch, 7), [(True, "")]
+
+    def soon(*_: Any) -> float:
+        house.at_s += 600
+        return 0.0
+
+    def say(part: str, ok: bool, why: str) -> None:
+        if said[-1] != (ok, why):
+            said.append((ok, why))
+
+    monkeypatch.setattr(campaign.Pause, "wait_s", soon)
+    monkeypatch.setattr(campaign, "GLANCE_S", 0.0)
+    house.promise("10/1")
+    on = house.serve()
+    on.say = say
+    on.run(house.deployment.privacy.readings + 4)
+    house.close()
+
+    assert [ok for ok, _ in said] == [True, False, True]
+    assert "spent for now" in said[1][1]
+
+
 @pytest.mark.timeout(3600)  # a year takes some four minutes of CPU, and a disk's time
 @pytest.mark.parametrize("hours", [200, pytest.param(8760, marks=pytest.mark.long)])
 def test_a_budget_is_exact_for_years_and_storage_is_bounded(
