@@ -12,9 +12,9 @@ has a say.
 The squared W2 of a mean is at most the mean of the squares. Where chance does not explain what the
 smooth map leaves, or its posterior has no factor, it is EM's alone.
 
-Limits: whether EM or EMS is the nearer one only the truth tells; W2 of `auto` is .94 of that one's
-on average, and 1.04 at the worst, on six crowds that no rule was set on, of 15 x 15 cells at four
-epsilons, five runs each (`python -m tests.bench.bench_places 15 5`).
+Limits: whether EM or EMS is the nearer one only the truth tells; W2 of `auto` is .93 of that one's
+on average, and 1.05 at the worst, on eight crowds that no rule was set on, of 15 x 15 cells
+at four epsilons, five runs each (`python -m tests.bench.bench_places 15 5`).
 """
 
 import math
