@@ -322,6 +322,23 @@ def test_a_round_that_is_not_as_enrolled_costs_nothing(plan: object, why: str) -
     assert (budget.spent == 0) == bool(why)
 
 
+def test_a_payload_keeps_numbers_of_64_bits_with_their_sign() -> None:
+    """One that does not fit is refused and not cut short."""
+    told = [-(1 << 63), -1, 0, (1 << 63) - 1]
+    assert central.unpack(central.pack(told, 5)) == told
+    for number in (-(1 << 63) - 1, 1 << 63):
+        with pytest.raises(ValueError, match="64 bits do not hold"):
+            central.pack([number], 5)
+
+
+@pytest.mark.parametrize(("sensors", "other"), [(2, False), (1, True)])
+def test_who_measures_temperatures_tells_no_place(sensors: int, other: bool) -> None:
+    """A place is one sensor's."""
+    who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, central="tally")
+    with pytest.raises(ValueError, match="A place is one sensor's"):
+        central.half("tally", who._replace(sensors=sensors), other)
+
+
 def test_no_number_is_answered_twice_with_another_key() -> None:
     """A gateway that lost its store could else ask again, and have both data and noise twice.
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading, Round
+from edge.mechanisms import summing
 from edge.mechanisms.pyramid_sum import length, marks, objection, params_of, report
 from recovery.pyramid_sum import Query, plan
 
@@ -51,7 +52,9 @@ def test_each_level_holds_the_mass_in_the_squares_that_hold_the_cells(
         (0, 9, "levels"),
         (1, 0, "hides whether"),
         (2, 0, "not above 0"),
+        (4, 0, "nobody is left"),
         (5, 0, "nobody is left"),
+        (6, -1, "nobody is left"),
         (7, 63, "bits"),
         (8, 0, "parts"),
         (10, 0, "levels"),
@@ -67,6 +70,25 @@ def test_a_round_that_means_nothing_is_not_answered(at: int, value: int, why: st
     assert why in objection(wrong)
     with pytest.raises(ValueError, match="is not answered"):
         report(wrong, Reading(0, (0, 0)), Tape(b""))
+
+
+@pytest.mark.parametrize("bits", [1, 62])
+def test_sums_have_from_one_bit_to_62(bits: int) -> None:
+    """Both ends are answered."""
+    round = plan(Query(Grid((8, 8), 0), (1, 1), users=9), ())
+    assert round is not None
+    asked = round._replace(params=(*round.params[:7], bits, *round.params[8:]))
+
+    assert objection(asked) == ""
+
+
+def test_the_upper_half_of_what_a_sum_can_be_is_below_nought() -> None:
+    """Noise has both signs, and the sum is opened as the nearest to nought that it can be."""
+    round = plan(Query(Grid((8, 8), 0), (1, 1), users=9), ())
+    assert round is not None
+    params = params_of(round)._replace(bits=4, shards=1, threshold=1)
+
+    assert summing.release(round, [[3, 8, 7, 6, 15]], params, 4).values == [-8, 7, 6, -1]
 
 
 def test_a_sum_of_too_many_numbers_is_not_planned() -> None:

@@ -52,6 +52,15 @@ def test_a_cell_counts_at_its_middle_and_beyond_the_grid_as_the_nearest() -> Non
     assert told[2] == told[99] == ranks.place_of((13, 8), 4)
 
 
+def test_three_axes_are_told_up_to_the_finest_curve() -> None:
+    """The third is divided as the second is; places have 31 bits at the most."""
+    told = ranks.report(a_round(order=3, axes=3), Reading(5, (1, 2, 3)), None)
+
+    assert told == [5, ranks.place_of((1, 2, 3), 3)]
+    assert ranks.objection(a_round(order=31, axes=1)) == ""
+    assert ranks.place_of((8, 9), 3) == ranks.place_of((7, 7), 3)
+
+
 def test_every_user_tells_as_many_points() -> None:
     """Who has more leaves some out, who has fewer repeats: no length and no weight tells."""
     round = a_round(order=3, axes=1, points=4)
