@@ -20,7 +20,8 @@ The same holds for everybody and the cells beyond the block.
 A large map is looked at in squares of cells, each filled as the map that is drawn fills it.
 
 Whoever looks at a map picks the block to look at by what is drawn: so the intervals of all blocks
-of a map hold at once, each at 1 - (1 - level) / blocks (Bonferroni).
+of a map hold at once, each at 1 - (1 - level) / blocks (Bonferroni). In 19 of 32 settings of
+`tests/bench/bench_places.py` at 15 x 15, one run each, a block was named, and held the truth.
 
 Differs from what is proven: that q is chi-square's is no theorem (Batlle et al. 2023); coverage
 was measured (`tests/bench/bench_places.py`).

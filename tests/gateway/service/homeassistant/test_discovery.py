@@ -131,6 +131,24 @@ def test_a_cell_of_people_on_a_unit_square_is_told_by_its_middle() -> None:
     assert (results.values["x"], results.values["y"]) == (0.25, 0.75)
 
 
+def test_of_people_only_what_may_be_named_is_announced() -> None:
+    """The middle of the densest block that is surely above an even share; no cell of noise, and
+    nothing of answers that contradict their query."""
+    rows = [[0, 0, 2, 1, 0.8, 0.7, 0.9, 2], [0, 1, 1, 1, 0.2, 0.0, 0.3, 1]]
+    rows.append([1, 1, 1, 1, 0.0, 0.0, 0.2, 0])
+    noise = [[*row[:5], 0.0, 1.0, 1] for row in rows]
+    wrong = {"verdict": {"level": "assumptions"}}
+    told = []
+    for more in ({"blocks": {"level": 0.9, "rows": one}} for one in (rows, noise)):
+        results = homeassistant.Results(GRID, middles=True)
+        results.take({**MAP, **more}, NOW, 5.0)
+        told.append([results.values[name] for name in ("x", "y", "share", "sd")])
+    results.take({**MAP, **wrong}, NOW, 5.0)
+    told.append([results.values[name] for name in ("x", "y", "share", "sd")])
+
+    assert told == [[0.5, 1.0, 80, 6.1], [None] * 4, [None] * 4]
+
+
 # What goes to Home Assistant of a map is too coarse to lead back to any device.
 
 MORNING = datetime(2026, 11, 22, 8, tzinfo=UTC)
