@@ -287,6 +287,8 @@ def calibrate(
     round = first_round_of(query, mechanism.plan)
     promised = round.guarantee
     length = mechanism.vector_length(round)
+    hours = getattr(query, "window_h", 0)
+    lasts_s = 3600 * hours if hours else query.readings * (every_s or 0)
     numbers = {
         "schema": 1,
         "mechanism": mechanism.name,
@@ -294,7 +296,7 @@ def calibrate(
         **promised._asdict(),
         "readings": query.readings,
         "every_s": every_s,
-        "window_s": None if every_s is None else query.readings * every_s,
+        "window_s": None if every_s is None else lasts_s,
         "params": list(round.params),
         "numbers_per_report": length,
         "bits_per_number": mechanism.bits(round),
@@ -312,7 +314,8 @@ def calibrate(
     if mechanism.trust == "distributed":
         sent = [f"A device adds {many} to the sum, masked."]
     if every_s is not None:
-        sent.append(f"One comes every {every_s:g} s, so this lasts {numbers['window_s']:g} s.")
+        lasts = "is for any" if hours else "lasts"
+        sent.append(f"One comes every {every_s:g} s, so this {lasts} {lasts_s:g} s.")
     first = [f"NOT PROTECTED: {promised.unprotected}.", ""]
     return Calibrated([*first, *said, *sent, *lines], refusal)
 

@@ -24,7 +24,6 @@ Source: Canonne, Kamath and Steinke 2020, Theorem 14 (composition of discrete Ga
 """
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -266,8 +265,8 @@ def counted_s(promised: str | None) -> float | None:
     >>> counted_s('{"delta": [], "window": "for any 24 hours"}'), counted_s("{}")
     (91800, None)
     """
-    hours = re.search(r'"window": "for any (\d+) hours"', promised or "")
-    return span_s(int(hours[1])) if hours else None
+    window = json.loads(promised or "{}").get("window")  # as `terms` wrote it
+    return span_s(int(window.split()[2])) if window else None
 
 
 def pays_at_release(guarantee: Any) -> bool:

@@ -321,7 +321,7 @@ def _window(query: Query, every_s: float | None) -> dict[str, Any]:
     return {
         "readings": query.readings,
         "every_s": every_s,
-        "window_s": None if every_s is None else query.readings * every_s,
+        "window_s": every_s and (3600 * query.window_h or query.readings * every_s),
         "rho": [rho.numerator, rho.denominator],
         "rho_window": [total.numerator, total.denominator],
         "nano_rho_per_reading": nano,
