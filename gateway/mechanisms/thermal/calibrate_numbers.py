@@ -31,7 +31,7 @@ never rounded to the hopeful side; null is an epsilon that has no bound, of nois
     nano_rho_per_reading, nano_rho_window
                          the same as devices count it, whole numbers
     windows              [{windows, epsilon}]: so many windows one after the other
-    window_h, spans      of a promise for a window of hours: and how many cover a day, week, year
+    window_h, spans      0 for none, and how many windows cover a day, a week, a year
     trade                [{window_h, every_s, readings, sigma, sigma_mean, epsilon_week}]
     converter            {inflation, best_test_right, best_test_right_without_step}
     distances            [{cells, distance, sensitivity, epsilon, best_test_right}], moves up to
@@ -333,7 +333,8 @@ def _window(query: Query, every_s: float | None) -> dict[str, Any]:
             }
             for many in sorted({*_WINDOWS, *_spans(query).values()})
         ],
-        **({"window_h": query.window_h, "spans": _spans(query)} if query.window_h else {}),
+        "window_h": query.window_h,
+        "spans": _spans(query),
         "trade": _trade(query, total, delta) if query.window_h else [],
     }
 
