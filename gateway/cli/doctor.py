@@ -58,8 +58,8 @@ ESTIMATED = [
 ESTIMATED += ["memory.erasures_year", "energy"]
 
 
-def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
-    """Return the variance and the cadence that a deployment gives its boards; and its readings.
+def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int]:
+    """Return what a deployment gives its boards; its readings, and its window_h.
 
     Args:
         sensor: the one that was named; where none was, the usual one of what it asks for.
@@ -90,7 +90,7 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
     found = {"every_s": deployment.rounds.every_s, "site": deployment.site.name}
     found |= {} if tells else {"variance": limits.variance}
     found |= {"readings": SENSORS[sensor].readings} if sensor in SENSORS else {}
-    return found | {"sensor": sensor}, query.readings
+    return found | {"sensor": sensor}, query.readings, deployment.privacy.window_h
 
 
 Optional = Annotated[
@@ -126,12 +126,12 @@ def budget(
     as_json: flags.AsJson = False,
 ) -> None:
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
-    chosen, promised = sensor or USUAL, None
+    chosen, promised, hours = sensor or USUAL, None, 0
     known = SENSORS.get(chosen)
     count = known.readings if known else 1
     plan = Plan(chosen, count, every, variance, battery, sampler, not plain, not awake)
     if config is not None:
-        found, promised = of_deployment(config, sensor)
+        found, promised, hours = of_deployment(config, sensor)
         plan = plan._replace(**found)
     if readings is not None:
         plan = plan._replace(readings=readings)
@@ -140,7 +140,7 @@ def budget(
     if as_json:
         typer.echo(json.dumps(_plain(needs, promised), indent=2))
         return
-    for line in _lines(needs, promised):
+    for line in _lines(needs, promised, hours):
         typer.echo(line)
     if figures:
         typer.echo("")
@@ -155,7 +155,7 @@ def budget(
         typer.echo("Each number's source: --figures. A figure of your own board: --set NAME=VALUE")
 
 
-def _lines(found: Needs, promised: int | None) -> Iterable[str]:
+def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
     plan, energy, memory, air = found.plan, found.energy, found.memory, found.bytes
     rest = "asleep in between" if plan.sleeps else "awake and joined"
     count = "1 reading of" if plan.readings == 1 else f"{plan.readings} readings of"
@@ -182,6 +182,8 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
     )
     if memory.table:
         yield f"          {_kb(memory.table)} of it for the table of the noise"
+    if hours:
+        yield "          5 KB more to count for a window, from source (measured)"
     yield (
         f"flash     {_kb(memory.flash_source)} from source, {_kb(memory.flash_mpy)} from .mpy, "
         f"with three slots for the budget; {memory.erasures_year:.0f} erasures a year  (estimated)"
@@ -190,7 +192,9 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         f"bytes     {air.frame} in a frame, {air.packet} in its packet (counted); "
         f"{air.day / 1000:.0f} KB a day on the air (estimated)"
     )
-    if promised is not None:
+    if hours:
+        yield f"privacy   the promise is for any {hours} h, {promised} readings in it, and goes on"
+    elif promised is not None:
         yield (
             f"privacy   the promise is for {promised} readings: {_time(promised * plan.every_s)} "
             "from the first to the last, and then the device is silent for the life of its key"

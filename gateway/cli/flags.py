@@ -52,12 +52,12 @@ def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[st
     if given and frames is None:
         raise OperatorFault(
             f"{given} came without --frames; there must be recorded frames to speak of, or it "
-            "would do nothing unnoticed. Add --frames FILE"
+            "would be ignored without a word. Add --frames FILE"
         )
     if given:
         raise OperatorFault(
             f"{given} came with --frames; the recording says that itself, or cannot be played "
-            "so, and it would do nothing unnoticed. Leave it out"
+            "so, and it would be ignored without a word. Leave it out"
         )
 
 
@@ -79,7 +79,7 @@ def check_taken(
         listed = ", ".join(_flag(one) for one in takes if one in known)
         raise OperatorFault(
             f"{given} came with {name}, which takes {listed}, and names of files for its "
-            "results; it would do nothing unnoticed. Leave it out, or take a mechanism that "
+            "results; it would be ignored without a word. Leave it out, or take a mechanism that "
             "has a use for it"
         )
 

@@ -402,7 +402,8 @@ def tighten(
         for name, one in sent.items()
     }
     limitsfile.save(deployment.site.devices, devices.site, {**known, **after})
-    typer.echo(_summary(sent, served.least_noise, served.whole_budget))
+    hours = deployment.privacy.window_h
+    typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
     answers = exchange(deployment.mqtt, devices, sent, patience_s)
     for line in _answer_lines(sent, answers):
         typer.echo(line)
@@ -426,12 +427,13 @@ def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:
 
 
 def _summary(
-    sent: Mapping[str, Any], least: Callable[[Any], str], whole: Callable[[Any], str]
+    sent: Mapping[str, Any], least: Callable[[Any], str], whole: Callable[[Any], str], hours: int
 ) -> str:
     one = max(sent.values(), key=lambda each: each.version)
+    span = f"any {hours} h" if hours else "the life of the key"
     return (
         f"version {one.version} goes to {whose(sent)}: {least(one)}, {whole(one)} for "
-        f"the life of the key, {one.pace_ms} ms between answers."
+        f"{span}, {one.pace_ms} ms between answers."
     )
 
 

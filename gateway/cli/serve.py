@@ -296,7 +296,8 @@ def once(path: flags.Config) -> None:
         if rest_s := _rest_s(deployment):
             typer.echo(
                 f"the next round may open in {rest_s:.0f} s, for [rounds] every_s is "
-                f"{deployment.rounds.every_s:g} and devices refuse to be asked sooner"
+                f"{deployment.rounds.every_s:g} and devices refuse to be asked sooner; "
+                "waiting till then, Ctrl-C ends it"
             )
         service.wait_connected()
         why = service.run(1)

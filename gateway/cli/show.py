@@ -107,7 +107,9 @@ def show(
         if body is None:
             raise _tell_missing(round, reader.rounds(1))
         row, values = reader.round(body["number"]), reader.release(body["number"])
-        before = reader.rounds(ALL, body["number"])
+        before = reader.rounds(ALL, body["number"])  # the newest first
+    if deployment.privacy.window_h:  # a map is of the last `readings` rounds
+        before = before[: deployment.privacy.readings - 1]
     found = read_drawn(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, deployment, values)})
@@ -180,7 +182,10 @@ def _tell(
             lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
     if round is not None and before and isinstance(found, Heatmap):
         answers = sum(one.reports or 0 for one in (round, *before))
-        lines.append(f"Drawn from {answers} answers of rounds 1 to {body['number']} together.")
+        first = before[-1].number
+        lines.append(
+            f"Drawn from {answers} answers of rounds {first} to {body['number']} together."
+        )
     if "sensors_used" in body:
         enrolled = body.get("sensors_enrolled")
         used = f"{mechanism.words.who_answers} used: {body['sensors_used']}"

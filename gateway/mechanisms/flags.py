@@ -210,7 +210,7 @@ def value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
         way = f"use {other[name]}" if name in other else hint
         raise OperatorFault(
             f"{given}: {name or 'nothing'} cannot be set this way; a setting names what the "
-            f"mechanism knows, or it would do nothing unnoticed; {way}"
+            f"mechanism knows, or it would be ignored without a word; {way}"
         )
     kind = kinds[name]
     parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)

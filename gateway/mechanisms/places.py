@@ -269,8 +269,8 @@ def stand(
         flag = {"since": "--from"}.get(given[0], f"--{given[0].replace('_', '-')}")
         raise OperatorFault(
             f"{flag} came and the deployment asks where people are, who are not warm here: it "
-            "would do nothing unnoticed. Give --points FILE.csv instead, or an example: "
-            f"{', '.join(EXAMPLES)}"
+            "would be ignored without a word. Leave it out and give --points FILE.csv, or an "
+            f"example: {', '.join(EXAMPLES)}"
         )
     from . import of_query
 

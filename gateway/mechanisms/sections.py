@@ -132,7 +132,8 @@ def _needless(deployment: Any, mechanism: Mechanism) -> list[str]:
     if not deployment.room.plan:  # a room file brings tables of its own
         said += [
             f"[{table}] is given and the mechanism is {name}, which does not read it: it "
-            f"would do nothing unnoticed. Remove it, or set [rounds] mechanism to one that does"
+            "would be ignored without a word. Remove it, or set [rounds] mechanism to one that "
+            "does"
             for table in dict.fromkeys(table for one in TABLE for table in find(one).tables)
             if table not in mechanism.tables and getattr(deployment, table) is not None
         ]

@@ -214,7 +214,8 @@ class Room(Section):
         if given and self.plan is None:
             raise ValueError(
                 f"{given[0]} stands beside no plan: only in a room with a file is the empty room "
-                "taken off by model, so it would do nothing unnoticed; name the file, or remove it"
+                "taken off by model, so it would be ignored without a word; name the file, or "
+                "remove it"
             )
         return self
 

@@ -83,10 +83,31 @@ def sentences(guarantee: Guarantee) -> list[str]:
     return [
         f"Protected: {guarantee.neighbours}.",
         *_strength(guarantee.epsilon, guarantee.delta),
-        f"This holds for {guarantee.unit}.",
+        f"This holds for {_span(guarantee.unit)}.",
         f"Trust needed: {guarantee.trust}.",
         f"Not protected: {guarantee.unprotected}.",
     ]
+
+
+def _span(unit: str) -> str:
+    """Return for what a promise holds, a window in more words than `said_of_window` sends.
+
+    >>> print(_span(said_of_window(1, "9 reports", "rho")).partition("; ")[0])
+    any hour, wherever it begins, and at most 9 reports in it
+    """
+    parts = re.fullmatch(r"any (\d+) hours \(k times as long costs k times (\w+)\), (.*)", unit)
+    if parts is None:
+        return unit
+    hours, price, answers = parts.groups()
+    window, there = (
+        ("hour, wherever it begins", "it")
+        if hours == "1"
+        else (f"{hours} hours, wherever they begin", "them")
+    )
+    return (
+        f"any {window}, and at most {answers} in {there}; "
+        f"a stay k times as long costs k times the {price}"
+    )
 
 
 def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:

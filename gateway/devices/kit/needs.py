@@ -186,7 +186,7 @@ def check_plan(plan: Plan) -> Sensor:
     if unknown := [name for name in plan.own if name not in FIGURES]:
         raise OperatorFault(
             f"the figure {unknown[0]!r} is not in the table; only what is reckoned with can be "
-            f"set, or it would do nothing unnoticed; {suggestion(unknown[0], FIGURES)}"
+            f"set, or it would be ignored without a word; {suggestion(unknown[0], FIGURES)}"
         )
     if plan.tells and plan.readings != 1:
         raise OperatorFault(

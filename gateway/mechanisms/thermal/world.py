@@ -202,7 +202,8 @@ def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -
     if seen.points is not None:
         raise OperatorFault(
             f"--points {seen.points} came and the deployment measures warmth, which no point "
-            "has; it would do nothing unnoticed. Give --sources FILE.csv or --sources-random 2"
+            "has; it would be ignored without a word. Leave it out and give --sources FILE.csv "
+            "or --sources-random 2"
         )
     sources, random = seen.sources, seen.sources_random
     if seen.scene is not None:
@@ -218,7 +219,7 @@ def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -
     if seen.speed is not None or seen.since is not None:
         raise OperatorFault(
             "--speed or --from came without --scene; only a room that lives has a time, and it "
-            "would do nothing unnoticed. Add --scene room.toml"
+            "would be ignored without a word. Add --scene room.toml"
         )
     if sources is None and random is None:
         random = 2

@@ -29,7 +29,7 @@ from gateway.service import steps
 from gateway.service.intake.outcomes import Again
 from gateway.service.ledger import Charge, price
 from gateway.settings import config
-from gateway.store.reader import open_reader
+from gateway.store.reader import Reader, open_reader
 from gateway.store.store import Store
 from recovery.maps.heatmap import Unresolved, from_npz
 
@@ -293,7 +293,9 @@ def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil)
     assert "Formally: epsilon 8, delta 1/100000." in lines
 
 
-def test_a_map_of_several_rounds_counts_the_answers_of_all(kept: Any, heatveil: Heatveil) -> None:
+def test_a_map_of_several_rounds_counts_the_answers_of_all(
+    kept: Any, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each map is of all rounds so far, and not of the one whose number it has."""
     deployment = config.load(kept.path)
     with open_reader(deployment) as reader:
@@ -307,6 +309,13 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(kept: Any, heatveil: 
     assert [re.findall(r"\d+", one) for one in lines if one.startswith("Drawn from 9")] == [
         ["9", "1", "2"]
     ]
+    # With a window it is of the last `readings` rounds, however many there have been.
+    monkeypatch.setenv("HEATVEIL_PRIVACY__WINDOW_H", "1")
+    monkeypatch.setenv("HEATVEIL_PRIVACY__READINGS", "2")
+    monkeypatch.setenv("HEATVEIL_ROUNDS__EVERY_S", "3600")
+    rounds = Reader.rounds
+    monkeypatch.setattr(Reader, "rounds", lambda *asked: rounds(*asked) * 3)
+    assert "Drawn from 9 answers of rounds 1 to 2 " in heatveil("show", "--config", kept.path).out
 
 
 def test_a_script_is_given_the_map_as_it_was_published(kept: Any, heatveil: Heatveil) -> None:
