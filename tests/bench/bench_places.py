@@ -92,8 +92,8 @@ def crowds(side: int, world: np.random.Generator) -> Iterator[tuple[str, Any]]:
     yield "streets D**", _drawn(_streets(side, 9, world), 5_000, world)
     suburbs = sum(_heap(side, world) ** 9 * world.random() for _ in range(30))
     yield "suburbs**", _drawn(suburbs, 30_000, world)
-    yield "even**", _drawn(np.ones((side, side)), 20_000, world)
-    yield "heap**", _drawn(_heap(side, world), 20_000, world)
+    yield "even", _drawn(np.ones((side, side)), 20_000, world)
+    yield "heap", _drawn(_heap(side, world), 20_000, world)
 
 
 def _points(name: str, x: str, y: str) -> Any:

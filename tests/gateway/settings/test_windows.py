@@ -105,13 +105,17 @@ def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
     """It is in every Round and on every map, and no ledger adds it to one for a life."""
     query = config.query(deployment())
     promised = thermal.plan(query, []).guarantee
-    whole = thermal.plan(query.__class__(**{**_fields(query), "window_h": 0}), []).guarantee
+    hour, whole = (
+        thermal.plan(query.__class__(**{**_fields(query), "window_h": hours}), []).guarantee
+        for hours in (1, 0)
+    )
 
     assert promised.unit == (
         "any 24 hours (k times as long costs k times rho), 26 readings of every sensor together"
     )
     assert whole.unit == "the window of 26 readings of every sensor together"
-    assert "warmth that lingers from before" in promised.unprotected
+    for one in (promised, hour):
+        assert "warmth that lingers from before" in one.unprotected
     assert "lingers" not in whole.unprotected
     assert terms(promised) != terms(whole)
     assert counted_s(terms(promised)) == 25 * step_of(86_400)
