@@ -406,7 +406,7 @@ def counting(connection, found, wanted, real=migrations.bring_up):
 opening.bring_up = counting
 opening.open_store(Path(sys.argv[1]), "lab")
 """
-KEPT = ("lab", "terms", "3/7")
+KEPT = ("lab", "{}", "3/7")
 
 
 def old(path: Path) -> None:
