@@ -36,7 +36,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from ..maps.heatmap import Blocks
+from ..maps.heatmap import Blocks, may_name
 from .channel import Channel, square_laws, square_sides, sum_answers
 from .em import excess
 
@@ -233,31 +233,24 @@ def resolve(profile: Profile, mass: Floats) -> Blocks:
         return [box]
 
     tree = split((0, 0, *profile.shape))
-    ends = {box: profile.interval(marked(box), len(tree)) for box in tree}
+    low, high = np.array([profile.interval(marked(box), len(tree)) for box in tree]).T
+    boxes = np.array(tree) * profile.step
+    boxes[:, 2:] = np.minimum(boxes[:, 2:], np.array(mass.shape) - boxes[:, :2])
+    sums = [float(mass[y : y + rows, x : x + columns].sum()) for y, x, rows, columns in boxes]
+    shares = np.clip(sums, low, high)
+    named = may_name(shares, low, high, boxes[:, 2] * boxes[:, 3] / mass.size)
+    places = {box: at for at, box in enumerate(tree)}
 
-    def told(box: Box) -> tuple[float, Box]:
-        """Return the share that is drawn in a block, and its cells."""
-        top, left, high, wide = (side * profile.step for side in box)
-        part = mass[top : top + high, left : left + wide]
-        return float(part.sum()), (top, left, *part.shape)
-
-    def claims(box: Box) -> bool:
-        (low, high), (share, cells) = ends[box], told(box)
-        even = cells[2] * cells[3] / mass.size
-        return low > even and (high - low) / 2 <= min(max(share, low), high)
-
-    def merge(box: Box) -> list[Box]:
+    def merge(box: Box) -> list[int]:
         """Return the blocks to draw of this one: itself, where only as a whole it can be named."""
-        parts = _quarter(box)
-        if parts[0] not in ends or parts == [box]:
-            return [box]
+        at, parts = places[box], _quarter(box)
+        if parts == [box] or parts[0] not in places:
+            return [at]
         found = [one for part in parts for one in merge(part)]
-        return [box] if claims(box) and not any(map(claims, found)) else found
+        return [at] if named[at] and not named[found].any() else found
 
-    found = sorted(merge(tree[-1]))
-    low, high = np.array([ends[box] for box in found]).T
-    shares, boxes = zip(*map(told, found), strict=True)
-    return Blocks(profile.level, np.array(boxes), np.clip(shares, low, high), low, high)
+    found = sorted(merge(tree[-1]), key=lambda at: tree[at])
+    return Blocks(profile.level, boxes[found], shares[found], low[found], high[found])
 
 
 def _quarter(box: Box) -> list[Box]:

@@ -178,7 +178,7 @@ class Blocks:
     def claims(self) -> NDArray[np.int_]:
         """Which blocks may be named, the densest first: solid, surely above an even share."""
         cells = self.boxes[:, 2] * self.boxes[:, 3]
-        sure = np.flatnonzero((self.looks == SOLID) & (self.low > cells / cells.sum()))
+        sure = np.flatnonzero(may_name(self.shares, self.low, self.high, cells / cells.sum()))
         return sure[np.argsort(-(self.shares / cells)[sure], kind="stable")]
 
     @property
@@ -212,6 +212,11 @@ class Blocks:
         low, high = self.spread(np.where(alone, self.low, 0)), self.spread(self.high)
         far = np.maximum(np.maximum(high - mass, mass - low), 0)
         return np.asarray(far / self._reach)
+
+
+def may_name(shares: Floats, low: Floats, high: Floats, even: Floats) -> NDArray[np.bool_]:
+    """Return which shares may be told: not mostly noise, and surely above what is even."""
+    return (low > even) & ((high - low) / 2 <= shares)
 
 
 @dataclass(frozen=True, slots=True)
