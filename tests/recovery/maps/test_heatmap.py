@@ -8,7 +8,18 @@ import pytest
 
 from edge.core.records import Grid, Guarantee
 from recovery.maps.guarantee import from_json, sentences, to_json
-from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict, from_npz, to_npz
+from recovery.maps.heatmap import (
+    BLANK,
+    HATCHED,
+    SOLID,
+    Band,
+    Blocks,
+    Credible,
+    Heatmap,
+    Verdict,
+    from_npz,
+    to_npz,
+)
 
 PROMISE = Guarantee((1, 2), (1, 100000), (7, 900), "one moves", "local", "one reading", "much")
 
@@ -166,3 +177,14 @@ def test_the_words_hold_everything_that_was_promised() -> None:
 def test_a_promise_in_another_currency_makes_no_claim_in_this_one() -> None:
     """Without an epsilon no odds are named."""
     assert "odds" not in " ".join(sentences(LOCAL._replace(epsilon=None)))
+
+
+def test_a_block_is_drawn_and_named_by_what_is_sure_of_it() -> None:
+    """Of ten cells: one surely full, two as full as any, two unsure, five nearly empty."""
+    boxes = np.array([[0, 0, 1, 1], [0, 1, 1, 2], [0, 3, 1, 2], [0, 5, 1, 5]])
+    shares, low = np.array([0.5, 0.2, 0.25, 0.05]), np.array([0.4, 0.15, 0.21, 0])
+    blocks = Blocks(0.9, boxes, shares, low, np.array([0.6, 0.25, 0.9, 0.1]))
+
+    assert blocks.looks.tolist() == [SOLID, SOLID, HATCHED, BLANK]
+    assert blocks.claims.tolist() == [0]
+    assert blocks.drawn[0].tolist() == [0.5, 0.1, 0.1, 0.125, 0.125, *[0.01] * 5]
