@@ -10,6 +10,7 @@ import typer
 from edge.core.limits import Limits
 
 from ..devices.enrol import enrol
+from ..devices.enrol.check import check_window
 from ..devices.enrol.enrol import Device, Devices
 from ..devices.kit import boards, link, modules, selftest, state
 from ..devices.kit.boards import Board, BoardFault
@@ -30,6 +31,7 @@ from ..devices.kit.needs import (
 from ..faults import OperatorFault
 from ..mechanisms import find, of
 from ..settings import config
+from ..settings.deployment import Deployment
 from . import flags
 
 # Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
@@ -264,11 +266,14 @@ def examine(
     Raises:
         OperatorFault: there is no board, or not one that edge runs on.
     """
-    devices = _devices(path)
+    deployment, devices = None, None
+    if path is not None:
+        deployment = config.load(path)
+        devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
     found = modules.examine(board)
     main = boards.stop(board)
     try:
-        told = _look(board, found, devices, reach)
+        told = _look(board, found, deployment, devices, reach)
         if told["files"]["modules"]:
             lost = bool(told.get("device", {}).get("lost"))
             told["faults"] += modules.check_start(board, main, lost)
@@ -282,7 +287,11 @@ def examine(
 
 
 def _look(
-    board: Board, found: modules.Interpreter, devices: Devices | None, reach: bool
+    board: Board,
+    found: modules.Interpreter,
+    deployment: Deployment | None,
+    devices: Devices | None,
+    reach: bool,
 ) -> dict[str, Any]:
     files, faults = modules.check_modules(board)
     told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}
@@ -307,6 +316,11 @@ def _look(
     if there.limits is not None:
         told["device"]["limits"] = there.limits._asdict()
     faults += _of_state(there, devices, who)
+    if deployment is not None and there.limits is not None:
+        try:
+            check_window(deployment.privacy.window_h, {there.name: there.window / 3600})
+        except OperatorFault as fault:
+            faults.append(str(fault))
     faults += modules.check_flash(there.flash)
     try:
         told["selftest"] = selftest.run_selftest(board, there.mechanism)._asdict()
@@ -324,13 +338,6 @@ def _look(
             told["reach"] = link.diagnose_link(board)
             faults += [f"on its way to the broker: {told['reach']}"] if told["reach"] else []
     return told
-
-
-def _devices(path: Path | None) -> Devices | None:
-    if path is None:
-        return None
-    site = config.load(path).site
-    return enrol.load_devices(site.devices, site.name)
 
 
 def _of_state(there: state.State, devices: Devices | None, who: Device | None) -> list[str]:

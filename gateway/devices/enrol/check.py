@@ -71,7 +71,8 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     find_service(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
-    check_window(deployment.privacy.window_h, known)
+    hours = {name: known[name].window_h if name in known else None for name in devices.by_name}
+    check_window(deployment.privacy.window_h, hours)
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)
         roster.check_shards(shards, query, devices.by_name)
@@ -79,17 +80,25 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
         log.warning("a secret lies open", why=sentence)
 
 
-def check_window(window_h: int, known: Mapping[str, limitsfile.Given]) -> None:
+def check_window(window_h: int, counted: Mapping[str, float | None]) -> None:
     """Check that devices count for the window that the deployment promises.
 
+    Args:
+        counted: for how many hours each device counts, 0 for its life; None where nobody knows,
+            which only a promise for life bears: so were all before there were windows.
+
     Raises:
-        OperatorFault: one does not.
+        OperatorFault: one does not, or may not.
     """
-    for name, given in known.items():
-        if given.window_h != window_h:
-            was, now = (
-                f"any {hours} h" if hours else "its life" for hours in (given.window_h, window_h)
+    for name, held in counted.items():
+        if held is None and window_h:
+            raise OperatorFault(
+                f"for how many hours the budget of {name} counts is not known, for limits.json "
+                f"beside the devices file does not name it, and {window_h} are promised: it may "
+                "give more than is said. Put the file back as it was when the device was enrolled"
             )
+        if held is not None and held != window_h:
+            was, now = (f"any {hours:g} h" if hours else "its life" for hours in (held, window_h))
             raise OperatorFault(
                 f"{name} was enrolled with a budget for {was} and the deployment promises one for "
                 f"{now}: it would be silent sooner, or give more than is said. Go back to that "

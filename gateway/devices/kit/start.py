@@ -30,6 +30,7 @@ from ...store.message_rows import EVIDENCE_BYTES
 from ...store.places import place_of
 from ...store.reader import looking
 from ...store.schema import refused, reports
+from ..enrol.check import check_window
 from . import boards, link
 from .boards import Board
 from .state import WAITS
@@ -56,7 +57,8 @@ class Frame(NamedTuple):
 class Heard(NamedTuple):
     """What came. boot: that its meta names, 0 for none. forged: frames under another key.
 
-    failed: how often its sensor failed, as its diag says.
+    failed: how often its sensor failed, as its diag says. window_s: that its meta says it counts
+    for, 0 for its life.
     """
 
     boot: int = 0
@@ -64,6 +66,7 @@ class Heard(NamedTuple):
     frame: Frame | None = None
     forged: int = 0
     failed: int = 0
+    window_s: int = 0
 
 
 class Listener:
@@ -137,12 +140,13 @@ class Listener:
         try:
             said = json.loads(payload[:BYTES])
             boot, key = int(said["boot"]), str(said["key"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+            window_s = int(said["limits"].get("window_s", 0))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
         # One that sleeps deeply may go on with a boot that was reserved; then it takes a while.
         live = self._live_s() >= (0 if boot > self._after else LATE_S)
         if live and key == self._who.key_id.hex():
-            self.heard = self.heard._replace(boot=boot, state="")
+            self.heard = self.heard._replace(boot=boot, state="", window_s=window_s)
 
     def _diag(self, payload: bytes) -> None:
         try:
@@ -255,7 +259,8 @@ def start(
         wait_s: how long to wait for it at the broker; 0 to start it and leave it.
 
     Raises:
-        OperatorFault: it was not seen, and the likeliest reason why not.
+        OperatorFault: it was not seen, and the likeliest reason why not; or it is, and counts for
+            another window than is promised.
     """
     if not wait_s:
         board.restart()
@@ -272,6 +277,8 @@ def start(
                 say("secure sum   it takes part in the next round: heatveil show")
                 return
             if heard is not None:
+                if heard.boot:  # else its meta has not come
+                    check_window(deployment.privacy.window_h, {who.name: heard.window_s / 3600})
                 _first_frame(ear, deployment, who, say)
                 return
     except LinkFault as fault:

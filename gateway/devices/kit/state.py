@@ -53,8 +53,9 @@ else:
         spent = record.spent
         if record.window:
             from edge.core.window import Hours
-            spent = Hours(record.window, None).spent
-            print("window 1")
+            hours = Hours(record.window, None)
+            spent = hours.spent
+            print("window", hours.length_s)
         print("counts", record.counter, record.epoch, spent, record.round)
         print("limits", " ".join([str(n) for n in record.limits]))
 gc.collect()
@@ -79,7 +80,7 @@ WAITS = "its window is spent; it answers again by itself"  # and needs no new ke
 class State(NamedTuple):
     """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost.
 
-    spent: of its budget; where it has a window, of the last one.
+    spent: of its budget; where it has a window, of the last one. window: its seconds; 0 for none.
 
     heap and flash: bytes that are free; -1 where it cannot say. tick_ms: 0 without a config.
     """
@@ -104,7 +105,7 @@ class State(NamedTuple):
     clock: int
     sensors: int = 1
     tick_ms: int = 0
-    window: bool = False
+    window: int = 0
 
     @property
     def left(self) -> int:
@@ -192,5 +193,5 @@ def read_state(board: Board, mac_key: bytes | None = None) -> State:
         clock=int(lines["clock"]),
         sensors=int(lines.get("sensors", 1)),
         tick_ms=int(lines.get("tick", 0)),
-        window="window" in lines,
+        window=int(lines.get("window", 0)),
     )

@@ -102,8 +102,8 @@ def test_a_budget_that_is_spent(desk, made) -> None:
     assert (said.status, "exhausted" in said.out) == (1, True)
 
 
-@pytest.mark.parametrize(("window", "faults"), [(False, 1), (True, 0)])
-def test_a_window_that_is_spent_is_no_fault(window: bool, faults: int) -> None:
+@pytest.mark.parametrize(("window", "faults"), [(0, 1), (86_400, 0)])
+def test_a_window_that_is_spent_is_no_fault(window: int, faults: int) -> None:
     """It comes back by itself; who is told that it is spent for life has the room pay twice."""
     limits = Limits(1, 8, 1, 4, 1000, 0)
     there = state.State("", *[""] * 6, True, "", "", 1, 1, 1000, 0, limits, 0, 0, 0, window=window)

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from edge.mechanisms import thermal
 from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import start
 from gateway.devices.kit.start import LATE_S, listen
-from gateway.faults import LinkFault
+from gateway.faults import LinkFault, OperatorFault
 from gateway.settings.deployment import Mqtt
 
 ROOT, KEY = bytes(range(32)), bytes(32)
@@ -38,8 +39,8 @@ def frame(root: bytes = ROOT) -> bytes:
     return bytes(Node(who, budget).answer(message, lambda _: [0]))
 
 
-def meta(boot: Any, key: str = WHO.key_id.hex()) -> bytes:
-    return json.dumps({"boot": boot, "key": key}).encode()
+def meta(boot: Any, key: str = WHO.key_id.hex(), **held: int) -> bytes:
+    return json.dumps({"boot": boot, "key": key, "limits": held}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,17 @@ def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
         heard = ear.wait_frame(60)
     assert (heard.state, heard.failed) == ("exhausted", 3)
     assert time.monotonic() - since_s < 30
+
+
+@pytest.mark.parametrize(("window_s", "window_h"), [(86_400, 0), (0, 24), (86_400, 168)])
+def test_a_board_that_counts_for_another_window_than_is_promised_is_refused(
+    broker: Mqtt, window_s: int, window_h: int
+) -> None:
+    """It would give more than is said, or be silent sooner; the board itself says which it has."""
+    board: Any = SimpleNamespace(restart=lambda: say(broker, ("meta", meta(1, window_s=window_s))))
+    asked: Any = SimpleNamespace(mqtt=broker, privacy=SimpleNamespace(window_h=window_h))
+    with pytest.raises(OperatorFault, match="attic was enrolled with a budget for"):
+        start.start(board, asked, WHO, 0, 5, lambda _: None)
 
 
 @pytest.mark.long
