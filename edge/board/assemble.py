@@ -51,14 +51,11 @@ def budget_of(config, folder, nap=None, uptime=None):
     place, key = Files(folder, "budget"), config.identity.state_key
     lease, window = _lease(place, key)
     lease = 1 if config.wake_s and nap is None else lease
+    budget = Budget(place, key, lease)
     if window:
         from ..core.window import WindowBudget  # what no other device needs
 
-        return _booted(WindowBudget(place, key, lease, uptime or Uptime()), nap)
-    return _booted(Budget(place, key, lease), nap)
-
-
-def _booted(budget, nap):
+        budget = WindowBudget(place, key, lease, uptime or Uptime())
     try:
         budget.boot(nap)
     except Lost:
