@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recovery.maps.guarantee import ratio_text, window_of
+from recovery.maps.guarantee import ratio_text
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ..faults import OperatorFault
@@ -219,7 +219,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
 
 def _stays(deployment: Deployment, guarantee: Any, unit: Unit) -> Sequence[str]:
     """Return what somebody who stays for longer than a window pays at most."""
-    hours = window_of(guarantee)
+    hours = deployment.privacy.window_h
     if not hours:
         return []
     whole = budget_of(guarantee, deployment.privacy.readings)

@@ -22,7 +22,6 @@ import structlog
 from edge.core import wire
 from edge.core.records import Release
 from edge.mechanisms.secure_sum import ROUND_BYTES
-from recovery.maps.guarantee import window_of
 
 from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault
@@ -169,7 +168,7 @@ class Campaign:
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._plan.guarantee)
-        self._window_h = window_of(self._plan.guarantee)
+        self._window_h = self.deployment.privacy.window_h
         self._spent = ""  # why the ledger refused the round that is next
         self._before = 0  # rounds whose releases are of earlier windows, and in no map any more
         self._budget = budget_of(self._plan.guarantee, self.deployment.privacy.readings)
@@ -374,4 +373,4 @@ class Campaign:
 
     def _tell_ledger(self) -> None:
         ledger = self.steps.kept(self.ledger)
-        self.tell(telling.spent(ledger, self._price, self._plan))
+        self.tell(telling.spent(ledger, self._price, self._plan, self._window_h))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recovery.maps.guarantee import to_json, window_of
+from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Blocks, Credible, Heatmap, Unresolved, Verdict
 
 from ..mechanisms import Mechanism, find_service, of
@@ -311,7 +311,7 @@ def _sources(found: Heatmap, event: Event) -> Event:
     return {"sources": listed, "credible": event["credible"] | {"says": says}}
 
 
-def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
+def spent(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 0) -> Event:
     """How the ledger stands; rho is the price of one more such round.
 
     Budget, spent and left are in rho. Where something else was promised, `unit` says so.
@@ -333,7 +333,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
         # Of a pure promise, by the ledger's own fractions; else nothing adds up to it.
         "epsilon_left": float(unit.of(ledger.left)) if unit.is_epsilon else None,
         # Of a promise for a window: what is spent and left is so within it, and comes back.
-        **({"window_h": hours} if (hours := window_of(plan.guarantee)) else {}),
+        **({"window_h": window_h} if window_h else {}),
     }
 
 
