@@ -298,11 +298,10 @@ class Campaign:
             name = wire.name_of(planned._replace(number=number))
             return self.steps.kept(self.store.message_of, name) is not None
 
-        first, beyond = 0, 1  # they have numbers from 1 on without a gap
-        while known(beyond):
-            first, beyond = beyond, 2 * beyond
-        last = first + bisect_left(range(first, beyond), True, key=lambda n: not known(n)) - 1
-        return max((last if first else 0) - self.deployment.privacy.readings, 0)
+        # They have numbers from 1 on without a gap, of which none is beyond those of the store.
+        numbers = range(1, self.steps.kept(self.store.number_of, b""))
+        count = bisect_left(numbers, True, key=lambda number: not known(number))
+        return max(count - self.deployment.privacy.readings, 0)
 
     def _asked(self, planned: Any) -> Asked:
         """Return a planned round as it is sent, or was before a start of ours.
