@@ -112,13 +112,13 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
         return []
     lines = [
         "",
-        "  window   one every   readings   sigma of one   of a window   epsilon of a week",
+        "  window   one every   readings   sigma of one   epsilon of a week",
     ]
     for row in rows:
         window, every = f"{row['window_h']} h", _time(row["every_s"])
         lines.append(
             f"  {window:<8} {every:<11} {row['readings']:<10} {row['sigma']:<14.4g} "
-            f"{row['sigma_mean']:<13.4g} {upward(row['epsilon_week'], 4)}"
+            f"{upward(row['epsilon_week'], 4)}"
         )
     return [
         *lines,

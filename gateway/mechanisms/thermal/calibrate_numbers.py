@@ -32,7 +32,7 @@ never rounded to the hopeful side; null is an epsilon that has no bound, of nois
                          the same as devices count it, whole numbers
     windows              [{windows, epsilon}]: so many windows one after the other
     window_h, spans      0 for none, and how many windows cover a day, a week, a year
-    trade                [{window_h, every_s, readings, sigma, sigma_mean, epsilon_week}]
+    trade                [{window_h, every_s, readings, sigma, epsilon_week}]
     converter            {inflation, best_test_right, best_test_right_without_step}
     distances            [{cells, distance, sensitivity, epsilon, best_test_right}], moves up to
     what_if              [{name, said, readings, sensors, walls, spread_m2, intensity_max,
@@ -347,10 +347,7 @@ def _spans(query: Query) -> dict[str, int]:
 
 
 def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
-    """Return what other windows and cadences cost under the same epsilon for each window.
-
-    sigma_mean is that of all readings of a window, taken together: what a map can be drawn from.
-    """
+    """Return what other windows and cadences cost under the same epsilon for each window."""
     made = thermal.calibration(query)
     one = math.sqrt(made.variance / query.readings) * 2.0**-made.exponent
     rows = []
@@ -359,8 +356,7 @@ def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
             if every_s > HOUR_S * hours:
                 continue
             count, weeks = answers_in(hours, every_s), windows_in(7, hours)
-            row: dict[str, Any] = {"window_h": hours, "every_s": every_s, "readings": count}
-            row |= {"sigma": one * math.sqrt(count), "sigma_mean": one}
             week = adjust_epsilon(query, zcdp_epsilon(weeks * rho, delta), weeks)
-            rows.append(row | {"epsilon_week": week})
+            row = {"window_h": hours, "every_s": every_s, "readings": count}
+            rows.append(row | {"sigma": one * math.sqrt(count), "epsilon_week": week})
     return rows
