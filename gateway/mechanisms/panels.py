@@ -18,6 +18,7 @@ from recovery.maps.heatmap import BLANK, HATCHED, Blocks
 from ..output import FAINT, FOUND, TRUE
 
 Floats = NDArray[np.float64]
+WIDEST = 4  # panels side by side
 NOISY = "#9a8fb8"  # of lines over what is mostly noise
 
 
@@ -74,10 +75,14 @@ def _cell(grid: Any) -> tuple[float, float]:
 def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     # Titles of three lines, the axis' name and the foot take their height whatever the shape is.
     tall = 3.1 * min(1.6, max(_tall(grid, panel.margin) for panel in panels)) + 1.9
-    figure.set_size_inches(4.3 * len(panels), tall)
-    axes = figure.subplots(1, len(panels), squeeze=False).ravel()
+    lines = -(-len(panels) // WIDEST)
+    beside_each_other = -(-len(panels) // lines)
+    figure.set_size_inches(4.3 * beside_each_other, tall * lines)
+    axes = figure.subplots(lines, beside_each_other, squeeze=False).ravel()
+    for axis in axes[len(panels) :]:
+        axis.set_axis_off()
     unit = "m" if grid.cell_mm else "side"
-    for panel, axis in zip(panels, axes, strict=True):
+    for panel, axis in zip(panels, axes, strict=False):
         axis.set_title(fill(panel.title, 42), loc="left", fontsize=10)
         axis.set_xlabel(f"x ({unit})")
         axis.set_ylabel(f"y ({unit})")

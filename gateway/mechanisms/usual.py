@@ -190,16 +190,21 @@ def _draw(
     share = None if truth is None else truth / truth.sum()
     mass, sd = (found.mass, found.sd) if isinstance(found, Heatmap) else (None, None)
     blocks = found.blocks if isinstance(found, Heatmap) else None
+    fine = mass
     if blocks is not None:
         mass = blocks.drawn
-        title += "; hatched: mostly noise, blank: fewer than on an even map"
     # Truth and map in the same colours, so that they can be held against each other.
-    top = max((float(one.max()) for one in (share, mass) if one is not None), default=None)
+    top = max((float(one.max()) for one in (share, fine, mass) if one is not None), default=None)
     shown = []
     if share is not None:
         said = "The truth, which only the simulator knows"
         shown.append(Panel(said, share, "share", True, top, colour=TRUE))
     shown += mechanism.panels(query, releases)
+    if fine is not None and blocks is not None and not line:
+        shown.append(Panel(f"{title}: finer than the answers tell", fine, "share", True, top))
+        title = "What may be said of it"
+    if blocks is not None:
+        title += "; hatched: mostly noise, blank: surely fewer than on an even map"
     if mass is not None:
         band = sd if line else None
         shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=band, blocks=blocks))

@@ -74,7 +74,13 @@ def draw_hills(panel: Axes, places: Floats, credible: Credible) -> None:
     if hills.max() > 0:
         tall = 0.7 * panel.get_ylim()[1] / hills.max()
         panel.fill_between(places, tall * hills, step="mid", color=FOUND, alpha=0.22, lw=0)
-        panel.fill_between([], [], color=FOUND, alpha=0.22, label="where a source may stand")
+        panel.fill_between(
+            [],
+            [],
+            color=FOUND,
+            alpha=0.22,
+            label="where a source may stand (chance, not to scale)",
+        )
 
 
 def draw_chances(figure: Any, panel: Axes, credible: Credible, extent: Any) -> None:
