@@ -107,9 +107,10 @@ def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
 
 @pytest.mark.parametrize(("window_s", "window_h"), [(86_400, 0), (0, 24), (86_400, 168)])
 def test_a_board_that_counts_for_another_window_than_is_promised_is_refused(
-    broker: Mqtt, window_s: int, window_h: int
+    broker: Mqtt, window_s: int, window_h: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would give more than is said, or be silent sooner; the board itself says which it has."""
+    monkeypatch.setattr(start, "_first_frame", lambda *_: None)
     board: Any = SimpleNamespace(restart=lambda: say(broker, ("meta", meta(1, window_s=window_s))))
     asked: Any = SimpleNamespace(mqtt=broker, privacy=SimpleNamespace(window_h=window_h))
     with pytest.raises(OperatorFault, match="attic was enrolled with a budget for"):
