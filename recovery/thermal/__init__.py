@@ -20,6 +20,7 @@ from edge.mechanisms.bulk import BITS
 from edge.mechanisms.thermal import NAME as NAME
 from edge.mechanisms.thermal import Params, bits
 from edge.mechanisms.thermal_half import EXPONENTS
+from physics.places import length_m
 
 from ..estimators.record import COOLEST, Estimate, Seen
 from ..estimators.table import estimate_judged
@@ -32,7 +33,7 @@ from .noise import calibration as calibration
 from .noise import operator as operator
 from .query import Query as Query
 from .query import unknown_physics
-from .seen import Levels, find_clamped, sensors_heard, without
+from .seen import Levels, evenly, find_clamped, sensors_heard, without
 from .seen import make_seen as look
 from .seen import share_params as share_params
 
@@ -174,10 +175,7 @@ def recover(
         why = "; ".join(part for part in (_at_clamp(at_clamp), verdict.why) if part)
         verdict = Verdict("clamp", why, verdict.dropped, at_clamp)
     if unknown_physics(query):
-        # Loaded here alone: few queries need it, and every gateway starts with this file.
-        from .joint import jointly
-
-        drawn = jointly(query, kept, seen, levels)
+        drawn = _estimate_jointly(query, kept, seen, levels)
         # Nothing was held against what the query says of spread and drift.
         return make_map(query, guarantee, drawn, None, None if verdict.fits else verdict)
     if fault := _misfit(query, seen):
@@ -193,6 +191,37 @@ def recover(
     if drawn.verdict is not None:
         said = join(said or Verdict("fits"), drawn.verdict)
     return make_map(query, guarantee, drawn, band, said)
+
+
+def _estimate_jointly(
+    query: Query, releases: Sequence[Release], weighed: Seen, levels: Levels | None
+) -> Estimate:
+    """Return the estimate where spread or drift are not known: they are found beside the sources.
+
+    Source: `recovery.bayes.unknown_physics`.
+    """
+    # Loaded here alone: few queries need it, and every gateway starts with this file.
+    from ..bayes.unknown_physics import Physics, estimate_jointly
+
+    seen, sensors_m = evenly(query, releases, weighed, levels)
+    physics = Physics(
+        sensors_m,
+        (query.spread_m2, query.spread_max_m2 or query.spread_m2),
+        query.walls,
+        length_m=length_m(query.grid),
+        offset=query.drift,
+        slope=query.drift_slope,
+    )
+    joint = estimate_jointly(seen, physics)
+    area, kelvin = (" m2", " K") if query.grid.cell_mm else ("", "")
+    said = []
+    if query.spread_max_m2 is not None:
+        low, high = joint.spread_m2.within(query.level)
+        said.append(f"a spread of {low:.3g} to {high:.3g}{area} ({query.level:.0%} sure)")
+    if query.drift or query.drift_slope:
+        said.append(f"sensors {joint.offset:+.2g}{kelvin} off")
+    why = f"sources and physics together, for they were not known; found {', '.join(said)}"
+    return replace(joint.estimate, estimator="posterior", why=why)
 
 
 def _judge(
