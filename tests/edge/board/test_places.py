@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edge.board import config, places
-from edge.board.sensors import nmea, plane
+from edge.board.sensors import gps, plane
 from edge.core.records import Grid
 
 U = plane.UNIT
@@ -368,7 +368,6 @@ def test_a_config_says_what_a_device_answers(tmp_path: Path) -> None:
 
 # Sentences of a receiver, whole, spoilt and cut: angles in whole numbers, or nothing at all.
 
-CODE = (Path(__file__).parents[3] / "edge" / "board" / "sensors" / "nmea.py").read_text("utf-8")
 # The two of 1994 that every text on NMEA shows, and those of u-blox, M8 protocol, section 31.
 PRINTED = {
     "GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47": ("48 7.038", "11 31"),
@@ -419,7 +418,7 @@ def angle(text: str) -> Fraction:
 def test_what_the_manuals_print_is_read(sentence: str) -> None:
     """To the unit of 1e-7 degree, which is 11 mm: their own checksums, their own places."""
     north, east = PRINTED[sentence]
-    found = nmea.fix_of(sentence.encode())
+    found = gps.fix_of(sentence.encode())
 
     assert found
     assert abs(found[0] - angle(north) * 10**7) <= Fraction(1, 2)
@@ -433,31 +432,31 @@ def test_south_and_west_are_negative(sides: str, signs: tuple[int, int]) -> None
     """Whatever stars are above: GN and others talk as GP does."""
     body = f"GNGGA,000000,3351.6,{sides[0]},15112.34567891,{sides[1]},4,20,0.5,5,M,0,M,,"
 
-    assert nmea.fix_of(signed(body)) == (signs[0] * 338600000, signs[1] * 1512057613)
+    assert gps.fix_of(signed(body)) == (signs[0] * 338600000, signs[1] * 1512057613)
 
 
 @pytest.mark.parametrize("body", NOWHERE)
 def test_without_a_fix_there_is_no_place(body: str) -> None:
     """No sky, a place that somebody typed in, one that is on no globe, another kind."""
-    assert nmea.fix_of(signed(body)) is None
+    assert gps.fix_of(signed(body)) is None
 
 
 def test_every_spoilt_byte_is_noticed() -> None:
     """One byte of a line that is torn: never another place; the sum holds against each of them."""
     right = next(iter(PRINTED)).encode()
-    place = nmea.fix_of(right)
+    place = gps.fix_of(right)
     for i in range(len(right)):
         for byte in (0, 42, 44, 48, 57, 69, 255, right[i] ^ 1):
             spoilt = right[:i] + bytes([byte]) + right[i + 1 :]
-            found = nmea.fix_of(spoilt)
-            assert found is nmea.SPOILT or (found == place and spoilt == right), spoilt
-        assert nmea.fix_of(right[:i]) is nmea.SPOILT
-        assert nmea.fix_of(right[i + 1 :]) is nmea.SPOILT
-    assert nmea.fix_of(right.partition(b"*")[0]) is nmea.SPOILT
+            found = gps.fix_of(spoilt)
+            assert found is gps.SPOILT or (found == place and spoilt == right), spoilt
+        assert gps.fix_of(right[:i]) is gps.SPOILT
+        assert gps.fix_of(right[i + 1 :]) is gps.SPOILT
+    assert gps.fix_of(right.partition(b"*")[0]) is gps.SPOILT
 
 
 SCRIPT = """
-{code}
+from edge.board.sensors.gps import fix_of
 for line in {lines}:
     print(fix_of(line))
 state = 1
@@ -480,7 +479,7 @@ print("done")
 def test_every_interpreter_reads_them_alike(interpreter) -> None:
     """Small words, big words: and a thousand sentences of nothing, with a right sum, are none."""
     lines = [line.encode() for line in PRINTED] + [signed(body) for body in NOWHERE]
-    script = "nothing = 24\n" + SCRIPT.format(code=CODE, lines=lines)
-    expected = [str(nmea.fix_of(line)) for line in lines]
+    script = "nothing = 24\n" + SCRIPT.format(lines=lines)
+    expected = [str(gps.fix_of(line)) for line in lines]
 
     assert interpreter.run(script).splitlines() == [*expected, "done"]
