@@ -10,7 +10,6 @@ from ..words import PLACES
 
 _calibrate = Module(__name__, "calibrate")
 _deployment = Module(__name__, "deployment")
-_query = Module(__name__, "query")
 _words = Module(__name__, "words")
 _CELL = {"cell": int, "row": int, "column": int}
 _AROUND = "of the map, from 0; below 0 or beyond it where nobody can be"
@@ -18,9 +17,9 @@ _AROUND = "of the map, from 0; below 0 or beyond it where nobody can be"
 
 _EXPORTED = Exported(
     report=_CELL,
-    reported=_query.export_reports,
+    reported=_deployment.export_reports,
     release={**_CELL, "answers": int},
-    released=_query.export_counts,
+    released=_deployment.export_counts,
     units={
         "cell": "of all that may be answered, row by row, from 0",
         "row": _AROUND,
@@ -77,9 +76,9 @@ MECHANISM = Mechanism(
     query_of=_deployment.query_of,
     words=PLACES._replace(page=_PAGE),
     promise=_words.in_words,
-    reporter=_query.reporter,
+    reporter=_deployment.reporter,
     judge=_words.judge,
     panels=_words.panels,
-    read_release=_query.read_release,
+    read_release=_deployment.read_release,
     calibrated=_calibrate.calibrate,
 )

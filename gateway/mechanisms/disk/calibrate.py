@@ -7,13 +7,13 @@ from typing import Any
 from edge.core import wire
 from edge.host import post
 from edge.mechanisms import disk
-from recovery.disk import Query
+from recovery.disk import Query, plan
 from recovery.disk.query import epsilon_of_one, scheme_of
 from recovery.disk.round import refusal, total_of, why_refused
 from recovery.maps.guarantee import ratio_text, upward
 from recovery.noise import Ratio
 
-from .query import first_round
+from ..flags import first_round_of
 from .words import guesses, part
 
 _OTHERS: tuple[Ratio, ...] = ((1, 2), (1, 1), (2, 1), (7, 2), (5, 1), (7, 1))
@@ -65,7 +65,7 @@ def _guess(round: Any) -> dict[str, Any]:
 
 def _other(query: Query, epsilon: Ratio) -> dict[str, Any]:
     """Return what one report of another epsilon is worth, by the radius chosen for it."""
-    round = first_round(replace(query, epsilon=epsilon, readings=1))
+    round = first_round_of(replace(query, epsilon=epsilon, readings=1), plan)
     return {"epsilon": list(epsilon), "reach_cells": round.params[0], **_guess(round)}
 
 

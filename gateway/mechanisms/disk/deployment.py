@@ -1,16 +1,23 @@
-"""Disk, as the service needs it: people in cells, a device each, and answers near the true one."""
+"""Disk, as the service needs it: people in cells, a device each, and answers near the true one.
 
-from collections.abc import Callable, Iterable, Mapping
+And as files hold it: releases that were published, and the rows of an export.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from edge.core.records import Release
+from edge.core.records import Grid, Release, Round
+from edge.mechanisms import disk
 from edge.mechanisms.disk import outer
+from recovery.disk import promise
 from recovery.disk.query import Query
-from recovery.disk.round import disk_round, domain_of
+from recovery.disk.round import disk_round, domain_of, why_refused
+from recovery.maps.guarantee import from_json
 
 from .. import usual
-from ..record import Payload
+from ..record import Payload, Tail
 
 if TYPE_CHECKING:
     from ...settings.deployment import Deployment
@@ -31,9 +38,6 @@ def query_of(deployment: "Deployment") -> Query:
 
 @lru_cache(maxsize=4)
 def _unsendable(query: Query) -> str:
-    from recovery.disk import promise  # with it comes what draws maps
-    from recovery.disk.round import why_refused
-
     return why_refused(query, disk_round(query, 1, promise(query)))
 
 
@@ -80,3 +84,54 @@ def page_values(plan: Any) -> dict[str, Any]:
     """
     columns, rows, *reach = outer(plan.grid, plan.params[0])
     return {"outer": [columns, rows], "reach": reach}
+
+
+# What a file of published readings holds of places: how often each cell was answered.
+#
+# Values are counts over the outer array, row by row; `params` are those of the device.
+
+
+def read_release(query: Query, written: Any) -> Release:
+    """Return the release that a round of the file holds.
+
+    Raises:
+        ValueError: it has not the shape of one.
+    """
+    number, params, values = written["number"], tuple(written["params"]), list(written["values"])
+    if not all(type(part) is int for part in (number, *params)):
+        raise ValueError(f"the params of round {number!r} are not all whole numbers")
+    guarantee = from_json(json.dumps(written["guarantee"]))
+    round = Round(number, disk.NAME, query.grid, params, guarantee)
+    table = disk.Table(round)
+    if len(values) != table.columns * table.rows:
+        raise ValueError(
+            f"round {number} has {len(values)} counts for {table.columns} x {table.rows} cells "
+            "that can be answered"
+        )
+    for cell, value in enumerate(values):
+        if type(value) is not int or value < 0:
+            raise ValueError(f"cell {cell} was answered {value!r} times, which is no count")
+    return Release(round, values, sum(values))
+
+
+def _cell(body: Any) -> Callable[[int], Tail]:
+    columns, _, left, above = outer(Grid(tuple(body[3][:2]), body[3][2]), body[4][0])
+    return lambda cell: (cell, cell // columns - above, cell % columns - left)
+
+
+def export_reports(body: Any) -> Callable[[Sequence[int], int], Iterable[Tail]]:
+    """Return what gives the rows of reports: a cell, and where on the map it is."""
+    where = _cell(body)
+    return lambda values, first: map(where, values)
+
+
+def export_counts(body: Any) -> Callable[[Sequence[int | None]], Iterable[Tail]]:
+    """Return what gives the rows of a release: how often each cell was answered."""
+    where = _cell(body)
+    return lambda values: [(*where(cell), count) for cell, count in enumerate(values)]
+
+
+def reporter(round: Round) -> Callable[[Any, Any], list[int]]:
+    """Return the device's own report, with the Round's table made once and not by each device."""
+    table = disk.Table(round)
+    return lambda reading, rng: disk.report(round, reading, rng, table)
