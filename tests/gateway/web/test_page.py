@@ -106,6 +106,12 @@ def read(tab: Tab, selector: str) -> str:
     return tab.inner_text(selector).replace("\u00a0", " ")
 
 
+def press(tab: Tab, *ways: str) -> None:
+    """Move the pointer of the map with the arrow keys."""
+    for way in ways:
+        tab.press("#map", f"Arrow{way}")
+
+
 def shown(number: int) -> str:
     """Return what holds once the map of a round is shown."""
     return f"document.getElementById('map').dataset.number == '{number}'"
@@ -260,11 +266,7 @@ def test_a_room_is_a_floor_with_its_lines_and_sensors(
     assert "walls, doors and furniture" in keys
     assert read(tab, "#places").split("\t") == ["5.1 / 2.1 m", "± 0.5 m", "100 %", "70 W"]
     assert tab.evaluate("document.documentElement.scrollWidth") == width
-    tab.focus("#map")
-    for _ in range(8):
-        tab.keyboard.press("ArrowRight")
-    for _ in range(4):
-        tab.keyboard.press("ArrowUp")
+    press(tab, *["Right"] * 8, *["Up"] * 4)
     assert "desk" in read(tab, "#readout")
     assert tab.said == []
 
@@ -328,9 +330,7 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
     assert "hatched: mostly noise" in read(tab, "#keys")
     assert read(tab, "#within") == "Between"
     assert [coloured(tab, BRIGHT, half) for half in ("left", "right")] == [False, True]
-    tab.focus("#map")
-    tab.keyboard.press("ArrowLeft")
-    tab.keyboard.press("ArrowRight")
+    press(tab, "Left", "Right")
     assert "of all in these" in read(tab, "#readout")
     wrong = {"level": "assumptions", "why": "x", "says": "Do not trust this map: x."}
     live.feed.put(people(number=2, verdict=wrong))
@@ -359,11 +359,7 @@ def test_a_place_on_the_earth_is_north_up(opened: Opened, until: Until) -> None:
         page.feed.put(people())
         tab = opened(page.url, 1280)
         until(tab, shown(1))
-        tab.focus("#map")
-        for _ in range(12):
-            tab.keyboard.press("ArrowRight")
-        for _ in range(12):
-            tab.keyboard.press("ArrowDown")
+        press(tab, *["Right"] * 12, *["Down"] * 12)
 
         # The last column of the first row: 11 m to the south, 1 m to the west.
         assert "latitude 52.49990°, longitude 13.39999°" in read(tab, "#readout")
