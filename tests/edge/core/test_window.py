@@ -1,8 +1,11 @@
 """A budget for any window of so many hours: never more within one, and it comes back."""
 
+import re
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from edge.board.nap import Nap
 from edge.core import window
 from edge.core.budget import EXHAUSTED, SIZE, Budget, Lost, Record, pack, unpack
-from edge.core.compat import hmac_sha256
+from edge.core.compat import Uptime, hmac_sha256
 from edge.core.limits import Limits
 from edge.core.node import Node
 from edge.core.slots import COUNT, Ram
@@ -271,20 +274,38 @@ def test_a_clock_that_went_backwards_ages_nothing() -> None:
     assert budget.window.counted_s == 0
 
 
-@pytest.mark.parametrize("change", ["tighten", "rounds", "receipts"])
-def test_nothing_that_is_said_to_a_device_ages_a_bucket(change: str) -> None:
-    """No Round's number, no signature and no limits: only hours."""
-    clock = Clock(TRUE)
-    budget = started(enrolled(), clock)
+@pytest.mark.parametrize("change", ["tighten", "rounds", "clock"])
+def test_nothing_that_is_said_to_a_device_ages_a_bucket(
+    monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """No Round's number, no signature, no limits and no time server: only hours."""
+    budget = started(enrolled(), Uptime())
     budget.charge(400, 1)
     before = budget.window.pack()
     for number in range(2, 40):
         if change == "tighten":
             budget.tighten(LIMITS._replace(version=number))
+        elif change == "clock":
+            at_s = 2 * 10**9 + DAY_S * number
+            for name, later in (("time", at_s), ("time_ns", 10**9 * at_s)):
+                monkeypatch.setattr(time, name, lambda at=later: at)
+            budget.age(lost)
         else:
             budget.charge(1001, 1000 * number)
 
     assert budget.window.pack() == before
+
+
+def test_no_receipt_moves_hours_nor_anything_else_beside_them() -> None:
+    """Of all that runs on a device, only the end of a sleep is told to them from outside."""
+    moves = re.compile(r"_count\(|\bcounted_s|\.wake\(|\._since_ms")
+    found = [
+        (path.name, moves.findall(text))
+        for path in Path(window.__file__).parents[1].rglob("*.py")
+        if path.name != "window.py" and moves.search(text := path.read_text("utf-8"))
+    ]
+
+    assert found == [("nap.py", [".wake("])]
 
 
 def nap(memory: Any, rtc_s: Callable[[], int], asleep_s: int = 600) -> Nap:

@@ -40,17 +40,19 @@ def deployment(**tables: Any) -> Deployment:
         ({"privacy": {"readings": 24}}, "Set readings = 26, or [rounds] every_s = 3826"),
         ({"privacy": {"window_h": 1}, "rounds": {"every_s": 7200}}, "Set window_h to 2 or more"),
         ({"rounds": {"every_s": 0}}, "Set [rounds] every_s = 3531"),
-        (
+        pytest.param(
             {"sensors": {"background": "following", "slew": "1/1000"}},
             'Set background = "recorded"',
+            id="following",
         ),
+        pytest.param({"room": {"plan": "small.toml"}}, "in a room with a file", id="file"),
         ({"privacy": {"window_h": 9000}}, "8784"),
     ],
 )
 def test_what_cannot_be_kept_for_ever_is_refused_with_what_can(
     tables: dict[str, Any], why: str
 ) -> None:
-    """A window shorter than a round, too few readings for the cadence, a level that follows."""
+    """A window shorter than a round, too few readings, and what carries warmth into the next."""
     with pytest.raises(ValueError, match=re.escape(why)):
         deployment(**tables)
 

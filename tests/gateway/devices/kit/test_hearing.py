@@ -107,12 +107,16 @@ def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
 
 @pytest.mark.parametrize(("window_s", "window_h"), [(86_400, 0), (0, 24), (86_400, 168)])
 def test_a_board_that_counts_for_another_window_than_is_promised_is_refused(
-    broker: Mqtt, window_s: int, window_h: int, monkeypatch: pytest.MonkeyPatch
+    broker: Mqtt, window_s: int, window_h: int
 ) -> None:
     """It would give more than is said, or be silent sooner; the board itself says which it has."""
-    monkeypatch.setattr(start, "_first_frame", lambda *_: None)
-    board: Any = SimpleNamespace(restart=lambda: say(broker, ("meta", meta(1, window_s=window_s))))
-    asked: Any = SimpleNamespace(mqtt=broker, privacy=SimpleNamespace(window_h=window_h))
+    said = ("meta", meta(1, window_s=window_s)), ("state", b"alert")
+    board: Any = SimpleNamespace(restart=lambda: say(broker, *said))
+    asked: Any = SimpleNamespace(
+        mqtt=broker,
+        privacy=SimpleNamespace(window_h=window_h),
+        rounds=SimpleNamespace(every_s=0),
+    )
     with pytest.raises(OperatorFault, match="attic was enrolled with a budget for"):
         start.start(board, asked, WHO, 0, 5, lambda _: None)
 
