@@ -123,7 +123,7 @@ TOO_LONG = (
     "asked, and nothing was spent on it. Set fewer levels, depth, or a higher threshold"
 )
 SPENT = (
-    "what was promised for any %d hours is spent for now; it comes back as it grows older than "
+    "what was promised for any %d h is spent for now; it comes back as it grows older than "
     "that, by this gateway's clock, and then the next round opens"
 )
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
@@ -170,6 +170,7 @@ class Campaign:
         self._price = price(self._plan.guarantee)
         self._window_h = self.deployment.privacy.window_h
         self._spent = ""  # why the ledger refused the round that is next
+        self._spent_s = 0.0  # until when it does, by the wall's clock, which the ledger goes by
         self._before = 0  # rounds whose releases are of earlier windows, and in no map any more
         self._budget = budget_of(self._plan.guarantee, self.deployment.privacy.readings)
         # Who adds up in a secure sum begins none again: see `Steps.give_up`.
@@ -252,7 +253,7 @@ class Campaign:
                 if not self._window_h:
                     return why
                 self._spent = SPENT % self._window_h
-                self.stopping.wait(GLANCE_S)
+                self._spent_s = kept(self.store.first_end_s) or time.time() + GLANCE_S
                 continue
             if self._spent:
                 self._spent = ""
@@ -347,6 +348,8 @@ class Campaign:
             rounds, why = self.deployment.rounds, self.hindrance()
             soon = known or (silent and (open := self.intake.standing()) and open.reports)
             wait_s = GLANCE_S if why else 0.0 if soon else pause.wait_s(rounds)
+            if self._spent and time.time() < self._spent_s:
+                wait_s = GLANCE_S
             said = why or self._spent
             self.say("rounds", not said, f"no round opens: {said}" if said else pause.why(rounds))
             if not wait_s:

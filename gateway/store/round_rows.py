@@ -48,12 +48,23 @@ def list_charged(connection: Any, counted_s: float | None = None) -> tuple[Charg
     Args:
         counted_s: leave out what is older, of a promise for a window.
     """
+    wanted = _counting(select(charges.c.rho, charges.c.device), counted_s)
+    rows = connection.execute(wanted.order_by(charges.c.id))
+    return tuple(Charge(Fraction(rho), device) for rho, device in rows)
+
+
+def first_end_s(connection: Any, counted_s: float | None) -> float | None:
+    """Return when the first of what `list_charged` returns counts no more; None for never."""
+    oldest_s = connection.scalar(_counting(select(func.min(charges.c.at_s)), counted_s))
+    return None if counted_s is None or oldest_s is None else oldest_s + counted_s
+
+
+def _counting(wanted: Any, counted_s: float | None) -> Any:
     earlier = select(func.coalesce(func.max(promises.c.charge), 0)).scalar_subquery()
-    wanted = select(charges.c.rho, charges.c.device).order_by(charges.c.id)
     wanted = wanted.where(charges.c.id > earlier)
-    if counted_s is not None:
-        wanted = wanted.where(charges.c.at_s > time.time() - counted_s)
-    return tuple(Charge(Fraction(rho), device) for rho, device in connection.execute(wanted))
+    if counted_s is None:
+        return wanted
+    return wanted.where(charges.c.at_s > time.time() - counted_s)
 
 
 def count_charged(connection: Any) -> int:

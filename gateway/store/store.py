@@ -211,6 +211,11 @@ class Store:
             since_s = counted_s(round_rows.promise(connection))
             return round_rows.list_charged(connection, since_s)
 
+    def first_end_s(self) -> float | None:
+        """Return when the first of `charges` counts no more, by the wall's clock."""
+        with self._reads.connect() as connection:
+            return round_rows.first_end_s(connection, counted_s(round_rows.promise(connection)))
+
     def refused(self, limit: int = 100) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
         wanted = select(refused.c.topic, refused.c.why, refused.c.frame, refused.c.kind)

@@ -193,8 +193,8 @@ class House:
 def test_a_window_that_is_spent_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not anew at each glance at the ledger, in log, health and Home Assistant."""
-    house, said = House(tmp_path, monkeypatch, 7), [(True, "")]
+    """In log, health and Home Assistant; and the ledger is asked again when something is back."""
+    house, said, asked = House(tmp_path, monkeypatch, 7), [(True, "")], []
 
     def soon(*_: Any) -> float:
         house.at_s += 600
@@ -205,15 +205,20 @@ def test_a_window_that_is_spent_is_said_once(
             said.append((ok, why))
 
     monkeypatch.setattr(campaign.Pause, "wait_s", soon)
-    monkeypatch.setattr(campaign, "GLANCE_S", 0.0)
+    monkeypatch.setattr(campaign, "GLANCE_S", 1e-9)
     house.promise("10/1")
     on = house.serve()
     on.say = say
+    open_round = house.store.open_round
+    house.store.open_round = lambda *args, **told: (
+        asked.append(why := open_round(*args, **told)) or why
+    )
     on.run(house.deployment.privacy.readings + 4)
     house.close()
 
     assert [ok for ok, _ in said] == [True, False, True]
     assert "spent for now" in said[1][1]
+    assert sum(map(bool, asked)) == 1
 
 
 @pytest.mark.timeout(3600)  # a year takes some four minutes of CPU, and a disk's time

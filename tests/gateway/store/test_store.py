@@ -14,10 +14,12 @@ from sqlalchemy.exc import IntegrityError
 from gateway.faults import OperatorFault, ReplacedFault
 from gateway.service.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, digest
 from gateway.service.ledger import Charge, terms
+from gateway.settings import windows
 from gateway.store import message_rows
 from gateway.store import message_rows as rows
 from gateway.store.places import Place
 from gateway.store.store import Store
+from recovery.maps.guarantee import said_of_window
 from tests import processes
 
 NAME = b"\x00\x01\x02\x03"
@@ -54,6 +56,28 @@ def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, h
     assert store.map_of(NAME) == "{}"
     assert store.refused() == [DeadLetter("a/topic", "why", b"bytes")]
     store.close()
+
+
+def test_what_is_older_than_a_window_counts_no_more(
+    store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the second at which the oldest ends; a promise for life forgets nothing."""
+    at_s, unit = 1.8e9, said_of_window(24, "2 readings", "rho")
+    monkeypatch.setattr("time.time", lambda: at_s)
+    plans = [home.round(number) for number in (1, 2, 3)]
+    plans = [plan._replace(guarantee=plan.guarantee._replace(unit=unit)) for plan in plans]
+    store.open_round(asked(plans[0], b"0001"), 2 * RHO)
+    at_s += 60
+    store.open_round(asked(plans[1], b"0002"), 2 * RHO)
+    assert "round 3 asks" in store.open_round(asked(plans[2], b"0003"), 2 * RHO)
+    assert store.first_end_s() == 1.8e9 + windows.span_s(24)
+
+    at_s = 1.8e9 + windows.span_s(24) - 1
+    assert store.charges() == (Charge(RHO),) * 2
+    at_s += 1
+    assert store.charges() == (Charge(RHO),)
+    assert store.open_round(asked(plans[2], b"0003"), 2 * RHO) == ""
+    assert store.first_end_s() == 1.8e9 + 60 + windows.span_s(24)
 
 
 @pytest.mark.long
