@@ -334,7 +334,7 @@ def kinds(mechanism: Mechanism) -> dict[str, Kind]:
     ended = {"closed_s": EPOCH, "reports": "devices that answered"}
     cell = {"row": "from 0", "column": "from 0", "mass": "of the cell, as on the map topic"}
     sure = (
-        {"sd": "of mass, one standard deviation; empty where it is not known"}
+        {"sd": "of mass, one standard deviation; of a map with blocks more; empty if not known"}
         if mechanism.words.has_sd
         else {}
     )

@@ -13,15 +13,17 @@ from html import escape
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import matplotlib
 import matplotlib.image
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from recovery.maps.heatmap import SOLID, Blocks, Heatmap, Unresolved
+from recovery.maps.heatmap import BLANK, HATCHED, SOLID, Blocks, Heatmap, Unresolved
 
 from ..faults import OperatorFault
 from ..mechanisms import of
+from ..mechanisms.summary import say_claims
 from ..output import check_places, write_all
 from ..service.ledger import unit_in
 from ..settings import config
@@ -34,6 +36,12 @@ from .show import read_drawn
 PAGE = 200  # rounds that are looked up at once
 PICTURES = 48  # maps of a day that are drawn, evenly over it
 TALL = 40  # dots of a map along a line
+OPAQUE = 0.0, 0.25, 1.0  # blank, hatched, solid
+HATCH = (
+    '<svg style="position:absolute;width:0;height:0"><pattern id="noise" width="1" height="1" '
+    'patternUnits="userSpaceOnUse"><path d="M0 1L1 0" stroke="#8f84ad" stroke-width=".12"/>'
+    "</pattern></svg>"
+)
 STYLE = """
 :root{color-scheme:light}*{box-sizing:border-box}
 body{font:15px/1.5 system-ui,"Liberation Sans",sans-serif;color:#1c1526;max-width:62rem;
@@ -43,7 +51,8 @@ h1{font-size:1.6rem;margin:0}h2{font-size:1.05rem;margin:1.8rem 0 .5rem}p{margin
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem;margin:1rem 0}
 dt{color:#5d5470}dd{margin:0}
 .maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:1rem}
-figure{margin:0;break-inside:avoid}svg{width:100%;display:block;background:#160b2b}
+figure{margin:0;break-inside:avoid;--ground:#160b2b;--ink:#d9d2ea}
+svg{width:100%;display:block;background:var(--ground)}.pale{--ground:#e8e6ec;--ink:#5d5470}
 .bad svg{filter:grayscale(1)}figcaption{font-size:.8rem;color:#5d5470}
 figcaption b{color:#1c1526}table{border-collapse:collapse;width:100%;font-size:.85rem}
 th,td{text-align:left;padding:.15rem .8rem .15rem 0;border-bottom:1px solid #ddd6e6;
@@ -135,7 +144,10 @@ def _page(
     mechanism, site = of(deployment), escape(deployment.site.name)
     words = {key: texts[0] for key, texts in mechanism.words.page.items()}
     step = -(-len(seen) // PICTURES)
-    maps = "".join(_figure(one, deployment, mechanism) for one in seen[::step])
+    # Of people, each map in the colours of all others; of warmth a map may show chances or shares.
+    people = mechanism.reads == "place"
+    most = max((_top(one.found) for one in seen[::step]), default=0.0) if people else 0.0
+    maps = "".join(_figure(one, deployment, mechanism, most) for one in seen[::step])
     some = f" (every {step} rounds)" if step > 1 else ""
     guarantee = next((one.found.guarantee for one in seen if one.found is not None), None)
     promised = [] if guarantee is None else mechanism.promise(query, guarantee)
@@ -146,7 +158,7 @@ def _page(
         f"<h1>{escape(words['map-title'])}: {site}</h1><p>{day:%A, %d %B %Y}</p>"
         f'<p class="not">{escape(words["not"])}</p>'
         f"<dl>{_summary(seen, reader)}</dl>"
-        f'<h2>Maps{some}</h2>{_sure(seen)}<div class="maps">{maps}</div>'
+        f'<h2>Maps{some}</h2>{_sure(seen, most)}{HATCH}<div class="maps">{maps}</div>'
         f"<h2>Rounds</h2>{_table(('Closed', 'Round', 'Answered', 'Map'), _rows(seen))}"
         f"{_devices(reader, seen[-1].round, mechanism.reads)}"
         f"<h2>What is promised</h2>{''.join(f'<p>{escape(one)}</p>' for one in promised)}"
@@ -158,13 +170,14 @@ def _summary(seen: Sequence[Seen], reader: Reader) -> str:
     drawn = sum(isinstance(one.found, Heatmap) for one in seen)
     doubted = sum(isinstance(one.found, Heatmap) and one.found.contradicted for one in seen)
     reports = [one.round.reports or 0 for one in seen]
+    low, high = min(reports), max(reports)
     spent = sum((one.round.rho for one in seen), Fraction(0))
     unit = unit_in(reader.promise()[0])
     amount = unit.of(spent) if unit.is_epsilon else spent
     lines = {
         "Rounds": f"{len(seen)}, from {_clock(seen[0].round)} to {_clock(seen[-1].round)}",
         "Maps": f"{drawn}" + f", {doubted} of them not to be trusted" * bool(doubted),
-        "Answers": f"{min(reports)} to {max(reports)} a round, of {seen[-1].round.enrolled}",
+        "Answers": f"{low}{f' to {high}' * (low < high)} a round, of {seen[-1].round.enrolled}",
         "Spent": f"{unit.name} {float(amount):.4g}",
     }
     return "".join(f"<dt>{key}</dt><dd>{escape(value)}</dd>" for key, value in lines.items())
@@ -218,50 +231,77 @@ def _table(heads: Sequence[str], rows: Any) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _figure(one: Seen, deployment: Deployment, mechanism: Any) -> str:
-    if isinstance(one.found, Heatmap) and one.found.total:
-        bad = ' class="bad"' if one.found.contradicted else ""
+def _figure(one: Seen, deployment: Deployment, mechanism: Any, most: float) -> str:
+    """Return a map with its words; `most` is what the brightest colour is, 0 for its own most."""
+    found = one.found
+    if isinstance(found, Heatmap) and found.total:
+        looks = ["bad"] * found.contradicted + ["pale"] * (found.blocks is not None)
         # Where sources may be says more than where each is drawn; of people, what may be claimed.
-        sure, blocks = one.found.credible, one.found.blocks
-        shown = one.found.mass if blocks is None else blocks.drawn * _is_sure(blocks)
-        shown = shown if sure is None else sure.present
-        picture, lines = _picture(shown, deployment), mechanism.lines(one.found)[:1]
+        shown = found.mass if found.credible is None else found.credible.present
+        if (blocks := found.blocks) is None or len(blocks.claims):
+            picture, lines = _picture(shown, blocks, most, deployment), mechanism.lines(found)[:1]
+        else:
+            picture, lines = "", [say_claims(blocks, found.grid)[1]]
     else:
-        bad, picture = "", ""
+        looks, picture = [], ""
         lines = ["No map." if one.body is None else f"No map: {one.body['why']}."]
     said = escape(" ".join(lines))
     head = f"<b>{_clock(one.round)}</b> round {one.round.number}"
-    return f"<figure{bad}>{picture}<figcaption>{head}. {said}</figcaption></figure>"
+    caption = f"<figcaption>{head}. {said}</figcaption>"
+    return f'<figure class="{" ".join(looks)}">{picture}{caption}</figure>'
 
 
-def _sure(seen: Sequence[Seen]) -> str:
-    """Return what a map of people leaves out, where there is one."""
+def _top(found: Heatmap | Unresolved | None) -> float:
+    """Return the greatest share of a cell; where it is known, of those that are not noise."""
+    if not isinstance(found, Heatmap) or not found.total:
+        return 0.0
+    blocks = found.blocks
+    shares = found.mass if blocks is None else blocks.drawn[blocks.spread(blocks.looks) == SOLID]
+    return float(shares.max(initial=0))
+
+
+def _sure(seen: Sequence[Seen], most: float) -> str:
+    """Return what colours are on maps of people; nothing where there is none."""
     told = any(isinstance(one.found, Heatmap) and one.found.blocks is not None for one in seen)
-    return "<p>Dark is where few are, and where the answers are mostly noise.</p>" * told
+    scale = f"All maps have one scale, from 0 % (black) to {100 * most:.3g} % of all in a cell."
+    noise = " Hatched is mostly noise; pale is where fewer are than on an even map." * told
+    return f"<p>{scale}{noise}</p>" if most else ""
 
 
-def _is_sure(blocks: Blocks) -> NDArray[np.bool_]:
-    return blocks.spread(blocks.looks) == SOLID
-
-
-def _picture(mass: NDArray[np.float64], deployment: Deployment) -> str:
+def _picture(
+    mass: NDArray[np.float64], blocks: Blocks | None, most: float, deployment: Deployment
+) -> str:
     """Return a map as SVG with its dots within, and the lines of the room on it."""
-    shown = mass / (mass.max() or 1)
+    looks = np.full(mass.shape, SOLID) if blocks is None else blocks.spread(blocks.looks)
+    mass = mass if blocks is None else blocks.drawn
+    shown = np.minimum(mass / (most or mass.max() or 1), 1)
     rows, columns = mass.shape
     wide, tall = float(columns), float(rows)
     if rows == 1:  # bars along the line
         tall = columns / 4
-        high = np.linspace(1, 0, TALL, endpoint=False)[:, None]
-        shown = np.where(high <= shown, np.maximum(shown, 0.3), 0.0)
+        bars = np.linspace(1, 0, TALL, endpoint=False)[:, None] <= shown
+        looks = np.where(bars | (blocks is None), looks, BLANK)
+        shown = np.where(bars, np.maximum(shown, 0.3), 0.0)
+    dots = matplotlib.colormaps["inferno"](shown)
+    dots[..., 3] = np.choose(looks.astype(int), OPAQUE)
     file = io.BytesIO()
-    matplotlib.image.imsave(file, shown, cmap="inferno", vmin=0, vmax=1, format="png")
+    matplotlib.image.imsave(file, dots, format="png")
     data = base64.b64encode(file.getvalue()).decode()
     lines = _floor(deployment) if rows > 1 else ""
+    if blocks is not None:
+        for top, left, down, across in blocks.boxes[blocks.looks == HATCHED]:
+            high, low = tall / rows * top, tall / rows * (top + down)
+            lines += _rect(left, high, left + across, low, 'fill="url(#noise)"')
     return (
         f'<svg viewBox="0 0 {wide:g} {tall:g}" role="img" aria-label="heat map">'
         f'<image width="{wide:g}" height="{tall:g}" preserveAspectRatio="none" '
         f'style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>{lines}</svg>'
     )
+
+
+def _rect(left: float, top: float, right: float, bottom: float, look: str) -> str:
+    size = f'width="{right - left:g}" height="{bottom - top:g}"'
+    return f'<rect x="{left:g}" y="{top:g}" {size} {look}/>'
 
 
 def _floor(deployment: Deployment) -> str:
@@ -272,12 +312,11 @@ def _floor(deployment: Deployment) -> str:
 
     def draw(rect: Sequence[float], look: str) -> str:
         left, top, right, bottom = (round(cells * edge, 3) for edge in rect)
-        size = f'width="{right - left:g}" height="{bottom - top:g}"'
-        return f'<rect x="{left:g}" y="{top:g}" {size} {look}/>'
+        return _rect(left, top, right, bottom, look)
 
-    desk = 'fill="#d9d2ea" fill-opacity=".15" stroke="#d9d2ea" stroke-width=".08"'
+    desk = 'fill="var(--ink)" fill-opacity=".15" stroke="var(--ink)" stroke-width=".08"'
     return (
         "".join(draw(one["rect"], desk) for one in floor["furniture"])
-        + "".join(draw(one["rect"], 'fill="#d9d2ea"') for one in floor["walls"])
-        + "".join(draw(one["rect"], 'fill="#160b2b"') for one in floor["doors"])
+        + "".join(draw(one["rect"], 'fill="var(--ink)"') for one in floor["walls"])
+        + "".join(draw(one["rect"], 'fill="var(--ground)"') for one in floor["doors"])
     )

@@ -141,15 +141,27 @@ def _line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
                 if look == HATCHED:
                     bar.set(facecolor="none", edgecolor=panel.colour, hatch="////", linewidth=0)
                 bar.set_visible(look != BLANK)
-        if panel.sd is not None:
-            low, high = (values + sign * panel.sd.ravel() for sign in (-1, 1))
-            axis.vlines(places, np.maximum(low, 0), high, color=TRUE, lw=min(2, 200 / len(values)))
-            axis.plot([], [], color=TRUE, label="one standard deviation either way")
+        if (band := _band(panel)) is not None:
+            low, high, label = band
+            axis.vlines(places, low, high, color=TRUE, lw=min(2, 200 / len(values)))
+            axis.plot([], [], color=TRUE, label=label)
             axis.legend(frameon=False, loc="upper right")
         if any(panel.margin):
             axis.axvspan(*extent(grid, (0, 0))[:2], color=FAINT, alpha=0.3, zorder=0, lw=0)
         _tidy(axis, panel)
     axes[-1].set_xlabel(f"place ({'m' if grid.cell_mm else 'length of the line'})")
+
+
+def _band(panel: Panel) -> tuple[Floats, Floats, str] | None:
+    """Return between what each share along a line is, and in words what that is."""
+    if (blocks := panel.blocks) is not None:
+        cells = blocks.boxes[:, 2] * blocks.boxes[:, 3]
+        low, high = (blocks.spread(end / cells)[0] for end in (blocks.low, blocks.high))
+        return low, high, f"{blocks.level:.0%} interval of each block, shared by its cells"
+    if panel.sd is None:
+        return None
+    values, sd = panel.values.ravel(), panel.sd.ravel()
+    return np.maximum(values - sd, 0), values + sd, "one standard deviation either way"
 
 
 def _tidy(axis: Axes, panel: Panel) -> None:
@@ -160,4 +172,4 @@ def _tidy(axis: Axes, panel: Panel) -> None:
         axis.yaxis.set_major_formatter(PercentFormatter(1.0))
     high = axis.get_ylim()[1]
     most = high if panel.top is None else max(high, 1.05 * panel.top)
-    axis.set_ylim(0, most * (1.2 if panel.sd is not None else 1))  # room for what is named
+    axis.set_ylim(0, most * (1.2 if _band(panel) is not None else 1))  # room for what is named

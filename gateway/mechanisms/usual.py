@@ -206,8 +206,7 @@ def _draw(
     if blocks is not None:
         title += "; hatched: mostly noise, blank: surely fewer than on an even map"
     if mass is not None:
-        band = sd if line else None
-        shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=band, blocks=blocks))
+        shown.append(Panel(title, mass, "share", True, top, colour=FOUND, sd=sd, blocks=blocks))
     if sd is not None and blocks is None and not line:
         said = "How unsure: one standard deviation of each cell's share"
         shown.append(Panel(said, sd, "standard deviation", True, colour=SENT))

@@ -8,12 +8,19 @@ let source = null, heard = 0, lastId = "", closing = null, wait_ms = FIRST_MS;
 
 // Since when nothing has come of the gateway, in seconds of the epoch; null while it does.
 export const link = { lost_s: null };
+let ill = false; // a part of the gateway does not work, as it says itself
 
 function state(name, words = t(`link.${name}`)) {
-  if (name === "live") link.lost_s = null;
+  if (name === "live" || name === "ill") link.lost_s = null;
   else link.lost_s ??= Date.now() / 1000;
   at("link").dataset.state = name;
   say("link", words);
+}
+
+// Say "live", or that the gateway does not work, where we hear it.
+export function tellHealth(good) {
+  ill = !good;
+  if (source?.readyState === EventSource.OPEN) state(ill ? "ill" : "live");
 }
 
 // Return what an address of the API answers, or null; whoever lacks the token is asked for it.
@@ -94,7 +101,7 @@ export function follow(kinds, take, fresh) {
     source.onopen = () => {
       heard = Date.now();
       wait_ms = FIRST_MS;
-      state("live");
+      tellHealth(!ill);
       fresh();
     };
     source.onerror = () => { source?.close(); source = null; again(begin); };

@@ -35,7 +35,10 @@ const drawnOf = (map) => (map.blocks ? spread(map, ({ look, share, cells }) => (
 // What can be seen of a map, most wanted first: { id, cells, paint, what }.
 function layersOf(map) {
   const share = { id: "share", cells: drawnOf(map), paint: heated, what: t(kind.people ? "legend.people" : "legend.warmth"), name: t(kind.people ? "layer.where" : "layer.share") };
-  if (kind.people) return map.sd ? [share, { id: "sd", cells: map.sd, paint: doubted, what: t("legend.sd"), name: t("layer.sd") }] : [share];
+  const unsure = { id: "sd", cells: map.sd, paint: doubted, what: t("legend.sd"), name: t("layer.sd") };
+  // Of no cell alone is it known where there are blocks.
+  if (map.blocks) Object.assign(unsure, { cells: spread(map, ({ low, high }) => (high - low) / 2), what: t("legend.half", { p: percent(map.blocks.level) }) });
+  if (kind.people) return unsure.cells ? [share, unsure] : [share];
   const present = map.credible?.present;
   if (!present || map.mass.length === 1) return [share];
   return [{ id: "chance", cells: present, paint: heated, what: t("legend.chance"), name: t("layer.chance") }, share];

@@ -57,7 +57,6 @@ function draw() {
   const least = other ? Math.max(mostOf(shown, layer), mostOf(other, layer)) : 0; // one scale for both
   drawing = show(at("map"), shown, layer, least);
   if (other) show(at("other"), other, layer, least);
-  say("map-when", whenOf(shown));
   say("other-when", other ? whenOf(other) : "");
   tell(shown, drawing);
   showWire(shown.release ? shown : { release: view.number === null ? latest.release || stored?.release : null });
@@ -70,11 +69,20 @@ function whenOf({ map, at_s }) {
   return [t("map.round", { n: number(map.number) }), at_s ? moment(at_s) : "", map.mass ? "" : t("map.none")].filter(Boolean).join(" · ");
 }
 
-// A map grows old; after the gateway has gone it is grey, with its age.
+// What a map is after which none will come, as far as is known; empty for any other.
+function lastOf(map) {
+  const { budget, done, round } = latest, spent = budget && !budget.rounds_left && !budget.window_h;
+  if (view.number !== null || !map?.mass || round?.number > map.number) return "";
+  return spent ? t("map.last") : done ? t("map.ended") : "";
+}
+
+// A map grows old unless it is the last; after the gateway has gone it fades, with its age.
 function tellAge() {
+  const last = lastOf(shown.map);
+  say("map-when", [whenOf(shown), last].filter(Boolean).join(" · "));
   const now_s = Date.now() / 1000, old_s = shown.at_s ? now_s - shown.at_s : null;
   const due_s = 2.5 * (room.cells?.every_s || Infinity) + (room.cells?.gather_s || 0);
-  const lost = link.lost_s !== null && now_s - link.lost_s > 3, stale = view.number === null && old_s > due_s;
+  const lost = link.lost_s !== null && now_s - link.lost_s > 3, stale = view.number === null && !last && old_s > due_s;
   at("stage").dataset.stale = lost || stale ? "yes" : "";
   at("aged").hidden = !(lost || stale);
   say("aged-why", lost ? t("map.gone", { at: clock(link.lost_s ?? now_s) }) : stale ? t("map.stale") : "");

@@ -1,7 +1,7 @@
 // What is told in words: what does not work, who answered, what is left, and how each device is.
 
 import { drawCurve, penOf } from "./draw.js";
-import { get } from "./link.js";
+import { get, tellHealth } from "./link.js";
 import { kind } from "./maps.js";
 import { ago, at, counted, date, fillList, make, makeRow, number, percent, say, t, whose } from "./words.js";
 
@@ -17,6 +17,10 @@ function tellTrouble() {
   if (devices.length) lines.push(t("trouble.out", { n: devices.length, who: whose(devices.length, kind.who) }));
   at("trouble").hidden = !lines.length;
   say("trouble-line", lines.join(" · "));
+  // Of the gateway's own parts the line says all.
+  const whole = !alarms.length && !devices.length;
+  at("trouble").dataset.whole = whole ? "yes" : "";
+  at("trouble-line").tabIndex = whole ? -1 : 0;
   fillList(at("troubles"), [
     ...health,
     ...alarms.map(({ why, times }) => (times > 1 ? t("trouble.times", { why, n: times }) : why)),
@@ -26,6 +30,7 @@ function tellTrouble() {
 
 export function showHealth({ parts }) {
   wrong.health = Object.entries(parts).filter(([, part]) => !part.ok).map(([name, { why }]) => `${t(`part.${name}`)}: ${why}`);
+  tellHealth(!wrong.health.length);
   tellTrouble();
 }
 export function showAlarms({ alarms }) {

@@ -206,7 +206,7 @@ class Blocks:
     def deviations(self, mass: Floats) -> Floats:
         """Return of each cell's share so much that its interval is that of a normal law.
 
-        A cell of a larger block may have nothing of it, or all.
+        A cell of a larger block may have nothing of it, or all: this is no standard deviation.
         """
         alone = (self.boxes[:, 2] * self.boxes[:, 3]) == 1
         low, high = self.spread(np.where(alone, self.low, 0)), self.spread(self.high)
@@ -325,8 +325,8 @@ class Heatmap:
         verdict: whether the readings can be, if the query is right; None where that was not
             looked at. A map whose readings contradict its query says nothing of how sure it is:
             then there is neither `credible` nor `certified`.
-        sd: how far each cell's share is from the truth, as a standard deviation; None where
-            that is not known.
+        sd: how far each cell's share is from the truth, as a standard deviation, where there
+            are blocks as in `Blocks.deviations`; None where that is not known.
         nobody: the chance that nobody is there; None where that was not asked.
         blocks: which cells the answers tell apart, and how much may be in each block of them; of
             nothing finer may be said anything. None where that is not known.

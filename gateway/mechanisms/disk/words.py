@@ -217,7 +217,7 @@ def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
 
 
 def _count_covered(played: Played, truth: Floats) -> Numbers:
-    """Return how many cells are within two standard deviations of the truth, and how wide."""
+    """Return how many cells are within twice their `sd` of the truth, and how wide that is."""
     sd = played.found.sd if isinstance(played.found, Heatmap) else None
     if sd is None or played.mass is None:
         return {"sd_mean": None, "within_two_sd": None}
