@@ -274,6 +274,7 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
     """Yield what is wrong with passwords and tokens, but for those that are told as missing."""
     named = [("mqtt", "password_file", deployment.mqtt.password_file)]
     named += [("page", "token_file", deployment.page.token_file)]
+    named += [("page", "viewer_token_file", deployment.page.viewer_token_file)]
     named += [("store", "password_file", deployment.store.password_file)]
     for table, key, path in named:
         if path is None or (table == "mqtt" and path in missing):

@@ -242,13 +242,15 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     manager = Supervised()
     where = deployment.page
     secret = access.read(where.token_file)
+    viewers = access.read(where.viewer_token_file, "viewer_token_file")
 
     def reload() -> None:
         manager.reloading()
         now.reload(service.renew)
         manager.reloaded()
 
-    known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
+    known: Any = {"token": secret, "viewer_token": viewers, "hosts": where.hosts}
+    known |= {"health": health, "metrics": metrics}
     known |= {"probed": where.probed, "picture": where.picture}
     with (
         end_well(),

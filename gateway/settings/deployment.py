@@ -130,7 +130,8 @@ class Page(Section):
 
     host: str = "127.0.0.1"
     port: Port = 8080
-    token_file: Path | None = None  # a secret that whoever reads must show
+    token_file: Path | None = None  # a secret that an operator must show
+    viewer_token_file: Path | None = None  # another, for all that names no device
     picture: Path | None = None  # of the floor or the ground, PNG, JPEG or WebP: all of the map
     hosts: tuple[str, ...] = ()  # names that it is asked for by besides, such as a proxy's
     # Where /livez, /readyz and /metrics are answered while the page's own port is full.
@@ -144,6 +145,11 @@ class Page(Section):
 
     @model_validator(mode="after")
     def _closed_to_strangers(self) -> Self:
+        if self.viewer_token_file is not None and self.token_file is None:
+            raise ValueError(
+                "viewer_token_file stands without token_file: with no operator's token everybody "
+                "is an operator, and there is nothing to keep from viewers. Add a token_file"
+            )
         for key in ("host", "health_host"):
             host = getattr(self, key)
             if self.token_file is None and not is_loopback(host):

@@ -1,23 +1,26 @@
-"""Who may read, and what every request must pass and every answer carry.
+"""Who may read how much, and what every request must pass and every answer carry.
 
-Whoever shows the token may, or the cookie that was given for it, for a browser's EventSource
-cannot send a header. The cookie says until when it is good and is signed with a key made of the
-token: nothing need be remembered, it survives a restart, and a new token ends it. Wrong tokens are
-counted by address, in bounded memory, and after a few nobody from there is heard for a while.
+There are two tokens: a viewer's, for maps, rounds and the promise, and an operator's, for what
+names a device, too. Whoever shows one may read, or the cookie that was given for it, for a
+browser's EventSource cannot send a header. The cookie says whose it is and until when it is good,
+and is signed with a key made of the token: it survives a restart, and a new token ends it. Those
+that were signed out are remembered until they would have ended, or until a restart. Wrong tokens
+are counted by address, in bounded memory, and after a few nobody from there is heard for a while.
 
     POST    /api/v1/session {"token": "..."}: sets the cookie, or 401
-    GET     204 where the token or the cookie is shown, which is renewed; else 401
-    DELETE  takes the cookie back
+    GET     whether, and as whom, a token or a cookie opens the page; a viewer's cookie is renewed
+    DELETE  ends the session
 """
 
 import hmac
 import re
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import structlog
@@ -35,17 +38,18 @@ LEAST = 16
 _PRINTED = re.compile(r"[\x21-\x7e]+")
 
 
-def read(path: Path | None) -> str | None:
+def read(path: Path | None, key: str = "token_file") -> str | None:
     """Return the token in a file, or None where there is no file.
+
+    Args:
+        key: of the deployment file, that names it.
 
     Raises:
         OperatorFault: it cannot be read, is too short to be a secret, or no header can carry it.
     """
     if path is None:
         return None
-    needed = (
-        "whoever looks at the page has to show what is in it. Mend token_file under [page], or"
-    )
+    needed = f"whoever looks at the page has to show what is in it. Mend {key} under [page], or"
     token = text_of(path, "the token file", f"{needed} who may read the file").strip()
     if len(token) < LEAST or not _PRINTED.fullmatch(token):
         raise OperatorFault(
@@ -56,44 +60,82 @@ def read(path: Path | None) -> str | None:
     return token
 
 
-WEEK_S = 7 * 24 * 3600
+OPERATOR, VIEWER = "operator", "viewer"
+SESSION_S = {OPERATOR: 12 * 3600, VIEWER: 7 * 24 * 3600}  # a viewer's from when it last looked
 WRONG, EVERY_S = 10, 6.0  # wrong tokens at once, and one more after each such while
-ADDRESSES = 1024
+ADDRESSES = ENDED = 1024
 CHALLENGE = {"www-authenticate": 'Bearer realm="heatveil"'}
-_DO = "send Authorization: Bearer and the token that is in the file token_file under [page] names"
+_DO = "send Authorization: Bearer and a token that a file under [page] holds, such as token_file"
 CLOSED = Refusal(401, "token", "this page is for those who have its token", _DO, CHALLENGE)
 WRONG_ONE = Refusal(401, "token", "this is not the token of this page", _DO, CHALLENGE)
+OPERATORS = Refusal(
+    403,
+    "role",
+    "this names devices and is for operators; what was shown is a viewer's token",
+    "sign in with the operator's token, which is in the file that token_file under [page] names",
+)
+
+
+class Session(NamedTuple):
+    """Who looks, and until when: what a cookie says."""
+
+    role: str = OPERATOR
+    until_s: float = float("inf")
+    sign_in: str = ""  # the same in every cookie that follows from one token shown
+
+    @property
+    def names_devices(self) -> bool:
+        """Whether it may read what names a device."""
+        return self.role == OPERATOR
 
 
 class Door:
-    """The token of a page, and who has tried; without a token it is open."""
+    """The tokens of a page, and who has tried; without a token everybody is an operator.
 
-    def __init__(self, token: str | None, clock: Callable[[], float] = time.time) -> None:
-        self._token = (token or "").encode()
-        self._key = hmac.digest(self._token, b"heatveil page session", "sha256")
+    Args:
+        token: the operator's.
+        viewer: of those who look on; None where there are none.
+    """
+
+    def __init__(
+        self,
+        token: str | None,
+        viewer: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        given = {OPERATOR: token, VIEWER: viewer}
+        self._tokens = {role: one.encode() for role, one in given.items() if one}
+        self._keys = {
+            role: hmac.digest(one, b"heatveil page session", "sha256")
+            for role, one in self._tokens.items()
+        }
         self._clock = clock
         self._wrong: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._ended: OrderedDict[str, None] = OrderedDict()
 
     @property
     def locked(self) -> bool:
         """Whether there is a token at all."""
-        return bool(self._token)
+        return bool(self._tokens)
 
-    def check(self, address: str, authorization: str, cookie: str) -> None:
-        """Let whoever has the token or a cookie pass.
+    def check(self, address: str, authorization: str, cookie: str) -> Session:
+        """Return whose token or cookie was shown.
 
         Raises:
-            Refusal: neither was shown, the token is wrong, or too many were.
+            Refusal: neither was, the token is wrong, or too many were.
         """
-        if not self.locked or self.left_s(cookie) > 0:
-            return
+        if not self.locked:
+            return Session()
+        session = self._read(cookie)
+        if session is not None and self.is_on(session):
+            return session
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() != "bearer":
             raise CLOSED
-        self.try_token(address, given.strip())
+        return self.try_token(address, given.strip())
 
-    def try_token(self, address: str, given: str) -> None:
-        """Compare a token, in a time that says nothing of where it differs.
+    def try_token(self, address: str, given: str) -> Session:
+        """Return a new session for a token; how long it takes does not tell where it differs.
 
         Raises:
             Refusal: it is another, or too many from this address were.
@@ -110,30 +152,56 @@ class Door:
                 f"wait {wait_s} s, then try the right one",
                 {"retry-after": wait_s},
             )
-        if hmac.compare_digest(given.encode(), self._token):
-            return
+        right = [
+            role
+            for role, token in self._tokens.items()
+            if hmac.compare_digest(given.encode(), token)
+        ]
+        if right:
+            return self._begin(right[0], secrets.token_hex(8))
         self._wrong[where] = count + 1, now_s
         self._wrong.move_to_end(where)
         if len(self._wrong) > ADDRESSES:
             self._wrong.popitem(last=False)
         raise WRONG_ONE
 
-    def cookie(self) -> str:
-        """Return a cookie that is good for a week."""
-        until = str(int(self._clock() + WEEK_S))
-        return f"{until}.{self._signed(until)}"
+    def is_on(self, session: Session) -> bool:
+        """Return whether a session has neither run out nor been signed out."""
+        return session.until_s > self._clock() and session.sign_in not in self._ended
 
-    def left_s(self, cookie: str) -> float:
-        """Return for how long a cookie is still good; 0 for any that is not ours."""
-        until, _, signed = cookie.partition(".")
-        if not (until.isascii() and until.isdecimal() and len(until) < 16):
-            return 0
-        if not hmac.compare_digest(signed.encode(), self._signed(until).encode()):
-            return 0
-        return max(int(until) - self._clock(), 0)
+    def renew(self, session: Session) -> Session:
+        """Return the session as it goes on: a viewer's begins anew, an operator's does not."""
+        return session if session.names_devices else self._begin(VIEWER, session.sign_in)
 
-    def _signed(self, until: str) -> str:
-        return hmac.digest(self._key, until.encode(), "sha256").hex()
+    def end(self, cookie: str) -> None:
+        """End the session of a cookie and of all that were renewed from it."""
+        session = self._read(cookie)
+        if session is not None and self.is_on(session):
+            self._ended[session.sign_in] = None
+            if len(self._ended) > ENDED:
+                self._ended.popitem(last=False)
+
+    def cookie(self, session: Session) -> str:
+        """Return what a browser keeps of a session."""
+        said = f"{session.role}.{int(session.until_s)}.{session.sign_in}"
+        return f"{said}.{self._sign(session.role, said)}"
+
+    def _begin(self, role: str, sign_in: str) -> Session:
+        return Session(role, int(self._clock() + SESSION_S[role]), sign_in)
+
+    def _read(self, cookie: str) -> Session | None:
+        """Return the session of a cookie; None of any that is not ours."""
+        said, _, signed = cookie.rpartition(".")
+        role = said.partition(".")[0]
+        if role not in self._keys:
+            return None
+        if not hmac.compare_digest(signed.encode(), self._sign(role, said).encode()):
+            return None
+        _, until, sign_in = said.split(".")
+        return Session(role, int(until), sign_in)
+
+    def _sign(self, role: str, said: str) -> str:
+        return hmac.digest(self._keys[role], said.encode(), "sha256").hex()
 
 
 def network_of(address: str) -> str:
@@ -180,20 +248,20 @@ def session_routes(door: Door) -> list[Route]:
             shown = msgspec.json.decode(body, type=Shown)
         except msgspec.MsgspecError as fault:
             raise Refusal(400, "body", str(fault), 'send {"token": "..."}') from None
-        if door.locked:
-            door.try_token(address_of(request), shown.token)
-        return _read_given(request, door)
+        session = door.try_token(address_of(request), shown.token) if door.locked else Session()
+        return _let_in(request, door, session)
 
     async def look(request: Request) -> Response:
         try:
-            door.check(address_of(request), *read_tokens(request))
+            session = door.check(address_of(request), *read_tokens(request))
         except Refusal as fault:
             if fault.status != 401:
                 raise
             return Response(b'{"open":false}', media_type="application/json")
-        return _read_given(request, door)
+        return _let_in(request, door, door.renew(session))
 
     async def leave(request: Request) -> Response:
+        door.end(read_tokens(request)[1])
         answer = Response(None, 204)
         answer.delete_cookie(_name(request), httponly=True, samesite="strict")
         return answer
@@ -208,6 +276,12 @@ def session_routes(door: Door) -> list[Route]:
 def read_tokens(request: HTTPConnection) -> tuple[str, str]:
     """Return the authorization and the cookie of a request."""
     return request.headers.get("authorization", ""), request.cookies.get(_name(request), "")
+
+
+def session_of(request: HTTPConnection) -> Session:
+    """Return who asks, where not anybody may."""
+    session: Session = request.scope["session"]
+    return session
 
 
 def address_of(request: HTTPConnection) -> str:
@@ -226,14 +300,15 @@ def too_long(most: int) -> Refusal:
     )
 
 
-def _read_given(request: Request, door: Door) -> Response:
-    body = {"open": True, "token": door.locked}  # whether there is a session to be left
+def _let_in(request: Request, door: Door, session: Session) -> Response:
+    # `token` says whether there is a session to be left.
+    body = {"open": True, "token": door.locked, "role": session.role}
     answer = Response(msgspec.json.encode(body), media_type="application/json")
     if door.locked:
         answer.set_cookie(
             _name(request),
-            door.cookie(),
-            max_age=WEEK_S,
+            door.cookie(session),
+            max_age=SESSION_S[session.role],
             secure=request.url.scheme == "https",  # as a proxy on this machine says
             httponly=True,
             samesite="strict",
@@ -307,7 +382,7 @@ class Guarded:
             await send(message)
 
         try:
-            self._check(HTTPConnection(scope))
+            scope["session"] = self._check(HTTPConnection(scope))
             await self._app(scope, receive, sending)
         except Refusal as fault:
             await fault.response()(scope, receive, sending)
@@ -316,8 +391,8 @@ class Guarded:
             if not started:
                 await OURS.response()(scope, receive, sending)
 
-    def _check(self, request: HTTPConnection) -> None:
-        """Check a request before anything is done for it.
+    def _check(self, request: HTTPConnection) -> Session | None:
+        """Return who asks, None where anybody may, before anything is done for a request.
 
         Raises:
             Refusal: it has no business here.
@@ -331,8 +406,9 @@ class Guarded:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > BODY:
             raise too_long(BODY)
-        if request.scope["path"] not in self._free:
-            self._door.check(address_of(request), *read_tokens(request))
+        if request.scope["path"] in self._free:
+            return None
+        return self._door.check(address_of(request), *read_tokens(request))
 
     def _check_host(self, given: str) -> None:
         """Check by which name we were asked for.

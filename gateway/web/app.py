@@ -1,9 +1,9 @@
 """The page, its API and what machines ask: everything is public, this side of the veil.
 
-    /                          the page; /floor is the operator's picture of the floor
+    /                          the page; /floor is the building's own picture of the floor
     /livez, /readyz, /metrics  see `parts`; on a port of their own too
     /api/v1/...                see `operations`; described at /api/v1/openapi.json (OpenAPI 3.1)
-    /api/v1/session            a cookie for the token
+    /api/v1/session            a cookie for a token; what names devices is for operators alone
     /api/v1/events             server-sent events, one for each thing the service tells
     /api/state, /api/map, /api/events    the same as they were before there were versions
 
@@ -53,6 +53,7 @@ STREAM = (
 COMMON = {
     "400": "A parameter or the request itself is wrong.",
     "401": "The token is missing or wrong.",
+    "403": "It names devices, and the token is a viewer's.",
     "406": "Only JSON is answered.",
     "413": "The request has a body that is too long.",
     "429": "Too many wrong tokens.",
@@ -89,7 +90,8 @@ def _operation(one: Operation, written: dict[str, Any]) -> dict[str, Any]:
     answers: dict[str, Any] = {"200": _json(one.says, written[one.answers.__name__], headers)}
     if one.tagged:
         answers["304"] = {"description": "It is still what If-None-Match says."}
-    codes = COMMON | ({"404": "There is none."} if one.missing else {})
+    codes = {code: says for code, says in COMMON.items() if code != "403" or one.names_devices}
+    codes |= {"404": "There is none."} if one.missing else {}
     for code, says in sorted(codes.items()):
         answers[code] = _json(says, written["Problem"], {}, KIND)
     return {
@@ -204,6 +206,8 @@ def _endpoint(
 
     async def endpoint(request: Request) -> Response:
         check_accepts(request, JSON)
+        if one.names_devices and not access.session_of(request).names_devices:
+            raise access.OPERATORS
         wanted = parse(one.asks, request.path_params, request.scope["query_string"])
         key = request.url.path, request.scope["query_string"]
 
@@ -312,6 +316,8 @@ def application(
     reading = Reading()
 
     async def state(request: Request) -> Response:
+        if not access.session_of(request).names_devices:
+            raise access.OPERATORS
         return JSONResponse(parts.feed.latest())
 
     async def last_map(request: Request) -> Response:
@@ -335,7 +341,7 @@ def application(
         Route("/api/state", state),
         Route("/api/map", last_map),
         *access.session_routes(door),
-        *feed.event_routes(parts.feed),
+        *feed.event_routes(parts.feed, door),
         *api_routes(parts, reading, door.locked),
         *probe_routes(parts, reading),
         Route("/floor", floor),

@@ -12,7 +12,7 @@ import asyncio
 import secrets
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -23,10 +23,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from .access import Door, Session, session_of
 from .records import Refusal, Resumed, check_accepts, parse
 
 Event = dict[str, Any]
 KEPT = 8  # of each kind
+NAMING = frozenset({"alarm", "quarantine"})  # the kinds that name devices
+BEGAN = "this gateway has not told what you heard last: it began anew"
+GONE = "some of what was told since then is gone"
 
 
 class Told(NamedTuple):
@@ -58,24 +62,26 @@ class Kept:
         held.append(told)
         return told
 
-    def latest(self) -> list[Told]:
+    def latest(self, hidden: Collection[str] = ()) -> list[Told]:
         """Return the last of each kind, oldest first."""
-        return sorted((held[-1] for held in self._kinds.values()), key=lambda one: one.number)
+        last = (held[-1] for kind, held in self._kinds.items() if kind not in hidden)
+        return sorted(last, key=lambda one: one.number)
 
-    def after(self, id: str) -> Sequence[Told]:
+    def after(self, id: str, hidden: Collection[str] = ()) -> Sequence[Told]:
         """Return what was told after the event of this id, or a `reset` with all there is."""
         start, _, number = id.partition(":")
         whole = number.isdecimal() and number.isascii() and len(number) < 16
         if start != self._start or not whole:
-            return [self._reset("this gateway has not told what you heard last: it began anew")]
+            return [self._reset(BEGAN, hidden)]
         since = int(number)
         if any(lost > since for lost in self._lost.values()) or since > self.number:
-            return [self._reset("some of what was told since then is gone")]
-        missed = [one for held in self._kinds.values() for one in held if one.number > since]
+            return [self._reset(GONE, hidden)]
+        shown = (held for kind, held in self._kinds.items() if kind not in hidden)
+        missed = [one for held in shown for one in held if one.number > since]
         return sorted(missed, key=lambda one: one.number)
 
-    def _reset(self, why: str) -> Told:
-        events = {one.event["kind"]: one.event for one in self.latest()}
+    def _reset(self, why: str, hidden: Collection[str]) -> Told:
+        events = {one.event["kind"]: one.event for one in self.latest(hidden)}
         event = {"kind": "reset", "why": why, "events": events}
         return Told(self.number, event, self._framed("reset", event))
 
@@ -99,16 +105,16 @@ log = structlog.get_logger()
 class Viewer:
     """One page that is open somewhere; lives on the event loop."""
 
-    def __init__(self, first: Iterable[Told], seen: int) -> None:
+    def __init__(self, first: Iterable[Told], seen: int, hidden: Collection[str]) -> None:
         """Begin with what it has missed; of what comes, up to this number it has seen all."""
-        self._first, self._seen = list(first), seen
+        self._first, self._seen, self._hidden = list(first), seen, hidden
         self._waiting: dict[str, Told] = {}
         self.news = asyncio.Event()
         self.news.set()
 
     def offer(self, told: Told) -> None:
         """Put an event in the place of an older one of its kind."""
-        if told.number > self._seen:
+        if told.number > self._seen and told.event["kind"] not in self._hidden:
             self._waiting.pop(told.event["kind"], None)
             self._waiting[told.event["kind"]] = told
             self.news.set()
@@ -188,14 +194,20 @@ class Feed:
         for viewer in self._viewers:
             viewer.news.set()
 
-    async def watch(self, last_id: str | None = None) -> AsyncGenerator[list[Told], None]:
+    async def watch(
+        self, last_id: str | None = None, hidden: Collection[str] = ()
+    ) -> AsyncGenerator[list[Told], None]:
         """Yield what there is, or what is new since an event; then what comes.
 
         Nothing in a list is a sign of life. Ends when the feed does.
+
+        Args:
+            hidden: the kinds that this viewer is not told.
         """
         with self._lock:
-            first = self._kept.latest() if last_id is None else self._kept.after(last_id)
-            viewer = Viewer(first, self._kept.number)
+            kept = self._kept
+            first = kept.latest(hidden) if last_id is None else kept.after(last_id, hidden)
+            viewer = Viewer(first, kept.number, hidden)
         self._viewers.add(viewer)
         try:
             while not self._ended:
@@ -242,8 +254,8 @@ FULL = Refusal(
 )
 
 
-def event_routes(feed: Feed) -> list[Route]:
-    """Return the addresses of the events."""
+def event_routes(feed: Feed, door: Door) -> list[Route]:
+    """Return the addresses of the events, which end with the session of who asks."""
 
     async def events(request: Request) -> Response:
         check_accepts(request, KIND)
@@ -251,17 +263,18 @@ def event_routes(feed: Feed) -> list[Route]:
         last_id = request.headers.get("last-event-id") or wanted.last_event_id
         if not feed.enter():
             raise FULL
-        return Events(feed, last_id)
+        return Events(feed, last_id, door, session_of(request))
 
     return [Route(path, events) for path in PATHS]
 
 
 class Events(StreamingResponse):
-    """What is told, until the viewer hangs up or the feed ends."""
+    """What is told, until the viewer hangs up, its session is over or the feed ends."""
 
-    def __init__(self, feed: Feed, last_id: str | None) -> None:
+    def __init__(self, feed: Feed, last_id: str | None, door: Door, session: Session) -> None:
         super().__init__((), headers=HEADERS, media_type=KIND)
         self._feed, self._last_id = feed, last_id
+        self._door, self._session = door, session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -284,9 +297,11 @@ class Events(StreamingResponse):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _tell(self, send: Send) -> None:
-        body = BEGIN
-        async with aclosing(self._feed.watch(self._last_id)) as watching:
+        body, hidden = BEGIN, () if self._session.names_devices else NAMING
+        async with aclosing(self._feed.watch(self._last_id, hidden)) as watching:
             async for new in watching:
+                if not self._door.is_on(self._session):
+                    break  # at the next sign of life at the latest
                 body += b"".join([told.frame for told in new]) or (b"" if body else BEAT)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 body = b""

@@ -6,8 +6,9 @@ const SILENT_MS = 30_000; // the gateway gives a sign of life every ten seconds
 const FIRST_MS = 500, LONGEST_MS = 4000; // before another try, and half as much again each time
 let source = null, heard = 0, lastId = "", closing = null, wait_ms = FIRST_MS;
 
-// Since when nothing has come of the gateway, in seconds of the epoch; null while it does.
-export const link = { lost_s: null };
+// Since when nothing has come of the gateway, in seconds of the epoch, null while it does; and
+// whether who looks may see what names a device.
+export const link = { lost_s: null, names: true };
 let ill = false; // a part of the gateway does not work, as it says itself
 
 function state(name, words = t(`link.${name}`)) {
@@ -51,7 +52,12 @@ async function session(token) {
   try {
     const answer = await fetch("/api/v1/session", token === undefined ? {} : post);
     const told = answer.ok ? await answer.json() : {};
-    at("leave").hidden = !told.token;
+    if (told.open) {
+      link.names = told.role === "operator";
+      at("devices-box").hidden = !link.names;
+      at("leave").hidden = !told.token;
+      say("leave", t(link.names ? "leave" : "leave.viewer"));
+    }
     return answer.ok && !told.open ? 401 : answer.status;
   } catch {
     return 0;
@@ -118,6 +124,7 @@ export function follow(kinds, take, fresh) {
     event.preventDefault();
     enter(at("token").value, begin);
   });
+  setInterval(() => { if (source) session(); }, 3_600_000); // a viewer's session goes on while it looks
   // A phone that slept, a cable that was pulled: the browser alone may notice after many minutes.
   setInterval(() => { if (source && Date.now() - heard > SILENT_MS) source.onerror(); }, 5000);
   const given = /^#token=(.+)$/.exec(location.hash);

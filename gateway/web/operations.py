@@ -339,6 +339,7 @@ class Operation(NamedTuple):
     missing: bool = False  # it may have nothing of that number
     tagged: bool = False  # it has an ETag
     stored: bool = True  # it takes the store: else it is answered while that hangs, and anew
+    names_devices: bool = False  # then it is for operators alone
 
     @property
     def name(self) -> str:
@@ -370,6 +371,7 @@ OPERATIONS = [
         records.State,
         _state,
         stored=False,
+        names_devices=True,
     ),
     Operation("/rounds", "The rounds.", records.Paged, records.Rounds, rounds),
     Operation(
@@ -413,9 +415,15 @@ OPERATIONS = [
         records.Paged,
         records.Ledger,
         ledger,
+        names_devices=True,
     ),
     Operation(
-        "/devices", "The devices, without readings.", records.Named, records.Devices, devices
+        "/devices",
+        "The devices, without readings.",
+        records.Named,
+        records.Devices,
+        devices,
+        names_devices=True,
     ),
     Operation(
         "/devices/{name}/gaps",
@@ -423,6 +431,7 @@ OPERATIONS = [
         records.OneNamed,
         records.Gaps,
         gaps,
+        names_devices=True,
     ),
     Operation(
         "/refused",
@@ -430,6 +439,7 @@ OPERATIONS = [
         records.Paged,
         records.Refusals,
         refused,
+        names_devices=True,
     ),
     Operation(
         "/quarantine",
@@ -437,5 +447,6 @@ OPERATIONS = [
         records.Nothing,
         records.Quarantine,
         quarantine,
+        names_devices=True,
     ),
 ]

@@ -151,7 +151,7 @@ async function refresh() {
     at("compare").hidden = false;
   }
   if (view.number === null) change();
-  refreshDevices(closed);
+  if (link.names) refreshDevices(closed);
 }
 
 function take(event) {

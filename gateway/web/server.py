@@ -96,6 +96,7 @@ class Page:
         port: int,
         *,
         token: str | None = None,
+        viewer_token: str | None = None,
         reader: Any = None,
         health: Health | None = None,
         metrics: Metrics | None = None,
@@ -107,16 +108,23 @@ class Page:
 
         Args:
             port: 0 for any free one.
-            token: the secret that whoever reads must show; None for nobody need.
+            token: the secret that an operator must show; None for nobody need.
+            viewer_token: another, with which one sees all that names no device.
             hosts: other names that this page is asked for by, such as a proxy's.
             reader: reads the store beside the gateway; it may come later, by `attach`.
             probed: host and port where `probe_routes` alone are answered; None for nowhere.
             picture: what is drawn under the map, as wide and as deep as that.
 
         Raises:
-            OperatorFault: the network could read it, a port is taken, a host is another's, or the
-                picture is none.
+            OperatorFault: the network could read it, the two tokens are one, a port is taken, a
+                host is another's, or the picture is none.
         """
+        if viewer_token is not None and viewer_token == token:
+            raise OperatorFault(
+                "the viewer's token is the operator's, too, and whoever looks on would be an "
+                "operator. Make another one, such as with: openssl rand -hex 24"
+            )
+        tokens = token, viewer_token
         self._parts = Parts()
         self._parts.attach(reader=reader, health=health, metrics=metrics)
         self._parts.picture = read_picture(picture)
@@ -124,9 +132,9 @@ class Page:
         self.attach = self._parts.attach
         self._servers: list[_Server] = []
         try:
-            self.url = self._serve(application, host, port, token, hosts, "port", bool(hosts))
+            self.url = self._serve(application, host, port, tokens, hosts, "port", bool(hosts))
             if probed is not None:
-                self.probes_url = self._serve(make_probe, *probed, token, (), "health_port")
+                self.probes_url = self._serve(make_probe, *probed, tokens, (), "health_port")
         except BaseException:
             self.close()
             raise
@@ -147,13 +155,13 @@ class Page:
         make: Callable[..., Starlette],
         host: str,
         port: int,
-        token: str | None,
+        tokens: tuple[str | None, str | None],
         hosts: Collection[str],
         key: str,
         proxied: bool = False,
     ) -> str:
         """Answer on one more port, on a thread of its own; return its address."""
-        if token is None and not is_loopback(host):
+        if tokens[0] is None and not is_loopback(host):
             raise OperatorFault(
                 f"the page was to listen on {host} without a token: it names devices, and whoever "
                 "is on that network could read it. Give it a token, or an address of this machine"
@@ -162,7 +170,7 @@ class Page:
         names = {*hosts, host} if hosts or is_loopback(host) else None
         listener = _listen(host, port, key)
         # With a door of its own nobody who guesses tokens at the page shuts a watcher out.
-        app = make(self._parts, Door(token), names)
+        app = make(self._parts, Door(*tokens), names)
         server = _Server(app, None if make is make_probe else self.feed, listener, proxied)
         self._servers.append(server)
         server.start()

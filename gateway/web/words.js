@@ -10,6 +10,7 @@ const TABLE = {
   "link.locked": ["locked", "gesperrt"],
   "language": ["Deutsch", "English"],
   "leave": ["Sign out", "Abmelden"],
+  "leave.viewer": ["Sign out (viewer)", "Abmelden (Zuschauer)"],
   "login.title": ["This page is for those who have its token", "Diese Seite ist für alle, die ihren Schlüssel haben"],
   "login.token": ["Token", "Schlüssel"],
   "login.open": ["Open", "Öffnen"],

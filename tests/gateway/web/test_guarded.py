@@ -1,33 +1,40 @@
 """What a stranger may do: hardly anything, and nothing that costs the gateway much."""
 
+import http.client
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from pydantic import ValidationError
 
 from gateway.faults import OperatorFault
 from gateway.service.operate.health import Health
 from gateway.service.operate.metrics import Metrics
+from gateway.settings import deployment
 from gateway.web import access, server
 from gateway.web.access import Door
+from gateway.web.operations import OPERATIONS
 from gateway.web.records import Refusal
 from gateway.web.server import Page
 
 Ask = Callable[..., Any]
 TOKEN = "correct-horse-battery"
-BEARER = f"Bearer {TOKEN}"
+VIEWERS = "battery-staple-correct"
+BEARER, VIEWER = f"Bearer {TOKEN}", f"Bearer {VIEWERS}"
 JSON = "application/json"
 
 
 @pytest.fixture
 def locked(known: Any) -> Iterator[Page]:
-    """Return a page with a token."""
-    with Page("127.0.0.1", 0, token=TOKEN, reader=known, metrics=Metrics()) as page:
+    """Return a page with a token of each kind."""
+    words: Any = {"reader": known, "metrics": Metrics()}
+    with Page("127.0.0.1", 0, token=TOKEN, viewer_token=VIEWERS, **words) as page:
         yield page
 
 
@@ -58,13 +65,77 @@ def test_a_browser_gets_a_cookie_for_the_token(locked: Page, ask: Ask) -> None:
     assert right.status == 200
     assert {"httponly", "samesite=strict", "path=/"} <= set(cookie.lower().split("; "))
     assert ask(locked, "/api/v1/rounds", Cookie=held).status == 200
-    assert ask(locked, "/api/v1/session", Cookie=held).json == {"open": True, "token": True}
+    assert ask(locked, "/api/v1/session", Cookie=held).json["open"]
     assert ask(locked, "/api/v1/session").json == {"open": False}
-    assert (
-        ask(locked, "/api/v1/session", "DELETE")
-        .headers["set-cookie"]
-        .startswith(held.split("=")[0] + '="";')
-    )
+    left = ask(locked, "/api/v1/session", "DELETE", Cookie=held)
+    assert left.headers["set-cookie"].startswith(held.split("=")[0] + '="";')
+    assert ask(locked, "/api/v1/rounds", Cookie=held).status == 401  # a copy opens nothing more
+
+
+@pytest.mark.parametrize(
+    ("path", "names_devices"),
+    [
+        *((f"/api/v1{one.path}", one.names_devices) for one in OPERATIONS),
+        ("/api/state", True),
+        ("/api/map", False),
+        ("/readyz", False),
+        ("/metrics", False),
+    ],
+)
+def test_a_viewer_sees_all_that_names_no_device(
+    locked: Page, ask: Ask, path: str, names_devices: bool
+) -> None:
+    """What would tell of one device, and so of who carries or passes it, is an operator's."""
+    locked.feed.put({"kind": "map", "number": 6})
+    asked = path.format(number=3, name="north")
+    viewer, operator = (ask(locked, asked, Authorization=one) for one in (VIEWER, BEARER))
+
+    assert operator.status in (200, 503)  # /readyz: the health of this page is not known
+    assert viewer.status == (403 if names_devices else operator.status)
+    if names_devices:
+        assert viewer.json["code"] == "role"
+        assert "for operators" in viewer.json["detail"]
+    else:
+        assert not {b"north", b"south", b"west"} & set(re.findall(rb"\w+", viewer.body))
+
+
+def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
+    """Neither as it happens nor when it comes back; once the session is ended, nothing at all."""
+    door = Door(TOKEN, VIEWERS)
+    session = door.try_token("192.0.2.1", VIEWERS)
+    cookie = f"heatveil-{urlsplit(locked.url).port}={door.cookie(session)}"
+    for event in ({"kind": "map"}, {"kind": "alarm", "alarms": [{"device": "north"}]}):
+        locked.feed.put(event)
+    heard = [b"", b""]
+    for i, query in enumerate(("", "?last_event_id=ffffffff:1")):
+        with closing(http.client.HTTPConnection(*urlsplit(locked.url).netloc.split(":"))) as link:
+            link.request("GET", f"/api/v1/events{query}", headers={"Cookie": cookie})
+            answer = link.getresponse()
+            while b"map" not in heard[i]:
+                heard[i] += answer.readline()
+            locked.feed.put({"kind": "quarantine", "devices": [{"device": "north"}]})
+            locked.feed.put({"kind": "done", "why": "over"})
+            while b"over" not in heard[i]:
+                heard[i] += answer.readline()
+            if i:
+                link_out = http.client.HTTPConnection(*urlsplit(locked.url).netloc.split(":"))
+                link_out.request("DELETE", "/api/v1/session", headers={"Cookie": cookie})
+                assert link_out.getresponse().status == 204
+                link_out.close()
+                locked.feed.put({"kind": "done", "why": "after the end"})
+                heard[i] += answer.read()
+
+    assert b"north" not in heard[0] + heard[1]
+    assert heard[1].endswith(b'event: bye\ndata: {"kind":"bye"}\n\n')
+    assert b"after the end" not in heard[1]
+
+
+def test_two_roles_need_two_tokens() -> None:
+    """Else whoever looks on is an operator, and nobody notices."""
+    with pytest.raises(OperatorFault, match="Make another one"):
+        Page("127.0.0.1", 0, token=TOKEN, viewer_token=TOKEN)
+    with pytest.raises(ValidationError, match="Add a token_file"):
+        deployment.Page(viewer_token_file=Path("viewer.token"))
 
 
 def test_behind_a_proxy_with_tls_the_cookie_stays_there(locked: Page, ask: Ask) -> None:
@@ -347,38 +418,48 @@ def test_only_the_token_opens(authorization: str, status: int) -> None:
     assert _refused(Door(OWN_TOKEN), authorization) == status
 
 
-def test_a_cookie_is_good_for_a_week_and_for_one_token() -> None:
-    """It cannot be made longer, nor used where the token is another; a restart is no matter."""
+@pytest.mark.parametrize("token", [OWN_TOKEN, VIEWERS])
+def test_a_session_ends_and_is_of_one_token_and_role(token: str) -> None:
+    """It cannot be made longer or another's, nor outlive its token; a restart is no matter."""
     clock = Clock()
-    cookie = Door(OWN_TOKEN, clock).cookie()
-    until, signed = cookie.split(".")
-    again = Door(OWN_TOKEN, clock)
+    held = Door(OWN_TOKEN, VIEWERS, clock)
+    session = held.try_token("192.0.2.1", token)
+    cookie, again = held.cookie(session), Door(OWN_TOKEN, VIEWERS, clock)
+    role, until, sign_in, signed = cookie.split(".")
+    other = {"operator": "viewer", "viewer": "operator"}[role]
     forged = [
-        f"{int(until) + 1}.{signed}",
-        f"{until}.",
-        until,
-        ".",
-        f"-1.{signed}",
-        "x.y",
+        f"{role}.{int(until) + 1}.{sign_in}.{signed}",
+        f"{other}.{until}.{sign_in}.{signed}",
+        f"{role}.{until}.x.{signed}",
+        f"{role}.{until}.{sign_in}.",
+        f"{role}.{until}.{sign_in}",
+        f"{role}.",
+        "...",
         "",
-        "².",
+        "²",
     ]
 
     assert _refused(again, cookie=cookie) == 0
     assert {_refused(again, cookie=one) for one in forged} == {401}
-    assert _refused(Door(OWN_TOKEN + "2", clock), cookie=cookie) == 401
-    clock.now_s += access.WEEK_S - 1
+    assert _refused(Door(OWN_TOKEN + "2", VIEWERS + "2", clock), cookie=cookie) == 401
+    clock.now_s += access.SESSION_S[role] - 1
     assert _refused(again, cookie=cookie) == 0
+    renewed = held.cookie(held.renew(session))
     clock.now_s += 1
     assert _refused(again, cookie=cookie) == 401
+    # A wall screen goes on while it looks; who sees devices signs in again.
+    assert _refused(again, cookie=renewed) == (0 if token == VIEWERS else 401)
+    held.end(renewed)
+    assert _refused(held, cookie=renewed) == 401
 
 
 def test_who_guesses_is_not_listened_to_for_a_while() -> None:
     """After ten wrong ones not even the right one is heard from there; a cookie still is."""
     clock = Clock()
-    held = Door(OWN_TOKEN, clock)
+    held = Door(OWN_TOKEN, clock=clock)
+    cookie = held.cookie(held.try_token("192.0.2.1", OWN_TOKEN))
     tried = [_refused(held, "Bearer wrong") for _ in range(15)]
-    meanwhile = _refused(held, f"Bearer {OWN_TOKEN}"), _refused(held, cookie=held.cookie())
+    meanwhile = _refused(held, f"Bearer {OWN_TOKEN}"), _refused(held, cookie=cookie)
     elsewhere = _refused(held, f"Bearer {OWN_TOKEN}", at="192.0.2.2")
     clock.now_s += access.EVERY_S
     later = _refused(held, f"Bearer {OWN_TOKEN}")

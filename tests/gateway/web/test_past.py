@@ -192,6 +192,25 @@ def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Unti
 
 
 @pytest.mark.long
+def test_a_viewer_sees_the_map_and_no_device(known: Any, opened: Opened, until: Until) -> None:
+    """Neither its name, nor when it was last heard, nor what is amiss with it."""
+    with Page("127.0.0.1", 0, token=TOKEN, viewer_token=TOKEN[::-1], reader=known) as page:
+        page.feed.put(READY)
+        page.feed.put({"kind": "quarantine", "devices": [{"device": "south", "why": "it floods"}]})
+        tab = opened(f"{page.url}#token={TOKEN[::-1]}")
+        until(tab, shown(6))
+        until(tab, "!document.getElementById('time').hidden")
+        words = tab.inner_text("body")
+        asked = [url for url in tab.asked if "/devices" in url]
+
+        assert not tab.is_visible("#devices-box")
+        assert not tab.is_visible("#trouble")
+        assert "south" not in words
+        assert "Sign out (viewer)" in words
+        assert (asked, tab.said) == ([], [])
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_it(
     live: Page, opened: Opened, until: Until, axe: str, scheme: str
