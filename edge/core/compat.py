@@ -30,12 +30,18 @@ def sha256(data):
 
 
 def hmac_sha256(key, *parts):
-    """Return the 32-byte HMAC-SHA256 of joined parts (RFC 2104); boards have no `hmac` module."""
-    inner, outer = hmac_pads(key)
+    """Return the 32-byte HMAC-SHA256 of joined parts (RFC 2104); boards have no `hmac` module.
+
+    key: bytes, or what `hmac_pads` made of them, for a key that is used often.
+    """
+    inner, outer = key if isinstance(key, tuple) else hmac_pads(key)
     hashed = hashlib.sha256(inner)
-    for part in parts:  # long ones are not copied
+    for part in parts:  # none is copied
         hashed.update(part)
-    return sha256(outer + hashed.digest())
+    inner = hashed.digest()
+    hashed = hashlib.sha256(outer)
+    hashed.update(inner)
+    return hashed.digest()
 
 
 def hmac_pads(key):
@@ -94,8 +100,8 @@ def same_bytes(a, b):
     if len(a) != len(b):
         return False
     differing = 0
-    for x, y in zip(a, b):
-        differing |= x ^ y
+    for i in range(len(a)):
+        differing |= a[i] ^ b[i]
     return differing == 0
 
 

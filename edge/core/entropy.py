@@ -26,28 +26,50 @@ class Stream:
     """Uniform whole numbers from HMAC-SHA256(key, prefix | counter)."""
 
     def __init__(self, key, prefix):
-        inner, self._outer = hmac_pads(key)  # once: on a board it takes as long as hashing
-        self._inner = inner + prefix
+        inner, outer = hmac_pads(key)  # once: on a board it takes as long as hashing
+        self._inner = bytearray(inner + prefix + bytes(4))  # the counter is at its end
+        self._outer = bytearray(outer + bytes(32))
         self._counter = 0
-        self._pool = 0  # bits not used yet, and how many there are
-        self._left = 0
+        self._block = bytearray(
+            2 + 32
+        )  # the last one, behind two bytes, so that three can be read
+        self._left = 0  # of its bits, those that are not used yet
 
     def bits(self, count):
-        """Return the next `count` bits as a whole number."""
-        while self._left < count:
-            if self._counter >> 32:  # which some MicroPythons would cut to 0, and begin again
-                raise ValueError(
-                    "a stream of noise is at its end, after 2**32 blocks; begun again, readings "
-                    "would share their noise. Start the device anew"
-                )
-            block = sha256(self._outer + sha256(self._inner + self._counter.to_bytes(4, "big")))
-            self._counter += 1
-            self._pool = (self._pool << 256) | int.from_bytes(block, "big")
-            self._left += 256
-        self._left -= count
-        value = self._pool >> self._left
-        self._pool -= value << self._left
-        return value
+        """Return the next `count` bits as a whole number; 16 at most take no memory."""
+        left = self._left - count
+        if count > 16:
+            return self._many(count)
+        if left < 0:
+            first = self.bits(self._left)
+            self._next()
+            return first << -left | self.bits(-left)
+        self._left = left
+        at, block = 31 - (left >> 3), self._block
+        value = block[at] << 16 | block[at + 1] << 8 | block[at + 2]
+        return value >> (left & 7) & ((1 << count) - 1)
+
+    def _many(self, count):
+        left = self._left - count
+        value = int.from_bytes(self._block, "big") & ((1 << self._left) - 1)
+        while left < 0:
+            self._next()
+            value = value << 256 | int.from_bytes(self._block, "big")
+            left += 256
+        self._left = left
+        return value >> left
+
+    def _next(self):
+        if self._counter >> 32:  # which some MicroPythons would cut to 0, and begin again
+            raise ValueError(
+                "a stream of noise is at its end, after 2**32 blocks; begun again, readings "
+                "would share their noise. Start the device anew"
+            )
+        self._inner[-4:] = self._counter.to_bytes(4, "big")
+        self._outer[64:] = sha256(self._inner)
+        self._block[2:] = sha256(self._outer)
+        self._counter += 1
+        self._left = 256
 
     def below(self, n):
         """Return a whole number uniform in 0 to n - 1, by rejection, so without any bias."""

@@ -28,6 +28,7 @@
 
 from .. import mechanisms
 from . import entropy, keys, limits, wire
+from .compat import hmac_pads
 from .records import Reading, Report
 
 VERSION = "0.1.0"
@@ -70,6 +71,8 @@ class Node:
         else:
             self.half, self._like = mechanisms.half(mechanism, identity, step, follower, tables)
         self._seals = hasattr(self.half, "sealed")
+        self._site_key = hmac_pads(identity.site_key)
+        self._mac_key = hmac_pads(identity.mac_key)
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
@@ -134,7 +137,7 @@ class Node:
 
     def opened(self, message, where):
         """Return the Round that the site signed in a message to that topic, and its name."""
-        round = wire.unpack_round(message, self.identity.site_key, where)
+        round = wire.unpack_round(message, self._site_key, where)
         return round, wire.name_of(round)
 
     def tighten(self, message):
@@ -209,7 +212,7 @@ class Node:
         if self._seals:
             report = half.sealed(round, report, noise)
         where = wire.topic(self.identity.site, self.identity.name, "data")
-        return wire.pack_report(report, self.identity.mac_key, where, half.bits(round))
+        return wire.pack_report(report, self._mac_key, where, half.bits(round))
 
 
 class Ahead:

@@ -57,20 +57,21 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     body = open_message(message, key, topic, longest)
     try:
         columns, rows, cell_mm = body[3]
-        ratios, words = body[5][:6], body[5][6:]
-        pairs = [None if ratios[i] is None else (ratios[i], ratios[i + 1]) for i in (0, 2, 4)]
-        neighbours, trust, unit, unprotected = words
+        n, d, dn, dd, rn, rd, neighbours, trust, unit, unprotected = body[5]
+        pairs = [None if num is None else (num, den) for num, den in ((n, d), (dn, dd), (rn, rd))]
         guarantee = Guarantee(pairs[0], pairs[1], pairs[2], neighbours, trust, unit, unprotected)
         round = Round(body[1], body[2], Grid((columns, rows), cell_mm), tuple(body[4]), guarantee)
     except (KeyError, TypeError, ValueError, IndexError):
         raise fault("a Round misses a part", "the fields of wire.cddl") from None
-    numbers = (round.number, columns, rows, cell_mm) + round.params
-    for pair in pairs:
-        numbers += pair or ()
-    if not all([isinstance(number, int) for number in numbers]):
-        raise fault("a Round holds something else than whole numbers", "whole numbers only")
-    if not all([isinstance(text, str) for text in [body[2]] + words]):
-        raise fault("a Round has a name or a promise that is no text", "text")
+    numbers = [round.number, columns, rows, cell_mm]
+    for part in (round.params, pairs[0], pairs[1], pairs[2]):
+        numbers.extend(part or ())
+    for number in numbers:
+        if not isinstance(number, int):
+            raise fault("a Round holds something else than whole numbers", "whole numbers")
+    for text in (body[2], neighbours, trust, unit, unprotected):
+        if not isinstance(text, str):
+            raise fault("a Round has a name or a promise that is no text", "text")
     if not 0 <= round.number < 1 << 48:
         raise fault("a Round's number is not below 2**48", "one that is")
     key = body.get(6)
@@ -122,7 +123,7 @@ def round_body(round):
 
 def _mac(body, key, topic):
     name = topic.encode()
-    return hmac_sha256(key, len(name).to_bytes(2, "big") + name, body)[:MAC_BYTES]
+    return hmac_sha256(key, len(name).to_bytes(2, "big"), name, body)[:MAC_BYTES]
 
 
 def write_mac(frame, key, topic):

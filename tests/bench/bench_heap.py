@@ -1,4 +1,4 @@
-"""What a device takes of a small board: memory held and needed, flash, and drift, by its form.
+"""What a device takes of a small board: memory held, needed and left to collect, flash, and drift.
 
     python tests/bench/bench_heap.py [--answers 200] [--frames 20000]
 
@@ -85,6 +85,14 @@ def main() -> None:
                 f"{form:10} {held / 1024:8.1f} {needed:10d} {later - held:10d} B / {given.answers}"
                 f" {more:10d} B / {given.frames} {rate:8.0f}"
             )
+        for name in ("micropython-i386", "micropython"):
+            for sensors in (1, 64):
+                ran = []
+                for _ in range(5):
+                    script = forms["source"] + heaps.answers(folder / "home", sensors)
+                    ran += heaps.run(str(ROOT / ".tools" / name), script, 4096, folder)
+                size, us = sorted(ran)[2]
+                print(f"an answer of {sensors}: {size} B allocated, {us} us, by {name}")
         (held,) = alone(MOST_KB)
         print(f"MQTT alone {held / 1024:8.1f} {least(alone):10d}   from source")
         files = bundle.build(bundle.read_sources())

@@ -124,6 +124,34 @@ made(COUNT)
 print(noise.seq, used() - early)
 """
 
+ANSWERS = """
+import time
+from edge.core import budget, keys, node
+who = keys.Identity(*IDENTITY)
+own = budget.Budget(budget.Files(FOLDER, "n"), who.state_key)
+own.boot()
+device, values = node.Node(who, own), (5000,) * who.sensors
+with open(FOLDER + "/rounds", "rb") as file:
+    messages = [file.read(SIZE) for _ in range(COUNT)]
+def read(params):
+    return values
+def answer(message):
+    if device.answer(message, read) is None:
+        raise ValueError(device.refusal)
+    device.prepare()
+for message in messages[:8]:
+    answer(message)
+gc.collect()
+gc.disable()
+spent = [0] * COUNT
+held = gc.mem_alloc()
+for i in range(8, COUNT):
+    begun = time.ticks_us()
+    answer(messages[i])
+    spent[i] = time.ticks_diff(time.ticks_us(), begun)
+print((gc.mem_alloc() - held) // (COUNT - 8), sorted(spent[8:])[COUNT // 2 - 4])
+"""
+
 
 def built(folder: Path) -> dict[str, str]:
     """Return the first lines of a script for each form; the files are in this folder by then."""
@@ -154,6 +182,18 @@ def frames(folder: Path, count: int) -> str:
     return told + f"COUNT = {count}\n" + USED + LOAD + FRAMES
 
 
+def answers(folder: Path, sensors: int) -> str:
+    """Return the script of a device that says what an answer allocates, and its microseconds.
+
+    From a Round's message to the frame, and the noise of the next one: the mean of four leases,
+    the budget's slots included, and the median time. Nothing is collected in between.
+    """
+    rounds = [asked(number, sensors) for number in range(256, 256 + 40)]
+    told = enrolled(folder, sensors) + f"COUNT, SIZE = {len(rounds)}, {len(rounds[0])}\n"
+    (folder / "rounds").write_bytes(b"".join(rounds))
+    return told + USED + ANSWERS
+
+
 def run(
     program: str, script: str, heap_kb: int, folder: Path, patience_s: float = 60
 ) -> list[list[int]]:
@@ -177,21 +217,22 @@ def run(
     return [[int(word) for word in line.split()] for line in ran.stdout.splitlines()]
 
 
-def enrolled(folder: Path) -> str:
+def enrolled(folder: Path, sensors: int = 1) -> str:
     """Return the lines that tell a script who it is, in a folder that holds its budget."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.glob("n.*"):
         file.unlink()
-    who = rootkeys.identity(SITE, NAME, KEYS, SITE_KEY, 2)
+    who = rootkeys.identity(SITE, NAME, KEYS, SITE_KEY, 2, sensors=sensors)
     limits = Limits(1, 8, 500, VARIANCE, 10**13, 0)
     provision(Files(str(folder), NAME), who.state_key, rootkeys.first_chain(KEYS), limits)
     return f"IDENTITY, FOLDER = {tuple(who)!r}, {str(folder)!r}\n"
 
 
-def asked(number: int) -> bytes:
-    """Return the message of a Round that this device answers."""
+def asked(number: int, sensors: int = 7) -> bytes:
+    """Return the message of a Round that a device of so many sensors answers."""
     promise = Guarantee((1, 1), (1, 100000), (1, 50), "a move", "local", "a day", "presence")
-    plan = Round(number, "thermal", Grid((9, 1), 0), (9, 8, 0, 10000, VARIANCE, 1, 0), promise)
+    params = (2 + sensors, 8, 0, 10000, VARIANCE, 1, 0)
+    plan = Round(number, "thermal", Grid((9, 1), 0), params, promise)
     return bytes(post.pack_round(plan, SITE_KEY, round_topic(SITE, "thermal")))
 
 

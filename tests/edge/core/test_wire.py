@@ -216,7 +216,7 @@ def test_the_name_of_a_round_changes_with_every_number_in_it() -> None:
         (b"\x81" * 5 + b"\x00", "nested deeper"),
         (b"\xbb" + (1 << 60).to_bytes(8, "big") + b"\x00\x00", "promises"),
         (b"\xd8\x4d\xd8\x4d\x40", "without all its bytes"),
-        (b"\xd8\x4d\x44\x00\x00", "without all its bytes"),
+        (b"\xd8\x4d\x44\x00\x00", "cut short"),
         (b"\xa2\x00\x01\x00\x01", "twice"),
         (b"\xfa\x00\x00\x00\x00", "float"),
         (b"\x01\x01", "too many at the end"),
