@@ -1,10 +1,10 @@
 """What differs on CPython: files that are on the medium, waiting in seconds, and its streams.
 
 `compat` and `link` take these in place of their own, so that no board holds them. It is the one
-file with a true division, of a time to sleep.
+file with a true division, of a time to sleep. asyncio is loaded by who waits: it takes longer to
+load than a report takes to make.
 """
 
-import asyncio
 import os
 
 
@@ -38,11 +38,15 @@ def _write(path, data, how):
 
 def sleep_ms(ms):
     """Return what to await to let others run for so long."""
+    import asyncio
+
     return asyncio.sleep(ms / 1000)
 
 
 async def within_ms(ms, awaitable):
     """Return what it gives; asyncio.TimeoutError when that takes longer."""
+    import asyncio
+
     # Not `wait_for`: before 3.12 it forgets a cancellation that comes with the result.
     async with asyncio.timeout(ms / 1000):
         return await awaitable

@@ -5,6 +5,7 @@ import itertools
 import math
 import zipfile
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -214,8 +215,7 @@ class Points:
     each point is none for the person.
     """
 
-    names: tuple[str, ...]  # of the users, in the order in which they first come
-    users: NDArray[np.int64]  # (points,), the number of each point's user
+    users: NDArray[np.int64]  # (points,), the number of each point's user, from 0 as they come
     places: Floats  # (points, 2), x and y as the file has them
     weights: Floats  # (points,), finite and not negative; 1 where the file has none
 
@@ -257,23 +257,35 @@ def _read_columns(path: str | Path) -> Points:
     Raises:
         ValueError: something is wrong, and it is not said what.
     """
-    names: dict[str, int] = {}
-    users, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 3))]
+    users, numbers = array("q"), array("d")  # which grow without a copy beside them
     with _open_table(path, _POINTS_HEADERS, "points") as (header, lines):
         while rows := [words for _, words in itertools.islice(lines, _AT_ONCE)]:
             who, *columns = zip(*rows, strict=True)
             if len(columns) != len(header) - 1:
                 raise ValueError("there are more values or fewer")
-            part = np.ones((len(rows), 3))
-            for at, column in enumerate(columns):
-                part[:, at] = list(map(float, column))
-            whose = [names.setdefault(name, len(names)) for name in map(str.strip, who)]
-            if "" in names or not np.isfinite(part).all() or (part[:, 2] < 0).any():
+            names = list(map(str.strip, who))
+            part = np.array([list(map(float, column)) for column in columns]).T
+            if "" in names or not np.isfinite(part).all() or (part[:, 2:] < 0).any():
                 raise ValueError("somebody has no name, or a number is none")
-            users.append(np.array(whose, dtype=np.int64))
-            numbers.append(part)
-    table = np.concatenate(numbers)
-    return Points(tuple(names), np.concatenate(users), table[:, :2], table[:, 2])
+            # A name may be long; of two of ten million different ones that the hashes are equal
+            # has a chance of one in 300,000.
+            users.extend(map(hash, names))
+            numbers.frombytes(part.tobytes())
+    whose = np.frombuffer(users, dtype=np.int64)
+    table = np.frombuffer(numbers).reshape(len(whose), -1 if len(whose) else 2)
+    weights = table[:, 2] if table.shape[1] > 2 else np.broadcast_to(1.0, len(table))
+    return Points(_number_users(whose), table[:, :2], weights)
+
+
+def _number_users(whose: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of each point's user, counted as they first come."""
+    ordered = np.sort(whose)
+    if (ordered[1:] != ordered[:-1]).all():  # as where each reports once
+        return np.arange(len(whose))
+    _, first, user = np.unique(whose, return_index=True, return_inverse=True)
+    number = np.empty(len(first), dtype=np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[user]
 
 
 def _point(words: list[str], header: list[str]) -> list[float]:

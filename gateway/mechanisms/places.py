@@ -1,9 +1,9 @@
 """Where people are in the simulator alone, for every mechanism that reads places: `--points`."""
 
-import csv
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid, Reading
 from physics import points as drawn
+from physics.files import open_csv
 from physics.points import Points, cells_of, read_points
 
 from ..devices.fleet.people import People
@@ -180,7 +181,7 @@ def check_weights(found: Points, path: Path) -> None:
     """
     for index in np.flatnonzero(found.weights != 1)[:1]:
         raise OperatorFault(
-            f"{path} line {_line(path, index)}: the weight is {found.weights[index]:g}; here it "
+            f"{path} line {_row(path, index)[0]}: the weight is {found.weights[index]:g}; here it "
             "must be 1 or left out, for each device answers once and counts as one. Leave the "
             "column out, or write a row for each device"
         )
@@ -197,21 +198,19 @@ def _check(found: Points, path: Path, readings: int, advice: str) -> None:
     firsts = np.searchsorted(found.users[order], found.users[order])
     nth[order] = np.arange(len(order)) - firsts
     for index in np.flatnonzero(nth >= readings)[:1]:
-        user = found.names[found.users[index]]
+        line, (user, *_) = _row(path, index)
         advised = advice.format(rows=int(nth.max()) + 1)
         raise OperatorFault(
-            f"{path} line {_line(path, index)}: user {user} comes for the {nth[index] + 1}. time; "
+            f"{path} line {line}: user {user.strip()} comes for the {nth[index] + 1}. time; "
             f"each device reports {readings} time{'s' * (readings > 1)}, and more would be more "
             f"than the promise is for. Give each user a row, or {advised}"
         )
 
 
-def _line(path: Path, index: int) -> int:
-    """Return the line of a file on which the point of that index stands."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        lines = [reader.line_num for row in reader if row]
-    return lines[index + 1]
+def _row(path: Path, index: int) -> tuple[int, list[str]]:
+    """Return the line of a file on which the point of that index stands, and its words."""
+    with open_csv(path) as lines:
+        return next(islice(lines, index + 1, None))
 
 
 def _in_turn(found: Points, cells: NDArray[np.int64], readings: int) -> NDArray[np.int64]:

@@ -10,7 +10,6 @@ from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 from scipy.special import gammaln
 
 from ..estimators.record import Seen
@@ -104,6 +103,19 @@ def _around(places: Floats) -> Whole:
     cells = len(places)
     if not cells:
         return np.zeros((1, 0), dtype=np.int64)
+    if places.shape[1] == 1:
+        # The nearest are next to each other, in one of so many stretches that hold the cell.
+        line, many = places[:, 0], min(_AROUND, cells)
+        first = np.clip(np.arange(cells)[:, None] + np.arange(1 - many, 1), 0, cells - many)
+        far = np.maximum(line[:, None] - line[first], line[first + many - 1] - line[:, None])
+        radius = float(np.median(far.min(axis=1))) * (1 + 1e-9)
+        begin, end = np.searchsorted(line, line - radius), np.searchsorted(line, line + radius)
+        around = begin[:, None] + np.arange((end - begin).max())
+        around = np.where(around < end[:, None], around, cells)
+        return np.pad(around, ((0, 1), (0, 0)), constant_values=cells)
+    # Loaded here, for along a line nothing needs it, and it takes a tenth of a second.
+    from scipy.spatial import KDTree
+
     tree = KDTree(places)
     far = tree.query(places, k=[min(_AROUND, cells)])[0]
     found = tree.query_ball_point(places, float(np.median(far)) * (1 + 1e-9))

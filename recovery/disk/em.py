@@ -99,25 +99,28 @@ def gain_of(epsilon: float, smooth: bool = False) -> float:
     return 1e-3 if smooth else 1e-3 * math.exp(min(epsilon, 700.0))
 
 
-def excess(chi_square: float, expected: Floats) -> float:
+def excess(chi_square: float, expected: Floats, fitted: int = 0) -> float:
     """Return by how many standard deviations Pearson's chi-square is above its mean.
 
-        mean: k - 1,   variance: 2 (k - 1) + (sum 1 / g - k**2 - 2 k + 2) / n
+        mean: k - 1 - m,   variance: 2 (k - 1 - m) + (sum 1 / g - k**2 - 2 k + 2) / n
 
-    with g the law at k places, exactly, however few the n answers are.
+    with g the law at k places and m of its numbers fitted to the answers: where there are none,
+    exactly, however few the n answers are.
 
     Args:
         chi_square: sum of (c - n g)**2 / (n g).
         expected: (k,), n g; positive.
+        fitted: m, of a map's shares, which add to one, one less than the cells that it fills.
 
     Source: Haldane 1937, for the variance.
     """
     count, reports = len(expected), float(expected.sum())
-    variance = 2 * (count - 1) + float(np.sum(1 / expected)) - (count**2 + 2 * count - 2) / reports
+    free = count - 1 - fitted
+    variance = 2 * free + float(np.sum(1 / expected)) - (count**2 + 2 * count - 2) / reports
     # One answer to an even law has no variance, and says nothing.
     if not variance > 1e-9 * count**2:
         return 0.0
-    return (chi_square - count + 1) / math.sqrt(variance)
+    return (chi_square - free) / math.sqrt(variance)
 
 
 def em_step(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:

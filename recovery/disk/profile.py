@@ -73,7 +73,7 @@ class Profile:
         wanted = (seen / law) @ laws
         self.filled, self.best = _fit(pairs, wanted)
         self.loss = float(np.sum(np.square(seen - reports * laws @ self.best) / law)) / reports
-        self.off = excess(self.loss, reports * law)
+        self.off = excess(self.loss, reports * law, int(self.filled.sum()) - 1)
         self._table = _pivot(pairs, self.filled)
         # What is not negative: the share of a filled cell, and how badly an empty one is wanted.
         pushed = pairs @ self.best - wanted

@@ -166,7 +166,6 @@ def test_a_file_of_points_is_read(tmp_path: Path) -> None:
     path.write_text("\ufeffuser,x,y,weight\nann,1,2,3\nbob,-0.5,1e3,0\n\nann,3,4,1\n", "utf-8")
     read = read_points(path)
 
-    assert read.names == ("ann", "bob")
     assert read.users.tolist() == [0, 1, 0]
     assert read.places.tolist() == [[1, 2], [-0.5, 1000], [3, 4]]
     assert read.weights.tolist() == [3, 0, 1]

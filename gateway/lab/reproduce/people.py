@@ -153,7 +153,7 @@ def file_notes(paths: Iterable[Path]) -> tuple[str, ...]:
     said = []
     for path in paths:
         read = read_points(path)
-        points, users = len(read.users), len(read.names)
+        points, users = len(read.users), int(read.users.max()) + 1
         if points > users:
             said.append(
                 f"{path.stem} has {points} points of {users} users; each point answers here as if "

@@ -63,6 +63,15 @@ def test_two_cells_are_as_by_hand(
     assert gained == 0 or found.most(~lesser, gained - 1e-3) < 1
 
 
+def test_what_is_fitted_explains_as_much_of_chance() -> None:
+    """Else forged answers hide in what a map of a hundred shares leaves: five deviations."""
+    channel, world = channel_at((10, 10), (5, 1)), np.random.default_rng(4)
+    truth = world.pareto(1.5, (10, 10))
+    offs = [profile_of(channel, answers(channel, truth, 40_000, world)).off for _ in range(20)]
+
+    assert abs(np.mean(offs)) < 1
+
+
 def test_ends_are_those_of_another_solver() -> None:
     """Sequential quadratic programming on every share, of single cells and of a block."""
     channel = channel_at((5, 4), (2, 1))
