@@ -22,12 +22,22 @@ from collections.abc import MutableMapping
 from types import TracebackType
 from typing import Any, NamedTuple
 
-import structlog
-
 from .faults import OperatorFault
 
 LEVELS = ("debug", "info", "warning", "error")
 VARIABLE = "HEATVEIL_LOG"
+
+
+class _Log:
+    """The logger, loaded with the first word: that takes long, and most commands say none."""
+
+    def __getattr__(self, method: str) -> Any:
+        import structlog
+
+        return getattr(structlog.get_logger(), method)
+
+
+log: Any = _Log()
 
 
 def to_stderr(level: int = logging.INFO) -> None:
@@ -39,6 +49,8 @@ def to_stderr(level: int = logging.INFO) -> None:
     Raises:
         OperatorFault: HEATVEIL_LOG is no level.
     """
+    import structlog
+
     level = ask_level() or level
     before: list[Any] = [
         structlog.processors.add_log_level,
@@ -86,6 +98,8 @@ class _Bridge(logging.Handler):
     """Says what libraries say, in our form."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        import structlog
+
         if not structlog.is_configured():
             return
         say = structlog.get_logger().log
@@ -119,7 +133,7 @@ def _thread_died(died: threading.ExceptHookArgs) -> None:
         died.exc_traceback,
     )
     name = died.thread.name if died.thread else "unknown"
-    structlog.get_logger().critical("a thread ended by a fault", thread=name, exc_info=fault)
+    log.critical("a thread ended by a fault", thread=name, exc_info=fault)
 
 
 Line = MutableMapping[str, Any]
@@ -202,12 +216,14 @@ class Repeats:
         Raises:
             structlog.DropEvent: it was said a moment ago.
         """
+        from structlog import DropEvent
+
         same, now_s = (method, *(str(line.get(name)) for name in TELLING)), time.monotonic()
         with self._lock:
             before = self._said.pop(same, None)
             if before is not None and now_s < before.until_s:
                 self._said[same] = before._replace(held=before.held + 1)
-                raise structlog.DropEvent
+                raise DropEvent
             # Whoever was quiet for as long again as he had to be is taken for a new one.
             lasting = before is not None and now_s < before.until_s + before.pause_s
             pause_s = min(2 * before.pause_s, LONGEST_S) if before and lasting else FIRST_S

@@ -9,6 +9,7 @@ owner's keys.
 """
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -141,6 +142,7 @@ def heatveil(
 
 def main(words: list[str] | None = None) -> None:
     """Run a command and leave with its exit status."""
+    gc.set_threshold(50_000, 20, 20)  # what is loaded stays: looking for garbage in it takes long
     with _politely():
         try:
             app(words, prog_name="heatveil")

@@ -16,7 +16,6 @@ from types import FrameType
 from typing import Annotated, Any
 
 import numpy as np
-import structlog
 import typer
 
 from recovery.maps.guarantee import from_json
@@ -24,6 +23,7 @@ from recovery.maps.guarantee import from_json
 from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
+from ..logs import log
 from ..mechanisms import MECHANISMS, find_service, of, of_query
 from ..mechanisms.flags import refuse
 from ..mechanisms.scores import SEEDED
@@ -119,8 +119,6 @@ def has_terminal() -> bool:
 
 
 # The gateway of a deployment with its page, until it is told to stop: `heatveil serve`.
-
-log = structlog.get_logger()
 
 
 def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event], None]:

@@ -17,14 +17,13 @@ from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import Any
 
-import structlog
-
 from edge.core import wire
 from edge.core.records import Release
 from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault
+from ..logs import log
 from ..mechanisms import find
 from ..settings import config
 from ..settings.deployment import Deployment, Rounds
@@ -129,8 +128,6 @@ SPENT = (
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
 LINGER_S = 2.0  # for the broker to take the last map, where we end after it
-
-log = structlog.get_logger()
 
 
 @dataclass

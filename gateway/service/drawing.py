@@ -9,13 +9,12 @@ from datetime import time as time_of_day
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
-import structlog
-
 from edge.core.records import Round
 from edge.host import post
 from recovery.maps.heatmap import Heatmap, Unresolved
 
 from ..devices.enrol.enrol import Devices
+from ..logs import log
 from ..mechanisms import find
 from ..settings.deployment import Deployment, Room
 from ..settings.roomfile import Cleared, Vacancy
@@ -23,8 +22,6 @@ from ..store.store import Store
 from . import telling
 from .intake.outcomes import Letter
 from .operate.schedule import parse
-
-log = structlog.get_logger()
 
 
 class Drawer(Protocol):

@@ -26,17 +26,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import structlog
 
 from physics.places import is_plane
 from recovery.maps.heatmap import Blocks, Verdict, likeliest
 
+from ..logs import log
 from ..mechanisms import of
 from ..mechanisms.summary import find_places
 from ..settings.deployment import Deployment
 from .telling import read_blocks
-
-log = structlog.get_logger()
 
 Message = dict[str, Any]
 

@@ -17,9 +17,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-import structlog
-
 from ..faults import ReplacedFault
+from ..logs import log
 from ..store.places import Stopped, patiently
 from .intake.outcomes import Letter
 
@@ -27,8 +26,6 @@ BATCH = 100
 END_S = 0.2  # for what is under way when we end
 LOOK_S = 1.0  # for letters that somebody else has written
 AGAIN_S = 30.0  # after which a letter that the broker has not taken, or refused, goes once more
-
-log = structlog.get_logger()
 
 
 class Drawer(Protocol):

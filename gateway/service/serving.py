@@ -7,13 +7,12 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
-import structlog
-
 from edge.core import wire
 
 from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices
 from ..faults import LinkFault, RefusedFault, ReplacedFault
+from ..logs import log
 from ..settings.deployment import Deployment
 from ..store.identity import Identity
 from ..store.places import place_of
@@ -35,8 +34,6 @@ from .steps import last_topic, met
 from .telling import Teller
 from .workers.gathering import taker, topics
 from .workers.leases import lead
-
-log = structlog.get_logger()
 
 _META, _DEVICES = 4096, 100_000  # bytes of a message that is looked at; how many are kept
 READ_S = 1.0  # for a broker that has us already to let us read

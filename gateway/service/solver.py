@@ -17,19 +17,16 @@ from math import inf
 from multiprocessing.connection import Connection
 from typing import Any
 
-import structlog
-
 from recovery.kernels import load, on_compiling
 from recovery.maps.heatmap import Heatmap, Unresolved
 
 from .. import logs
+from ..logs import log
 from ..settings.roomfile import Cleared, Vacancy
 
 IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all compiling of a map
 
 _BEGUN, _OVER = "compiling", "compiled"  # what the worker says
-
-log = structlog.get_logger()
 
 
 class Solver:

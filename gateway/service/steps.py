@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-import structlog
-
 from edge.core import wire
 from edge.core.entropy import sealed
 from edge.core.records import Release, SealedRound
@@ -21,6 +19,7 @@ from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault
+from ..logs import log
 from ..mechanisms import Mechanism, find_service, first_round
 from ..settings import config
 from ..settings.deployment import Deployment
@@ -35,8 +34,6 @@ from .ledger import Charge, is_distributed, price
 from .mqtt.connection import Message
 from .rounds import OpenRound
 from .sealing import RoundKey, sealed_bytes
-
-log = structlog.get_logger()
 
 LOST_KEY = (
     "the key of round {} is gone from the folder round_keys under [store] while the round was "

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Blocks, Credible, Heatmap, Unresolved, Verdict
 
+from ..logs import log
 from ..mechanisms import Mechanism, find_service, of
 from ..mechanisms.summary import count_sources, places_of_most
 from .intake.outcomes import Alarm, Who
@@ -360,9 +361,6 @@ class Teller:
         self.last: dict[str, Event] = {}
         self._listeners = [hear for hear in listeners if hear is not None]
         self._alarms: dict[Who, tuple[str, int]] = {}
-        import structlog  # here alone: it takes long to load, and who only describes maps waits
-
-        self._log = structlog.get_logger()
 
     def listen(self, hear: Listener) -> None:
         """Let another one hear what comes from now on."""
@@ -374,14 +372,14 @@ class Teller:
         left = DULL | (RESULT if event["kind"] == "map" else TOLD)
         if event["kind"] == "budget":
             left = left | OTHER[event.get("unit", "rho")]
-        self._log.info(event["kind"], **{key: event[key] for key in event if key not in left})
+        log.info(event["kind"], **{key: event[key] for key in event if key not in left})
         if event["kind"] == "release" and not event["reports"]:
-            self._log.warning(SILENCE, number=event["number"])
+            log.warning(SILENCE, number=event["number"])
         for hear in self._listeners:
             try:
                 hear(event)
             except Exception:  # who listens must not stop who works
-                self._log.exception("a listener failed")
+                log.exception("a listener failed")
 
     def progress(self, round: OpenRound | None, refused: int) -> None:
         """Tell how a round stands."""
@@ -398,7 +396,7 @@ class Teller:
     def alarmed(self, raised: Sequence[Alarm]) -> None:
         """Tell of devices that need a new key."""
         for device, key_id, why in raised:
-            self._log.error("alarm", device=device, why=why)
+            log.error("alarm", device=device, why=why)
             _, times = self._alarms.get((device, key_id), ("", 0))
             self._alarms[device, key_id] = why, times + 1
         self.tell(alarmed(self._alarms))

@@ -5,6 +5,7 @@ and the need. Environment variables such as HEATVEIL_MQTT__HOST stand above the 
 an unknown one is refused, for a misspelled one would leave the file's broker or promise in force.
 """
 
+import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_settings import SettingsError
 
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import USUAL, find, of, sections
@@ -58,6 +58,37 @@ def find_variable(place: Sequence[str], environment: Environment = os.environ) -
     return next((given for given in environment if given.upper() in wanted), None)
 
 
+def overlay(given: Mapping[str, Any], environment: Environment) -> dict[str, Any]:
+    """Return what a file says, with what the environment says above it.
+
+    Raises:
+        OperatorFault: a table as a whole, or a list, is not JSON.
+
+    >>> overlay({"mqtt": {"host": "a", "port": 1}}, {"HEATVEIL_MQTT__PORT": "2"})
+    {'mqtt': {'host': 'a', 'port': '2'}}
+    """
+    made = dict(given)
+    for variable in sorted(environment, key=str.upper):  # a table as a whole, then its keys
+        table, between, key = variable.upper().removeprefix(PREFIX).lower().partition(BETWEEN)
+        if not variable.upper().startswith(PREFIX) or table not in Deployment.model_fields:
+            continue
+        said: Any = environment[variable]
+        try:
+            if not between or said[:1] in ("[", "{"):
+                said = json.loads(said)
+            if not between and not isinstance(said, dict):
+                raise ValueError("it is no table")
+        except ValueError as fault:
+            raise OperatorFault(
+                f"the environment has {variable}, which cannot be read ({fault}); a table as a "
+                "whole would have to be JSON, and a guess would be another promise. Set "
+                "single keys, such as HEATVEIL_MQTT__HOST"
+            ) from fault
+        before = made[table] if isinstance(made.get(table), dict) else {}
+        made[table] = {**before, key: said} if between else {**before, **said}
+    return made
+
+
 def _find_meant(name: str, tables: Iterable[str]) -> str | None:
     for table in tables:
         if name.startswith(f"{table}_"):
@@ -101,20 +132,15 @@ def load(path: str | Path) -> Deployment:
             "that is right"
         ) from fault
     check(Deployment)
+    given = overlay(fill(given, path.resolve().parent), os.environ)
     try:
-        deployment = Deployment(**fill(given, path.resolve().parent))
+        deployment = Deployment(**given)
     except ValidationError as faults:
         said = "; ".join(_say(fault) for fault in faults.errors())
         raise OperatorFault(
             f"in {path}, {said}{'' if said.endswith('?') else '.'} Nothing was started, so that "
             "no promise rests on a guess: mend the file"
         ) from faults
-    except SettingsError as fault:  # a table as a whole, which would have to be JSON
-        raise OperatorFault(
-            f"the environment has a table that cannot be read ({fault}); a table as a whole would "
-            "have to be JSON, and a guess would be another promise. Set single keys, such as "
-            "HEATVEIL_MQTT__HOST"
-        ) from fault
     return _anchor(deployment, path.resolve().parent)
 
 

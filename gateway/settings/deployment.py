@@ -18,7 +18,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from edge.core.records import Grid
 
@@ -276,11 +275,11 @@ class Privacy(Section):
 
 
 if TYPE_CHECKING:
-    _Tables = BaseSettings
+    _Tables = Section
 else:  # a table for each mechanism that has one of its own
     _Tables = create_model(
         "_Tables",
-        __base__=BaseSettings,
+        __base__=Section,
         **{
             name: (table, Field(default_factory=_absent, validate_default=False))
             for name, table in sections.own().items()
@@ -290,10 +289,6 @@ else:  # a table for each mechanism that has one of its own
 
 class Deployment(_Tables):
     """One deployment, whole."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="HEATVEIL_", env_nested_delimiter="__", extra="forbid", frozen=True
-    )
 
     site: Site = Site()
     room: Room
@@ -341,15 +336,3 @@ class Deployment(_Tables):
         sections.check(self)
         windows.check(self)
         return self
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment stand above the file."""
-        return env_settings, init_settings

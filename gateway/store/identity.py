@@ -16,10 +16,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import structlog
 from sqlalchemy import Engine, event
 
 from ..faults import OperatorFault, ReplacedFault
+from ..logs import log
 from . import sqlite
 from .places import Place
 from .sqlite import ENDS
@@ -29,8 +29,6 @@ NUMBERS = (
     "SELECT (pg_control_system()).system_identifier, oid, to_regclass('about')::oid "
     "FROM pg_database WHERE datname = current_database()"
 )
-
-log = structlog.get_logger()
 
 
 class Identity:

@@ -17,18 +17,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import structlog
 from sqlalchemy import Connection, Engine, insert, inspect, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from ..faults import OperatorFault, TakenFault
+from ..logs import log
 from . import postgres, sqlite
 from .identity import Identity
 from .migrations import OLDEST, bring_up
 from .places import Database, Place
 from .schema import METADATA, SCHEMA, about
-
-log = structlog.get_logger()
 
 OPENING = 0x68656174  # of the advisory lock under which tables are made
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-import structlog
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
+from ..logs import log
 from ..settings.deployment import Deployment
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True)

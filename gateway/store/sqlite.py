@@ -8,15 +8,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import structlog
 from sqlalchemy import Engine, create_engine, event
 
 from ..faults import OperatorFault
+from ..logs import log
 from .places import Place
 
 ENDS = ("", "-wal", "-shm")  # of the names of a store's files
-
-log = structlog.get_logger()
 
 
 def free_bytes(path: Path) -> int | None:

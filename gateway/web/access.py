@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
-import structlog
 from msgspec import Meta
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -31,6 +30,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..faults import OperatorFault, text_of
+from ..logs import log
 from ..loopback import is_loopback
 from .records import OURS, Refusal
 
@@ -348,7 +348,6 @@ FRAMED = Refusal(
     {"connection": "close"},
 )
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
-log = structlog.get_logger()
 
 
 class Guarded:

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import msgspec
-import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -34,14 +33,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..faults import OperatorFault
+from ..logs import log
 from . import access, feed
 from .access import Door, Guarded
 from .feed import Feed
 from .operations import OPERATIONS, Operation
 from .parts import Parts, Reading, probe_routes
 from .records import KIND, OURS, Nothing, Problem, Refusal, check_accepts, parse, refuse_missing
-
-log = structlog.get_logger()
 
 BASE = "/api/v1"
 REF = "#/components/schemas/{name}"

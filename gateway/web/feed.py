@@ -17,12 +17,12 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 import msgspec
-import structlog
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ..logs import log
 from .access import Door, Session, session_of
 from .records import Refusal, Resumed, check_accepts, parse
 
@@ -98,8 +98,6 @@ class Kept:
 MOST = 500  # viewers
 EVERY_S = 0.05  # that viewers are woken at most: a thousand devices answer at once
 BEAT_S = 10.0  # a sign of life for whoever has heard nothing
-
-log = structlog.get_logger()
 
 
 class Viewer:

@@ -16,19 +16,17 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ..faults import OperatorFault
+from ..logs import log
 from ..service.operate.health import Health
 from ..service.operate.metrics import Counted, Metrics
 from .feed import Feed
 from .records import BUSY, STARTING, STORE, Part, Refusal, Standing
-
-log = structlog.get_logger()
 
 
 @dataclass

@@ -21,7 +21,6 @@ OTHERS = (
     "matplotlib.figure",
     "numpy",
     "paho.mqtt.client",
-    "pydantic_settings",
     "scipy.optimize",
     "scipy.special",
     "scipy.stats",

@@ -11,8 +11,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import structlog
-
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt.connection import Message
 from ...service.mqtt.pump import Pump
@@ -25,8 +23,6 @@ PATIENCE_S = 3.0
 AGAIN = 5  # times that the list is begun anew before we give up
 PAGE = 50  # clients in one answer: 25 KB of them where all names are as long as they may be
 CHANGING = "the list of clients at the broker {} has changed {} times while it was read; try again"
-
-log = structlog.get_logger()
 
 
 class Silence(LinkFault):

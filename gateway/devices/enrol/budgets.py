@@ -12,14 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import structlog
-
 from edge.core import slots
 from edge.core.window import open_budget
 from edge.host import enrol, rootkeys
 from edge.linux.exact import Raw
 
 from ...faults import OperatorFault
+from ...logs import log
 from ...store.opening import hold
 from .enrol import Enrolment, Secret, Secrets
 
@@ -31,7 +30,6 @@ LEASE = 1
 # Writers at once: a disk flushes for several in the time that it takes for one.
 WRITERS = 8
 
-log = structlog.get_logger()
 
 Place = Callable[[str], Any]  # from the name of a device to its slots
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 
-import structlog
-
 from edge.host import post
 
 from ...faults import OperatorFault
+from ...logs import log
 from ...mechanisms import find_service, of
 from ...settings import config
 from ...settings.deployment import Deployment
@@ -51,8 +50,6 @@ def find_exposed(
 
 
 WIDEST = (post.REPORT_BYTES - 64) // 4  # sensors of one device: 32 bits each, and all the rest
-
-log = structlog.get_logger()
 
 
 def check_together(deployment: Deployment, devices: Devices) -> None:

@@ -27,19 +27,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import structlog
-
 import edge
 
 from ...faults import LinkFault, OperatorFault
+from ...logs import log
 from ...mechanisms import USUAL, find
 from ...service.mqtt import access
 from ...settings.deployment import Mqtt
 from .. import bundle
 from .crowd import await_arrivals
 from .spool import FLASH_BYTES, Counts, add_counts, move_to_spill, name_spill
-
-log = structlog.get_logger()
 
 
 class Order(NamedTuple):

@@ -20,14 +20,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-import structlog
-
 from edge.core import wire
 from edge.mechanisms.secure_sum import ROUND_BYTES
 from edge.net import tls
 from edge.net.link import Pauses
 
 from ...faults import LinkFault, OperatorFault
+from ...logs import log
 from ...service.mqtt import access
 from ...service.mqtt.connection import TWICE, Session
 from ...settings.deployment import Mqtt
@@ -172,8 +171,6 @@ def describe_session(broker: Mqtt, name: str, door: Entrance | None, trouble: st
 
 FAREWELL_S = 2.0
 OWN = ("identity", "budget")  # of a member; the rest are words of `edge.net.device.Device`
-
-log = structlog.get_logger()
 
 
 class Fleet(Protocol):

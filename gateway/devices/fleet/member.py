@@ -17,12 +17,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import structlog
-
 from edge.core import wire
 from edge.net.device import Device
 from edge.net.mqtt import Client
 
+from ...logs import log
 from ...service.secure_sum import ciphers
 from .spool import Counts
 
@@ -115,8 +114,6 @@ class Clockwork:
 
 
 TICK_MS = 100  # nothing is read or written here that takes long
-
-log = structlog.get_logger()
 
 
 class Uptime:

@@ -19,9 +19,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from edge.net.spill import File
+
+from ...logs import log
 
 
 @dataclass
@@ -202,9 +202,6 @@ def keep_in_memory(name: str, key_id: bytes) -> Spool:
 def _record(kind: bytes, frame: bytes) -> bytes:
     body = kind + len(frame).to_bytes(4, "big") + frame
     return body + zlib.crc32(body).to_bytes(_SUM_BYTES, "big")
-
-
-log = structlog.get_logger()
 
 
 class Shelf:

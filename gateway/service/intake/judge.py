@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-import structlog
-
+from ...logs import log
 from ...store.places import Stopped, patiently
 from ..ledger import Charge, price
 from ..rounds import OpenRound
@@ -41,8 +40,6 @@ from .outcomes import (
     Who,
     digest,
 )
-
-log = structlog.get_logger()
 
 NEVER = (0, 0)  # before the first (epoch, seq) of a device
 BOOTS = 1 << 20  # between two messages: one every 30 s for a year, and more than a flash survives

@@ -23,13 +23,13 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-import structlog
 from sqlalchemy.exc import DatabaseError
 
 from edge.core import wire
 
 from ...devices.enrol.enrol import Devices
 from ...faults import ReplacedFault
+from ...logs import log
 from ...store.places import Stopped, patiently
 from ...store.store import Store
 from ..mqtt.connection import Message
@@ -287,9 +287,6 @@ def describe(letters: Iterable[DeadLetter], whose: Callable[[str], str]) -> list
         }
         for name, of in rows
     ]
-
-
-log = structlog.get_logger()
 
 
 class Intake:

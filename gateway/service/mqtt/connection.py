@@ -12,14 +12,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import structlog
-
 from ...faults import LinkFault, RefusedFault
+from ...logs import log
 from ...settings.deployment import Mqtt
 from . import access
 from .pump import Rider
-
-log = structlog.get_logger()
 
 OFTEN, OFTEN_S = 3, 5.0  # losses within so many seconds: a network does not fail like that
 

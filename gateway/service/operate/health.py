@@ -13,14 +13,11 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-import structlog
-
+from ...logs import log
 from ...settings.deployment import Deployment
 from ...store.store import Store
 from ..telling import Event
 from .metrics import Metrics
-
-log = structlog.get_logger()
 
 
 class Part(NamedTuple):

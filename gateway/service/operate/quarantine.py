@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple, Protocol
 
-import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from edge.host.post import REPORT_BYTES
@@ -30,6 +29,7 @@ from edge.host.post import REPORT_BYTES
 from ...devices.broker import dynamic
 from ...devices.broker.control import Control, Silence, expect
 from ...faults import OperatorFault
+from ...logs import log
 from ...settings.deployment import Deployment
 from ...settings.deployment import Guard as Settings
 from ..mqtt.pump import Pump
@@ -168,8 +168,6 @@ class Guard:
 LOOK_S = 2.0  # how often the store is asked whether somebody else has freed a device
 AGAIN_S = 30.0  # how often a broker that does not answer is asked again
 MISSING = "Client not found"
-
-log = structlog.get_logger()
 
 
 class Keeper(Protocol):

@@ -21,16 +21,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from ...devices.enrol.check import check_together
 from ...devices.enrol.enrol import Devices, load_devices
 from ...faults import OperatorFault
+from ...logs import log
 from ...mechanisms import of
 from ...settings import config
 from ...settings.deployment import Deployment
-
-log = structlog.get_logger()
 
 PATIENCE_S = 1.0  # a manager that does not read is not waited for any longer
 

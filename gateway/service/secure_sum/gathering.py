@@ -17,14 +17,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-import structlog
-
 from edge.core import wire
 from edge.core.records import Release
 from edge.mechanisms.sum_member import shard_topic
 
 from ...devices.enrol.enrol import Devices
 from ...devices.enrol.roster import load_shards
+from ...logs import log
 from ...mechanisms import find
 from ...settings.deployment import Deployment
 from ..intake.door import Guard
@@ -48,8 +47,6 @@ EARLY = 0.95  # of the time that a round has: its last step must end before the 
 FORGED = {"forged", "wrong-length"}  # no frame of this device, whenever it came
 # A frame that came again, or after its step; or the log would be as long as the flood.
 QUIET = {"late", "repeated", "quarantined", "flood"}
-
-log = structlog.get_logger()
 
 
 class SecureSums:

@@ -25,7 +25,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import structlog
 from sqlalchemy import (
     Engine,
     Float,
@@ -46,11 +45,10 @@ from sqlalchemy.exc import IntegrityError
 
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault, TakenFault
+from ...logs import log
 from ...store.opening import alone
 from ...store.places import Place, Stopped
 from ...store.schema import leases
-
-log = structlog.get_logger()
 
 FREE = ""  # holder of a part that nobody has
 

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import structlog
 from sqlalchemy import delete, or_, select
 from sqlalchemy.exc import DatabaseError
 
@@ -25,6 +24,7 @@ from edge.core import wire
 
 from ...devices.enrol.enrol import Devices
 from ...faults import LinkFault
+from ...logs import log
 from ...mechanisms import find_service
 from ...settings.deployment import Deployment
 from ...store.places import Stopped
@@ -42,8 +42,6 @@ from ..rounds import OpenRound
 from ..steps import Foreseen
 from .leases import FREE, NOW_S, Lease
 from .rounds import Fold, PartStore, RoundOver, Standing
-
-log = structlog.get_logger()
 
 
 def part_of(device: str, partitions: int) -> int:

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
-import structlog
 from sqlalchemy.exc import DatabaseError
 
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
+from ...logs import log
 from ...settings.deployment import Deployment
 from ...store.store import Store
 from ..intake.door import Guard
@@ -24,8 +24,6 @@ from ..operate.metrics import Metrics
 from . import leases, rounds
 from .leases import Lease, Leases
 from .part import GOODBYE_S, Part, Surroundings, devices_of, retire_quietly
-
-log = structlog.get_logger()
 
 
 def share_of(holder: str, living: Sequence[str], partitions: int) -> int:
