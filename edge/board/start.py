@@ -11,9 +11,9 @@ import sys
 
 from ..core.compat import Uptime, forget, spread
 from ..mechanisms import reads
-from ..net.clock import Clock, ask
 from ..net.device import Device
 from ..net.link import sleep_ms, until
+from ..net.tls import Clock, ask
 from . import assemble, led, nap, pins, power
 from .net import Station
 

@@ -13,8 +13,8 @@ import sys
 from ..board import assemble, places
 from ..board.config import load
 from ..mechanisms import reads
-from ..net.clock import Clock
 from ..net.link import sleep_ms
+from ..net.tls import Clock
 from . import buses, place, uart
 from .exact import Exact, Raw
 

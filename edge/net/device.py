@@ -58,7 +58,7 @@ class Device:
     """One device at its broker; `run` it beside the client.
 
     client: a `mqtt.Client`, with the state `lost` as its will. ring: a `ring.Ring`. read, step,
-    follower, tables: as for Node. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None.
+    follower, tables: as for Node. clock: a `tls.Clock` or None. watchdog: has `feed()`, or None.
     tick_ms: longer than an answer takes (`ticker`). led: takes the state's word, or None. diag_s:
     seconds from one `diag` to the next. uptime: a `compat.Uptime` that is more exact than the
     usual one. vitals: returns what a board adds to `diag`, or None. mechanism: what it answers,

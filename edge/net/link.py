@@ -15,9 +15,10 @@
 import asyncio
 
 from ..core.compat import spread
-from .packets import DISCONNECT, Fault
 
-GOODBYE_MS = 1000
+
+class Fault(ValueError):
+    """What came is not what a broker says to this client."""
 
 
 class Link:
@@ -50,15 +51,6 @@ class Link:
         async with self._lock:
             await self._hushed()
             return await within_ms(self.wait_ms, self._open())
-
-    async def goodbye(self):
-        """Say DISCONNECT, and let the broker hang up first.
-
-        A socket that is closed while something comes in can take back what was said.
-        """
-        if self.up and await self.send(DISCONNECT):
-            await within(GOODBYE_MS, self.ended)
-        self.end("stopped")
 
     async def close(self):
         """Close the connection, if there is one."""

@@ -14,9 +14,15 @@ Beside `compat` this is the only file that knows its Python: `ssl` on CPython an
 `tls` beneath it from MicroPython 1.23 on, and alone on the unix port.
 """
 
+# The certificate has dates, and a board without a battery begins at its own year zero, when none
+# is valid yet. So it asks a time server (`ask`), whom it must believe: a liar there can keep the
+# board from its broker, or make it take a certificate that has run out, and no more than that.
+# Nothing else asks for the time of day: budget, ticks and answers go by `compat.Uptime`.
+
 import sys
 from binascii import a2b_base64
 
+AGAIN_MS = 5000  # till the time server is asked once more
 BEGIN = b"-----BEGIN CERTIFICATE-----"
 END = b"-----END CERTIFICATE-----"
 
@@ -151,3 +157,36 @@ def _library():
             "that has it, or insecure=True on a network that nobody else is on"
         ) from None
     return library
+
+
+class Clock:
+    """Whether the time of day was set, and by whom; who sets the board's clock tells this one."""
+
+    def __init__(self):
+        self.by = None  # "ntp", "gateway", "rtc", ...
+
+    @property
+    def known(self):
+        """Say whether a certificate's dates can be judged."""
+        return self.by is not None
+
+    def was_set(self, by):
+        """Remember who set the time of day last."""
+        self.by = by
+
+
+async def ask(clock, ready, settime, sleep_ms):
+    """Set the board's clock and return; try again for as long as that takes.
+
+    clock: a `Clock`, told that it is known. ready(): whether there is a network. settime:
+    the firmware's `ntptime.settime`, which waits for a second at the most.
+    """
+    while not clock.known:
+        if ready():
+            try:
+                settime()
+                clock.was_set("ntp")
+            except (OSError, OverflowError):
+                pass
+        if not clock.known:
+            await sleep_ms(AGAIN_MS)

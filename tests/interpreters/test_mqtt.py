@@ -358,14 +358,14 @@ await task
 
 
 CUT = """
-client = make("cut-{name}", window={window}, wait_s=10, on_message=lambda t, p: came.append(p))
+client = make("cut-{name}", wait_s=10, on_message=lambda t, p: came.append(p))
 client.topics = ["{room}/down"]
 task = asyncio.create_task(client.run())
 async def send(first, step):
     for n in range(first, 60, step):
         while not await client.publish("{room}/up", b"%04d" % n + bytes(40), 1):
             pass
-await asyncio.gather(*[send(first, {window}) for first in range({window})])
+await asyncio.gather(*[send(first, {senders}) for first in range({senders})])
 print(client.reconnects > 5)
 print({keeps} is False or await until(lambda: b"last" in came))
 print(await client.publish("{room}/count", b"%d" % len(came), 1))
@@ -375,15 +375,15 @@ await task
 """
 
 
-@pytest.mark.parametrize("window", [1, 4])
-def test_what_is_cut_is_sent_again_and_nothing_is_lost(networked, broker, window: int) -> None:
+@pytest.mark.parametrize("senders", [1, 4])
+def test_what_is_cut_is_sent_again_and_nothing_is_lost(networked, broker, senders: int) -> None:
     """60 frames up and 20 commands down through 25 cuts: all there, and repeated ones the same."""
-    room = f"cut/{networked.name}/{window}/{len(broker.authority) > 0}"
-    rng = random.Random(window)
+    room = f"cut/{networked.name}/{senders}/{len(broker.authority) > 0}"
+    rng = random.Random(senders)
     least = 2500 if broker.authority else 60  # a handshake in TLS takes more than a conversation
     proxy = Proxy(broker.port, rng, 25, least, 2 * least if broker.authority else 900)
-    name = f"{networked.name}{window}"
-    case = CUT.format(name=name, window=window, room=room, keeps=broker.keeps)
+    name = f"{networked.name}{senders}"
+    case = CUT.format(name=name, senders=senders, room=room, keeps=broker.keeps)
     with observed(broker, f"{room}/up") as (paho, heard):
 
         def down() -> None:  # the session is there as soon as the first frames are
@@ -407,7 +407,7 @@ def test_what_is_cut_is_sent_again_and_nothing_is_lost(networked, broker, window
 
     assert set(numbers) == set(range(60))
     first_seen = list(dict.fromkeys(numbers))
-    if window == 1:
+    if senders == 1:
         assert first_seen == list(range(60))
     if not broker.authority:
         again(proxy.said)

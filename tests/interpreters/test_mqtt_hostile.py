@@ -177,7 +177,7 @@ asyncio.run(main())
 ONE_WRITE = """
 import asyncio
 from edge.net.link import Link
-from edge.net import packets
+from edge.net import mqtt
 
 class Stream:
     def __init__(self):
@@ -194,9 +194,9 @@ class Stream:
 async def main():
     link = Link("h", 1, None, 5)
     link._writer = stream = Stream()
-    for packet in (packets.connect("n", "u", "p", ("w", b"x", 1, True), 60, False),
-            packets.publish("t", bytes(300), 1, False, 1, False),
-            packets.subscribe(2, ["a", "b"])):
+    for packet in (mqtt.connect("n", "u", "p", ("w", b"x", 1, True), 60, False),
+            mqtt.publish("t", bytes(300), 1, False, 1, False),
+            mqtt.subscribe(2, ["a", "b"])):
         print(await link.send(packet), stream.written[-1] == bytes(packet))
     print(len(stream.written))
 

@@ -8,8 +8,8 @@ import paho.mqtt.client as mqtt
 
 # {0} is what the case adds; it must print one line for each packet.
 SCRIPT = """
-from edge.net import packets as p
-from edge.net.packets import Fault, Parser, read_publish
+from edge.net import mqtt as p
+from edge.net.mqtt import Fault, Parser, read_publish
 
 def show(data):
     print("".join(["%02x" % b for b in data]))

@@ -225,7 +225,7 @@ class Line(Client):
         self._name, self._counts, self._turned = name, counts, turned
         self._listener: Callable[[bool], None] | None = None
         super().__init__(*where, **how)
-        self._window.event = hall.alarm  # type: ignore[assignment]
+        self.event = hall.alarm  # type: ignore[assignment]
 
     @property
     def on_state(self) -> Callable[[bool], None]:

@@ -93,7 +93,7 @@ MAY = {  # rule: file, and what it may do there
     },
     rules.chance: {"board/net.py": WAITS, "board/start.py": WAITS},
     rules.calendar: {
-        "board/start.py": {"import of ntptime"},  # for TLS, see net/clock.py
+        "board/start.py": {"import of ntptime"},  # for TLS, see net/tls.py
         # Its memory, and how long a sleep was: a window ages by no other hour of the day.
         "board/nap.py": {"the hour of the day from RTC", "the hour of the day from time"},
     },

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from edge.core.compat import Uptime
-from edge.net.clock import Clock, ask
 from edge.net.link import until, within, within_ms
-from edge.net.mqtt import Window
+from edge.net.mqtt import Client
+from edge.net.tls import Clock, ask
 
 
 def ended(wait: Callable[[asyncio.Event], Awaitable[Any]]) -> int:
@@ -139,10 +139,11 @@ def test_a_message_that_was_given_up_does_not_keep_the_next_ones_out_for_ever() 
 
     async def life() -> Way:
         way = Way()
-        window = Window(1, way)
-        assert not await window.deliver("data", b"a frame", False)
+        client = Client("broker", 1883, "n")
+        client.link = way
+        assert not await client.publish("data", b"a frame", 1)
         for word in (b"ready", b"alert"):
-            assert not await window.deliver("state", word, True)
+            assert not await client.publish("state", word, 1, True)
         return way
 
     way = asyncio.run(life())

@@ -24,7 +24,7 @@ from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import thermal_half
-from edge.net import packets
+from edge.net import mqtt
 from edge.net.device import Device
 from edge.net.link import Link
 from edge.net.mqtt import Client
@@ -43,14 +43,14 @@ def asked(number: int, variance: int) -> bytes:
     promise = Guarantee((1, 1), (1, 100000), (1, 50), "a move", "local", "a day", "presence")
     params = (9, 8, 0, 10000, variance, 1, 0)
     plan = Round(number, "thermal", Grid((9, 1), 0), params, promise)
-    return bytes(packets.publish(ROUNDS, post.pack_round(plan, KEY, ROUNDS), 1, False, 8, False))
+    return bytes(mqtt.publish(ROUNDS, post.pack_round(plan, KEY, ROUNDS), 1, False, 8, False))
 
 
 def receipt(seq: int) -> bytes:
     """Return the message that frees this frame."""
     where = topic("lab", "n", "receipt")
     message = post.pack_receipt(1, seq, True, WHO.config_key, where)
-    return bytes(packets.publish(where, message, 1, False, 9, False))
+    return bytes(mqtt.publish(where, message, 1, False, 9, False))
 
 
 def taken(held: bytearray) -> Iterator[bytes]:
