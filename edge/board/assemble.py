@@ -10,6 +10,7 @@ from ..net import tls
 from ..net.link import sleep_ms, within_ms
 from ..net.mqtt import Client
 from ..net.ring import File, Ring
+from .binding import COPIED, Bound
 from .drivers import Held, kind, open_sensor
 
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
@@ -39,16 +40,18 @@ def recorded_ms(config):
     return None if at_s is None else 1000 * at_s
 
 
-def budget_of(config, folder, nap=None, uptime=None):
+def budget_of(config, folder, nap=None, uptime=None, number=b""):
     """Return the device's budget, booted; its `fault` says why where it cannot be used.
 
     What is left of a lease is lost at the next start, but where a memory outlives the sleep
     (`nap`). So a device that starts anew for each answer pays for one at a time without it, or it
     would spend eight times as much as it says; and a small budget is paid for in smaller leases.
 
-    uptime: what a window ages by, if not the board's own `compat.Uptime`.
+    uptime: what a window ages by, if not the board's own `compat.Uptime`. number: of the board,
+    to which its slots are bound (`binding`); b"" for no binding.
     """
     place, key = Files(folder, "budget"), config.identity.state_key
+    place = Bound(place, key, number) if number else place
     lease, window = _lease(place, key)
     lease = 1 if config.wake_s and nap is None else lease
     budget = Budget(place, key, lease)
@@ -56,6 +59,9 @@ def budget_of(config, folder, nap=None, uptime=None):
         from ..core.window import WindowBudget  # what no other device needs
 
         budget = WindowBudget(place, key, lease, uptime or Uptime())
+    if number and place.copied():
+        budget.fault = COPIED
+        return budget
     try:
         budget.boot(nap)
     except Lost:
@@ -96,10 +102,11 @@ def client_of(config):
     )
 
 
-async def alert(client, identity, feed):
+async def alert(client, identity, feed, fault):
     """Say `alert` at every connection, for ever: of a device whose budget cannot be used.
 
     It answers nothing, and nothing of it is mended by starting again. feed: feeds the watchdog.
+    fault: of the budget; a copy says it once and leaves, for the true board has the same name.
     """
     where = wire.topic(identity.site, identity.name, "state")
     said_at = None  # the connection at which it was said last
@@ -109,6 +116,8 @@ async def alert(client, identity, feed):
             at = client.reconnects
             if await client.publish(where, b"alert", 1, True):
                 said_at = at
+                if fault == COPIED:
+                    await client.stop()
         await sleep_ms(1000)
 
 

@@ -15,6 +15,7 @@ from ..net.device import Device
 from ..net.link import sleep_ms, until
 from ..net.tls import Clock, ask
 from . import assemble, led, nap, pins, power
+from .binding import board_number
 from .net import Station
 
 FOLDER = "/heatveil"
@@ -86,7 +87,8 @@ class Parts:
         self.clock = Clock()
         key, wake_s = config.identity.state_key, config.wake_s
         self.nap = nap.of_board(machine, key, wake_s) if wake_s else None
-        self.budget = assemble.budget_of(config, folder, self.nap)
+        number = board_number()
+        self.budget = assemble.budget_of(config, folder, self.nap, number=number)
         self.station = None
         self.cause = power.cause(machine)
         light.ill = self._ill
@@ -113,7 +115,8 @@ class Parts:
         who = self.config.identity
         if self.budget.fault:
             self.led.show("alert")
-            await assemble.alert(self.client, who, self.watchdog.feed)
+            sys.stdout.write("heatveil: %s\n" % self.budget.fault)
+            await assemble.alert(self.client, who, self.watchdog.feed, self.budget.fault)
         device = Device(
             who,
             self.budget,

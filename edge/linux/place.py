@@ -13,6 +13,25 @@ import os
 import stat
 
 CONFIG = "heatveil.json"
+# What tells one computer from another: a Raspberry Pi's own number first, for the image of its
+# card has the machine's id in it.
+NUMBERS = ("/sys/firmware/devicetree/base/serial-number", "/etc/machine-id")
+
+
+def computer_number(folder):
+    """Return what tells this folder of this computer from all others, as bytes.
+
+    A computer that has neither number is told by the folder alone.
+    """
+    for path in NUMBERS:
+        try:
+            with open(path, "rb") as file:
+                found = file.read(256).strip(b"\0\n ")
+        except OSError:
+            continue
+        if found:
+            return found + b" " + os.path.realpath(folder).encode()
+    return os.path.realpath(folder).encode()
 
 
 def alone(folder):

@@ -11,6 +11,7 @@ import socket
 import sys
 
 from ..board import assemble, places
+from ..board.binding import COPIED
 from ..board.config import load
 from ..mechanisms import reads
 from ..net.link import sleep_ms
@@ -64,15 +65,19 @@ def sensor_of(config):
 
 
 async def live(config, folder, notify, sensor):
-    """Run the device until this is cancelled; frames without a receipt are kept in the folder."""
+    """Run the device until this is cancelled; frames without a receipt are kept in the folder.
+
+    Returns where it is a copy of another computer's: once it has said so.
+    """
     clock = Clock()
     clock.was_set("system")
     client, ring = assemble.client_of(config), assemble.ring_of(config, folder)
-    budget = assemble.budget_of(config, folder, uptime=Raw())
+    number = place.computer_number(folder)
+    budget = assemble.budget_of(config, folder, uptime=Raw(), number=number)
     if budget.fault:
         sys.stderr.write("heatveil: the budget cannot be used: %s\n" % budget.fault)
         notify.show("alert")
-        answering = assemble.alert(client, config.identity, notify.feed)
+        answering = assemble.alert(client, config.identity, notify.feed, budget.fault)
     else:
         from ..net.device import Device
 
@@ -99,7 +104,8 @@ async def live(config, folder, notify, sensor):
         work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))
     try:
         await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-        work[1].result()  # it never ends but by a fault
+        if budget.fault != COPIED:
+            work[1].result()  # it never ends but by a fault
     finally:
         for task in work[1:]:
             task.cancel()
@@ -129,13 +135,13 @@ def main(arguments):
         try:
             await work
         except asyncio.CancelledError:
-            pass
+            return 0
+        return 2
 
     try:
-        asyncio.run(until_told())
+        return asyncio.run(until_told())
     finally:
         os.close(held)
-    return 0
 
 
 if __name__ == "__main__":

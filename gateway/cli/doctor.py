@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from edge.board.binding import COPIED
 from edge.core.limits import Limits
 
 from ..devices.enrol import enrol
@@ -343,7 +344,8 @@ def _look(
 def _of_state(there: state.State, devices: Devices | None, who: Device | None) -> list[str]:
     faults = [there.config] if there.config else []
     if there.lost:
-        faults.append(f"{there.lost}: heatveil rotate {there.name} --keys")
+        done = there.lost == COPIED  # which says by itself what to do
+        faults.append(there.lost if done else f"{there.lost}: heatveil rotate {there.name} --keys")
     if there.limits is not None and there.tick_ms:
         plan = plan_device(there.mechanism, there.driver, there.sensors, there.limits)
         if there.tick_ms < choose_tick_ms(plan):

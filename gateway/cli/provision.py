@@ -1,6 +1,7 @@
 """Makes a device of a bare board, and gives one new keys: `heatveil provision` and `rotate`."""
 
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -24,8 +25,10 @@ from ..mechanisms import first_limits, first_round, of
 from ..service.ledger import unit_of
 from ..settings import config
 from ..settings.deployment import Deployment
+from ..store.places import place_of
+from ..store.reader import Reader
 from . import flags
-from .device_status import find_device, find_unfinished
+from .device_status import find_device, find_unfinished, has_store
 from .devices import Change, Keys, NewBudget, Out, find_summed
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
@@ -93,8 +96,24 @@ def provision(
     if told is not None:
         check_suited(deployment, held, told)
         settings.check_tick(held, told)
-    seen = provisioning.provision(board, Kit(held, told, files, otherwise), say)
+    check_unheard(deployment, held)
+    kit = Kit(held, told, files, otherwise, deployment.site.devices)
+    seen = provisioning.provision(board, kit, say)
     start(board, deployment, held.identity, seen.epoch, wait_s, say)
+
+
+def check_early(
+    path: Path, name: str, board: Board, out: Path | None, which: tuple[int | None, int, str]
+) -> None:
+    """Check what the deployment alone decides, before anything is compiled or a board is asked.
+
+    Raises:
+        OperatorFault: the broker is none for a board, or there is no such place in the room.
+    """
+    deployment = config.load(path)
+    provisioning.check_broker(board, deployment.mqtt.host)
+    if find_kept(path, name, out or path.parent / f"{name}.device.json") is None:
+        would_be(path, deployment, name, *which)
 
 
 def would_be(
@@ -131,6 +150,25 @@ def would_be(
     session = derive_session(site.name, name, made.password)
     link = enrol.make_link(deployment.mqtt, name, made.password, session)
     return Held(path, made.secret.identity, limits, link, b"", "", more)
+
+
+def check_unheard(deployment: Deployment, held: Held) -> None:
+    """Check that a file which nobody took yet is no copy of one that is a device already.
+
+    Raises:
+        OperatorFault: the gateway has heard its keys.
+    """
+    if held.given or held.chip or not has_store(deployment):
+        return
+    name = held.identity.name
+    with closing(Reader(place_of(deployment))) as reader:
+        heard = [row.key_id_hex for row in reader.devices() if row.name == name]
+    if held.identity.key_id.hex() in heard:
+        raise OperatorFault(
+            f"{held.path} says that no board has its keys, and the gateway has heard {name} under "
+            "them: the file is a copy, and a second device of it would use the same noise. Remove "
+            f"it; for another board make new keys: heatveil device rotate --keys {name}"
+        )
 
 
 def check_suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
@@ -207,7 +245,8 @@ def rotate(
             held = _hold(path, name, file)
         else:
             held = _new_password(path, name, board, folder, say)
-    seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE), say)
+    marks = config.load(path).site.devices
+    seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE, marks), say)
     if not keys:
         file.unlink()
     start(board, config.load(path), held.identity, seen.epoch, wait_s, say)
@@ -353,8 +392,10 @@ def provision_command(
     wait: Wait = WAIT_S,
 ) -> None:
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
-    files, which = load_modules(mpy, release), (sensor, sensors, central)
+    which = sensor, sensors, central
     with lend_board(board, wait > 0) as place:
+        check_early(config, name, place, out, which)
+        files = load_modules(mpy, release)
         provision(
             config, name, place, settings, out, folder, files, which, replace, wait, typer.echo
         )

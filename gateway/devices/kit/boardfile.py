@@ -3,6 +3,7 @@
     NAME.device.json   as `heatveil device add` wrote it: keys, limits, the first chain key
     the same, chip     these keys are that board's and nobody else's; its slots may be written
     NAME.board.json    handed over: no chain key any more, so no second device can come of it
+    boards.json        of all, beside the devices file: a copy of NAME.device.json is known by it
 
 Each step is on the disk before the board sees what it allows. The first chain key is the one
 thing from which a device could be made twice; two of them would use the same noise, and the
@@ -28,6 +29,7 @@ from ..enrol.enrol import HOLDS, identity_of
 LINK = "the link of one device"  # as `enrol.save_link` writes it
 MORE = ("tables", "mechanism", "plane", "window")
 HANDED = "what is left of one device's file"
+MARKS, MARKED = "boards.json", "which board each device's keys went to"  # beside the devices file
 
 
 class Held(NamedTuple):
@@ -99,24 +101,49 @@ def read_kind(path: Path) -> str:
         return ""  # what is wrong with it is said by who reads it
 
 
-def bind_to_chip(held: Held, chip: str) -> Held:
+def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
     """Return the file as that board's own; what is known of it is on the disk.
+
+    Args:
+        marks: the deployment's devices file, beside which is kept what was handed out: a copy of
+            a device's file, wherever it lies, is known by it.
 
     Raises:
         OperatorFault: another board has it.
     """
-    if held.chip and held.chip != chip:
+    name, key_id = held.identity.name, held.identity.key_id
+    given = _read_marks(marks, held.identity.site) if marks is not None else {}
+    key, marked = given.get(name, (b"", ""))
+    had = held.chip or (marked if key == key_id else "")
+    if had and had != chip:
         raise OperatorFault(
-            f"the keys of {held.identity.name} went to the board {held.chip} and this one is "
+            f"the keys of {name} went to the board {had} and this one is "
             f"{chip}; two boards of one key would use the same noise, and their readings would "
-            f"lie open. Plug in that board, or make new keys: heatveil device rotate --keys "
-            f"{held.identity.name}"
+            f"lie open. Plug in that board, or make new keys: heatveil device rotate --keys {name}"
         )
+    if marks is not None and not had:
+        rows = [
+            {"name": one, "key_id": key, "chip": where}
+            for one, (key, where) in {**given, name: (key_id, chip)}.items()
+        ]
+        keyfile.write(marks.with_name(MARKS), MARKED, held.identity.site, rows)
     if held.chip:
         return held
     taken = held._replace(chip=chip)
     _write(taken, HOLDS)
     return taken
+
+
+def _read_marks(devices: Path, site: str) -> dict[str, tuple[bytes, str]]:
+    """Return which key of each device went to which board."""
+    path = devices.with_name(MARKS)
+    if not path.exists():
+        return {}
+
+    def made(_: keyfile.Row, row: keyfile.Row) -> tuple[str, tuple[bytes, str]]:
+        return str(row["name"]), (keyfile.parse_key(row, "key_id", 4), str(row["chip"]))
+
+    return dict(keyfile.read(path, MARKED, site, made)[1])
 
 
 def hand_over(held: Held) -> Held:

@@ -23,8 +23,10 @@ from typing import Any, NamedTuple
 
 from edge import mechanisms
 from edge.board import drivers
+from edge.board.binding import Bound
 from edge.core import budget as budgets
 from edge.core.records import SealedRound
+from edge.core.slots import COUNT, Ram
 from edge.core.wire import KEY_BYTES
 
 from ...faults import OperatorFault
@@ -189,9 +191,18 @@ def check_way(board: Board, found: Interpreter, held: Held) -> None:
             "mixes them in, or its host could repeat its noise. Flash a firmware that has them, "
             "or enrol it as keyholder"
         )
-    if is_loopback(held.link["host"]) and not getattr(board, "here", False):
+    check_broker(board, held.link["host"])
+
+
+def check_broker(board: Board, host: str) -> None:
+    """Check that a board could reach a broker of that name; the board is not asked.
+
+    Raises:
+        OperatorFault: it is the board itself.
+    """
+    if is_loopback(host) and not getattr(board, "here", False):
         raise OperatorFault(
-            f"the broker is at {held.link['host']} by [mqtt] host, and for {board.where} that "
+            f"the broker is at {host} by [mqtt] host, and for {board.where} that "
             "is the board itself: nobody would ever hear it. Write there what this machine, or "
             "the broker's, is called on the board's network, and run this again"
         )
@@ -306,13 +317,14 @@ class Kit(NamedTuple):
 
     own: the operator's settings, None for those that it has. files: the modules of edge, None for
     this heatveil's in the way that it has them. otherwise: what to do where the board holds the
-    budget of another device, None where that may end.
+    budget of another device, None where that may end. marks: the deployment's devices file.
     """
 
     held: Held
     own: dict[str, Any] | None
     files: dict[str, bytes] | None = None
     otherwise: str | None = OTHERWISE
+    marks: Path | None = None
 
 
 def provision(board: Board, kit: Kit, say: Say) -> state.State:
@@ -382,16 +394,17 @@ def _bound(board: Board, kit: Kit, found: Interpreter) -> tuple[dict[str, Any], 
     check_way(board, found, kit.held)
     if kit.otherwise is not None and not kit.held.chip:
         check_free(board, kit.held.identity.name, kit.otherwise)
-    return own, boardfile.bind_to_chip(kit.held, found.chip)
+    return own, boardfile.bind_to_chip(kit.held, found.chip, kit.marks)
 
 
 def _slots(board: Board, held: Held, say: Say) -> Held:
     """Bring the slots to be there, once in the life of a key."""
-    names = list_files(board, bundle.FOLDER)
-    found = []
-    for path in bundle.SLOTS:
-        data = read_file(board, path) if path.rpartition("/")[2] in names else b""
-        found.append(budgets.unpack(data, held.identity.state_key))
+    names, place, found = list_files(board, bundle.FOLDER), Ram(), []
+    for i, path in enumerate(bundle.SLOTS):
+        place.write(i, read_file(board, path) if path.rpartition("/")[2] in names else b"")
+    key = held.identity.state_key
+    bound = Bound(place, key, bytes.fromhex(held.chip))  # by which it is known there
+    found = [budgets.unpack(bound.read(i), key) for i in range(COUNT)]
     if held.given:
         if len(found) - found.count(None) < 2:  # one alone may be an old copy
             raise OperatorFault(

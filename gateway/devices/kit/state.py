@@ -27,6 +27,10 @@ from binascii import hexlify, unhexlify
 from edge.core import budget, compat, limits, slots
 from edge.board import config
 try:
+    from edge.board import binding
+except ImportError:  # of an earlier heatveil, which bound nothing
+    binding = None
+try:
     held = config.load(%r)
 except ValueError as why:
     print("config", why)
@@ -42,8 +46,13 @@ else:
     print("sensors", who.sensors)
     print("tick", held.tick_ms)
     print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
-    kept = budget.Copies(slots.Files(%r, "budget"), who.state_key)
+    place = slots.Files(%r, "budget")
+    if binding is not None:
+        place = binding.Bound(place, who.state_key, binding.board_number())
+    kept = budget.Copies(place, who.state_key)
     try:
+        if binding is not None and place.copied():
+            raise budget.Lost(binding.COPIED)
         record = kept.newest()
     except budget.Lost as why:
         print("lost", why)

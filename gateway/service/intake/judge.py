@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from ...logs import log
@@ -46,18 +47,31 @@ BOOTS = 1 << 20  # between two messages: one every 30 s for a year, and more tha
 MESSAGES = 1 << 20  # of one boot that nobody heard: one a minute for two years
 
 
-def broken(arrival: Arrival, last: tuple[int, int], used: bool) -> tuple[str, str]:
+Numbers = tuple[int, int]  # epoch, seq
+
+
+def broken(
+    arrival: Arrival, last: Numbers, used: bool, back: tuple[Numbers, Numbers] | None = None
+) -> tuple[str, str]:
     """Return the kind and why the device needs a new key, or nothing.
 
     Args:
         last: the greatest numbers of the device so far.
         used: its numbers came before, with other bytes.
+        back: the greatest numbers when it first went back, and to which last: one board goes
+            back once, and two of one name go on from both.
     """
     sender, epoch, seq = arrival.report[1:4]
     if used:
         return "changed", (
             f"{sender} sent message {epoch}.{seq} before with other bytes: two readings under "
             "one noise give away their difference. Give the device a new key"
+        )
+    if (epoch, seq) <= last and back is not None and last > back[0] and (epoch, seq) > back[1]:
+        return "replayed", (
+            f"two boards speak as {sender} in turns: {epoch}.{seq} came after "
+            f"{last[0]}.{last[1]}, and each goes on from its own. One is a copy, and two of one "
+            "key use the same noise. Switch the copy off, and give the device a new key"
         )
     if (epoch, seq) <= last:
         return "replayed", (
@@ -89,7 +103,8 @@ class Verdict:
     taken: dict[str, Any] = field(default_factory=dict)  # reports that count, by their senders
     late: int = 0
     missing: int = 0  # numbers that devices have skipped: shown as a gap, and never asked for
-    newest: dict[Who, tuple[int, int]] = field(default_factory=dict)  # where it has gone up
+    newest: dict[Who, Numbers] = field(default_factory=dict)  # where it has gone up
+    back: dict[Who, tuple[Numbers, Numbers]] = field(default_factory=dict)  # as `broken` has it
     kept: list[Kept] = field(default_factory=list)
     heard: list[Heard] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
@@ -111,6 +126,7 @@ def judge(
     newest: Mapping[Who, tuple[int, int]],
     known: Known,
     now_s: float,
+    back: Mapping[Who, tuple[Numbers, Numbers]] = MappingProxyType({}),
 ) -> Verdict:
     """Return what becomes of genuine reports, in the order they came.
 
@@ -118,6 +134,7 @@ def judge(
         newest: the greatest (epoch, seq) that every device has used.
         known: what the store has of these arrivals.
         now_s: of the monotonic clock that the round's deadline is on.
+        back: of devices that went back: see `broken`.
     """
     verdict = Verdict(round)
     fresh: dict[Key, dict[bytes, bool]] = {}  # frames of this batch, and whether they count
@@ -139,9 +156,12 @@ def judge(
             continue
         last = verdict.newest.get(who) or newest.get(who, NEVER)
         used = bool(before) or key in known.seen
-        kind, why = broken(arrival, last, used)
+        went = verdict.back.get(who) or back.get(who)
+        kind, why = broken(arrival, last, used, went)
         if why:
             verdict.alarms.append(Alarm(*who, why))
+            if kind == "replayed":  # from the first time on, so that two stay two
+                verdict.back[who] = went[0] if went else last, (epoch, seq)
         else:
             kind, why = _refusal(arrival, verdict, prices, now_s)
         verdict.receipts.append(Receipt(sender, epoch, seq, not why))

@@ -37,8 +37,8 @@ from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from .door import Door, Guard, Sifted, make_receipt, prefix
-from .judge import Foresight, Verdict, hold_against, judge, read_known, recall
-from .outcomes import Alarm, DeadLetter, Receipt
+from .judge import Foresight, Numbers, Verdict, hold_against, judge, read_known, recall
+from .outcomes import Alarm, DeadLetter, Receipt, Who
 
 
 class Gatherer(Protocol):
@@ -317,6 +317,7 @@ class Intake:
         self._counting = Counting(metrics, health)
         self._decide = self._counting.watched(self._decided)
         self._newest = store.newest()
+        self._back: dict[Who, tuple[Numbers, Numbers]] = {}  # of devices that went back
         self._round: OpenRound | None = None
         self._changed, self._refused = threading.Condition(), 0
         self._begun, self._stopping = threading.Event(), threading.Event()
@@ -415,12 +416,13 @@ class Intake:
             now_s = time.monotonic()
             known = read_known(self._store, arrivals, self._round, self._newest, now_s)
             hold_against(self._store, arrivals, self._round, known, self._foreseen)
-            verdict = judge(arrivals, self._round, self._newest, known, now_s)
+            verdict = judge(arrivals, self._round, self._newest, known, now_s, self._back)
             verdict.letters[:0] = sifted.letters
             self._store.keep(
                 verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
             )
             verdict.settle(self._newest)
+            self._back.update(verdict.back)
             self._refused += len(verdict.letters) + sifted.unheard.total()
             self._changed.notify_all()
         return verdict

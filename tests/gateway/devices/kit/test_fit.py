@@ -1,5 +1,6 @@
 """A slip of the hand costs nothing: board and settings are looked at before the enrolment."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -7,14 +8,17 @@ import pytest
 
 from edge.board.config import load
 from edge.host import rootkeys
+from gateway.cli.provision import check_unheard
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, provisioning, settings, siting
 from gateway.devices.kit.boardfile import Held
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.granting import grant
 from gateway.mechanisms.thermal.query import first_round
+from gateway.service.intake.outcomes import Heard
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
+from gateway.store.store import Store
 from tests.gateway.devices.kit.test_tells import park as park
 
 BOARD = "attic"
@@ -134,6 +138,36 @@ def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
     held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None
     return deployment, first_round(query), held
+
+
+def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
+    """Wherever the copy lies, and though it says that nobody took it; its own board goes on."""
+    deployment, _, held = enrolled(tmp_path, False)
+    marks, copy = deployment.site.devices, tmp_path / "elsewhere" / held.path.name
+    copy.parent.mkdir()
+    shutil.copy(held.path, copy)
+    copied = boardfile.load(copy, deployment.site.name, "wall")
+    assert copied is not None
+    boardfile.bind_to_chip(held, "aa", marks)
+
+    with pytest.raises(OperatorFault, match=r"went to the board aa.*rotate --keys"):
+        boardfile.bind_to_chip(copied, "bb", marks)
+    assert boardfile.bind_to_chip(copied, "aa", marks).chip == "aa"
+    new = copied._replace(identity=copied.identity._replace(key_id=b"new!"))
+    assert boardfile.bind_to_chip(new, "bb", marks).chip == "bb"
+
+
+def test_a_file_whose_keys_were_heard_is_a_copy(tmp_path: Path) -> None:
+    """Brought to a Raspberry Pi it leaves no mark here, but its frames do; no board is touched."""
+    deployment, _, held = enrolled(tmp_path, False)
+    check_unheard(deployment, held)
+    store = Store.of(deployment)
+    store.keep([], more=[Heard("wall", 1, 1, b"none", b"frame", held.identity.key_id)])
+    store.close()
+
+    with pytest.raises(OperatorFault, match="the file is a copy"):
+        check_unheard(deployment, held)
+    check_unheard(deployment, held._replace(chip="aa"))
 
 
 @pytest.mark.parametrize("asks", [True, False])

@@ -1,7 +1,9 @@
 """`heatveil provision`, on a real MicroPython: whole, cut off at every step, on wrong boards."""
 
 import json
+import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from edge.core import slots
 from edge.core.budget import Budget, unpack
 from edge.linux import enrol as linux
+from gateway.cli import provision as commands
 from gateway.cli.provision import find_kept, provision
 from gateway.devices import bundle
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
@@ -246,6 +249,53 @@ def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
     taken = desk.run(*words, "--settings", desk.own, "--replace")
     assert taken.status == 0, taken.err
     assert "ready" in taken.out
+
+
+@pytest.mark.long
+def test_a_second_board_is_refused_the_copy_of_a_file(desk, tmp_path: Path) -> None:
+    """From the command to the mark beside the devices file; the first board is untouched."""
+    assert desk.run("device", "add", NAME).status == 0
+    copy = tmp_path / "elsewhere" / f"{NAME}.device.json"
+    copy.parent.mkdir()
+    shutil.copy(desk.path.with_name(copy.name), copy)
+    provisioned(desk, desk.board())
+
+    with pytest.raises(OperatorFault, match="went to the board"):
+        provisioned(desk, desk.board("second"), out=copy)
+    assert not (desk.path.parent / "second" / bundle.CONFIG).exists()
+
+
+@pytest.mark.parametrize(
+    ("here", "words", "says"),
+    [
+        (True, ("--sensor", 0), "sensor 0 is read by node-0"),
+        (True, ("--sensors", 2), "leave no 2 in a row"),
+        (False, (), r"the broker is at 127\.0\.0\.1 .* the board itself"),
+    ],
+)
+def test_what_the_deployment_decides_is_refused_before_the_board_is_asked(
+    desk, here: bool, words: tuple[Any, ...], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is anything compiled: the operator waits for no answer that is known already."""
+    board = Untouched()
+    board.here = here
+    monkeypatch.setattr(commands, "lend_board", lambda *_: nullcontext(board))
+    monkeypatch.setattr(commands, "load_modules", lambda *_: board.asked)
+
+    refused = desk.run("provision", NAME, "--settings", desk.own, *words)
+    assert refused.status == 1
+    assert re.search(says, refused.err)
+    assert NAME not in desk.path.with_name("devices.json").read_text()
+
+
+class Untouched:
+    """A board with which nothing may be done."""
+
+    where = "the board"
+    here = True
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,24 @@ def said(home: Any, epoch: int, seq: int, value: int = 5) -> Arrival:
     return found
 
 
+def test_two_boards_of_one_name_are_told_from_one_that_went_back(home: Any) -> None:
+    """A copy goes on from its own numbers while the true one does: in one batch, or over many."""
+    back: dict[Any, Any] = {}
+    newest: dict[Any, tuple[int, int]] = {}
+    told = []
+    for epoch, seq in [(3, 1), (5, 1), (3, 2), (3, 3), (5, 2), (3, 4), (3, 5)]:
+        verdict = judged(home, home.round(), [said(home, epoch, seq)], newest=newest, back=back)
+        verdict.settle(newest)
+        back.update(verdict.back)
+        told += [("in turns" in alarm.why, alarm.why.split()[4]) for alarm in verdict.alarms]
+
+    assert [turns for turns, _ in told] == [False, False, True, True]
+    assert told[2][1] == "node-0"
+    together = [said(home, *numbers) for numbers in ((5, 1), (3, 2), (5, 2), (3, 4))]
+    alarms = judged(home, home.round(), together).alarms
+    assert ["in turns" in alarm.why for alarm in alarms] == [False, True]
+
+
 def judge_leaps(home: Any, arrivals: list[Arrival], last: tuple[int, int] = LAST) -> Verdict:
     places = {name: device.place for name, device in home.devices.by_name.items()}
     plan = home.round()

@@ -1,0 +1,174 @@
+"""A budget and its board: another board with a copy of the flash answers nothing."""
+
+import asyncio
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edge.board import assemble, binding, config
+from edge.core import slots
+from edge.core.budget import Budget, Copies, Lost
+from edge.core.limits import Limits
+from edge.core.window import first as first_window
+from edge.host import rootkeys
+from edge.host.enrol import provision
+from edge.linux import place as linux
+from gateway.audit.attacks.power import PowerCut
+
+ROOT = bytes(range(32))
+WHO = rootkeys.identity("lab", "n", ROOT, bytes(32), 3)
+LIMITS = Limits(1, 8, 1, 500_000, 10**6, 0)
+OURS, THEIRS = b"\x01\x02\x03", b"\x01\x02\x04"
+CONFIG: Any = config.Config(WHO, {}, None, {}, 100, 0, None, False, "thermal", None)
+
+
+def enrolled(place: Any, window: bytes = b"") -> Any:
+    """Return the slots as a host wrote them."""
+    provision(place, WHO.state_key, rootkeys.first_chain(ROOT), LIMITS, window)
+    return place
+
+
+def bound(place: Any, number: bytes) -> Any:
+    """Return slots as a board of that number has them."""
+    return binding.Bound(place, WHO.state_key, number)
+
+
+def boot(folder: Path, number: bytes) -> Budget:
+    """Return the budget as a start of a board of that number finds it."""
+    found: Budget = assemble.budget_of(CONFIG, str(folder), number=number)
+    return found
+
+
+def test_a_copy_answers_nothing_and_the_true_board_goes_on(tmp_path: Path) -> None:
+    """Whatever the copy does, no epoch is used twice and no slot is written by it."""
+    enrolled(slots.Files(str(tmp_path), "budget"))
+    assert boot(tmp_path, OURS).charge(1000, 1)
+    before = [(tmp_path / f"budget.{i}").read_bytes() for i in range(3)]
+
+    copy = boot(tmp_path, THEIRS)
+    assert copy.fault == binding.COPIED
+    with pytest.raises(Lost, match="bound to another board"):
+        copy.charge(1000, 2)
+    place = slots.Files(str(tmp_path), "budget")
+    with pytest.raises(Lost):
+        Budget(bound(place, THEIRS), WHO.state_key).boot()
+    assert before == [(tmp_path / f"budget.{i}").read_bytes() for i in range(3)]
+    again = boot(tmp_path, OURS)
+    assert (again.fault, again.epoch, again.charge(1000, 2)) == ("", 2, True)
+
+
+def test_slots_of_an_earlier_version_open_and_are_bound(tmp_path: Path) -> None:
+    """Nobody who updates a board has to enrol it again; what it spent and its epoch go on."""
+    place = enrolled(slots.Files(str(tmp_path), "budget"))
+    earlier = Budget(place, WHO.state_key)
+    earlier.boot()
+    assert earlier.charge(1000, 7)
+
+    now = boot(tmp_path, OURS)
+    assert (now.epoch, now.round, now.spent) == (2, 7, 8000)
+    assert boot(tmp_path, THEIRS).fault == binding.COPIED
+    with pytest.raises(Lost):  # nor does a version that knows no binding go on with them
+        Budget(place, WHO.state_key).boot()
+
+
+def test_a_window_is_bound_too() -> None:
+    """Its record fills a slot to the last byte, so the binding must take no room."""
+    place = enrolled(slots.Ram(), first_window(86_400, LIMITS.budget))
+    copies = Copies(bound(place, OURS), WHO.state_key)
+    record = copies.newest()
+    copies.put(1, 0, -1, record.chain, LIMITS)
+
+    assert [len(place.read(i)) for i in range(3)] == [254] * 3
+    assert Copies(bound(place, OURS), WHO.state_key).newest().window == record.window
+    assert bound(place, THEIRS).copied()
+
+
+class Cut(slots.Ram):
+    """Power fails at one byte of one write."""
+
+    def __init__(self, place: slots.Ram, write: int, byte: int, rest: bytes) -> None:
+        super().__init__()
+        self._held = [place.read(i) for i in range(slots.COUNT)]
+        self._left, self._byte, self._rest = write, byte, rest
+
+    def write(self, i: int, data: bytes) -> None:
+        if not self._left:
+            size = len(data) - self._byte
+            self._held[i] = data[: self._byte] + (self._rest * size)[:size]
+            raise PowerCut
+        self._left -= 1
+        super().write(i, data)
+
+
+@pytest.mark.parametrize("starts", [0, 1])
+@pytest.mark.parametrize("rest", [b"", b"\xff", b"\x00", b"\x5a"])
+def test_no_power_cut_while_it_is_bound_costs_the_key(starts: int, rest: bytes) -> None:
+    """At every byte of every write of a start, the first, which binds, and the one after."""
+    whole = enrolled(slots.Ram())
+    for _ in range(starts):
+        Budget(bound(whole, OURS), WHO.state_key).boot()
+    size = len(whole.read(0))
+    for write in range(slots.COUNT):
+        for byte in range(size + 1):
+            place = Cut(whole, write, byte, rest)
+            with pytest.raises(PowerCut):
+                Budget(bound(place, OURS), WHO.state_key).boot()
+            place._left = -1
+            assert not bound(place, OURS).copied()
+            again = Budget(bound(place, OURS), WHO.state_key)
+            again.boot()
+            assert again.epoch >= starts + 1
+            assert bound(place, THEIRS).copied()
+
+
+def test_a_copy_says_so_once_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The true board has its name at the broker, and is thrown off each time that it comes."""
+    said: list[bytes] = []
+
+    class Client:
+        connected, reconnects = True, 0
+
+        async def publish(self, topic: str, payload: bytes, *_: Any) -> bool:
+            said.append(payload)
+            self.reconnects += 1
+            return True
+
+        async def stop(self) -> None:
+            self.connected = False
+
+    async def wait(client: Any, fault: str) -> None:
+        work = assemble.alert(client, WHO, lambda: None, fault)
+        await asyncio.wait([asyncio.ensure_future(work)], timeout=0.05)
+
+    monkeypatch.setattr(assemble, "sleep_ms", lambda ms: asyncio.sleep(0.001))
+    asyncio.run(wait(Client(), binding.COPIED))
+    assert said == [b"alert"]
+    asyncio.run(wait(Client(), "another fault"))
+    assert len(said) > 3
+
+
+def test_a_board_is_known_by_its_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that cannot say it is bound to nothing, as before."""
+    monkeypatch.setitem(sys.modules, "machine", SimpleNamespace(unique_id=lambda: OURS))  # type: ignore[arg-type]
+    assert binding.board_number() == OURS
+    monkeypatch.setitem(sys.modules, "machine", SimpleNamespace())  # type: ignore[arg-type]
+    assert binding.board_number() == b""
+
+
+def test_a_card_is_told_from_its_image_by_the_computer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The image has the machine's id in it; the number of a Raspberry Pi is not on its card."""
+    own, image = tmp_path / "serial", tmp_path / "machine-id"
+    image.write_text("0123\n")
+    monkeypatch.setattr(linux, "NUMBERS", (str(own), str(image)))
+    bare = linux.computer_number(str(tmp_path))
+    own.write_bytes(b"10000000abcd\0")
+    there = linux.computer_number(str(tmp_path))
+
+    assert bare.startswith(b"0123 /")
+    assert there.startswith(b"10000000abcd /")
+    assert linux.computer_number(str(own)) != there
