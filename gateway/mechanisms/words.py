@@ -18,7 +18,7 @@ class Words(NamedTuple):
 
 _PAGE = {
     "map-title": ("Where people are", "Wo Personen sind"),
-    "sources-title": ("Fullest cells", "Vollste Zellen"),
+    "sources-title": ("Fullest places", "Wo die meisten sind"),
     "within": ("Give or take", "Auf so viel genau"),
     "strength": ("People", "Personen"),
     "sensors-title": ("Devices", "Geräte"),
@@ -29,14 +29,14 @@ _PAGE = {
     "sensor-head": ("Device", "Gerät"),
     "wire-title": ("What the devices answered", "Was die Geräte geantwortet haben"),
     "wire-note": (
-        "What was published of the latest round: whole numbers, with the noise in them.",
-        "Was von der letzten Runde veröffentlicht wurde: ganze Zahlen, mit Rauschen darin.",
+        "What was published of the latest round: whole numbers, with chance mixed in.",
+        "Was von der letzten Runde veröffentlicht wurde: ganze Zahlen, mit beigemischtem Zufall.",
     ),
     "not": (
-        "This map shows no person: only the shares of many are to be seen, each with what it "
-        "may be off by, and of nobody where they were.",
-        "Diese Karte zeigt keine Person: zu sehen sind nur Anteile von vielen, je mit ihrer "
-        "Unsicherheit, und von niemandem, wo er war.",
+        "This map shows no single person. It shows roughly which part of many people was where, "
+        "and how far that may be off.",
+        "Diese Karte zeigt keine einzelne Person. Sie zeigt ungefähr, welcher Teil von vielen wo "
+        "war, und wie weit das danebenliegen kann.",
     ),
 }
 PLACES = Words(
@@ -45,7 +45,7 @@ PLACES = Words(
     who="device",
     announced=("Fullest place", "Share of people at the fullest place", "mdi:account-group"),
     has_sd=True,
-    of_all=("of all people are in the fullest cell", "aller Personen sind in der vollsten Zelle"),
+    of_all=("of all people are at the fullest spot", "aller Personen sind an der vollsten Stelle"),
     page=_PAGE,
 )
 SUMS = {  # on the page of a mechanism whose gateway learns sums alone
@@ -56,10 +56,10 @@ SUMS = {  # on the page of a mechanism whose gateway learns sums alone
     ),
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "not": (
-        "The gateway cannot read what a device says, unless more devices help it than the promise "
-        "allows for. This map is made of the published sums alone, and shows no person.",
-        "Das Gateway kann nicht lesen, was ein Gerät sagt, es sei denn, mehr Geräte helfen ihm, "
-        "als das Versprechen erlaubt. Diese Karte entsteht nur aus den veröffentlichten Summen "
-        "und zeigt keine Person.",
+        "This map shows no single person. The gateway sees only sums over many devices; it could "
+        "read what one says only if more devices helped it than the promise allows for.",
+        "Diese Karte zeigt keine einzelne Person. Das Gateway sieht nur Summen über viele Geräte; "
+        "was eines sagt, könnte es nur lesen, wenn mehr Geräte ihm hülfen, als das Versprechen "
+        "erlaubt.",
     ),
 }

@@ -475,7 +475,8 @@ export function drawStrip(pen, rounds, from_s, to_s, width, height, ink) {
   }
   pen.fillStyle = ink.line;
   pen.fillRect(8, height - 21, width - 16, 1);
-  const wide = Math.min(Math.max((width - 16) / Math.max(rounds.length, 24) / 1.6, 1.5), 8);
+  const apart = rounds.slice(1).map(({ at_s }, i) => x(at_s) - x(rounds[i].at_s));
+  const wide = Math.min(Math.max(0.6 * Math.min(...apart, 13), 1.5), 8);
   for (const { at_s, part, solved } of rounds) {
     const tall = Math.max(part, 0.08) * (height - 28);
     pen.fillStyle = solved ? ink.warm : ink.soft;

@@ -62,7 +62,7 @@ function drawingOf({ map, release }, wanted, least = 0) {
     headline: layer.id === "sd" ? layer.what : map.blocks && !placesOf(map).length ? "" : kind.all,
     most: Math.max(mostOf({ map }, wanted), least) || 1,
     present: plane ? null : map.credible?.present,
-    sources: kind.people || (plane && layer.id === "share" && map.credible) ? [] : (map.sources || []).filter((one) => plane || one.within !== null),
+    sources: kind.people || isDoubtful(map) || (plane && layer.id === "share" && map.credible) ? [] : (map.sources || []).filter((one) => plane || one.within !== null),
     faint,
     silent: silentOf(release),
   };
@@ -84,7 +84,7 @@ export function show(canvas, shown, wanted, least) {
   const drawing = drawingOf(shown, wanted, least), height = heightOf(drawing, width, tallest());
   drawMap(penOf(canvas, width, height), drawing, width, height);
   const words = placesOf(shown.map).slice(0, 3).map((one) => `${percent(one.share)} ${one.where}`);
-  canvas.setAttribute("aria-label", `${at("map-title").textContent}: ${words.join(", ") || spreadWords()}`);
+  canvas.setAttribute("aria-label", `${at("map-title").textContent}: ${words.join(", ") || (isDoubtful(shown.map) ? at("doubt").textContent : spreadWords())}`);
   return drawing;
 }
 
@@ -119,8 +119,8 @@ const spreadWords = () => t(kind.people ? "sure.apart" : "sources.spread");
 // The likely sources of a map, or what of it may be spoken of: its fullest blocks, or cells.
 function placesOf(map) {
   const plane = map.mass.length > 1;
-  if (!kind.people) return (map.sources || []).map((one) => ({ ...one, where: placed(written(one.x), one.y === null ? "" : written(one.y), plane) }));
   if (isDoubtful(map)) return [];
+  if (!kind.people) return (map.sources || []).map((one) => ({ ...one, where: placed(written(one.x), one.y === null ? "" : written(one.y), plane) }));
   if (map.blocks) {
     const all = blocksOf(map); // a map of before claims names none
     return (map.blocks.claims || []).slice(0, FULLEST).map((at) => all[at])
@@ -135,9 +135,10 @@ const rms = (values) => Math.sqrt(values.reduce((sum, one) => sum + one * one, 0
 
 // What a map says of itself: what is wrong with it, how sure it is, and how far off a guess would be.
 function sureWords(map) {
+  if (isDoubtful(map)) return ""; // what is wrong stands above it
   const said = map.verdict?.says || "", { credible, sd } = map;
   if (kind.people) {
-    if (!sd || isDoubtful(map)) return said;
+    if (!sd) return said;
     if (map.blocks) {
       const [top] = placesOf(map);
       return [said, top ? t(top.cells > 1 ? "sure.coarse" : "sure.block", { between: between(top), place: top.where, p: percent(map.blocks.level) }) : t("sure.apart")].filter(Boolean).join(" ");
@@ -157,7 +158,7 @@ export function tell(shown, drawing) {
   at("empty").hidden = has;
   say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: map.why }));
   at("doubt").hidden = !(has && isDoubtful(map));
-  say("doubt", t("map.doubt"));
+  say("doubt", map?.verdict?.says || "");
   say("sure", has ? sureWords(map) : "");
   say("note", map ? noteOf(map) : "");
   tellLayers(has ? map : null, drawing);
@@ -167,10 +168,9 @@ export function tell(shown, drawing) {
 
 function noteOf(map) {
   if (!solved(map)) return "";
-  const took = map.seconds === null ? "" : t("map.drawn", { s: `${number(map.seconds, 1)} s` });
   const from = kind.people && map.total > 0 ? t("map.answers", { n: number(map.total) }) : "";
   const more = map.why === "optimal" ? "" : map.why;
-  return [t("map.round", { n: map.number }), took, from, more].filter(Boolean).join(", ");
+  return [from, more].filter(Boolean).join(", ");
 }
 
 function tellLayers(map, drawing) {
@@ -208,11 +208,11 @@ function tellPlaces(map, any) {
   const found = map ? placesOf(map) : [];
   at("sources").hidden = !found.length;
   if (!map) say("sources-note", t(any ? "sources.empty" : "sources.none"));
-  else if (!found.length) say("sources-note", isDoubtful(map) ? "" : spreadWords());
+  else if (!found.length) say("sources-note", isDoubtful(map) ? t("sources.doubt") : spreadWords());
   else if (map.blocks) say("sources-note", t("sources.blocks", { p: percent(map.blocks.level) }));
   else if (kind.people) say("sources-note", t(map.sd ? "sources.sd" : "sources.people"));
-  else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
-  if (!kind.people) say("within", t("sources.within", { p: percent(map?.credible?.level ?? 0.9) }));
+  else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t("sources.sure", { p: percent(map.credible?.level ?? 0.9) }), t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
+  if (!kind.people) say("within", t("sources.within"));
   else say("within", map?.blocks ? t("sources.between") : kind.within);
   const known = kind.people ? Boolean(map?.sd) : true, people = map?.sensors_used ?? map?.total;
   at("within").hidden = !known; // a map that does not know how sure it is has no column for it

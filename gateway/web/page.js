@@ -84,6 +84,7 @@ function tellAge() {
   const due_s = 2.5 * (room.cells?.every_s || Infinity) + (room.cells?.gather_s || 0);
   const lost = link.lost_s !== null && now_s - link.lost_s > 3, stale = view.number === null && !last && old_s > due_s;
   at("stage").dataset.stale = lost || stale ? "yes" : "";
+  at("main").toggleAttribute("data-lost", lost);
   at("aged").hidden = !(lost || stale);
   say("aged-why", lost ? t("map.gone", { at: clock(link.lost_s ?? now_s) }) : stale ? t("map.stale") : "");
   // Beside what is read aloud, which would be read again each time that the age changes.

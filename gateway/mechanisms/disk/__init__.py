@@ -30,22 +30,22 @@ _EXPORTED = Exported(
 _PAGE = {
     **PLACES.page,
     "wire-note": (
-        "How often each cell was answered in the latest round. A device answers a cell near its "
+        "How often each square was named in the latest round. A device names a square near its "
         "own more often than one far away, and now and then one outside the frame, where nobody "
-        "can be. Who listens on the way sees each answer with the name of its device, and the "
-        "promise is made against them, too.",
-        "Wie oft jede Zelle in der letzten Runde geantwortet wurde. Ein Gerät antwortet eine "
-        "Zelle nahe der eigenen öfter als eine ferne, und manchmal eine außerhalb des Rahmens, wo "
-        "niemand sein kann. Wer unterwegs zuhört, sieht jede Antwort mit dem Namen ihres Geräts; "
+        "can be. Whoever listens on the way sees which device named which square; the promise "
+        "holds against them, too.",
+        "Wie oft jedes Quadrat in der letzten Runde genannt wurde. Ein Gerät nennt ein Quadrat "
+        "nahe dem eigenen öfter als ein fernes, und manchmal eines außerhalb des Rahmens, wo "
+        "niemand sein kann. Wer unterwegs zuhört, sieht, welches Gerät welches Quadrat nannte; "
         "das Versprechen gilt auch gegen ihn.",
     ),
     "not": (
-        "This map shows no person: every device moved its own place at random before it "
-        "answered, so only the shares of many are to be seen, each with what it may be off by, "
-        "and of nobody where they were.",
-        "Diese Karte zeigt keine Person: jedes Gerät verschob seinen Ort zufällig, bevor es "
-        "antwortete. Zu sehen sind nur Anteile von vielen, je mit ihrer Unsicherheit, und von "
-        "niemandem, wo er war.",
+        "This map shows no single person: each device shifted its own place at random before it "
+        "answered. It shows roughly which part of many people was where, and how far that may "
+        "be off.",
+        "Diese Karte zeigt keine einzelne Person: jedes Gerät verschob seinen Ort zufällig, bevor "
+        "es antwortete. Sie zeigt ungefähr, welcher Teil von vielen wo war, und wie weit das "
+        "danebenliegen kann.",
     ),
 }
 

@@ -37,7 +37,7 @@ _EXPORTED = Exported(
 )
 _PAGE = {
     "map-title": ("Where the warmth is", "Wo die Wärme ist"),
-    "sources-title": ("Likely sources", "Wahrscheinliche Quellen"),
+    "sources-title": ("Likely sources of warmth", "Wahrscheinliche Wärmequellen"),
     "strength": ("Strength", "Stärke"),
     "sensors-title": ("Sensors", "Sensoren"),
     "sensors-note": (
@@ -47,17 +47,17 @@ _PAGE = {
     "sensor-head": ("Sensor", "Sensor"),
     "wire-title": ("What the sensors sent", "Was die Sensoren gesendet haben"),
     "wire-note": (
-        "One dot a sensor, already blurred, of one round. No more of a round than this is seen by "
-        "anybody outside the sensors.",
-        "Ein Punkt je Sensor, schon verwischt, aus einer Runde. Mehr als das sieht niemand "
-        "außerhalb der Sensoren von einer Runde.",
+        "One dot is what one sensor sent in this round, already blurred. Nobody outside the "
+        "sensors sees more of a round than this.",
+        "Ein Punkt ist, was ein Sensor in dieser Runde gesendet hat, schon verwischt. Mehr sieht "
+        "außerhalb der Sensoren niemand von einer Runde.",
     ),
     "not": (
         "This map is not a picture of people: every reading was blurred before it left its "
-        "sensor, so it shows the neighbourhood of warmth and never an exact place, and a dark "
+        "sensor. It shows roughly where warmth is and never an exact place, and a dark "
         "patch does not prove that nobody was there.",
         "Diese Karte ist kein Bild von Personen: jeder Messwert wurde verwischt, bevor er den "
-        "Sensor verließ. Sie zeigt die Umgebung von Wärme und nie einen genauen Ort, und eine "
+        "Sensor verließ. Sie zeigt ungefähr, wo Wärme ist, und nie einen genauen Ort, und eine "
         "dunkle Stelle beweist nicht, dass dort niemand war.",
     ),
 }
@@ -97,7 +97,7 @@ MECHANISM = Mechanism(
         who="sensor",
         announced=("Warmest place", "Warmth at the warmest place", "mdi:fire"),
         has_sd=False,
-        of_all=("of the warmth is in the warmest cell", "der Wärme ist in der wärmsten Zelle"),
+        of_all=("of the warmth is at the warmest spot", "der Wärme ist an der wärmsten Stelle"),
         page=_PAGE,
     ),
     promise=_words.in_words,

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -231,32 +232,39 @@ def browser(need: Callable[[str], str]) -> Iterator[Browser]:
         chromium.close()
 
 
+def open_tab(
+    browser: Browser, url: str, width: int = 400, now_s: float | None = None, **words: Any
+) -> Tab:
+    """Return an address in a tab whose complaints and requests are written down.
+
+    Args:
+        now_s: what its clock shows; None for the machine's.
+    """
+    tab = browser.new_context(viewport={"width": width, "height": 800}, **words).new_page()
+    tab.said, tab.asked = [], []
+    # The last is a hint to whoever reads pixels, which only these tests do.
+    tab.on(
+        "console",
+        lambda message: "getImageData" in message.text or tab.said.append(message.text),
+    )
+    tab.on("pageerror", lambda fault: tab.said.append(str(fault)))
+    tab.on("request", lambda request: tab.asked.append(request.url))
+    if now_s is not None:
+        tab.clock.set_fixed_time(now_s)
+    tab.goto(url)
+    return tab
+
+
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Callable[..., Tab]]:
-    """Return what opens an address in a tab whose complaints and requests are written down."""
-    contexts = []
-
-    def open_tab(url: str, width: int = 400, **words: Any) -> Tab:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **words)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.said, tab.asked = [], []
-        # The last is a hint to whoever reads pixels, which only these tests do.
-        tab.on(
-            "console",
-            lambda message: "getImageData" in message.text or tab.said.append(message.text),
-        )
-        tab.on("pageerror", lambda fault: tab.said.append(str(fault)))
-        tab.on("request", lambda request: tab.asked.append(request.url))
-        tab.goto(url)
-        return tab
-
-    yield open_tab
-    for context in contexts:
+    """Return what opens an address in a tab: `opened(url, width, now_s=...)`."""
+    yield partial(open_tab, browser)
+    for context in browser.contexts:
         context.close()
 
 
-def _until(tab: Tab, expression: str) -> None:
+def wait_until(tab: Tab, expression: str) -> None:
+    """Return once an expression holds; the policy forbids the usual way to wait."""
     end_s = time.monotonic() + 60
     while not tab.evaluate(expression):
         if time.monotonic() > end_s:
@@ -266,8 +274,8 @@ def _until(tab: Tab, expression: str) -> None:
 
 @pytest.fixture
 def until() -> Callable[[Tab, str], None]:
-    """Return what waits until an expression holds; the policy forbids the usual way to wait."""
-    return _until
+    """Return what waits until an expression holds."""
+    return wait_until
 
 
 @pytest.fixture

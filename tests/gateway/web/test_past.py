@@ -128,7 +128,7 @@ def test_a_day_is_played(live: Page, opened: Opened, until: Until) -> None:
     until(tab, shown(6))
     until(tab, "document.getElementById('play').textContent == 'Play the day'")
     tab.click("#day-after")
-    until(tab, "document.getElementById('time-note').textContent.startsWith('No round')")
+    until(tab, "document.getElementById('time-note').textContent.startsWith('There was no round')")
     tab.click("#day-before")
     tab.click("#day-before")
     until(tab, "document.getElementById('time-note').textContent.startsWith('The first round')")
@@ -157,7 +157,7 @@ def test_devices_are_found_and_those_that_are_silent_come_first(
     assert tab.get_attribute("[data-by=name]", "aria-sort") == "descending"
     # Nothing was asked since the start; how the last round went is known anyway.
     assert before[:2] == ["6", "4 of 4 sensors answered"]
-    assert before[2].startswith("Round 6 closed ")
+    assert before[2].startswith("Round 6 ended ")
 
 
 @pytest.mark.long
@@ -245,4 +245,4 @@ def test_the_page_opens_without_its_gateway(known: Any, opened: Opened, until: U
     until(tab, "document.getElementById('link').dataset.state == 'lost'")
 
     assert kept == 0
-    assert tab.inner_text("#link") == "connection lost, trying again"
+    assert tab.inner_text("#link") == "no connection"
