@@ -45,7 +45,8 @@ class Stream:
             self._next()
             return first << -left | self.bits(-left)
         self._left = left
-        at, block = 31 - (left >> 3), self._block
+        at = 31 - (left >> 3)
+        block = self._block
         value = block[at] << 16 | block[at + 1] << 8 | block[at + 2]
         return value >> (left & 7) & ((1 << count) - 1)
 

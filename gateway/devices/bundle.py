@@ -1,4 +1,4 @@
-"""Which files a board is given (all of edge but what only hosts need), as they are or compiled.
+"""Which files a board is given (all of edge but what only hosts need), made small, or compiled.
 
     python -m gateway.devices.bundle dist/edge-mpy
 
@@ -7,9 +7,10 @@ flash. From the image in a ROMFS partition (MicroPython 1.25 or later) a board r
 
     mpremote romfs deploy edge.romfs
 
-What is compiled takes less heap than its source says: sentences lie in edge/words.txt, from which
-`edge.words` reads one when it is said, and private names are short, so that the table of names
-that a board holds is small. No statement is added, left out or moved.
+What a board is given takes less heap than our sources say: sentences lie in edge/words.txt, from
+which `edge.words` reads one when it is said, and private names and those of local variables are
+short, so that the table of names that a board holds is small. Docstrings are left out, and no
+statement is added, left out or moved.
 
 Source: MicroPython's `extmod/vfs_rom.c`, whose comment is the specification of the image.
 """
@@ -156,21 +157,32 @@ SENTENCE = range(18, 500)  # letters: what is shorter takes no more memory than 
 PRIVATE = re.compile(r"_[A-Za-z]\w*")
 
 
+def make_small(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return sources that do what these do in less heap, and the file of their sentences."""
+    out = {path: sources[path] for path in (VIPER, YOURS) if path in sources}  # for who reads them
+    trees = {path: ast.parse(data) for path, data in sources.items() if path not in out}
+    for tree in trees.values():
+        _drop_docstrings(tree)
+    moved = {WORDS: move_sentences(trees)} if SPEAKER in sources else {}
+    shorten_names(trees, set(PRIVATE.findall(b" ".join(out.values()).decode())))
+    for tree in trees.values():
+        shorten_locals(tree)
+    return out | moved | {path: ast.unparse(tree).encode() + b"\n" for path, tree in trees.items()}
+
+
 def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return what a board is given in place of the sources, by its path.
 
     Raises:
         OperatorFault: there is no compiler, or it refuses a file.
     """
-    program = find_compiler()
-    out = {VIPER: sources[VIPER]} if VIPER in sources else {}  # machine code: a board compiles it
-    trees = {path: ast.parse(data) for path, data in sources.items() if path != VIPER}
-    if SPEAKER in sources:
-        out[WORDS] = move_sentences(trees)
-    shorten_names(trees, set(PRIVATE.findall(sources.get(VIPER, b"").decode())))
+    program, out = find_compiler(), {}
     with tempfile.TemporaryDirectory() as folder:
-        for path, tree in sorted(trees.items()):
-            (Path(folder) / "in.py").write_text(ast.unparse(tree), "utf-8")
+        for path, text in sorted(make_small(sources).items()):
+            if path in (WORDS, VIPER):  # machine code: a board compiles it
+                out[path] = text
+                continue
+            (Path(folder) / "in.py").write_bytes(text)
             name = Path(path).stem  # the module's own, which is in memory already
             command = [program, "-O3", "-s", name, "-o", "out.mpy", "in.py"]
             ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -275,6 +287,30 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
                 setattr(node, field, short[name])
 
 
+def shorten_locals(tree: ast.Module) -> None:
+    """Give what a function keeps for itself short names, the same ones in every function."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    parts = [*tree.body, *[part for made in classes for part in made.body]]
+    for made in [part for part in parts if isinstance(part, kinds)]:
+        inside = list(ast.walk(made))
+        names = [node for node in inside if isinstance(node, ast.Name)]
+        kept = {name for node, _, name in _names(made) if not isinstance(node, ast.Name)}
+        own = {node.id for node in names if isinstance(node.ctx, ast.Store)} - kept
+        taken = kept | {node.id for node in names}
+        free = (new for i in count() if (new := f"_{i}") not in taken)
+        short = {name: next(free) for name in sorted(own)}
+        for node in names:
+            node.id = short.get(node.id, node.id)
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+
+
 def _refuse_hidden(path: str, tree: ast.Module, defined: set[str]) -> None:
     """Raise ValueError where a private name is met by a text, or by what is never renamed."""
     for node in ast.walk(tree):
@@ -289,7 +325,7 @@ def _refuse_hidden(path: str, tree: ast.Module, defined: set[str]) -> None:
             )
 
 
-def _names(tree: ast.Module) -> list[tuple[ast.AST, str, str]]:
+def _names(tree: ast.AST) -> list[tuple[ast.AST, str, str]]:
     """Return every name of a module, with the node and the field that hold it."""
     fields = ("id", "attr", "arg", "name", "asname")
     found = [
@@ -339,6 +375,11 @@ def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
             "that is empty, or that is not there"
         )
     shutil.rmtree(folder, ignore_errors=True)
+    write_files(folder, files)
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, by their paths in it."""
     for path, data in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)

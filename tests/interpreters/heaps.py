@@ -2,7 +2,7 @@
 
 It is loaded in each form in which a board may be given it:
 
-    source   the modules as they are
+    source   the modules made small, as `heatveil provision` gives them
     mpy      compiled, as `make edge` writes them
     in place the same as a ROMFS image, mapped as a board maps its flash: outside of the heap
 """
@@ -157,11 +157,12 @@ def built(folder: Path) -> dict[str, str]:
     """Return the first lines of a script for each form; the files are in this folder by then."""
     sources = bundle.read_sources()
     compiled = bundle.build(sources)
+    bundle.write_files(folder / "source", bundle.make_small(sources))
     bundle.write_release(folder / "mpy", compiled)
     (folder / "edge.romfs").write_bytes(bundle.make_image(compiled))
     path = "import sys\nsys.path[:] = [%r, '.frozen']\ndel sys\n"
     return {
-        "source": path % str(ROOT),
+        "source": path % str(folder / "source"),
         "mpy": path % str(folder / "mpy"),
         "in place": f"IMAGE = {str(folder / 'edge.romfs')!r}\n" + MAPPED,
     }

@@ -199,7 +199,13 @@ def choose_modules(board: Board, found: Interpreter) -> dict[str, bytes]:
             files = compile_modules()
             if _find_version(files) == found.mpy:
                 return files
-    return bundle.read_sources()
+    return read_small()
+
+
+@cache
+def read_small() -> dict[str, bytes]:
+    """Return the sources of edge, made small."""
+    return bundle.make_small(bundle.read_sources())
 
 
 @cache
@@ -323,7 +329,7 @@ def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
     if not names:
         return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]
     try:
-        ours = compile_modules() if compiled else bundle.read_sources()
+        ours = compile_modules() if compiled else read_small()
     except OperatorFault as fault:
         told["unchecked"] = str(fault)
         return told, []

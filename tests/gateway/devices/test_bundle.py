@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edge import words
-from gateway.devices.bundle import SPEAKER, move_sentences, shorten_names
+from gateway.devices.bundle import SPEAKER, move_sentences, shorten_locals, shorten_names
 
 SPEAKS = {SPEAKER: ast.parse("")}
 
@@ -85,3 +85,29 @@ def test_modules_that_meet_share_no_short_name() -> None:
     ]
 
     assert not made[0] & made[1]
+
+
+def test_what_a_function_keeps_for_itself_is_short_and_nothing_else() -> None:
+    """Arguments are named by who calls, attributes by who holds the object."""
+    text = (
+        "import gc as kept\n"
+        "place = 1\n"
+        "def add(first, *more, named=2):\n"
+        "    total = [first]\n"
+        "    def inner(part):\n"
+        "        total[0] += part\n"
+        "    for one in more:\n"
+        "        inner(one)\n"
+        "    add.found = [each + _0 for each in (total[0], named, place)]\n"
+        "    return add.found\n"
+        "_0 = 3\n"
+    )
+    tree, given, made = ast.parse(text), {}, {}
+    shorten_locals(tree)
+    exec(text, given)
+    exec(ast.unparse(tree), made)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+    assert made["add"](1, 2, 3, named=4) == given["add"](1, 2, 3, named=4) == [9, 7, 4]
+    assert made["add"].found == [9, 7, 4]
+    assert not {"total", "one", "each"} & names

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.kit import boards
+from gateway.devices.kit import boards, modules
 from gateway.devices.kit.connect import StandIn
 from tests import processes, sites
 
@@ -50,7 +49,7 @@ class Desk(NamedTuple):
 def template(need: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the modules of edge as they were copied to a stand-in."""
     folder = tmp_path_factory.mktemp("template")
-    boards.copy_files(StandIn(need("micropython"), folder), bundle.read_sources())
+    boards.copy_files(StandIn(need("micropython"), folder), modules.read_small())
     return folder
 
 

@@ -95,8 +95,8 @@ def test_a_heap_too_small_is_said(desk) -> None:
     ("file", "before", "after"),
     [
         ("core/noise.py", "def dgauss", "def other"),
-        ("core/keys.py", 'b"heatveil-noise-v1"', 'b"heatveil-noise-v2"'),
-        ("mechanisms/thermal_half.py", "+ z", "+ 2 * z"),
+        ("core/keys.py", "heatveil-noise-v1", "heatveil-noise-v2"),
+        ("mechanisms/thermal_half.py", ".high) + _6", ".high) + 2 * _6"),
         ("core/cbor.py", "def ", "def x"),
     ],
 )

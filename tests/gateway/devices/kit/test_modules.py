@@ -179,7 +179,7 @@ def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
     board.put("edge/core/noise.mpy", b"M")
     board.put("edge/board/sensors/yours.py", b"mine\n")
     board.put("keep.py", b"1\n")
-    assert modules.install_modules(board, modules.examine(board), bundle.read_sources(), {}) == [
+    assert modules.install_modules(board, modules.examine(board), modules.read_small(), {}) == [
         "edge/board/sensors/yours.py"
     ]
     assert "older.py" not in list_files(board, "edge")
@@ -256,7 +256,7 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     board = WithRom(desk.program, desk.path.parent / "board")
     board.put(bundle.YOURS, MINE.encode())
     found, own = modules.examine(board), {"driver": {"name": "yours"}}
-    assert "sources" in modules.describe_form(found._replace(rom=0), bundle.read_sources())
+    assert "sources" in modules.describe_form(found._replace(rom=0), modules.read_small())
     files = modules.choose_modules(board, found)
     assert "in place" in modules.describe_form(found, files)
     modules.check_loads(board, found, files)

@@ -258,13 +258,13 @@ def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("mechanisms/disk_half.py", "u = rng.below(table.total)", "u = rng.below(table.inner)"),
+        ("mechanisms/disk_half.py", "rng.below(table.total)", "rng.below(table.inner)"),
         ("mechanisms/disk_half.py", "x = -x", "x = x"),
         ("mechanisms/footprint.py", "Table", "Tabel"),
         (
             "mechanisms/disk_half.py",
-            'if identity.mode != "sealed"',
-            'if identity.mode == "sealed"',
+            "if identity.mode !=",
+            "if identity.mode ==",
         ),
     ],
 )
