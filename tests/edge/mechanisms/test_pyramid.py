@@ -48,6 +48,10 @@ def test_a_cell_has_all_the_mass_on_every_level_and_an_outsider_the_nearest() ->
     inside = pyramid.levels(round, pyramid.report(round, Reading(7, (4, 2)), None))
     outside = pyramid.report(round, Reading(7, (99, 2)), None)
 
+    coarse = a_round((8, 8), first=0, weights=(1, 1))
+    two = pyramid.report(coarse, Reading(7, (5, 6, 1, 2, 6, 1)), None)
+
+    assert pyramid.levels(coarse, two) == [{0: 2}, {3: 1, 2: 1}]
     assert inside == [{0: 12}, {1: 12}, {6: 12}, {20: 12}]
     assert outside == [7, 20, 12, *[0] * 6]
 
@@ -83,15 +87,16 @@ def test_several_places_weigh_one_at_most_and_each_its_share(
         assert sum(parts.values()) == min(sum(cells.values()), 12)
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (5, 3), (1, 7), (2, 2)])
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("shape", [(8, 8), (5, 3), (8, 5), (1, 7), (7, 1), (2, 2)])
 def test_a_release_without_its_noise_is_the_sums_of_blocks(
-    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    shape: tuple[int, int], first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever lies in the padding is never measured, and everything else once a level."""
     monkeypatch.setattr(pyramid, "dlaplace", lambda num, den, rng: 0)
     columns, rows = shape
     depth = depth_of(Grid(shape, 0))
-    round = a_round(shape, first=0, weights=(1,) * (depth + 1))
+    round = a_round(shape, first=first, weights=(1,) * (depth + 1 - first))
     world = np.random.default_rng(4)
     cells = [(int(x), int(y)) for x, y in world.integers(0, shape, (30, 2))]
     payloads = [pyramid.report(round, Reading(i, cell), None) for i, cell in enumerate(cells)]
@@ -100,7 +105,7 @@ def test_a_release_without_its_noise_is_the_sums_of_blocks(
         full[y, x] += 12
 
     expected: list[int] = []
-    for level in range(depth + 1):
+    for level in range(first, depth + 1):
         side = 1 << (depth - level)
         blocks = full.reshape(1 << level, side, 1 << level, side).sum(axis=(1, 3))
         expected += blocks[: -(-rows // side), : -(-columns // side)].ravel().tolist()
@@ -128,6 +133,18 @@ def test_what_is_measured_is_what_measuring_everything_would_give() -> None:
         best = sorted(order, key=lambda cell: -noisy[level][cell])[:3]
         tried = {(2 * y + a, 2 * x + b) for y, x in best for a in (0, 1) for b in (0, 1)}
     assert values == expected
+
+
+@pytest.mark.parametrize(
+    ("units", "last", "bits"), [(12, 7, 16), (12, 8, 32), (32767, 1, 16), (32768, 1, 32)]
+)
+def test_a_number_has_room_for_all_parts_and_for_each_square(
+    units: int, last: int, bits: int
+) -> None:
+    """Below 2**15 it takes two bytes, else four."""
+    round = a_round((256, 256), units=units, first=last - 1, weights=(1, 1))
+
+    assert pyramid.bits(round) == bits
 
 
 def spread_of(noise: list[int]) -> float:

@@ -1,5 +1,6 @@
 """What a member of a pyramid's secure sum marks, and what it does not answer."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading, Round
-from edge.mechanisms import summing
+from edge.mechanisms import pyramid_sum, summing
 from edge.mechanisms.pyramid_sum import length, marks, objection, params_of, report
 from recovery.pyramid_sum import Query, plan
 
@@ -44,6 +45,38 @@ def test_each_level_holds_the_mass_in_the_squares_that_hold_the_cells(
         blocks = painted.reshape(1 << level, wide, 1 << level, wide).sum(axis=(1, 3))
         expected += blocks[: -(-rows // wide), : -(-columns // wide)].ravel().tolist()
     assert told.tolist() == expected
+
+
+def test_noise_is_for_who_does_not_collude_and_of_each_levels_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who stands elsewhere takes 12 parts from one square of a level, for another."""
+    asked: list[tuple[int, int, Fraction]] = []
+
+    def shares(size: int, divisor: int, num: int, den: int, rng: Any) -> list[int]:
+        asked.append((size, divisor, Fraction(num, den)))
+        return [0] * size
+
+    monkeypatch.setattr(pyramid_sum, "shares", shares)
+    params = (1, 1, 3, 2, 1, 10, 4, 16, 12, 4, 5, 3)
+    round = Round(1, pyramid_sum.NAME, Grid((8, 5), 0), params, None)
+    found = pyramid_sum.noise(round, None)
+
+    epsilon = Fraction(3, 2) / (2 * 12)
+    assert asked == [(4, 6, epsilon * Fraction(5, 8)), (12, 6, epsilon * Fraction(3, 8))]
+    assert found == [0] * 16
+    assert [len(squares) for squares in pyramid_sum.levels(round)] == [4, 12]
+
+
+def test_levels_end_with_the_cells_and_no_params_are_missing() -> None:
+    """The finest level that there is can be asked for, and none beyond it."""
+    params = (3, 1, 1, 1, 1, 9, 1, 16, 12, 4)
+    round = Round(1, pyramid_sum.NAME, Grid((8, 8), 0), (*params, 1), None)
+
+    assert objection(round) == ""
+    assert "levels" in objection(round._replace(params=(*params, 1, 1)))
+    for wrong in (params, (*params, "1")):
+        assert "cut short" in objection(round._replace(params=wrong))
 
 
 @pytest.mark.parametrize(

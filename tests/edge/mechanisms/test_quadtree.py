@@ -92,9 +92,10 @@ def test_parts_of_a_device_add_up_to_its_scale_and_no_more(
             assert sum(found) == scale * some
 
 
-def test_each_part_is_its_share_on_average() -> None:
+@pytest.mark.parametrize("kind", [SYSTEMATIC, STOCHASTIC])
+def test_each_part_is_its_share_on_average(kind: int) -> None:
     """A part that is always rounded down would lose who is in many places."""
-    asked = made(kind=SYSTEMATIC, scale=2, places=3)
+    asked = made(kind=kind, scale=2, places=3)
     rng, total = Tape(b"share"), [0, 0, 0, 0]
     for _ in range(4000):
         for place, count in marks(asked, Reading(0, (0, 0, 1, 7, 0, 1, 0, 7, 3)), rng):
@@ -102,6 +103,19 @@ def test_each_part_is_its_share_on_average() -> None:
             total[place] += count
 
     assert [count / 4000 for count in total] == pytest.approx([0.4, 0.4, 1.2, 0], abs=0.04)
+
+
+@pytest.mark.parametrize(("kind", "replace", "most"), [(COUNTS, 0, 1), (PROPORTIONS, 1, 2)])
+def test_noise_is_for_who_does_not_collude_and_for_what_one_device_changes(
+    kind: int, replace: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those who collude take their parts off again: what is left must be noise enough."""
+    asked = []
+    monkeypatch.setattr(quadtree, "shares", lambda *given: asked.append(given) or [])
+    round = made(kind=kind, replace=replace, num=3, den=2, threshold=10, colluders=4)
+
+    assert quadtree.noise(round, None) == []
+    assert asked == [(quadtree.length(round), 6, 3, 2 * most, None)]
 
 
 def test_yes_and_no_are_counted_apart() -> None:
@@ -219,7 +233,7 @@ def test_a_round_that_makes_no_sense_is_not_answered(changed: dict[str, int]) ->
         report(made(**changed), Reading(0, (0, 0)), Tape(b""))
 
 
-@pytest.mark.parametrize("squares", [(), (5, 4), (4, 4), (0,), (2,), (9,), (256,)])
+@pytest.mark.parametrize("squares", [(), (5, 4), (4, 4), (0,), (2,), (3,), (9,), (128,), (256,)])
 def test_squares_are_in_order_and_of_the_grid(squares: tuple[int, ...]) -> None:
     """A square twice would be counted twice."""
     assert quadtree.objection(made(squares=squares))

@@ -99,6 +99,26 @@ def test_lanes_add_words_as_numpy_does(bits: int, count: int, seed: int) -> None
     assert lanes.packed() == other.packed() == total.tobytes()
 
 
+@pytest.mark.parametrize("bits", [16, 32])
+def test_numbers_are_packed_modulo_their_bits(bits: int) -> None:
+    """Noise is below 0 as often as above, and a piece begins anywhere."""
+    numbers = [5, -1, -(1 << 40) - 3, (1 << bits) + 7, 9]
+    expected = np.array([one % (1 << bits) for one in numbers[1:4]], f"<u{bits // 8}")
+
+    assert secure_sum.pack_words(numbers, 1, 3, bits) == expected.tobytes()
+
+
+def test_a_set_has_the_length_of_its_shard() -> None:
+    """A bit each, and none for strangers."""
+    for count in (1, 8, 9, 16):
+        bits = secure_sum.chosen([0, count - 1], count)
+        assert len(bits) == -(-count // 8)
+        assert secure_sum.places_of(bits, count) == sorted({0, count - 1})
+        for wrong in (bits + bytes(1), bits[:-1], [0]):
+            with pytest.raises(ValueError, match="another length"):
+                secure_sum.places_of(wrong, count)
+
+
 def test_a_board_and_a_gateway_share_a_secret() -> None:
     """Two implementations, one curve and one cipher."""
     one, other = crypto.Secret(hashed("one")), ciphers.Secret(hashed("other"))
@@ -407,6 +427,53 @@ def test_a_step_out_of_turn_and_a_strangers_message_are_ignored() -> None:
     assert talk.town.members[0].state == state
 
 
+@pytest.mark.parametrize(("step", "shard", "sid"), [(3, False, 0), (2, True, 0), (2, False, 1)])
+def test_a_step_of_another_sum_or_on_another_topic_is_ignored(
+    step: int, shard: bool, sid: int
+) -> None:
+    """A set is told to all of a shard at once, or each could be told of another."""
+    talk = at_step(step)
+    who, member = who_is(talk.town.shard.members[0]), talk.town.members[0]
+    where = shard_topic(SITE, 0) if shard else wire.topic(SITE, who.name, "told")
+    key = SITE_KEY if shard else who.config_key
+    fields = {key: one for key, one in fields_of(talk).items() if key > 2}
+    message = pack(
+        step, bytes([talk.gateway.sid[0] ^ sid]) + talk.gateway.sid[1:], fields, key, where
+    )
+    state = member.state
+
+    assert member.heard(message, shard) == []
+    assert member.state == state
+    assert told(talk, step, fields)
+
+
+def test_a_later_round_ends_the_one_that_is_open() -> None:
+    """A gateway that lost it asks anew, and is answered."""
+    here = Talk(town()).until(2).town
+    member, tape = here.members[0], Tape(b"later")
+
+    assert len(member.begin(b"a later Round", here.terms(2, bits=32), here.numbers(0), tape)) == 1
+    assert member.state == sum_member.JOINED
+    assert not any(member._held._bytes)
+
+
+def test_a_witness_is_a_neighbour_whose_box_was_opened() -> None:
+    """Two whose boxes never came stand in for nobody: with 8 others, one too few bear witness."""
+    talk = at_step(2)
+    fields = {key: one for key, one in fields_of(talk).items() if key > 2}
+    assert told(talk, 2, fewer(fields, 9, 48))
+    assert told(talk, 3, {3: b"\xff\x0f"})
+    member, sid = talk.town.members[0], talk.gateway.sid
+    near = enumerate(member.roster.neighbours)
+    keys = [(member._near[at][:32], j) for at, j in near]
+    decided = hashlib.sha256(sid + b"\xff\x0f").digest()
+    bear = b"".join(secure_sum.with_tag(q, j, 0) for q, j in keys)
+    know = b"".join(secure_sum.set_tag(q, j, 0, decided) for q, j in keys)
+
+    with pytest.raises(Refused, match="witness"):
+        told(talk, 4, {3: b"\xff\x07", 4: bear, 5: b"\xff\x07", 6: bytes(8) + know[8:]})
+
+
 def test_numbers_of_another_length_are_not_sent() -> None:
     """A gateway that hears how many there are learns of what was counted."""
     here = town()
@@ -452,14 +519,27 @@ def test_a_roster_is_the_owners_and_the_newest() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"place": 12}, {"t": 12}, {"t": 1}, {"divisor": 11}, {"k": 10}, {"bits": 8}, {"digest": b""}],
+    [
+        {"place": 12},
+        {"place": -1},
+        {"n": (1 << 16) + 1},
+        {"t": 12},
+        {"t": 1},
+        {"divisor": 11},
+        {"k": 10},
+        {"bits": 8},
+        {"digest": b""},
+    ],
 )
 def test_a_roster_of_no_shard_is_no_roster(changed: dict[str, Any]) -> None:
     """Also one that the owner signed by mistake."""
     here = town()
     key, where = bytes(32), "a/topic"
     roster = roster_of(here.shard, 0, bytes(32 * here.shard.k))
-    assert read_roster(post.pack_roster(roster, key, where), key, where) == roster
+    for held in (roster, roster._replace(bits=32)):
+        assert read_roster(post.pack_roster(held, key, where), key, where) == held
+    with pytest.raises(wire.Fault, match="roster"):
+        read_roster(wire.sign(b"\xa1\x00\x01", key, where), key, where)
 
     with pytest.raises(wire.Fault, match="roster"):
         read_roster(post.pack_roster(roster._replace(**changed), key, where), key, where)

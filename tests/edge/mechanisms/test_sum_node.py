@@ -39,9 +39,9 @@ class Crowd(NamedTuple):
     shard: Shard
     place: Any
 
-    def booted(self) -> dict[str, SumNode]:
+    def booted(self, lease: int = 1) -> dict[str, SumNode]:
         """Return the devices, just started."""
-        devices = budgets.boot(self.made.secrets, self.place).devices
+        devices = budgets.boot(self.made.secrets, self.place, lease).devices
         return {who.name: SumNode(who, held, "quadtree", ciphers) for who, held in devices}
 
     def message(self, round: Any) -> bytes:
@@ -120,6 +120,40 @@ def test_a_round_is_paid_for_before_anything_is_said_and_joined_once(crowd: Crow
     assert node.heard(TOPIC, message, in_cell(0, 0)) == []
     assert node.refusal == ""
     assert crowd.booted()[name].heard(TOPIC, message, in_cell(0, 0)) == []
+
+
+def test_answers_keep_their_distance_and_none_is_given_again_after_a_cut(crowd: Crowd) -> None:
+    """Whoever asks faster than agreed is not answered; each Round is written down by itself."""
+    crowd = crowd._replace(place=budgets.keep_in_memory())
+    budgets.provision(crowd.made, cap_limits(Fraction(16), 12, 2.0), crowd.place)
+    name, round = crowd.shard.members[0], plan(QUERY, ())
+    assert round is not None
+    rounds = [crowd.message(round._replace(number=round.number + at)) for at in range(3)]
+    node = crowd.booted(3)[name]
+    pace_ms = node.budget.limits.pace_ms
+
+    assert pace_ms > 0
+    assert node.heard(TOPIC, rounds[0], in_cell(0, 0), 5000)
+    assert node.heard(TOPIC, rounds[1], in_cell(0, 0), 5000 + pace_ms - 1) == []
+    assert f"before the {pace_ms} ms" in node.refusal
+    assert node.heard(TOPIC, rounds[1], in_cell(0, 0), 5000 + pace_ms)
+    assert crowd.booted(3)[name].heard(TOPIC, rounds[1], in_cell(0, 0)) == []
+    assert crowd.booted(3)[name].heard(TOPIC, rounds[2], in_cell(0, 0))
+
+
+@pytest.mark.parametrize(("bits", "words"), [(16, 16), (17, 32), (32, 32)])
+def test_numbers_are_sent_in_words_that_hold_the_sum(
+    crowd: Crowd, bits: int, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 16 bits or of 32, and never of fewer than the Round says."""
+    asked, round = [], plan(QUERY, ())
+    assert round is not None
+    changed = round._replace(params=(*round.params[:7], bits, *round.params[8:]))
+    node = crowd.booted()[crowd.shard.members[0]]
+    monkeypatch.setattr(node._member, "begin", lambda body, terms, *_: asked.append(terms) or [])
+    node.heard(TOPIC, crowd.message(changed), in_cell(0, 0))
+
+    assert [terms.bits for terms in asked] == [words]
 
 
 def test_what_cannot_be_written_down_is_not_joined(crowd: Crowd) -> None:
