@@ -1,9 +1,12 @@
 """Which files a board is given (all of edge but what only hosts need), made small, or compiled.
 
     python -m gateway.devices.bundle dist/edge-mpy
+    python -m gateway.devices.bundle dist/thermometer thermal tmp117
 
-is `make edge`: it writes edge/*.mpy, edge.romfs beside them, and prints what each takes of the
-flash. From the image in a ROMFS partition (MicroPython 1.25 or later) a board runs them in place:
+The first is `make edge`: it writes edge/*.mpy, edge.romfs beside them, and prints what each takes
+of the flash. The second leaves out what a device of that mechanism and driver never loads; of one
+with a window or with tables say `window`, `tables` too. From the image in a ROMFS partition
+(MicroPython 1.25 or later) a board runs them in place:
 
     mpremote romfs deploy edge.romfs
 
@@ -30,8 +33,10 @@ from typing import Any, cast
 
 import edge
 from edge.core.slots import COUNT
+from edge.mechanisms import module_of
 
 from ..faults import OperatorFault
+from ..mechanisms import TABLE, find
 
 # Of edge, and no board loads it.
 HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py", "cpython.py")
@@ -47,7 +52,10 @@ FOLDERS = (
     "edge/mechanisms",
     "edge/net",
 )
+FIRST = "edge/board/firmware.py"  # what main.py loads
 _STARTS = ("board/boot.py", "board/main.py")
+_SENSORS = "edge/board/sensors/"
+_SHARED = {"__init__", "bus", "plane"}  # by several drivers
 YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
 
 
@@ -60,6 +68,40 @@ def read_sources() -> dict[str, bytes]:
         if inside.parts[0] not in HOST and inside.as_posix() not in _STARTS:
             found[f"edge/{inside.as_posix()}"] = file.read_bytes()
     return found
+
+
+# What is loaded only by devices of one trust, or that were enrolled with something.
+_ONLY = {
+    "edge/core/window.py": "window",
+    "edge/mechanisms/bulk.py": "tables",
+    "edge/mechanisms/central.py": "central",
+    "edge/mechanisms/sum_node.py": "distributed",
+    "edge/mechanisms/summing.py": "distributed",
+    "edge/board/places.py": "place",
+}
+
+
+def pick(sources: Mapping[str, bytes], start: str, mechanism: str, *had: str) -> dict[str, bytes]:
+    """Return those sources that a device of a mechanism may load after this one.
+
+    had: its driver, and `window` and `tables` where it was enrolled with them.
+    """
+    record = find(mechanism)
+    wanted = {mechanism, record.trust, record.reads, *had}
+    halves = {module_of(name).__name__: name for name in TABLE}
+    only = _ONLY | {f"{half.replace('.', '/')}.py": name for half, name in halves.items()}
+    del only[f"{module_of(None).__name__.replace('.', '/')}.py"]  # which `loading` loads
+    found: set[str] = set()
+    paths = [start, SPEAKER, *[path for path in sources if path.endswith("__init__.py")]]
+    while paths:
+        path = paths.pop()
+        needs = only.get(path)
+        if path.startswith(_SENSORS) and Path(path).stem not in _SHARED:
+            needs = Path(path).stem
+        if path in sources and path not in found and (needs is None or needs in wanted):
+            found.add(path)
+            paths += find_imported(path, ast.parse(sources[path]))
+    return {path: sources[path] for path in sources if path in found}
 
 
 def read_compiled(folder: Path) -> dict[str, bytes]:
@@ -271,7 +313,7 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
     held = {path: {name for _, _, name in _names(tree)} & defined for path, tree in trees.items()}
     near = {path: {path} for path in trees}
     for path, tree in trees.items():
-        for other in _find_imported(path, tree) & set(trees):
+        for other in find_imported(path, tree) & set(trees):
             near[path].add(other)
             near[other].add(path)
     short: dict[str, str] = {}
@@ -345,7 +387,7 @@ def _find_defined(tree: ast.Module) -> set[str]:
     }
 
 
-def _find_imported(path: str, tree: ast.Module) -> set[str]:
+def find_imported(path: str, tree: ast.Module) -> set[str]:
     """Return the paths of what a module may import."""
     found = set()
     for node in ast.walk(tree):
@@ -388,12 +430,13 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 def main(arguments: list[str]) -> int:
     """Make a release in the folder that is named; return the status to leave with."""
     try:
-        if len(arguments) != 1:
+        if not arguments:
             raise OperatorFault(
                 "a release goes into one folder; name it: "
                 "python -m gateway.devices.bundle dist/edge-mpy"
             )
-        files = build(read_sources())
+        sources = read_sources()
+        files = build(pick(sources, FIRST, *arguments[1:]) if arguments[1:] else sources)
         write_release(Path(arguments[0]), {**files, IMAGE: make_image(files)})
     except OperatorFault as fault:
         sys.stderr.write(f"{fault}\n")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from edge import words
+from gateway.devices import bundle
 from gateway.devices.bundle import SPEAKER, move_sentences, shorten_locals, shorten_names
 
 SPEAKS = {SPEAKER: ast.parse("")}
@@ -111,3 +112,28 @@ def test_what_a_function_keeps_for_itself_is_short_and_nothing_else() -> None:
     assert made["add"](1, 2, 3, named=4) == given["add"](1, 2, 3, named=4) == [9, 7, 4]
     assert made["add"].found == [9, 7, 4]
     assert not {"total", "one", "each"} & names
+
+
+@pytest.mark.parametrize(
+    ("had", "there", "absent"),
+    [
+        (("thermal", "tmp117"), {"sensors/tmp117"}, {"disk_half", "bulk", "places", "window"}),
+        (("thermal", "amg8833", "tables"), {"bulk", "sampler"}, {"sensors/tmp117", "central"}),
+        (("thermal", "ds18b20", "window"), {"core/window"}, {"bulk", "crypto"}),
+        (("disk", "gps"), {"disk_half", "sensors/gps", "sensors/plane"}, {"ranks", "sum_node"}),
+        (("quadtree", "fixed"), {"sum_node", "crypto", "quadtree"}, {"central", "disk_half"}),
+    ],
+)
+def test_a_device_is_given_what_it_loads_and_nothing_of_other_kinds(had, there, absent) -> None:
+    """A module that is missing would be found out on the board alone, and late."""
+    sources = bundle.read_sources()
+    picked = bundle.pick(sources, bundle.FIRST, *had)
+    names = " ".join(picked)
+
+    for path, text in picked.items():
+        first = [part for part in ast.parse(text).body if isinstance(part, ast.ImportFrom)]
+        assert bundle.find_imported(path, ast.Module(first, [])) & set(sources) <= set(picked), (
+            path
+        )
+    assert [word for word in there if f"{word}.py" not in names] == []
+    assert [word for word in absent if f"{word}.py" in names] == []
