@@ -13,6 +13,10 @@ from ...core.pixels import above as above
 
 GONE = "the sensor does not answer; look at its wires, its power and its address"
 RUBBISH = "the sensor answers what it cannot measure; look at its wires and its power"
+ANOTHER = (
+    "what answers at this address is no %s; another chip's bytes would be taken for degrees. Mend "
+    "the address, or name the driver of what is there"
+)
 
 
 def write(i2c, address, register, data):
@@ -94,11 +98,11 @@ def pause(wait_ms):
         time.sleep(wait_ms / 1000)  # the one float of this folder, and no reading is in it
 
 
-def crc8(data, start):
-    """Return the CRC of eight bits with the polynomial x**8 + x**5 + x**4 + 1, high bit first."""
+def crc8(data, start, polynomial=0x31):
+    """Return the CRC of eight bits, high bit first; polynomial: without its x**8."""
     crc = start
     for byte in data:
         crc ^= byte
         for _ in range(8):
-            crc = (crc << 1 ^ 0x31) & 255 if crc & 128 else crc << 1
+            crc = (crc << 1 ^ polynomial) & 255 if crc & 128 else crc << 1
     return crc

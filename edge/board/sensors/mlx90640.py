@@ -3,11 +3,17 @@
 The chip sends what its calibration, some hundred numbers a pixel, makes into degrees; that is
 done by Adafruit's `adafruit_mlx90640` on a Raspberry Pi, or by a firmware of one's own. Those
 compute with floats. Here they become whole hundredths of a kelvin, rounded down, before anything
-else looks at them: that is this sensor's converter, and `step` says so.
+else looks at them.
+
+Behind the degrees is the chip's own converter, whose step is coarser than a hundredth: one count
+of a pixel is 1 / (4 alpha T**3), which at 25 degrees is 0.08 K for the pixel of the data sheet's
+example (alpha 1.19e-7, 18 bits as delivered), and more in a corner of the view or a cold room. A
+move may flip it on every pixel at once, so `step` says a fifth of a kelvin.
 
 camera: whatever has `getFrame(list)`, which fills 768 places with degrees Celsius.
 
-Source: Melexis, MLX90640 data sheet, section 1; Adafruit's library for what `getFrame` does.
+Source: Melexis, MLX90640 data sheet 3901090640, sections 1 and 11.2.2; Adafruit's library for
+what `getFrame` does.
 """
 
 from ...core.pixels import above
@@ -15,12 +21,13 @@ from . import bus
 
 LOWEST, HIGHEST = -100, 500  # degrees: it measures from -40 to 300
 NOTHING = LOWEST - 1  # refused, where a place was not filled
+UNIT = (1, 100)
 
 
 class Sensor:
     """The array. empty: its counts of the empty room, or None for 20 degrees."""
 
-    step = (1, 100)
+    step = (1, 5)
     sensors = 768
 
     def __init__(self, camera, empty=None):
@@ -47,4 +54,4 @@ class Sensor:
 
     def read(self, params):
         """Return the grains of each pixel above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return above(self.counts(), self._empty, params.exponent, UNIT)

@@ -27,10 +27,7 @@ class Sensor:
         self._empty = bus.level(empty, 20 << 7, self.sensors)
         self._raw = bytearray(2)
         if self._word(IDENTITY) & 0xFFF != 0x117:
-            raise ValueError(
-                "what answers at this address is no TMP117; another chip's bytes would be "
-                "taken for degrees. Mend the address, or name the driver of what is there"
-            )
+            raise ValueError(bus.ANOTHER % "TMP117")
 
     def counts(self):
         """Return the count, in 128ths of a degree Celsius."""

@@ -124,7 +124,7 @@ def test_a_sensor_of_another_size_is_rubbish(said: Any) -> None:
 
 def test_a_driver_that_is_none_is_named_at_the_start() -> None:
     """Not at the first Round, when nobody looks at the console any more."""
-    wrong = told()._replace(driver={"name": "bme280"})
+    wrong = told()._replace(driver={"name": "bme680"})
 
     with pytest.raises(ValueError, match="no such driver"):
         assemble.sensor_of(wrong)

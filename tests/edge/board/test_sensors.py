@@ -70,6 +70,80 @@ print(fault_of(Sensor, Bus(x48=Tmp117(0, 0x0075)))[:46])
     assert interpreter.run(CHIPS + script) == expected
 
 
+def test_an_mcp9808_is_its_data_sheet(interpreter) -> None:
+    """Thirteen bits signed below the alarms, whatever those say, and nobody else's identity."""
+    words = {"25.25": 0xC194, 0: 0x0000, "-0.0625": 0x1FFF, -40: 0xFD80, 125: 0x07D0}
+    script = f"""
+from edge.board.sensors.mcp9808 import Sensor
+chip = Mcp9808(0)
+sensor = Sensor(Bus(x18=chip), 0)
+for word in {list(words.values())}:
+    chip.words[5] = word
+    print(*sensor.read(Params))
+chip.words[5] = 0x0FFF
+print(fault_of(sensor.read, Params)[:40])
+for wrong in (Mcp9808(0, 0x0055), Mcp9808(0, 0x0054, 0x0200)):
+    print(fault_of(Sensor, Bus(x18=wrong))[:46])
+"""
+    expected = "".join(told([grains(degrees)]) for degrees in words)
+    expected += "ValueError: the sensor answers what it c\n"
+    expected += "ValueError: what answers at this address is no\n" * 2
+
+    assert interpreter.run(CHIPS + script) == expected
+
+
+def test_an_mlx90614_is_its_data_sheet(interpreter) -> None:
+    """The application note's example: 0x3AD2 with PEC 0x30, 28.01 degrees; each bit matters."""
+    script = """
+from edge.board.sensors import bus
+bus.pause = lambda wait_ms: None
+from edge.board.sensors.mlx90614 import Sensor
+chip = Mlx90614(0x3AD2, 0x30)
+sensor = Sensor(Bus(x5A=chip), 0)
+print(*sensor.counts(), *sensor.read(Params))
+for bit in range(24):
+    chip.word, chip.pec = 0x3AD2 ^ (1 << bit) % 65536, 0x30 ^ (1 << bit) // 65536
+    print(fault_of(sensor.read, Params)[:30])
+chip.word, chip.pec = 0xBAD2, bus.crc8(bytes([0xB4, 7, 0xB5, 0xD2, 0xBA]), 0, 7)
+print(fault_of(sensor.read, Params)[:30])
+"""
+    shown = interpreter.run(CHIPS + script).splitlines()
+
+    kelvin = Fraction("28.01") + Fraction("273.15")
+    assert shown[0] == f"{0x3AD2} {grains(kelvin)}"
+    assert shown[1:] == ["ValueError: the sensor answers"] * 25
+
+
+def test_a_bme280_is_its_data_sheet(interpreter) -> None:
+    """The worked example of its formula, 25.08 degrees; no old result, and no other chip."""
+    script = """
+from edge.board.sensors import bus
+bus.pause = lambda wait_ms: None
+from edge.board.sensors.bme280 import Sensor
+chip = Bme280(519888, (27504, 26435, -1000))
+sensor = Sensor(Bus(x76=chip), 0)
+print(*sensor.counts(), *sensor.read(Params))
+found = []
+for chip.result in range(519888, 519888 + 400):
+    found.append(sensor.counts()[0])
+moved = [found[i + 1] - found[i] for i in range(len(found) - 1)]
+print(max(moved), min(moved))
+chip.page[0xF3] = 8
+print(fault_of(sensor.read, Params)[:30])
+chip.page[0xF3] = 0
+chip.store = lambda register, data: chip.forget()
+print(fault_of(sensor.read, Params)[:30])
+print(*Sensor(Bus(x77=Bme280(519888, (27504, 26435, -1000), 0x58)), 0, 0x77).counts())
+print(fault_of(Sensor, Bus(x76=Bme280(0, (1, 1, 1), 0x61)))[:46])
+"""
+    shown = interpreter.run(CHIPS + script).splitlines()
+
+    assert shown[0] == f"2508 {grains('25.08')}"
+    assert shown[1] == "1 0"  # a step of its converter crosses one hundredth, or none
+    assert shown[2:4] == ["ValueError: the sensor answers"] * 2
+    assert shown[4:] == ["2508", "ValueError: what answers at this address is no"]
+
+
 def test_an_sht4x_is_its_data_sheet(interpreter) -> None:
     """The data sheet's example of the CRC, 0x92 for 0xBEEF, and each byte of it matters."""
     count = 0xBEEF
@@ -136,7 +210,9 @@ class Camera:
 
 camera = Camera()
 sensor = Sensor(camera, 0)
-print(len(sensor.counts()), *sensor.counts()[:4])
+# A count of the chip: 1 / (4 alpha T**3), in ten-thousandths of a kelvin, at 25 degrees.
+count = 10**15 // (4 * 11876 * 298**3)
+print(len(sensor.counts()), *sensor.counts()[:4], count < 10000 * sensor.step[0] // sensor.step[1])
 print(all([type(value) is int for value in sensor.read(Params)]))
 for bad in (float("nan"), float("inf"), 501.0, "warm", None):
     camera.degrees = [bad] + [21.0] * 767
@@ -146,7 +222,7 @@ print(fault_of(sensor.read, Params)[:17])
 """
     shown = interpreter.run(CHIPS + script).splitlines()
 
-    assert shown[:2] == ["768 2125 -1050 0 3675", "True"]
+    assert shown[:2] == ["768 2125 -1050 0 3675 True", "True"]
     assert all(line == "ValueError: the s" for line in shown[2:])
     assert len(shown) == 8
 
@@ -163,7 +239,8 @@ def test_an_empty_room_must_fit_the_sensor(empty: list[object]) -> None:
 # Sensors that send noise, break off or come back as another: counts within bounds, or a sentence.
 
 HELD = """
-from edge.board.sensors import amg8833, bus, ds18b20, mlx90640, sht4x, tmp117, yours
+from edge.board.sensors import amg8833, bme280, bus, ds18b20, mcp9808, mlx90614, mlx90640
+from edge.board.sensors import sht4x, tmp117, yours
 bus.pause = lambda wait_ms: None
 
 class Noise:
@@ -197,7 +274,8 @@ class Noise:
         for i in range(len(buffer)):
             buffer[i] = self.byte()
         if self.well:
-            buffer[:] = (b"\\x01\\x17" if register == 15 else b"\\x64\\x00" * 64)[: len(buffer)]
+            said = WELL.get((register, len(buffer)), b"\\x64\\x00" * 64)
+            buffer[:] = said[: len(buffer)]
 
     def convert_temp(self):
         self.fails()
@@ -220,8 +298,15 @@ class Noise:
         self.fails()
         return 14000 if self.well else self.byte() << 8 | self.byte()
 
+WELL = {
+    (15, 2): b"\\x01\\x17", (6, 2): b"\\x00\\x54", (7, 2): b"\\x04\\x00",
+    (7, 3): b"\\xd2\\x3a\\x30",
+    (0xD0, 1): b"\\x60", (0x88, 6): b"\\x70\\x6b\\x43\\x67\\x18\\xfc", (0xF3, 1): b"\\x00",
+    (0xFA, 3): b"\\x7e\\xed\\x00",
+}
 noise = Noise()
 held = [amg8833.Sensor(noise), tmp117.Sensor(noise), sht4x.Sensor(noise),
+    bme280.Sensor(noise), mcp9808.Sensor(noise), mlx90614.Sensor(noise),
     ds18b20.Sensor(noise, [b"r", b"s"]), mlx90640.Sensor(noise), yours.Sensor(noise)]
 """
 

@@ -80,7 +80,7 @@ def test_a_wrong_config_is_flashed_and_not_started_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """No reset, no watchdog, no boot of the budget: each would wear the flash for nothing."""
-    config(tmp_path, monkeypatch, driver={"name": "bme280"})
+    config(tmp_path, monkeypatch, driver={"name": "bme680"})
     before = (tmp_path / "budget.0").read_bytes()
     looks = iter(range(0, 20000, 20))
 

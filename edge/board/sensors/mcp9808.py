@@ -1,0 +1,42 @@
+"""Microchip MCP9808: one sensor, a sixteenth of a kelvin a count.
+
+Registers, of two bytes each, the high one first: 0x05 the temperature, thirteen bits in two's
+complement below three bits of alarms; 0x06 the maker, 0x0054; 0x07 the kind, 0x04 and a revision.
+It converts by itself, within 250 ms, at the resolution that it has after power: the finest.
+
+Source: Microchip, MCP9808 data sheet DS25095A, section 5, registers 5-4 to 5-7.
+"""
+
+from ...core.pixels import above
+from . import bus
+
+ADDRESS = 0x18  # to 0x1F, as A0 to A2 are wired
+RESULT, MAKER, KIND = 0x05, 0x06, 0x07
+LOWEST, HIGHEST = -45 << 4, 130 << 4  # it measures from -40 to 125 degrees
+
+
+class Sensor:
+    """The sensor, known to be one. empty: its count of the empty room, or None for 20 degrees."""
+
+    step = (1, 16)
+    sensors = 1
+
+    def __init__(self, i2c, empty=None, address=ADDRESS):
+        self._i2c = i2c
+        self._address = address
+        self._empty = bus.level(empty, 20 << 4, self.sensors)
+        self._raw = bytearray(2)
+        if self._word(MAKER) != 0x0054 or self._word(KIND) >> 8 != 0x04:
+            raise ValueError(bus.ANOTHER % "MCP9808")
+
+    def counts(self):
+        """Return the count, in sixteenths of a degree Celsius."""
+        return bus.possible((bus.to_signed(self._word(RESULT), 13),), LOWEST, HIGHEST)
+
+    def read(self, params):
+        """Return the grains above the empty room."""
+        return above(self.counts(), self._empty, params.exponent, self.step)
+
+    def _word(self, register):
+        raw = bus.fill(self._i2c, self._address, register, self._raw)
+        return raw[0] << 8 | raw[1]
