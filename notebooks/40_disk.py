@@ -36,8 +36,8 @@ import numpy as np
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading
 from edge.mechanisms.disk import report
-from gateway.lab.reproduce.disk_contenders import Setting, privacy, recover
-from gateway.lab.reproduce.disk_geometry import area, list_crossed, really
+from gateway.lab.reproduce.disk import area, list_crossed, really
+from gateway.lab.reproduce.disk_peers import Setting, privacy, recover
 from gateway.lab.reproduce.people import city
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
@@ -274,7 +274,7 @@ print({name: int((blocks.looks == look).sum()) for look, name in enumerate(names
 assert (blocks.looks == 2).any()
 
 # %% [markdown]
-# To go on: `heatveil reproduce disk-9 --runs 20` makes the paper's comparison in full, `--points`
+# To go on: `heatveil reproduce disk-9` makes the paper's comparison in full, `--points`
 # with people of your own, and `heatveil reproduce disk-14` asks what a *trajectory* is promised,
 # which is where the paper's own comparison is unfair to its rivals. `recovery/disk.py` plans and
 # recovers, `edge/mechanisms/disk.py` answers, and `heatveil audit` counts the chances of every

@@ -30,7 +30,7 @@ import numpy as np
 from edge.core.entropy import Tape
 from edge.core.records import Grid
 from gateway.lab.reproduce.people import city
-from gateway.lab.reproduce.ranks_plane import equi_width_map, sorted_maps
+from gateway.lab.reproduce.ranks import equi_width_map, sorted_maps
 from physics.crowds.ranks import release_many
 from recovery.distance import earth_movers
 from recovery.ranks import Query, plan

@@ -56,7 +56,7 @@ COMMANDS = {
     "recover": ("recover", "recover_command", "Draw the map of readings that are public already."),
     "calibrate": ("calibrate", "app", "Say which noise a promise needs, and what it hides."),
     "simulate": ("studies", "simulate", "Live through a day in a room."),
-    "reproduce": ("studies", "reproduce", "Make a figure of a paper again."),
+    "reproduce": ("studies", "reproduce", "Make figures of the papers again."),
     "budget": ("doctor", "budget", "Say how long a battery lasts, and what a board needs."),
     "provision": (
         "provision",

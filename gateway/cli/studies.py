@@ -1,8 +1,9 @@
-"""What is tried without a deployment: a paper's figure made again, and a day in a room.
+"""What is tried without a deployment: papers' figures made again, and a day in a room.
 
 `heatveil reproduce` and `heatveil simulate`.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,73 +11,71 @@ from typing import Annotated
 import typer
 
 from ..faults import OperatorFault
-from ..output import as_json, check_places, make_folder, stages, write_all
+from ..output import make_folder, stages
 from . import flags
 
 
 def reproduce(
-    figure: Annotated[
-        str | None, typer.Argument(metavar="FIGURE", help="Such as disk-9; without, a list.")
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FIGURE...",
+            help="Such as disk-9f, thermal for all of one paper, or all; without, a list.",
+        ),
     ] = None,
-    runs: Annotated[
-        int, typer.Option(min=1, help="How often each mechanism runs; 20 for the real thing.")
-    ] = 3,
+    trials: Annotated[
+        int | None, typer.Option(min=2, help="Runs at each place; left out, the figure's own.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the people and their answers.")] = 1,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer runs, people and places: a first look.")
+    ] = False,
     points: Annotated[
-        list[Path] | None,
-        typer.Option(help="CSV of user,x,y in the place of the paper's real data; repeatable."),
+        Path | None, typer.Option(help="CSV of user,x,y in the place of the made city.")
     ] = None,
-    scale: Annotated[
-        float, typer.Option(help="The part of the paper's people that is drawn, 1 for all.")
-    ] = 1.0,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes at work at once.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes at work at once; left out, all cores.")
+    ] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A dask scheduler instead, host:port.")
+        str | None, typer.Option(metavar="ADDRESS", help="A dask scheduler instead, tcp://...")
     ] = None,
     folder: Annotated[
-        Path, typer.Option(help="Where the picture and the numbers are written.")
+        Path, typer.Option(help="Where a picture and all values of each figure are kept.")
     ] = Path("reproduced"),
 ) -> None:
-    """Make a figure of a paper again: a table here, a picture and numbers in a folder.
+    """Make figures of the papers again, and say which of their claims hold.
+
+    What is in the folder from an earlier run of the same settings is not computed again.
 
     To begin: heatveil reproduce disk-12
     """
-    from ..lab.reproduce.figures import FIGURES, Order, as_object, lines, maker
-    from ..lab.reproduce.people import check_files
-    from ..lab.reproduce.picture import draw
+    from ..lab.reproduce.figures import claims, find, lines, rows, table
+    from ..lab.reproduce.people import of_file, say_points
+    from ..lab.reproduce.runs import Order, make
 
-    if figure is None:
-        width = max(map(len, FIGURES))
-        typer.echo("\n".join(f"{name:{width}}  {title}" for name, title in FIGURES.items()))
+    if not figures:
+        listed = ((one.name, one.claim) for one in table().values())
+        typer.echo("\n".join(rows(("figure", "claim"), listed)))
         return
-    make = maker(figure)
-    if not 0 < scale <= 1:
-        raise OperatorFault(
-            f"--scale {scale:g} came but it must be above 0 and at most 1, all of the paper's "
-            "people. Write 0.1 for a tenth"
-        )
-    order = Order(runs, seed, tuple(points or ()), jobs, cluster, scale)
-    check_files(order.points)
+    asked = find(figures)
     make_folder(folder)
-    picture, numbers = folder / f"{figure}.png", folder / f"{figure}.json"
-    check_places([picture, numbers], order.points)
+    order = Order(trials, seed, quick, points, jobs or os.cpu_count() or 1, cluster)
+    if points is not None:
+        of_file(points)
+        if note := say_points(points):
+            typer.echo(f"note: {note}", err=True)
+    found = []
     try:
         with stages() as stage:
-            if not sys.stderr.isatty():  # stages are for terminals, and silence looks like death
-                typer.echo(f"making {figure}: a minute or two", err=True)
-            made = make(order, stage)
-            stage("drawing")
-            write_all(
-                {
-                    picture: lambda half: draw(made, half),
-                    numbers: as_json(as_object(made, order)),
-                }
-            )
+            for figure, results, finding in make(asked, order, folder, stage):
+                found.append((figure, finding))
+                typer.echo("\n".join(lines(figure, results, finding)) + "\n")
     except KeyboardInterrupt:
-        typer.echo("stopped; nothing was written", err=True)
+        typer.echo(f"stopped; what is done is kept in {folder}", err=True)
         raise typer.Exit(130) from None
-    typer.echo("\n".join(lines(made)))
-    typer.echo(f"drawn in {picture}, all numbers in {numbers}")
+    if len(found) > 1:
+        typer.echo("\n".join(claims(found)))
+    typer.echo(f"a picture and all values of each figure are in {folder}")
 
 
 def simulate(

@@ -161,8 +161,8 @@ def summarise(estimator: str, scene: str, epsilon: float, tried: Floats) -> Row:
 def draw(rows: Sequence[Row], path: Path) -> None:
     """Write the picture: a panel for each scene, error by epsilon, a line for each estimator."""
     # Loaded here alone: it takes a third of a second.
-    from .reproduce.figures import UNIFORM, Figure, Mark, Panel
-    from .reproduce.picture import draw as draw_figure
+    from .reproduce.picture import UNIFORM, Mark, Panel
+    from .reproduce.picture import draw as draw_panels
 
     panels = []
     for scene in dict.fromkeys(row.scene for row in rows):
@@ -179,8 +179,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         lines[UNIFORM] = tuple(Mark(at, mean, np.nan, 1) for at, mean in blind.items())
         panels.append(Panel(scene, "epsilon", "earth mover's distance", lines))
     trials = rows[0].trials
-    title = f"mean error of {trials} scenes, with its 95 % interval"
-    draw_figure(Figure("study", title, "", (), tuple(panels)), path)
+    draw_panels(f"mean error of {trials} scenes, with its 95 % interval", panels, path)
 
 
 def _name_of(estimator: str | Own) -> str:

@@ -23,7 +23,7 @@ PLACES = (
     r"edge/(mechanisms/)?{}(_\w+)?(\.py|/.*)",
     r"(recovery|gateway/mechanisms)/{}(_\w+)?/.*",
     r"physics/crowds/{}\.py",
-    r"gateway/lab/(reproduce/)?{}_\w+(\.py|/.*)",  # figures of its paper, days simulated for it
+    r"gateway/lab/(reproduce/)?{}(_\w+)?(\.py|/.*)",  # figures of its paper, days simulated for it
 )
 
 _ANY = re.compile("|".join(NAMES), re.IGNORECASE)

@@ -1,264 +1,360 @@
-"""The papers' figures that can be made again: what they are made of, by name, and in words."""
+"""What a figure of a paper is: its claim in words, runs that give values, a check of the claim.
 
+A figure is data. Whatever it measures becomes rows (panel, line, place on the axis, run, value),
+and all rows are kept, averaged, printed, drawn and held against the claim in one way.
+"""
+
+import difflib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from importlib.util import find_spec
+from typing import NamedTuple, TypeAlias
 
-from ...faults import OperatorFault, suggestion
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-Stage: TypeAlias = Callable[[str], None]
+from ...faults import OperatorFault
+from ...mechanisms import TABLE
+from .picture import UNIFORM, Mark, Panel
 
-# What a figure calls a map that says nothing; its score is the least a mechanism must beat.
-UNIFORM = "uniform map"
-# Scores of which one is the best there is; all others are distances.
-SHARES = ("similarity", "Pearson")
+Floats: TypeAlias = NDArray[np.float64]
+Place: TypeAlias = tuple[str | int | float, ...]
+
+# Of so many comparisons at 95 % one in twenty is wrong by chance alone.
+_CHANCE = 0.05
+_SHOWN = 8  # places of an axis that are printed
+# Each paper is one mechanism's, and its figures are in a module of that name.
+PAPERS = tuple(name for name in TABLE if find_spec(f"{__package__}.{name}"))
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """How a figure is to be made.
+class Task(NamedTuple):
+    """One run of a figure at one place: what it gives follows from this alone, chance included."""
+
+    figure: str
+    place: Place
+    run: int
+    seed: int
+    scale: float = 1.0  # the part of the paper's people that is drawn
+    points: str = ""  # a file of people in the place of the made city
+
+    def world(self, *more: int) -> np.random.Generator:
+        """Return the chance of this run; equal at all places, so that they are compared alike."""
+        return np.random.default_rng([self.seed, self.run, *more])
+
+    def tape(self, *words: object) -> bytes:
+        """Return the bytes that the mechanism's own noise of this run is drawn from."""
+        return repr((self.place, self.run, self.seed, *words)).encode()
+
+    def people(self, users: int) -> int:
+        """Return how many people stand for so many of the paper's."""
+        return max(200, round(users * self.scale))
+
+
+class Value(NamedTuple):
+    """One number that a run gave."""
+
+    panel: str
+    line: str
+    at: float
+    value: float
+
+
+class Finding(NamedTuple):
+    """What became of a claim: confirmed, refuted or not decided, and why."""
+
+    verdict: str
+    why: str
+
+
+class Results:
+    """The values of a figure, by panel, line, place on the axis and run."""
+
+    def __init__(self, rows: Iterable[tuple[int, Value]]) -> None:
+        """Sort rows of (run, value)."""
+        self._found: dict[str, dict[str, dict[float, dict[int, float]]]] = {}
+        for run, one in rows:
+            lines = self._found.setdefault(one.panel, {})
+            lines.setdefault(one.line, {}).setdefault(one.at, {})[run] = one.value
+
+    def panels(self) -> list[str]:
+        """Return the names of the panels."""
+        return list(self._found)
+
+    def lines(self, panel: str) -> list[str]:
+        """Return the names of a panel's lines."""
+        return list(self._found[panel])
+
+    def places(self, panel: str, line: str) -> list[float]:
+        """Return where a line has values, in order."""
+        return sorted(self._found[panel][line])
+
+    def mark(self, panel: str, line: str, at: float) -> Mark:
+        """Return the mean over runs and the half width of its 95 % interval, by Student's law."""
+        values = np.array(list(self._found[panel][line][at].values()))
+        return Mark(at, float(values.mean()), _half_width(values), len(values))
+
+    def mean(self, panel: str, line: str, at: float) -> float:
+        """Return the mean over runs."""
+        return self.mark(panel, line, at).mean
+
+    def less(self, panel: str, first: tuple[str, float], other: tuple[str, float]) -> int:
+        """Return 1 where a line at a place is surely below another, -1 where above, else 0.
+
+        By the 95 % interval of the mean difference of equal runs; one run is taken as it is.
+        """
+        a, b = (self._found[panel][line][at] for line, at in (first, other))
+        runs = a.keys() & b.keys()
+        apart = np.array([b[run] - a[run] for run in runs])
+        half = _half_width(apart)
+        mean = float(apart.mean())
+        return 0 if abs(mean) <= (0 if math.isnan(half) else half) else int(math.copysign(1, mean))
+
+    def slope(self, panel: str, line: str) -> tuple[float, float]:
+        """Return the power of the axis that a line goes by, and its half width by the jackknife.
+
+        The slope of a straight line through the logarithms of the means.
+        """
+        found = self._found[panel][line]
+        places = self.places(panel, line)
+        runs = sorted(set.intersection(*(set(found[at]) for at in places)))
+        table = np.array([[found[at][run] for at in places] for run in runs])
+
+        def fit(some: Floats) -> float:
+            means = np.maximum(some.mean(axis=0), 1e-12)
+            return float(np.polyfit(np.log(places), np.log(means), 1)[0])
+
+        if len(runs) == 1:
+            return fit(table), 0.0
+        left = np.array([fit(np.delete(table, at, axis=0)) for at in range(len(runs))])
+        error = math.sqrt((len(runs) - 1) * left.var())
+        return fit(table), float(stdtrit(len(runs) - 1, 0.975)) * error
+
+    def drawn(self, across: str) -> list[Panel]:
+        """Return the panels as they are printed and drawn."""
+        return [
+            Panel(
+                panel,
+                across,
+                "",
+                {
+                    line: tuple(self.mark(panel, line, at) for at in self.places(panel, line))
+                    for line in lines
+                },
+            )
+            for panel, lines in self._found.items()
+        ]
+
+
+def _half_width(values: Floats) -> float:
+    if len(values) < 2:
+        return math.nan
+    deviation = float(values.std(ddof=1))
+    return float(stdtrit(len(values) - 1, 0.975)) * deviation / math.sqrt(len(values))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or a table of a paper, or a statement of it that can be held against numbers.
 
     Args:
-        runs: how often each mechanism runs at each setting; each time the same people answer
-            anew.
-        seed: of the people and of what they answer; equal orders have equal figures.
-        points: files of one's own, a panel each where the paper has real data.
-        jobs: processes at work at once.
-        cluster: the address of a scheduler of dask.distributed, instead of processes.
-        scale: the part of the paper's people that is drawn.
+        claim: what the paper says of it, in words.
+        settings: as printed, and where it is something else here.
+        across: what the axis is.
+        places: what is run; each so often as there are trials.
+        work: gives the values of a run.
+        check: holds the claim against all values.
+        trials: of the real thing; 1 where there is no chance in it.
+        few: trials, part of the people and places of a quick look.
     """
-
-    runs: int = 3
-    seed: int = 1
-    points: tuple[Path, ...] = ()
-    jobs: int = 1
-    cluster: str | None = None
-    scale: float = 1.0
-
-
-class Mark(NamedTuple):
-    """One place of a line: a mean over runs, and how sure it is."""
-
-    at: float
-    mean: float
-    half_width: float  # of the 95 % interval of the mean, by the normal law; NaN for one run
-    runs: int
-    local_privacy_cells: float = float("nan")  # an average over cells and answers
-    worst_log_ratio: float = float("nan")  # the promise
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Lines over one axis, by name."""
-
-    title: str
-    across: str
-    up: str
-    lines: dict[str, tuple[Mark, ...]]
-    notions: dict[str, str] = field(default_factory=dict)  # of privacy, by line
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows that are no curves."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Grid2:
-    """A map for a picture: numbers in cells, and marks on some of them."""
-
-    title: str
-    values: list[list[float]]  # rows, NaN where there is no cell
-    marked: tuple[tuple[int, int, str], ...] = ()  # column, row, what is written there
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of a paper made again: what is drawn, what is printed, and what is to be seen."""
 
     name: str
-    title: str
-    paper: str  # the paper's trend, in words
-    found: tuple[str, ...]  # ours, each in a sentence
-    panels: tuple[Panel, ...] = ()
-    tables: tuple[Table, ...] = ()
-    maps: tuple[Grid2, ...] = ()
-    notes: tuple[str, ...] = ()  # where it is not the paper's setting
+    claim: str
+    settings: str
+    across: str
+    places: tuple[Place, ...]
+    work: Callable[[Task], Iterable[Value]]
+    check: Callable[[Results], Finding]
+    trials: int = 20
+    few: tuple[int, float, tuple[Place, ...]] = (5, 0.1, ())
+
+    def tasks(self, trials: int | None, seed: int, quick: bool, points: str) -> list[Task]:
+        """Return all runs of the figure."""
+        fewer, scale, places = self.few if quick else (self.trials, 1.0, ())
+        runs = 1 if self.trials == 1 else trials or fewer
+        return [
+            Task(self.name, place, run, seed, scale, points)
+            for run in range(runs)
+            for place in (places or self.places)
+        ]
 
 
-Maker: TypeAlias = Callable[[Order, Stage], Figure]
+# Checks of claims.
 
 
-FIGURES = {
-    "disk-8": "W2 by the radius of the disk, in parts of the best one",
-    "disk-9": "W2 of all mechanisms by d and by epsilon",
-    "disk-10": "The division of the footprint into weights: ours, and as printed",
-    "disk-11": "The outer domain and its cells, as the grid grows",
-    "disk-12": "Circle crossings: Theorems VI.3 and VI.4 against counting",
-    "disk-13": "W2 on the whole domain of one real set",
-    "disk-14": "Trajectories: W2 of the map of all their points",
-    "quadtree-table1": "MSE and numbers that a device sends, beside every peer",
-    "quadtree-table2": "People at several places: MSE by parts of a person and bits of a sum",
-    "quadtree-1": "One crowd, with noise of each device's own and with noise that they share",
-    "quadtree-2": "Noise in parts, one from each device",
-    "quadtree-3": "The tree as it grows",
-    "quadtree-4": "How deep squares are divided, and what the threshold changes",
-    "quadtree-5": "What each round spends of epsilon, and what must be left for another",
-    "quadtree-6": "Maps of a city from few and from many people",
-    "quadtree-7": "MSE by how many are asked, and by how wide noise is aimed at",
-    "quadtree-8": "MSE by the size of a secure sum, and by how many drop out",
-    "quadtree-9": "Who says yes: the share in each square",
-    "pyramid-1": "Heatmaps of 200 people by epsilon, four distances",
-    "pyramid-2": "EMD of heatmaps by people and by cells, epsilon 10",
-    "pyramid-3": "Heatmaps at epsilon 1 and 5",
-    "pyramid-4": "Heatmaps by people, the other distances, epsilon 10",
-    "pyramid-5": "Heatmaps by cells, the other distances, epsilon 10",
-    "pyramid-6": "Heatmaps by people, epsilon 1",
-    "pyramid-7": "Heatmaps by cells, epsilon 1",
-    "pyramid-8": "Heatmaps of what 50 people look at, by epsilon",
-    "pyramid-9": "Heatmaps of what people look at, epsilon 10",
-    "pyramid-10": "Heatmaps by how many cells are full, 20 clusters",
-    "pyramid-11": "Heatmaps by how many cells are full, 5 to 80 clusters",
-    "pyramid-12": "What one person sends through a shuffler",
-    "pyramid-13": "Heatmaps by the scale that parts are rounded to",
-    "ranks-3": "Error of sorted places by how many there are and by epsilon",
-    "ranks-4": "Error of sorted places in four data sets, and of groups alone",
-    "ranks-5": "Error by the size of groups, and the sum that the paper takes for it",
-    "ranks-6": "Densities of squares and of sorted places",
-    "ranks-7": "The same near where most people are",
-    "ranks-8": "Distance of densities by the width of bins",
-    "ranks-9": "Range queries on a line and in a plane",
-    "ranks-10": "The median, beside noise by smooth sensitivity",
-    "ranks-table1": "Group sizes by n and epsilon: printed, anew, and the rule's",
-    "ranks-table2": "Distance of densities: squares and sorted places",
-}
-# Their modules are loaded when they are made: scipy and the solvers take a second.
-_MODULES = {
-    **dict.fromkeys(("disk-8", "disk-9", "disk-13"), "disk_distances"),
-    **dict.fromkeys(("disk-10", "disk-11", "disk-12"), "disk_geometry"),
-    "disk-14": "trajectories",
-    **{f"quadtree-{number}": "quadtree_rules" for number in ("table2", 4, 5)},
-    **{f"quadtree-{number}": "quadtree_runs" for number in ("table1", 1, 2, 3, 6, 7, 8, 9)},
-    **{f"pyramid-{number}": "pyramid_heatmaps" for number in range(1, 14)},
-    **dict.fromkeys(("ranks-3", "ranks-4", "ranks-5", "ranks-10", "ranks-table1"), "ranks_line"),
-    **dict.fromkeys(("ranks-6", "ranks-7", "ranks-8", "ranks-9", "ranks-table2"), "ranks_plane"),
-}
+def judge(asked: Mapping[str, int], what: str = "") -> Finding:
+    """Return what comparisons say of a claim that is to hold at every place.
+
+    Args:
+        asked: by place, 1 where the claim surely holds, -1 where surely the reverse does.
+        what: is compared.
+    """
+    against = [where for where, sure in asked.items() if sure < 0]
+    held = sum(sure > 0 for sure in asked.values())
+    if len(against) > _CHANCE * len(asked):
+        listed = ", ".join(against[:3]) + ", ..." * (len(against) > 3)
+        return Finding("refuted", f"{what}the reverse at {len(against)} of {len(asked)}: {listed}")
+    said = f"{what}sure at {held} of {len(asked)}, the reverse at {len(against)}"
+    return Finding("confirmed" if 2 * held >= len(asked) else "not decided", said)
 
 
-def maker(name: str) -> Maker:
-    """Return what makes a figure.
+def best_of(results: Results, better: str, worse: Sequence[str], panels: str = "") -> Finding:
+    """Return whether one line is below others at every place of every panel of such a name."""
+    asked = {
+        f"{worse_one} at {panel} {at:g}": results.less(panel, (better, at), (worse_one, at))
+        for panel in results.panels()
+        if panels in panel
+        for worse_one in worse
+        if worse_one in results.lines(panel)
+        for at in results.places(panel, better)
+        if at in results.places(panel, worse_one) and results.mean(panel, worse_one, at) > 0
+    }
+    return judge(asked, f"{better} below {' and '.join(worse)}: ")
+
+
+def falls(results: Results, line: str, panels: str = "", rises: bool = False) -> Finding:
+    """Return whether a line falls from its first place to its last, or rises."""
+    asked = {}
+    for panel in results.panels():
+        if panels in panel and line in results.lines(panel):
+            first, *_, last = results.places(panel, line)
+            ends = (line, first), (line, last)
+            asked[panel] = results.less(panel, *(ends if rises else ends[::-1]))
+    return judge(asked, f"{line} {'rises' if rises else 'falls'} from end to end: ")
+
+
+def power(results: Results, panel: str, line: str, printed: float, within: float) -> Finding:
+    """Return whether a line goes by such a power of its axis, give or take."""
+    slope, half = results.slope(panel, line)
+    said = f"{line} goes by the power {slope:.2f} +- {half:.2f}; the claim is {printed:g}"
+    off = abs(slope - printed)
+    if off + half <= within:
+        return Finding("confirmed", said)
+    return Finding("refuted" if off - half > within else "not decided", said)
+
+
+def both(*found: Finding) -> Finding:
+    """Return what several parts of a claim come to: one refuted part refutes it."""
+    for verdict in ("refuted", "not decided", "confirmed"):
+        why = "; ".join(one.why for one in found if one.verdict == verdict)
+        if why:
+            return Finding(verdict, why)
+    raise ValueError("no finding came but one at least is needed: there is nothing to judge")
+
+
+# The table of all figures.
+
+
+@lru_cache(maxsize=1)
+def table() -> dict[str, Figure]:
+    """Return every figure by its name."""
+    modules = (import_module(f".{paper}", __package__) for paper in PAPERS)
+    return {figure.name: figure for module in modules for figure in module.FIGURES}
+
+
+def find(names: Sequence[str]) -> list[Figure]:
+    """Return the figures of these names; a beginning such as disk or thermal-3 means all of it.
 
     Raises:
-        OperatorFault: there is no such figure.
+        OperatorFault: nothing has such a name; the nearest are told.
     """
-    if name not in FIGURES:
-        raise OperatorFault(
-            f"{name} is not a figure that can be made again; one that is must be named, or "
-            f"nothing is computed; {suggestion(name, FIGURES)}"
-        )
-    module = import_module(f".{_MODULES[name]}", __package__)
-    made: Maker = getattr(module, f"make_{name.replace('-', '_')}")
-    return made
+    known, found = table(), dict[str, Figure]()
+    for name in names:
+        fits = [name] if name in known else [one for one in known if _begins(one, name)]
+        if not fits:
+            near = difflib.get_close_matches(name, known, 3, 0.4) or PAPERS
+            raise OperatorFault(
+                f"{name} is not a figure that can be made again; one that is must be named, or "
+                f"nothing is computed. The nearest are {', '.join(near)}"
+            )
+        found |= {one: known[one] for one in fits}
+    return list(found.values())
 
 
-# A figure in words: the lines that are printed, and the object that goes into a file.
+def _begins(name: str, start: str) -> bool:
+    rest = name[len(start) :]
+    return start == "all" or (name.startswith(start) and not rest[:1].isdigit())
 
 
-def lines(figure: Figure) -> Iterator[str]:
-    """Yield what is printed: each panel as a table, the paper's trend, and ours beside it."""
-    yield f"{figure.name}: {figure.title}"
-    for panel in figure.panels:
-        yield ""
+# A figure in words.
+
+
+def lines(figure: Figure, results: Results, finding: Finding) -> Iterator[str]:
+    """Yield what is printed: each panel as a table, the claim, and what became of it."""
+    yield f"{figure.name}, {figure.settings}"
+    for panel in results.drawn(figure.across):
         yield from _panel(panel)
-    for table in figure.tables:
-        yield ""
-        yield table.title
-        yield from rows(table.columns, table.rows)
-    yield ""
-    yield f"the paper: {figure.paper}"
-    for sentence in figure.found:
-        yield f"here: {sentence}"
-    for sentence in figure.notes:
-        yield f"note: {sentence}"
+    yield f"claim: {figure.claim}"
+    yield f"{finding.verdict}: {finding.why}"
 
 
-def as_object(figure: Figure, order: Order) -> dict[str, Any]:
-    """Return the figure as what JSON can hold: numbers that are none become null."""
-    found = asdict(figure)
-    found["panels"] = [
-        {**given, "lines": {name: [one._asdict() for one in line] for name, line in kept.items()}}
-        for given, kept in ((asdict(panel), panel.lines) for panel in figure.panels)
-    ]
-    how = {"runs": order.runs, "seed": order.seed, "scale": order.scale}
-    plain: dict[str, Any] = _plain({"figure": figure.name, **how, **found})
-    return plain
+def claims(found: Sequence[tuple[Figure, Finding]]) -> Iterator[str]:
+    """Yield the table of all claims, and how many of each verdict there are."""
+    yield from rows(
+        ("figure", "verdict", "claim"),
+        ((figure.name, finding.verdict, figure.claim) for figure, finding in found),
+    )
+    counts = {
+        verdict: sum(finding.verdict == verdict for _, finding in found)
+        for verdict in ("confirmed", "refuted", "not decided")
+    }
+    yield ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
-def rows(columns: Sequence[str], body: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield lines of a table whose columns are aligned, the first to the left."""
-    table = [list(columns), *([_cell(one) for one in row] for row in body)]
-    widths = [max(len(row[at]) for row in table) for at in range(len(columns))]
-    for row in table:
-        first, *rest = zip(row, widths, strict=True)
-        yield "  " + first[0].ljust(first[1]) + "".join(f"  {c:>{w}}" for c, w in rest)
+def rows(columns: Sequence[str], body: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield lines of a table whose columns are aligned to the left."""
+    listed = [list(columns), *map(list, body)]
+    widths = [max(len(row[at]) for row in listed) for at in range(len(columns))]
+    for row in listed:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield ("  " + "  ".join(cells)).rstrip()
 
 
 def _panel(panel: Panel) -> Iterator[str]:
-    sure = any(not math.isnan(one.half_width) for line in panel.lines.values() for one in line)
-    half = " +- half of the 95 % interval" * sure
-    yield f"{panel.title}: {panel.up}{half}, by {panel.across}"
     places = sorted({one.at for line in panel.lines.values() for one in line})
-    means = [abs(one.mean) for line in panel.lines.values() for one in line]
-    decimals = 5 if max(means) < 0.05 else 0 if min(means) >= 10 else 3
+    if len(places) > _SHOWN:  # all of them are in the table of values
+        places = [places[round(at)] for at in np.linspace(0, len(places) - 1, _SHOWN)]
     body = []
     for name, line in panel.lines.items():
         at = {one.at: one for one in line}
-        body.append([name, *(_score(at.get(place), decimals) for place in places)])
+        body.append([name, *(_score(at.get(place)) for place in places)])
+    yield f"{panel.title}, by {panel.across}"
     yield from rows(["", *(f"{place:g}" for place in places)], body)
-    private = [[name, *_private(line, places)] for name, line in panel.lines.items()]
-    shown = [row for row in private if any(row[1:])]
-    if shown:
-        yield "  local privacy in cells / worst log-ratio:"
-        yield from rows(["", *(f"{place:g}" for place in places)], shown)
 
 
-def _score(one: Mark | None, decimals: int) -> str:
+def _score(one: Mark | None) -> str:
     if one is None:
         return "-"
-    half = "" if math.isnan(one.half_width) else f" +-{one.half_width:.{decimals}f}"
-    return f"{one.mean:.{decimals}f}{half}"
+    exact = math.isnan(one.half_width) or one.half_width <= 1e-9 * abs(one.mean)
+    half = "" if exact else f" +-{one.half_width:.1g}"
+    return f"{one.mean:.3g}{half}"
 
 
-def _private(line: Sequence[Mark], places: Sequence[float]) -> Iterator[str]:
-    at = {one.at: one for one in line}
-    for place in places:
-        one = at.get(place)
-        if one is None or math.isnan(one.worst_log_ratio):
-            yield ""
-        elif math.isnan(one.local_privacy_cells):
-            yield f"- / {one.worst_log_ratio:.2f}"
-        else:
-            yield f"{one.local_privacy_cells:.2f} / {one.worst_log_ratio:.2f}"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return "-" if math.isnan(value) else f"{value:.3f}"
-    return str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+__all__ = [
+    "UNIFORM",
+    "Figure",
+    "Finding",
+    "Floats",
+    "Place",
+    "Results",
+    "Task",
+    "Value",
+    "best_of",
+    "both",
+    "falls",
+    "judge",
+    "power",
+]

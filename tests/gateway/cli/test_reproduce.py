@@ -1,107 +1,64 @@
-"""`heatveil reproduce`: the list, a table with its files, one's own points, what it refuses."""
+"""`heatveil reproduce`: the list, figures with their files, the table of claims."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from gateway.lab.reproduce import disk_distances, pyramid_heatmaps, trajectories
-from gateway.lab.reproduce.figures import FIGURES, maker
+from gateway.lab.reproduce.figures import table
 
 Command = Callable[..., Any]
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the figures with chance have few places."""
-    few = ("few d", ("DAM", "MDSW", "k-RR"), (1, 3), ("3.5",))
-    monkeypatch.setattr(
-        disk_distances, "KINDS", (few, few, ("epsilon", ("DAM",), (3,), ("2", "5")))
-    )
-    monkeypatch.setattr(pyramid_heatmaps, "EPSILONS", ((1, 1),))
-    monkeypatch.setattr(trajectories, "SIDES", (2,))
-    monkeypatch.setattr(trajectories, "EPSILONS", ("1.5",))
-    monkeypatch.setattr(trajectories, "SIDE", 2)
-
-
 def test_the_list_names_every_figure(heatveil: Command) -> None:
-    """Without a figure one learns what there is, and each of them can be loaded."""
+    """Without a figure one learns what there is, and what each claims."""
     said = heatveil("reproduce")
 
     assert said.status == 0
-    assert [line.split()[0] for line in said.out.splitlines()] == [
-        *(f"disk-{number}" for number in range(8, 15)),
-        *(f"quadtree-{number}" for number in ("table1", "table2", 1, 2, 3, 4, 5, 6, 7, 8, 9)),
-        *(f"pyramid-{number}" for number in range(1, 14)),
-        *(f"ranks-{number}" for number in range(3, 11)),
-        *(f"ranks-table{number}" for number in (1, 2)),
-    ]
-    assert all(callable(maker(name)) for name in FIGURES)
+    assert [line.split()[0] for line in said.out.splitlines()[1:]] == list(table())
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("figure", FIGURES)
-def test_every_figure_is_printed_drawn_and_written(
-    heatveil: Command, tmp_path: Path, figure: str
-) -> None:
-    """Tiny, but all the way: a table, the paper's words beside ours, a picture, the numbers."""
-    said = heatveil(
-        "reproduce", figure, "--runs", 2, "--scale", 0.01, "--folder", tmp_path / "made"
-    )
-    numbers = json.loads((tmp_path / "made" / f"{figure}.json").read_text("utf-8"))
+def test_figures_are_printed_drawn_and_kept(heatveil: Command, tmp_path: Path) -> None:
+    """Values, claim and verdict of each, then one table of claims; again from the files."""
+    words = ("disk-12", "thermal-4", "thermal-lemma7", "--quick", "--jobs", 1)
+    said, again = (heatveil("reproduce", *words, "--folder", tmp_path / "made") for _ in range(2))
+    names = ["disk-12", "thermal-4a", "thermal-4b", "thermal-4c", "thermal-lemma7"]
 
     assert said.status == 0, said.err
-    assert said.out.startswith(f"{figure}: ")
-    assert "\nthe paper: " in said.out
-    assert "\nhere: " in said.out
-    assert (tmp_path / "made" / f"{figure}.png").read_bytes()[:4] == b"\x89PNG"
-    assert numbers["figure"] == figure
-    assert numbers["seed"] == 1
-    assert numbers["panels"] or numbers["tables"]
-
-
-@pytest.mark.long
-def test_equal_orders_have_equal_figures(heatveil: Command, tmp_path: Path) -> None:
-    """And another seed has another one."""
-    for name, seed in (("a", 4), ("b", 4), ("c", 5)):
-        heatveil(
-            "reproduce", "disk-13", "--runs", 1, "--scale", 0.01, "--seed", seed,
-            "--folder", tmp_path / name,
-        )  # fmt: skip
-    a, b, c = ((tmp_path / name / "disk-13.json").read_text("utf-8") for name in "abc")
-
-    assert a == b
-    assert a != c
+    assert said.out == again.out
+    verdicts = {line.split()[0]: line.split()[1] for line in said.out.splitlines()[-8:-2]}
+    assert verdicts == {
+        "figure": "verdict",
+        **dict(
+            zip(names, ("refuted", "confirmed", "confirmed", "refuted", "refuted"), strict=True)
+        ),
+    }
+    assert "2 confirmed, 3 refuted, 0 not decided" in said.out
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == sorted(
+        f"{name}.{ending}" for name in names for ending in ("csv", "png")
+    )
 
 
 @pytest.mark.long
 def test_points_of_ones_own_take_the_place_of_the_city(heatveil: Command, tmp_path: Path) -> None:
-    """Then nothing is said of a synthetic city."""
-    places = np.random.default_rng(1).random((400, 2))
-    rows = "".join(f"{n},{x:.4f},{y:.4f}\n" for n, (x, y) in enumerate(places))
+    """Everybody in one corner gives another map than the city does."""
+    rows = "".join(f"{n},{n % 7},{n % 5}\n" for n in range(400))
     (tmp_path / "town.csv").write_text("user,x,y\n" + rows, "utf-8")
-    given = ("--points", tmp_path / "town.csv", "--runs", 1, "--folder", tmp_path)
-    own = heatveil("reproduce", "disk-13", *given).out
-    nine = heatveil("reproduce", "disk-9", "--scale", 0.01, *given).out
-    walks = heatveil("reproduce", "disk-14", "--scale", 0.02, *given).out
-    city = heatveil("reproduce", "disk-13", "--runs", 1, "--scale", 0.01, "--folder", tmp_path).out
+    words = ("reproduce", "disk-13b", "--quick", "--trials", 2, "--jobs", 1, "--folder", tmp_path)
+    city = heatveil(*words)
+    own = heatveil(*words, "--points", tmp_path / "town.csv")
 
-    assert "town, few d" in own
-    assert "town, few d" in nine
-    assert "town, by d" in walks
-    assert "SYNTHETIC" not in own + walks
-    assert "SYNTHETIC" in city
+    assert own.status == 0, own.err
+    assert own.out != city.out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("disk-99",), "disk-99 is not a figure that can be made again"),
-        (("disk-8", "--scale", "2"), "--scale 2 came but it must be above 0 and at most 1"),
-        (("disk-13", "--points", "none.csv"), "none.csv cannot be read"),
+        (("disk-13a", "--points", "none.csv"), "none.csv cannot be read"),
         (("disk-8", "--folder", "/proc/none"), "cannot be made"),
     ],
 )

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid
-from gateway.lab.reproduce import disk_geometry
-from gateway.lab.reproduce.disk_contenders import (
+from gateway.lab.reproduce.disk import area, count_cells, high, list_crossed, low, really
+from gateway.lab.reproduce.disk_peers import (
     CONTENDERS,
     DISKS,
     Setting,
@@ -16,8 +16,6 @@ from gateway.lab.reproduce.disk_contenders import (
     privacy,
     recover,
 )
-from gateway.lab.reproduce.disk_geometry import area, count_cells, high, list_crossed, low, really
-from gateway.lab.reproduce.figures import Order
 from physics.points import histogram, normal
 from recovery.distance import wasserstein2
 
@@ -76,48 +74,6 @@ def test_theorem_two_is_right() -> None:
                 outer[row : row + size, column : column + size] |= disk
 
         assert low(side, radius) == outer.sum() - disk.sum()
-
-
-@pytest.mark.long
-def test_the_figures_without_chance_say_what_was_found() -> None:
-    """Ten, eleven and twelve: their sentences are computed, so they can be wrong."""
-    ten, eleven, twelve = (
-        make(Order(), lambda stage: None)
-        for make in (
-            disk_geometry.make_disk_10,
-            disk_geometry.make_disk_11,
-            disk_geometry.make_disk_12,
-        )
-    )
-
-    assert "7 have a cell of negative area and 7 one above 1" in ten.found[0]
-    assert {row[0] for row in ten.tables[0].rows if row[6] == "a weight below 0"} == {
-        7, 11, 13, 14, 15
-    }  # fmt: skip
-    assert "miscounts 0" in eleven.found[0]
-    assert eleven.tables[0].rows[-1][0] == 20
-    assert "inside at 194" in twelve.found[0]
-    assert len(twelve.tables[0].rows) == 16
-
-
-def test_our_division_has_no_weight_outside() -> None:
-    """What the picture marks in the printed half must not be in ours."""
-    maps = disk_geometry.make_disk_10(Order(), lambda stage: None).maps
-    ours = [one for one in maps if "ours" in one.title]
-    theirs = [one for one in maps if "printed" in one.title]
-
-    assert all(0 <= share <= 1 for one in ours for row in one.values for share in row)
-    assert all(any(not 0 <= s <= 1 for row in one.values for s in row) for one in theirs)
-
-
-def test_the_domain_is_drawn_around_the_grid() -> None:
-    """The inner cells stand out, and there are as many as the grid has."""
-    shown = disk_geometry.make_disk_11(Order(), lambda stage: None).maps[-1]
-    values = np.array(shown.values)
-
-    assert (values == 2).sum() == Grid((8, 8), 0).shape[0] ** 2
-    assert values.shape == (14, 14)
-    assert values[0, 0] == 0
 
 
 # The mechanisms of a comparison: each tells the truth when it may, and hides what it says.

@@ -2,20 +2,23 @@
 
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid
-from gateway.lab.reproduce.figures import Figure, Grid2, Order, maker
-from gateway.lab.reproduce.picture import draw
-from gateway.lab.reproduce.quadtree_rules import PLACES, ROUGH, Visitors
-from gateway.lab.reproduce.ranks_line import error_of, generalise, sorted_release, values_of
-from gateway.lab.reproduce.ranks_plane import differences, sorted_maps
+from gateway.lab.reproduce.figures import Task
+from gateway.lab.reproduce.quadtree import PLACES, ROUGH, Visitors
+from gateway.lab.reproduce.ranks import (
+    differences,
+    error_of,
+    generalise,
+    sorted_maps,
+    sorted_release,
+    values_of,
+)
 from recovery.peers.grids import Crowd
 from recovery.peers.hierarchies import wavelet
 from recovery.quadtree import Query, plan
@@ -25,7 +28,7 @@ def test_groups_of_even_places_cost_k_over_four_n() -> None:
     """Section 5.3, and with nearly no noise nothing else is left of the error."""
     places = np.arange(1000) / 999
     grouped = generalise(places, 50)
-    found = sorted_release(places, Fraction(16), 50, "a")
+    found = sorted_release(places, Fraction(16), 50, b"a")
 
     assert np.abs(grouped - places).mean() == pytest.approx(50 / 4000, rel=0.01)
     assert error_of(places, found) == pytest.approx(50 / 4000, rel=0.1)
@@ -64,24 +67,12 @@ def test_a_wavelet_of_a_known_total_keeps_it() -> None:
     assert found.min() < 0
 
 
-def test_a_map_of_small_shares_is_no_blank(tmp_path: Path) -> None:
-    """A ten thousandth of all people is a dark cell where that is the most."""
-    values = [[1e-4 * (x == y) for x in range(20)] for y in range(20)]
-    draw(Figure("a", "b", "c", (), maps=(Grid2("d", values),)), tmp_path / "map.png")
-
-    assert (imread(tmp_path / "map.png")[..., :3].sum(axis=2) < 1.2).mean() > 0.01
-
-
 # The studies of sums over squares: what they measure is what a device's own code gives.
-
-
-def _order(runs: int = 1) -> Order:
-    return Order(runs=runs, seed=1, scale=0.02)
 
 
 def test_people_at_several_places_bring_what_their_devices_would() -> None:
     """All marks of a person add up to the scale; at epsilon 64 the sum is the weighted map."""
-    people = Visitors(_order(), 0)
+    people = Visitors(Task("quadtree-table2", (), 0, 1), 40)
     query = Query(
         Grid((ROUGH, ROUGH), 0),
         (64, 1),
@@ -111,18 +102,3 @@ def _in_order(mass: np.ndarray) -> np.ndarray:
     order = np.argsort((bits[None, :] | bits[:, None] << 1).ravel())
     found: np.ndarray = mass.ravel()[order]
     return found
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["quadtree-4", "quadtree-5", pytest.param("quadtree-table2", marks=pytest.mark.long)],
-)
-def test_each_figure_has_a_finding_and_numbers(name: str) -> None:
-    """Of two runs of a small crowd; a figure without any is no figure."""
-    figure = maker(name)(_order(), lambda stage: None)
-
-    assert figure.found
-    assert figure.panels or figure.tables
-    for panel in figure.panels:
-        for line in panel.lines.values():
-            assert all(np.isfinite(one.mean) for one in line)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid
-from gateway.lab.reproduce import traces, trajectories
-from gateway.lab.reproduce.figures import Order
+from gateway.lab.reproduce import disk
+from gateway.lab.reproduce import disk_traces as traces
+from gateway.lab.reproduce.disk_traces import LONGEST, Walks, walk
 from gateway.lab.reproduce.people import count
-from gateway.lab.reproduce.traces import LONGEST, Walks, walk
-from gateway.lab.reproduce.trials import Source
 from physics.points import cells_of, normal
 from recovery.distance import wasserstein2
 
@@ -122,30 +121,13 @@ def test_one_point_a_trajectory_is_one_report_each(
         seen.append((int(people.sum()), setting.epsilon))  # type: ignore[attr-defined]
         return people / people.sum()
 
-    monkeypatch.setattr(trajectories, "recover", noted)
-    trajectories.one_point(walks, 5, (3, 2), world())
-    trajectories.share_epsilon(walks, 5, (3, 2), world())
-    trajectories.each_point(walks, 5, (3, 2), world())
+    monkeypatch.setattr(disk, "recover", noted)
+    disk.one_point(walks, 5, (3, 2), world())
+    disk.share_epsilon(walks, 5, (3, 2), world())
+    disk.each_point(walks, 5, (3, 2), world())
 
     assert seen == [
         (400, (3, 2)),
         (len(walks.places), (3, 2 * LONGEST)),
         (len(walks.places), (3, 2)),
     ]
-
-
-@pytest.mark.long
-def test_the_figure_says_whom_each_line_protects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two small panels; the paper's own run must not be called the best of the fair ones."""
-    monkeypatch.setattr(trajectories, "SIDES", (1, 3))
-    monkeypatch.setattr(trajectories, "EPSILONS", ("1.5",))
-    monkeypatch.setattr(trajectories, "SIDE", 3)
-    figure = trajectories.make_disk_14(Order(runs=1, scale=0.03), lambda stage: None)
-    units = dict(figure.tables[0].rows)
-
-    assert units[trajectories.EACH].startswith("ONE POINT")
-    assert "SYNTHETIC" in figure.notes[1]
-    assert not any(f"is {trajectories.EACH}" in said for said in figure.found)
-    assert len(figure.panels) == 2
-    assert all(line[0].mean == 0 for line in figure.panels[0].lines.values())  # d = 1
-    assert trajectories._walks(Source("synthetic city"), 1, 0.03).lengths.max() <= LONGEST

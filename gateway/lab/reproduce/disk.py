@@ -1,0 +1,434 @@
+"""Figures 8 to 14 of paper 003: distances of maps of people, and its theorems held to counting.
+
+Distances are W2 in cells, exact everywhere; the paper takes Sinkhorn's for large grids, whose
+blur adds to them. SEM-Geo-I stands at the disk's local privacy, an average; what one answer of it
+gives away at worst is a panel of its own.
+"""
+
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edge.core.records import Grid
+from recovery.disk import promise
+from recovery.disk.footprint import inside, meets, radius_cells, shares
+from recovery.disk.query import Query
+from recovery.disk.round import disk_round, domain_of, weights_of
+from recovery.distance import wasserstein2
+from recovery.noise import Ratio
+
+from . import disk_traces as traces
+from .disk_peers import AUTO, DAM_AUTO, Setting, privacy, recover
+from .disk_traces import LONGEST, TRAJECTORIES, Walks, walk
+from .figures import (
+    UNIFORM,
+    Figure,
+    Finding,
+    Floats,
+    Place,
+    Results,
+    Task,
+    Value,
+    best_of,
+    both,
+    judge,
+)
+from .people import CITY, STAND_IN, SYNTHETIC, count, crowd
+
+SETS = (*SYNTHETIC, CITY)
+EPSILON = "3.5"
+SMALL = ("DAM", "DAM-NS", "HUEM", "MDSW", "SEM-Geo-I", "k-RR", "OUE", DAM_AUTO, AUTO)
+LARGE = tuple(name for name in SMALL if name != "HUEM")
+WORST = "worst log-ratio of one answer, MNormal"
+
+
+def ratio(text: str) -> Ratio:
+    """Return a decimal as a ratio.
+
+    >>> ratio("3.5")
+    (7, 2)
+    """
+    return Fraction(text).as_integer_ratio()
+
+
+def _world(task: Task, *words: object) -> np.random.Generator:
+    return task.world(1, zlib.crc32(repr(words).encode()))
+
+
+def off(truth: Any, found: Any) -> float:
+    """Return W2 between two maps, in cells."""
+    return wasserstein2(truth, found, normalise=True) * len(truth)
+
+
+# Figure 8: the distance by the radius of the disk.
+
+FACTORS = (0.33, 0.67, 1.0, 1.33, 1.67)
+
+
+def by_radius(task: Task) -> Iterator[Value]:
+    """Yield the error at one radius, in parts of the best; the paper rounds it to whole cells."""
+    name, factor = str(task.place[0]), float(task.place[1])
+    people = count(crowd(name, task.seed, task.scale, task.points), 15)
+    best = radius_cells(float(EPSILON), (15, 15))
+    setting = Setting((15, 15), ratio(EPSILON), float(round(factor * best)))
+    for line in ("DAM", "DAM-NS", "HUEM", "area"):
+        found = recover(line, people, setting, _world(task, line, factor))
+        yield Value(name, line, factor, off(people, found))
+    yield Value(name, UNIFORM, factor, off(people, np.ones(people.shape)))
+
+
+def best_radius(results: Results) -> Finding:
+    """Return whether the ends are worse than the best radius."""
+    return judge(
+        {
+            f"{panel} {end:g}": results.less(panel, ("DAM", 1.0), ("DAM", end))
+            for panel in results.panels()
+            for end in (FACTORS[0], FACTORS[-1])
+        },
+        "DAM at the best radius below DAM at both ends: ",
+    )
+
+
+# Figures 9 and 13: the distance of all mechanisms by d and by epsilon.
+
+
+def compare(task: Task) -> Iterator[Value]:
+    """Yield the error of every mechanism of one set of people at one d and epsilon."""
+    name, side, text = str(task.place[0]), int(task.place[1]), str(task.place[2])
+    epsilon = ratio(text)
+    people = count(crowd(name, task.seed, task.scale, task.points), side)
+    at = float(side) if _by_side(task.figure) else float(text)
+    for line in SMALL if side <= 5 else LARGE:
+        if line == "SEM-Geo-I" and task.scale < 1 and side > 1 and float(text) < 2:
+            continue  # sets of a dozen cells, half a minute a run
+        found = recover(line, people, Setting((side, side), epsilon), _world(task, line))
+        yield Value(name, line, at, off(people, found))
+        if task.run == 0 and name == "MNormal":
+            worst = privacy(line, (side, side), epsilon).worst_log_ratio
+            if math.isfinite(worst):
+                yield Value(WORST, line, at, worst)
+    yield Value(name, UNIFORM, at, off(people, np.ones(people.shape)))
+
+
+def _by_side(figure: str) -> bool:
+    return figure in ("disk-9a", "disk-9f", "disk-13a")
+
+
+def _near(results: Results, line: str) -> Finding:
+    """Return whether DAM is below another, where W2 is shown."""
+    asked = {
+        f"{panel} {at:g}": results.less(panel, ("DAM", at), (line, at))
+        for panel in results.panels()
+        if panel != WORST and line in results.lines(panel)
+        for at in results.places(panel, line)
+        if results.mean(panel, line, at) > 0  # one cell is told without an error by everybody
+    }
+    return judge(asked, f"DAM below {line}: ")
+
+
+def _grows(results: Results) -> Finding:
+    asked = {}
+    for panel in set(results.panels()) - {WORST}:
+        first, *_, last = results.places(panel, "DAM")
+        asked[panel] = results.less(panel, ("DAM", first), ("DAM", last))
+    return judge(asked, "DAM grows from end to end: ")
+
+
+# Figures 10 to 12: Theorems VI.1 to VI.4 word for word, beside what counting cells one by one
+# gives. None of this is used by the mechanism (`recovery.disk.footprint` enumerates and clamps),
+# so nothing in it is corrected.
+
+Cell = tuple[int, int]
+
+
+class Counted(NamedTuple):
+    """Cells strictly between the axis and the diagonal of one eighth."""
+
+    mixed: int  # crossed by the circle, centre outside
+    high: int  # centre inside
+
+
+def list_crossed(radius: int) -> list[Cell]:
+    """Return the cells that Theorem VI.3 lists as crossed with their centre outside."""
+    width = math.ceil(radius / math.sqrt(2) - 0.5)
+    corner = math.floor(radius / math.sqrt(2) - 0.5) * math.sqrt(2) + 1 / math.sqrt(2)
+    border = math.sqrt(corner**2 + 1 + math.sqrt(2) * corner)
+    number = width - math.floor(border / radius)
+    return [
+        (math.ceil(math.sqrt(radius**2 - (row - 0.5) ** 2) - 0.5), row)
+        for row in range(1, number + 1)
+    ]
+
+
+def area(cell: Cell, radius: int) -> float:
+    """Return Theorem VI.1's area of a crossed cell's shrunken rectangle, of any sign and size."""
+    x, y = cell
+    nearer = radius / math.hypot(x, y) - 1
+    return 4 * (nearer * x + 0.5) * (nearer * y + 0.5)
+
+
+def high(radius: int) -> float:
+    """Return Theorem VI.4's number of cells with their centre inside."""
+    width, listed = math.ceil(radius / math.sqrt(2) - 0.5), list_crossed(radius)
+    return width * (width - 2 * len(listed) - 1) / 2 + sum(x for x, _ in listed)
+
+
+def low(side: int, radius: int) -> int:
+    """Return Theorem VI.2's number of cells that no circle around one cell touches."""
+    return side**2 + 4 * radius * side - 4 * radius - 1
+
+
+def count_cells(radius: int) -> Counted:
+    """Return what Theorems VI.3 and VI.4 say, by looking at every cell."""
+    eighth = [(x, y) for x in range(1, radius + 2) for y in range(1, x)]
+    return Counted(
+        mixed=sum(not inside(x, y, radius) and meets(x, y, radius) for x, y in eighth),
+        high=sum(inside(x, y, radius) for x, y in eighth),
+    )
+
+
+def weights(radius: int, epsilon: float) -> dict[Cell, float]:
+    """Return the printed mechanism's weights in the eighth, where far cells weigh 1.
+
+    Cells that the list holds weigh by their area, also where their centre is inside. The crossed
+    cell of the diagonal has formula (14), which alone is capped.
+    """
+    more = math.expm1(epsilon)
+    found = {
+        (x, y): 1.0 + more for x in range(radius + 1) for y in range(x + 1) if inside(x, y, radius)
+    }
+    for cell in list_crossed(radius):
+        found[cell] = 1.0 + area(cell, radius) * more
+    step = radius / math.sqrt(2) - 0.5
+    corner = math.floor(step) + 1
+    if not inside(corner, corner, radius):
+        part = step - math.floor(step)
+        found[corner, corner] = 1.0 + (4 * part**2 if part < 0.5 else 1.0) * more
+    return found
+
+
+def really(radius: int, epsilon: float) -> float:
+    """Return the epsilon that the printed weights really give; NaN where one is not positive."""
+    found = [*weights(radius, epsilon).values(), 1.0]
+    return math.log(max(found) / min(found)) if min(found) > 0 else math.nan
+
+
+def divide(task: Task) -> Iterator[Value]:
+    """Yield the least and the greatest share of a crossed cell, printed and enumerated."""
+    radius = int(task.place[0])
+    printed = [area(cell, radius) for cell in list_crossed(radius)]
+    eighth = shares("dam", radius, float(EPSILON), (99, 99))
+    ours = [share for row in eighth for share in row]
+    for panel, of in (("least share of a cell", min), ("greatest share of a cell", max)):
+        yield Value(panel, "Theorem VI.1 as printed", radius, of(printed, default=1.0))
+        yield Value(panel, "enumerated", radius, of(ours))
+    given = really(radius, 1.0)
+    if math.isfinite(given):
+        yield Value("epsilon that is given where 1 is promised", "printed", radius, given)
+    yield Value("epsilon that is given where 1 is promised", "enumerated", radius, 1.0)
+
+
+def is_share(results: Results) -> Finding:
+    """Return whether each printed share is between nought and one."""
+    least, greatest = results.panels()[:2]
+    line = "Theorem VI.1 as printed"
+    return judge(
+        {
+            f"radius {at:g}": 1 if results.mean(least, line, at) >= 0
+            and results.mean(greatest, line, at) <= 1 else -1
+            for at in results.places(least, line)
+        },
+        "within 0 and 1; ",
+    )  # fmt: skip
+
+
+def count_outer(task: Task) -> Iterator[Value]:
+    """Yield how many cells the outer domain has outside the footprint, by both counts."""
+    side, radius = int(task.place[0]), int(task.place[1])
+    query = Query(Grid((side, side), 0), (7, 2), scheme="dam", radius=radius)
+    made = disk_round(query, 1, promise(query))
+    outside = int(domain_of(made).sum()) - int((weights_of(made) != 0).sum())
+    panel = f"cells outside the footprint, d = {side}"
+    yield Value(panel, "counted", radius, outside)
+    yield Value(panel, "theorem", radius, low(side, radius))
+
+
+def count_crossed(task: Task) -> Iterator[Value]:
+    """Yield what Theorems VI.3 and VI.4 say of one radius, beside counting."""
+    radius = int(task.place[0])
+    listed, true = list_crossed(radius), count_cells(radius)
+    within = sum(inside(x, y, radius) for x, y in listed)
+    crossed, held = "crossed, centre outside (VI.3)", "centre inside (VI.4)"
+    yield Value(crossed, "counted", radius, true.mixed)
+    yield Value(crossed, "theorem", radius, len(listed))
+    yield Value(held, "counted", radius, true.high)
+    yield Value(held, "theorem", radius, high(radius))
+    yield Value("listed by VI.3 though the centre is inside", "theorem", radius, within)
+    yield Value("listed by VI.3 though the centre is inside", "counted", radius, 0)
+
+
+def is_counted(results: Results) -> Finding:
+    """Return whether the theorem's numbers are those that are counted."""
+    asked = {}
+    for panel in results.panels():
+        for at in results.places(panel, "counted"):
+            apart = results.mean(panel, "theorem", at) - results.mean(panel, "counted", at)
+            asked[f"{panel} at {at:g}"] = -1 if abs(apart) > 0.5 else 1
+    return judge(asked, "as counted: ")
+
+
+# Figure 14: maps of all points of trajectories. Its DAM protects ONE POINT, so a trajectory of
+# two hundred points is promised two hundred epsilon, which is nothing; beside it stand a DAM that
+# answers for one point of each trajectory, and one that shares epsilon between all its points.
+
+ONE, SHARED = "DAM, one point a trajectory", f"DAM, epsilon/{LONGEST} a point"
+EACH, OURS = "DAM as printed, a POINT is protected", f"{AUTO}, one point a trajectory"
+LDPTRACE, PIVOTTRACE, NOBODY = "LDPTrace", "PivotTrace", "PivotTrace of nobody"
+
+
+@lru_cache(maxsize=2)
+def _walks(seed: int, scale: float, points: str) -> Walks:
+    number = max(2, round(scale * TRAJECTORIES))
+    return walk(crowd(CITY, seed, 1.0, points), np.random.default_rng([seed, 2]), number)
+
+
+def one_point(
+    walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator, name: str = "DAM"
+) -> Floats:
+    """Return the map from one random point of each trajectory."""
+    drawn = (world.random(len(walks.lengths)) * walks.lengths).astype(np.int64)
+    return _map(walks.places[walks.starts + drawn], side, epsilon, world, name)
+
+
+def share_epsilon(walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator) -> Floats:
+    """Return the map from every point, at an even part of epsilon."""
+    part = Fraction(*epsilon) / LONGEST
+    return _map(walks.places, side, part.as_integer_ratio(), world)
+
+
+def each_point(walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator) -> Floats:
+    """Return the map from every point, at all of epsilon each: no promise for a trajectory."""
+    return _map(walks.places, side, epsilon, world)
+
+
+def _map(
+    places: Floats, side: int, epsilon: Ratio, world: np.random.Generator, name: str = "DAM"
+) -> Floats:
+    return recover(name, count(places, side), Setting((side, side), epsilon), world)
+
+
+def follow(task: Task) -> Iterator[Value]:
+    """Yield the error of every way to map the points of trajectories, at one d and epsilon."""
+    side, text = int(task.place[0]), str(task.place[1])
+    walks, epsilon = _walks(task.seed, task.scale, task.points), ratio(text)
+    truth, number = count(walks.places, side), float(text)
+    at = float(side) if task.figure == "disk-14a" else number
+    ways: dict[str, Callable[[np.random.Generator], Any]] = {
+        LDPTRACE: lambda world: traces.estimate_ldptrace(walks, side, number, world),
+        PIVOTTRACE: lambda world: traces.estimate_pivottrace(walks, side, number, world),
+        NOBODY: lambda world: traces.guess(walks, side, world),
+        ONE: lambda world: one_point(walks, side, epsilon, world),
+        OURS: lambda world: one_point(walks, side, epsilon, world, AUTO),
+        SHARED: lambda world: share_epsilon(walks, side, epsilon, world),
+        EACH: lambda world: each_point(walks, side, epsilon, world),
+        UNIFORM: lambda _: np.ones(truth.shape),
+    }
+    for line, way in ways.items():
+        yield Value("W2 of the map of all points", line, at, off(truth, way(_world(task, line))))
+
+
+def _places(
+    sets: tuple[str, ...], sides: tuple[int, ...], epsilons: tuple[str, ...]
+) -> tuple[Place, ...]:
+    return tuple((name, d, e) for name in sets for d in sides for e in epsilons)
+
+
+_NOT = f"the two real sets are left out: {STAND_IN}"
+_HALF = ("Normal", "SZipf", CITY)
+_BOTH = ("MDSW", "HUEM")
+
+FIGURES = (
+    Figure(
+        "disk-8", "W2 first falls, then rises with the radius; it is least at about the best one",
+        f"15 x 15 cells, epsilon 3.5, best radius 3 cells; {_NOT}", "radius, in parts of the best",
+        tuple((name, factor) for name in SETS for factor in FACTORS), by_radius, best_radius,
+        20, (12, 0.3, ()),
+    ),
+    Figure(
+        "disk-9a", "W2 grows with d, and DAM is always better than MDSW and HUEM",
+        f"9(a) to 9(e): epsilon 3.5; {_NOT}", "cells along a side, d",
+        _places(SETS, (1, 2, 3, 4, 5), ("3.5",)), compare,
+        lambda found: both(_grows(found), *(_near(found, name) for name in _BOTH)),
+        20, (10, 0.3, _places(SETS, (1, 3, 5), ("3.5",))),
+    ),
+    Figure(
+        "disk-9f", "W2 grows with d, and DAM is better than SEM-Geo-I for large d",
+        f"9(f) to 9(j): epsilon 5; {_NOT}", "cells along a side, d",
+        _places(SETS, (1, 5, 10, 15, 20), ("5",)), compare,
+        lambda found: both(_grows(found), _near(found, "SEM-Geo-I")),
+        20, (8, 0.3, _places(_HALF, (5, 15), ("5",))),
+    ),
+    Figure(
+        "disk-9k", "W2 falls with epsilon, and DAM is always better than MDSW",
+        f"9(k) to 9(o): d = 5; {_NOT}", "epsilon",
+        _places(SETS, (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare,
+        lambda found: _near(found, "MDSW"),
+        20, (10, 0.3, _places(SETS, (5,), ("0.7", "2.1", "3.5"))),
+    ),
+    Figure(
+        "disk-9p", "DAM is better than SEM-Geo-I for large d and large epsilon",
+        f"9(p) to 9(t): d = 15; {_NOT}", "epsilon",
+        _places(SETS, (15,), ("5", "6", "7", "8", "9")), compare,
+        lambda found: _near(found, "SEM-Geo-I"),
+        20, (8, 0.3, _places(_HALF, (15,), ("5", "9"))),
+    ),
+    Figure(
+        "disk-10", "each crossed cell has a shrunken area between 0 and 1 (Theorem VI.1)",
+        "radii 1 to 15, no chance", "radius, cells",
+        tuple((radius,) for radius in range(1, 16)), divide, is_share, 1,
+    ),
+    Figure(
+        "disk-11", "the outer domain has d2 + 4 b d - 4 b - 1 cells more (Theorem VI.2)",
+        "no chance", "radius, cells",
+        tuple((d, b) for d in (2, 3, 5, 8, 15) for b in (1, 2, 3, 5, 7)), count_outer,
+        is_counted, 1,
+    ),
+    Figure(
+        "disk-12", "Theorems VI.3 and VI.4 count the cells that the circle crosses and holds",
+        "radii 1 to 40, one eighth, no chance", "radius, cells",
+        tuple((radius,) for radius in range(1, 41)), count_crossed, is_counted, 1,
+    ),
+    Figure(
+        "disk-13a", "on a whole domain DAM is better than MDSW at every d",
+        f"epsilon 5; {STAND_IN}", "cells along a side, d",
+        _places((CITY,), (1, 5, 10, 15, 20), ("5",)), compare, lambda found: _near(found, "MDSW"),
+        20, (8, 0.3, _places((CITY,), (5, 10, 15), ("5",))),
+    ),
+    Figure(
+        "disk-13b", "on a whole domain DAM is better than MDSW at every epsilon",
+        f"d = 5; {STAND_IN}", "epsilon",
+        _places((CITY,), (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare,
+        lambda found: _near(found, "MDSW"), 20, (10, 0.3, ()),
+    ),
+    Figure(
+        "disk-14a", "DAM is better than LDPTrace and PivotTrace at every d",
+        f"{TRAJECTORIES} walks of 2 to 200 points, epsilon 1.5; judged by the DAM that protects a "
+        f"trajectory, as they do; {STAND_IN}", "cells along a side, d",
+        tuple((d, "1.5") for d in (1, 5, 10, 15, 20)), follow,
+        lambda found: best_of(found, ONE, (LDPTRACE, PIVOTTRACE)),
+        20, (8, 0.3, ((5, "1.5"), (10, "1.5"))),
+    ),
+    Figure(
+        "disk-14b", "DAM is better than LDPTrace and PivotTrace at every epsilon",
+        f"{TRAJECTORIES} walks of 2 to 200 points, d = 15; judged by the DAM that protects a "
+        f"trajectory, as they do; {STAND_IN}", "epsilon",
+        tuple((15, e) for e in ("0.5", "1", "1.5", "2", "2.5")), follow,
+        lambda found: best_of(found, ONE, (LDPTRACE, PIVOTTRACE)),
+        20, (8, 0.3, ((15, "0.5"), (15, "2.5"))),
+    ),
+)  # fmt: skip

@@ -1,0 +1,252 @@
+"""What a figure says of its claim, and runs: the same however they are made, none made twice."""
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gateway.faults import OperatorFault
+from gateway.lab.reproduce import runs
+from gateway.lab.reproduce.figures import (
+    PAPERS,
+    Figure,
+    Results,
+    Task,
+    Value,
+    best_of,
+    falls,
+    find,
+    judge,
+    power,
+    table,
+)
+from gateway.lab.reproduce.people import city, count, of_file, say_points
+from gateway.lab.reproduce.runs import Order, make, play, play_all
+
+
+def silent(stage: str) -> None:
+    """Take no notice."""
+
+
+def results(line: Callable[[float], float], noise: float = 0.0, trials: int = 6) -> Results:
+    """Return results of a line and of one that is twice as high, over 1, 2, 4 and 8."""
+    world = np.random.default_rng(1)
+    return Results(
+        (run, Value("p", name, at, times * line(at) * (1 + noise * world.normal())))
+        for run in range(trials)
+        for at in (1.0, 2.0, 4.0, 8.0)
+        for name, times in (("low", 1.0), ("high", 2.0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("noise", "verdicts"),
+    [
+        (0.01, ("confirmed", "refuted", "confirmed", "refuted")),
+        (3.0, ("not decided", "not decided", "not decided", "not decided")),
+    ],
+)
+def test_a_claim_is_decided_where_chance_allows(noise: float, verdicts: tuple[str, ...]) -> None:
+    """True ones are confirmed, false ones refuted, and much noise decides neither."""
+    found = results(lambda at: at**-0.5, noise)
+    said = (
+        best_of(found, "low", ("high",)),
+        best_of(found, "high", ("low",)),
+        falls(found, "low"),
+        falls(found, "low", rises=True),
+    )
+
+    assert tuple(one.verdict for one in said) == verdicts
+
+
+@pytest.mark.parametrize(("printed", "verdict"), [(-0.5, "confirmed"), (-1.5, "refuted")])
+def test_a_power_is_told_from_another(printed: float, verdict: str) -> None:
+    """Of a line that goes by the root."""
+    found = power(results(lambda at: at**-0.5, 0.02), "p", "low", printed, 0.1)
+
+    assert found.verdict == verdict
+
+
+def test_one_reverse_in_many_is_chance_and_two_in_ten_are_none() -> None:
+    """Of comparisons at 95 % one in twenty is wrong."""
+    assert judge({**dict.fromkeys(map(str, range(39)), 1), "x": -1}).verdict == "confirmed"
+    assert judge({**dict.fromkeys(map(str, range(8)), 1), "x": -1, "y": -1}).verdict == "refuted"
+
+
+def test_a_mean_has_the_interval_of_student() -> None:
+    """Four values, three degrees of freedom: 3.182 standard errors."""
+    values = [0.2, 0.5, 0.3, 0.4]
+    mark = Results((run, Value("p", "a", 1, v)) for run, v in enumerate(values)).mark("p", "a", 1)
+
+    assert mark.mean == pytest.approx(0.35)
+    assert mark.half_width == pytest.approx(3.182 * np.std(values, ddof=1) / 2, rel=1e-3)
+
+
+def test_every_paper_has_figures_and_names_find_them() -> None:
+    """By the whole name, by its beginning, by the paper, and all."""
+    names = [one.name for one in find(["all"])]
+
+    assert {name.partition("-")[0] for name in names} == set(PAPERS)
+    assert [one.name for one in find(["thermal-3"])] == [f"thermal-3{letter}" for letter in "abcd"]
+    assert [one.name for one in find(["pyramid-1", "pyramid-1"])] == ["pyramid-1"]
+    assert names == list(table())
+
+
+def test_an_unknown_figure_is_refused_with_the_nearest() -> None:
+    """Nobody knows them by heart."""
+    with pytest.raises(OperatorFault, match=r"nearest are .*thermal-3b"):
+        find(["termal-3b"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", list(table()))
+def test_a_run_gives_numbers_that_follow_from_its_task(name: str) -> None:
+    """Finite ones, the same again: seeds go by the task and by nothing else."""
+    task = table()[name].tasks(2, 3, True, "")[-1]._replace(scale=0.01)
+    values = play(task)
+
+    assert values
+    assert np.isfinite([one.value for one in values]).all()
+    assert values == play(task)
+
+
+TASKS = [Task("thermal-3b", ("m", 20), run, 5) for run in range(6)]
+
+
+def test_processes_give_the_same_values() -> None:
+    """A figure must not depend on how many were at work."""
+    alone, many = (dict(play_all(TASKS, Order(jobs=jobs))) for jobs in (1, 2))
+
+    assert alone == many
+
+
+class Losing(runs.ProcessPoolExecutor):
+    """A pool whose first two processes are lost on the way."""
+
+    lost = 0
+
+    def submit(self, *given: object, **named: object) -> object:  # type: ignore[override]
+        if Losing.lost < 2 and given[1] == TASKS[3]:
+            Losing.lost += 1
+            raise runs.BrokenExecutor
+        return super().submit(*given, **named)  # type: ignore[arg-type]
+
+
+def test_a_lost_pool_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not in is begun anew; who loses it a third time is told."""
+    monkeypatch.setattr(runs, "ProcessPoolExecutor", Losing)
+    found = list(play_all(TASKS, Order(jobs=2)))
+    Losing.lost = -1
+
+    assert sorted(task.run for task, _ in found) == list(range(6))
+    with pytest.raises(OperatorFault, match="lost 3 times with"):
+        list(play_all(TASKS, Order(jobs=2)))
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
+    """Return the runs that are made of a small figure."""
+    made = []
+
+    def work(task: Task) -> Iterator[Value]:
+        made.append(task)
+        yield Value("p, with a comma", "a", 1, float(task.world().random()))
+        yield Value("p, with a comma", "b", 1, 2.0)
+
+    figure = Figure(
+        "small", "a is below b", "none", "x", (("here",), ("there",)), work,
+        lambda found: best_of(found, "a", ("b",)), 4, (2, 0.5, ()),
+    )  # fmt: skip
+    # A picture takes half a second.
+    monkeypatch.setattr(runs, "draw", lambda name, panels, path: path.write_text(name))
+    monkeypatch.setattr(runs, "table", lambda: {"small": figure})
+    monkeypatch.setattr("gateway.lab.reproduce.figures.table", lambda: {"small": figure})
+    return made
+
+
+def _make(folder: Path, **order: object) -> Results:
+    figures = list(runs.table().values())
+    ((_, found, finding),) = make(figures, Order(**order), folder, silent)  # type: ignore[arg-type]
+    assert finding.verdict == "confirmed"
+    return found
+
+
+def test_runs_that_are_there_are_not_made_again(counted: list[Task], tmp_path: Path) -> None:
+    """More trials go on with those, other settings do not; a half written run is none."""
+    first = _make(tmp_path, trials=3)
+    again = _make(tmp_path, trials=3)
+    told = len(counted)
+    _make(tmp_path, trials=4)
+    more = len(counted)
+    _make(tmp_path, trials=4, seed=2)
+    other = len(counted)
+    lines = (tmp_path / "small.csv").read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "small.csv").write_text("".join(lines[:-1]), "utf-8")
+    _make(tmp_path, trials=4, seed=2)
+
+    assert (told, more, other, len(counted)) == (6, 8, 16, 17)
+    assert first.mark("p, with a comma", "a", 1) == again.mark("p, with a comma", "a", 1)
+    assert (tmp_path / "small.png").exists()
+    with (tmp_path / "small.csv").open(encoding="utf-8") as file:
+        assert {row["seed"] for row in csv.DictReader(file)} == {"1", "2"}
+
+
+def test_a_folder_that_cannot_be_gone_on_with_is_refused(
+    counted: list[Task], tmp_path: Path
+) -> None:
+    """A table of somebody else's is not written into."""
+    (tmp_path / "small.csv").write_bytes(b"\xff\xfe\x00name,other\n1,2\n")
+
+    with pytest.raises(OperatorFault, match=r"small\.csv is no table of earlier runs"):
+        _make(tmp_path, trials=2)
+    assert not counted
+
+
+def test_a_cluster_that_is_not_there_is_named() -> None:
+    """With distributed or without it, in one sentence that says what to do."""
+    with pytest.raises(OperatorFault, match=r"--cluster tcp://127\.0\.0\.1:1 came but"):
+        list(play_all(TASKS, Order(cluster="tcp://127.0.0.1:1")))
+
+
+def test_a_file_is_one_square(tmp_path: Path) -> None:
+    """The longer side fills it; all in one place, or none at all, is refused."""
+    rows = "".join(f"u{n},{3 * x:.6f},{y:.6f}\n" for n, (x, y) in enumerate(city(50, _world())))
+    (tmp_path / "room.csv").write_text("user,x,y\n" + rows, "utf-8")
+    (tmp_path / "one.csv").write_text("user,x,y\na,1,1\nb,1,1\n", "utf-8")
+    places = of_file(tmp_path / "room.csv")
+
+    assert np.ptp(places[:, 0]) == pytest.approx(1)
+    assert np.ptp(places[:, 1]) < 0.5
+    with pytest.raises(OperatorFault, match="all its points in one place"):
+        of_file(tmp_path / "one.csv")
+    with pytest.raises(OperatorFault, match="cannot be read"):
+        of_file(tmp_path / "none.csv")
+
+
+def test_a_person_with_many_points_is_spoken_of(tmp_path: Path) -> None:
+    """Figures let every point answer; whoever reads them must know that a user is not a point."""
+    many, one = tmp_path / "many.csv", tmp_path / "one.csv"
+    many.write_text("user,x,y\na,0,0\na,1,1\nb,0,1\n", "utf-8")
+    one.write_text("user,x,y\na,0,0\nb,1,1\n", "utf-8")
+
+    assert "many.csv has 3 points of 2 users" in say_points(many)
+    assert "promised to a point" in say_points(many)
+    assert not say_points(one)
+
+
+def _world() -> np.random.Generator:
+    return np.random.default_rng(2)
+
+
+def test_the_made_city_has_streets_and_an_empty_bay() -> None:
+    """What it is for: people on lines, and places where nobody is."""
+    points = city(20_000, _world())
+    counts = count(points, 40)
+
+    assert len(points) == 20_000
+    assert points.min() >= 0
+    assert points.max() < 1
+    assert (counts == 0).mean() > 0.2
+    assert counts[4:12, 33:].sum() == 0  # within the bay
