@@ -8,9 +8,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -132,6 +133,10 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
         beside = find_service(mechanism.name).page_values(mechanism.plan(query, []))
         curve = mechanism.curve(query)
 
+    @lru_cache(maxsize=8)
+    def promise(guarantee: str) -> Sequence[str]:
+        return mechanism.promise(query, from_json(guarantee))
+
     def show(event: Event) -> None:
         if event["kind"] == "release":
             event = {**event, **beside}
@@ -141,8 +146,7 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
             event = {**event, "guarantee": {**event["guarantee"], "trust": SEEDED}}
         page.feed.put(event)
         if event["kind"] == "map":
-            promise = from_json(json.dumps(event["guarantee"]))
-            said = mechanism.promise(query, promise)
+            said = promise(json.dumps(event["guarantee"]))
             page.feed.put({"kind": "promise", "sentences": said, "curve": curve})
 
     return show

@@ -130,14 +130,25 @@ class Stream:
     def recv(self, size: int) -> bytes:
         """Return what is for the client; BlockingIOError when there is nothing."""
         if not self._rest and not self._ended and not self.paused:
-            data = b"" if self._again else self._socket.recv(CHUNK)
-            self._ended = not data and not self._again
+            data = b"" if self._again else self._read()
+            self._ended = self._ended or (not data and not self._again)
             self._cut(self._raw + data if self._raw else data)
         if not self._rest and not self._ended:
             raise BlockingIOError
         piece = bytes(self._rest[:size])
         del self._rest[:size]
         return piece
+
+    def _read(self) -> bytes:
+        """Return what has come: TLS gives a record at a time, and brokers a record a message."""
+        parts = [self._socket.recv(CHUNK)]
+        size = len(parts[0])
+        with suppress(OSError):  # no more for now, or the next reading shows what is wrong
+            while parts[-1] and size < CHUNK:
+                parts.append(self._socket.recv(CHUNK))
+                size += len(parts[-1])
+        self._ended = not parts[-1]
+        return b"".join(parts)
 
     def pending(self) -> int:
         """Return how many bytes are here already, where no selector can see them."""

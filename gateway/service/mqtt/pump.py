@@ -18,7 +18,7 @@ from ...logs import log
 
 STILL_S = 20.0  # what the thread may take to go round, were it all handshakes
 TICK_S = 0.5  # how often keep-alives and reconnections are looked at
-BREATH_S = 0.004  # between two looks: what comes byte by byte costs less when it is taken together
+BREATH_S = 0.01  # between two looks: what comes byte by byte costs less when it is taken together
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # before a reconnection
 
 

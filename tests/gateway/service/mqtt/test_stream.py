@@ -89,6 +89,28 @@ def test_however_the_bytes_are_cut_the_messages_are_the_same(five: bool) -> None
         assert read([piece for piece in pieces if piece], five=five) == (wanted, rest)
 
 
+def test_what_came_in_many_records_is_taken_at_once() -> None:
+    """TLS gives a record at a time, and the thread rests after each look: 200 a second, at most."""
+    came: list[Came] = []
+    pieces = [publish(b"a/b", bytes([number]), number, five=False) for number in range(1, 200)]
+    through = Stream(Wire(pieces), came.extend)
+    with pytest.raises(BlockingIOError):
+        through.recv(1)
+
+    assert len(came) == 199
+
+
+def test_a_wire_that_ends_behind_messages_loses_none_of_them() -> None:
+    """They are handed over, and the client is told that the connection has ended."""
+    came: list[Came] = []
+    wire = Wire([publish(b"a/b", b"x", 1, five=False)])
+    ended = Stream(wire, came.extend)
+    wire.recv = lambda size, taken=wire.recv: taken(size) if wire.pieces else b""  # type: ignore[method-assign,misc]
+
+    assert ended.recv(1) == b""
+    assert len(came) == 1
+
+
 @pytest.mark.parametrize("five", [True, False])
 def test_of_a_message_that_is_too_long_the_beginning_is_kept(five: bool) -> None:
     """Whatever a broker hands on must not fill the memory, nor hide what follows."""
