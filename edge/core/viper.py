@@ -1,4 +1,4 @@
-"""The inner loops of `limbs` in machine code, for boards whose Python can make some.
+"""The inner loops of `table` in machine code, for boards whose Python can make some.
 
 `table` takes it from here where it loads: on CPython there is no `micropython`, and where a port
 has no emitter the decorator does not compile. Released as source, never as .mpy: machine code is
@@ -8,7 +8,7 @@ for one processor, and a board compiles this file for its own in a moment.
 import micropython
 
 
-# Finds what `limbs.search` finds. Viper's numbers are single words, so no constant here is above
+# Finds what `table.search` finds. Viper's numbers are single words, so no constant here is above
 # 2**30, and four arguments are as many as any port takes.
 @micropython.viper
 def search(out: ptr32, drawn: ptr32, thresholds: ptr32, sizes: ptr32):  # type: ignore[name-defined]  # noqa: F821
@@ -38,7 +38,7 @@ def search(out: ptr32, drawn: ptr32, thresholds: ptr32, sizes: ptr32):  # type: 
         i += 1
 
 
-# Cuts what `limbs.split` cuts. Of a byte at a time: with more, a word would overflow.
+# Cuts what `table.split` cuts. Of a byte at a time: with more, a word would overflow.
 @micropython.viper
 def split(drawn: ptr32, raw: ptr8, sizes: ptr32):  # type: ignore[name-defined]  # noqa: F821
     """Cut bytes, sizes[0] numbers one after the other, into the limbs of each, lowest first."""

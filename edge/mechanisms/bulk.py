@@ -13,13 +13,13 @@ sensors ROUNDS BEHIND SLACK in total variation, whatever they are asked, and how
 power is cut. `recovery.thermal.guarantee` charges that.
 """
 
-from ..core.sampler import WIDEST, Sampler
+from ..core.table import WIDEST, Sampler
 from . import thermal_half
 
 BITS = 84  # of a threshold
 ARRAY = 8  # readings from which on tables are worth their memory
 ROUNDS = 1 << 20  # the greatest number of a Round with such noise: one a minute for two years
-SLACK = 1, 1 << 74  # of one sample, for every variance up to WIDEST: see `sampler`
+SLACK = 1, 1 << 74  # of one sample, for every variance up to WIDEST: see `core.table`
 
 
 def objection(round, allowed):

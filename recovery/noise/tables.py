@@ -111,7 +111,7 @@ def _beyond(first: tuple[int, int], before: tuple[int, int]) -> int:
     return -(-first[1] * before[0] // (before[0] - first[1]))
 
 
-# How far the noise of an `edge.core.sampler.Sampler` is from its law: a bound for one sample.
+# How far the noise of an `edge.core.table.Sampler` is from its law: a bound for one sample.
 #
 # One table is judged by `distance`. The sum x + b y of two exact Gaussians on whole
 # numbers, of variances s and t, has at z = x + b y the chance
@@ -131,7 +131,7 @@ _PI = Fraction(31415, 10000)  # not above pi
 
 
 class Parts(Protocol):
-    """What is asked of an `edge.core.sampler.Sampler`."""
+    """What is asked of an `edge.core.table.Sampler`."""
 
     variance: Ratio
     parts: Sequence[tuple[int, Thresholds]]

@@ -7,7 +7,7 @@ from typing import Any
 
 from edge.core.budget import BEHIND
 from edge.core.records import Guarantee, Round
-from edge.core.sampler import Sampler
+from edge.core.table import Sampler
 from edge.mechanisms.bulk import BITS, ROUNDS, SLACK
 from edge.mechanisms.thermal_half import NAME, digits
 from physics.response import Response

@@ -23,7 +23,7 @@ import gc, sys, time
 from edge.core import cbor, compat, noise, table
 from edge.mechanisms import bulk
 from edge.core.entropy import Tape
-from edge.core.sampler import Sampler
+from edge.core.table import Sampler
 def spent(do, times):
     gc.collect()
     begun = time.ticks_us()

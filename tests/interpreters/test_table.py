@@ -33,7 +33,7 @@ sys.path.insert(0, ".")
 import binascii
 from edge.core.compat import sha256
 from edge.core.entropy import keyed
-from edge.core.sampler import Sampler
+from edge.core.table import Sampler
 from edge.core.table import Table
 def digest(numbers):
     seen = b""
@@ -70,7 +70,7 @@ SMALL = """
 import gc, sys
 sys.path.insert(0, ".")
 LOADED
-from edge.core.sampler import Sampler
+from edge.core.table import Sampler
 from edge.core.entropy import Tape
 gc.collect()
 before = gc.mem_alloc()
@@ -128,7 +128,7 @@ def test_one_table_of_fifty_grains_fits(need: Callable[[str], str]) -> None:
     """A single table of 440 thresholds, in one piece, in 64 KB."""
     script = SMALL.replace("VARIANCE", "2500").replace("LOADED", "")
     script = script.replace("Sampler(2500)", "Table(2500)").replace("sum(", "len(made) or sum(")
-    script = script.replace("edge.core.sampler import Sampler", "edge.core.table import Table")
+    script = script.replace("edge.core.table import Sampler", "edge.core.table import Table")
     count, used, _ = map(int, ran(need("micropython-i386"), 64, script))
 
     assert count == 440

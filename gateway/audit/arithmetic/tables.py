@@ -22,9 +22,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from edge.core import entropy, table
-from edge.core.limbs import search
-from edge.core.sampler import WIDEST, Sampler
-from edge.core.table import BATCH
+from edge.core.table import BATCH, WIDEST, Sampler, search
 from edge.host import rootkeys
 from edge.mechanisms import bulk
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
-from edge.core import sampler, wire
+from edge.core import table, wire
 from edge.core.limits import Limits
 from edge.core.records import Grid, Guarantee, Report, Round
 from edge.core.slots import COUNT
@@ -168,10 +168,10 @@ def check_plan(plan: Plan) -> Sensor:
             f"the sampler {plan.sampler!r} is not known; a board draws by one of "
             f"{', '.join(SAMPLERS)}, and each takes its own time. Name one of them"
         )
-    if plan.sampler != "exact" and (plan.readings < bulk.ARRAY or plan.variance > sampler.WIDEST):
+    if plan.sampler != "exact" and (plan.readings < bulk.ARRAY or plan.variance > table.WIDEST):
         raise OperatorFault(
             f"{plan.readings} readings of variance {plan.variance} by the {plan.sampler} came; "
-            f"tables are for {bulk.ARRAY} readings and more, and for {sampler.WIDEST} grains "
+            f"tables are for {bulk.ARRAY} readings and more, and for {table.WIDEST} grains "
             "squared at most: a device draws exactly else, whatever is asked. Leave --sampler out"
         )
     if not 1 <= plan.variance < 1 << 62 or plan.readings < 1:
@@ -222,7 +222,7 @@ def estimate_draw_ms(plan: Plan) -> float:
 @cache
 def size_tables(variance: int) -> tuple[int, ...]:
     """Return how many thresholds each of the tables has that noise of this variance takes."""
-    return tuple(len(part) for _, part in sampler.Sampler(variance, 1, bulk.BITS).parts)
+    return tuple(len(part) for _, part in table.Sampler(variance, 1, bulk.BITS).parts)
 
 
 CLAMP = 8000  # grains: 31 K either way in grains of 2**-8 K

@@ -12,8 +12,7 @@ import pytest
 
 from edge.core import noise, table
 from edge.core.entropy import Tape
-from edge.core.sampler import NARROW, WIDEST, Sampler
-from edge.core.table import MOST, Table
+from edge.core.table import MOST, NARROW, WIDEST, Sampler, Table
 
 VARIANCES = [(1, 1), (9, 2), (2500, 1), (16000, 1)]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from edge.core import entropy, sampler, wire
+from edge.core import entropy, table, wire
 from edge.core.budget import Budget
 from edge.core.entropy import Tape
 from edge.core.limits import Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.sampler import WIDEST, Sampler
 from edge.core.slots import Ram
+from edge.core.table import WIDEST, Sampler
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import bulk, thermal
@@ -229,7 +229,7 @@ def test_a_device_that_is_not_asked_loads_no_tables() -> None:
     )
 
     assert "edge.core.node" in ran.stdout
-    for name in ("bulk", "limbs", "sampler", "table", "viper"):
+    for name in ("bulk", "table", "viper"):
         assert f".{name}'" not in ran.stdout
 
 
@@ -247,7 +247,7 @@ def test_tables_of_another_variance_are_refused() -> None:
 
 def test_no_tables_are_off_by_more_than_is_paid_for() -> None:
     """Every size of variance, narrowest and widest, and those around each change of shape."""
-    edges = [1, 2, sampler.NARROW, sampler.NARROW + 1, 73204, 73205, WIDEST - 1, WIDEST]
+    edges = [1, 2, table.NARROW, table.NARROW + 1, 73204, 73205, WIDEST - 1, WIDEST]
     rng = Tape(b"widths")
     edges += [1 + rng.below(1 << width) for width in range(1, 41) for _ in range(3)]
     made = [Sampler(variance, 1, bulk.BITS) for variance in edges if variance <= WIDEST]

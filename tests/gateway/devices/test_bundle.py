@@ -118,7 +118,7 @@ def test_what_a_function_keeps_for_itself_is_short_and_nothing_else() -> None:
     ("had", "there", "absent"),
     [
         (("thermal", "tmp117"), {"sensors/tmp117"}, {"disk_half", "bulk", "places", "window"}),
-        (("thermal", "amg8833", "tables"), {"bulk", "sampler"}, {"sensors/tmp117", "central"}),
+        (("thermal", "amg8833", "tables"), {"bulk", "core/table"}, {"sensors/tmp117", "central"}),
         (("thermal", "ds18b20", "window"), {"core/window"}, {"bulk", "crypto"}),
         (("disk", "gps"), {"disk_half", "sensors/gps", "sensors/plane"}, {"ranks", "sum_node"}),
         (("quadtree", "fixed"), {"sum_node", "crypto", "quadtree"}, {"central", "disk_half"}),

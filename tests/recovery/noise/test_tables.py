@@ -6,8 +6,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from edge.core.sampler import Sampler
-from edge.core.table import LIMB, Table
+from edge.core.table import LIMB, Sampler, Table
 from recovery.noise.tables import bound_mixture, distance, exponential, slack
 
 # The sum of two tables: its law in full against the exact one, in 80 digits.

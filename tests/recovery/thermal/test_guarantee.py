@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from edge.core.records import Grid, Round
-from edge.core.sampler import NARROW, WIDEST, Sampler
+from edge.core.table import NARROW, WIDEST, Sampler
 from edge.mechanisms import bulk
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
