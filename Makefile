@@ -27,6 +27,9 @@ check: .venv/has-test ## format, lint, arrows between packages, types
 	@$(BIN)/ruff check --quiet
 	@arrows=$$($(BIN)/lint-imports) || { echo "$$arrows"; exit 1; }
 	@$(BIN)/mypy
+	@if [ -d .tools/typings ] && [ -d .tools/pyright ]; then \
+		$(BIN)/python -m pytest -q -p no:cacheprovider tests/edge/board/test_typed.py; \
+	else echo "edge/board is not checked against stubs of boards, which are not here: make tools"; fi
 
 bench: .venv/has-bench ## time what is claimed to be fast
 	@for bench in tests/bench/bench_*.py; do \

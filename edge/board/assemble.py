@@ -51,7 +51,10 @@ def budget_of(config, folder, nap=None, uptime=None, number=b""):
     to which its slots are bound (`binding`); b"" for no binding.
     """
     place, key = Files(folder, "budget"), config.identity.state_key
-    place = Bound(place, key, number) if number else place
+    copied = False
+    if number:
+        place = Bound(place, key, number)
+        copied = place.copied()
     lease, window = _lease(place, key)
     lease = 1 if config.wake_s and nap is None else lease
     budget = Budget(place, key, lease)
@@ -59,7 +62,7 @@ def budget_of(config, folder, nap=None, uptime=None, number=b""):
         from ..core.window import WindowBudget  # what no other device needs
 
         budget = WindowBudget(place, key, lease, uptime or Uptime())
-    if number and place.copied():
+    if copied:
         budget.fault = COPIED
         return budget
     try:
