@@ -42,8 +42,8 @@ faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--k
 survey: .venv/has-test ## mutate what is on the way of a reading: ARGS="--only budget --again"
 	@$(BIN)/python -m tests.mutants.survey $(ARGS)
 
-edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-mpy
-	@$(BIN)/python -m gateway.devices.bundle dist/edge-mpy
+edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-mpy; ARGS=https://...: where they will lie
+	@$(BIN)/python -m gateway.devices.bundle dist/edge-mpy $(ARGS)
 
 tools: .venv/has-demo ## fetch real MicroPythons, and stubs of boards, into .tools, for the tests
 	@bash .ci/micropython.sh

@@ -5,8 +5,10 @@
 
 The first is `make edge`: it writes edge/*.mpy, edge.romfs beside them, and prints what each takes
 of the flash. The second leaves out what a device of that mechanism and driver never loads; of one
-with a window or with tables say `window`, `tables` too. From the image in a ROMFS partition
-(MicroPython 1.25 or later) a board runs them in place:
+with a window or with tables say `window`, `tables` too. A word with :// in it is where the folder
+will lie for `mip install`, whose package.json is written too: before mip 0.4, which MicroPython
+1.25 and earlier have, a board understands whole addresses alone. From the image in a ROMFS
+partition (MicroPython 1.25 or later) a board runs them in place:
 
     mpremote romfs deploy edge.romfs
 
@@ -21,6 +23,7 @@ Source: MicroPython's `extmod/vfs_rom.c`, whose comment is the specification of 
 import ast
 import importlib
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -406,7 +409,7 @@ def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
         OperatorFault: it holds anything that no release holds, such as the sources of edge.
     """
     found = [one for one in folder.rglob("*") if not one.is_dir()] if folder.exists() else []
-    ours = (VIPER, WORDS, IMAGE)
+    ours = (VIPER, WORDS, IMAGE, PACKAGE)
     names = [one.relative_to(folder).as_posix() for one in found]
     if any(
         name not in ours and not (name.startswith("edge/") and name.endswith(".mpy"))
@@ -418,6 +421,20 @@ def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
         )
     shutil.rmtree(folder, ignore_errors=True)
     write_files(folder, files)
+
+
+PACKAGE = "package.json"
+
+
+def make_package(files: Mapping[str, bytes], address: str = "") -> bytes:
+    """Return what `mip install` reads of files.
+
+    Args:
+        address: of the folder that they will lie in; none for files beside the package.
+    """
+    start = f"{address.rstrip('/')}/" if address else ""
+    urls = [[path, start + path] for path in sorted(files)]
+    return json.dumps({"deps": [], "urls": urls}, indent=1).encode()
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -435,9 +452,11 @@ def main(arguments: list[str]) -> int:
                 "a release goes into one folder; name it: "
                 "python -m gateway.devices.bundle dist/edge-mpy"
             )
-        sources = read_sources()
-        files = build(pick(sources, FIRST, *arguments[1:]) if arguments[1:] else sources)
-        write_release(Path(arguments[0]), {**files, IMAGE: make_image(files)})
+        sources, address = read_sources(), "".join(word for word in arguments if "://" in word)
+        parts = [word for word in arguments[1:] if word != address]
+        files = build(pick(sources, FIRST, *parts) if parts else sources)
+        more = {IMAGE: make_image(files), PACKAGE: make_package(files, address)}
+        write_release(Path(arguments[0]), {**files, **more})
     except OperatorFault as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

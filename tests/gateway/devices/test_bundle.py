@@ -3,6 +3,10 @@
 import ast
 import runpy
 import shutil
+import threading
+from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,8 @@ import pytest
 from edge import words
 from gateway.devices import bundle
 from gateway.devices.bundle import SPEAKER, move_sentences, shorten_locals, shorten_names
+from tests import processes
+from tests.conftest import miss
 
 SPEAKS = {SPEAKER: ast.parse("")}
 
@@ -137,3 +143,36 @@ def test_a_device_is_given_what_it_loads_and_nothing_of_other_kinds(had, there, 
         )
     assert [word for word in there if f"{word}.py" not in names] == []
     assert [word for word in absent if f"{word}.py" in names] == []
+
+
+INSTALL = """
+import mip
+mip.install("http://127.0.0.1:%d/package.json", target=%r, mpy=False)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("whole", [True, False])
+def test_mip_on_a_board_fetches_every_file_as_it_is(
+    tmp_path: Path, need: Callable[[str], str], whole: bool
+) -> None:
+    """By whole addresses on every mip; by those beside the package where it knows them."""
+    files = {"edge/words.txt": b"one\n", "edge/core/node.mpy": bytes(range(256))}
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "there"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        port = server.server_address[1]
+        package = bundle.make_package(files, f"http://127.0.0.1:{port}/" if whole else "")
+        bundle.write_files(tmp_path / "there", {**files, bundle.PACKAGE: package})
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        program, script = need("micropython"), INSTALL % (port, str(tmp_path / "board"))
+        ran = processes.run([program, "-c", script], capture_output=True, text=True, timeout=60)
+        server.shutdown()
+    if "no module named 'mip'" in ran.stderr:
+        miss("this micropython has no mip, and the test installs with it")
+    if not whole and ran.returncode:
+        assert "ValueError" in ran.stderr  # mip before 0.4
+        return
+
+    assert ran.returncode == 0, ran.stderr
+    got = tmp_path / "board"
+    assert {path: (got / path).read_bytes() for path in files} == files
