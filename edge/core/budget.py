@@ -43,7 +43,7 @@
 
 from collections import namedtuple
 
-from .compat import hmac_sha256, read_whole, same_bytes, write_durably
+from .compat import hmac_pads, hmac_sha256, read_whole, same_bytes, write_durably
 from .keys import check_key, ratchet
 from .limits import BYTES, Limits, from_bytes, to_bytes
 from .wire import Fault
@@ -243,7 +243,7 @@ class Copies:
     def __init__(self, slots, key):
         self.mended = ""  # which slot did not verify, when the others did
         self._slots = slots
-        self._key = key
+        self._key = hmac_pads(key)
         self._held = [b""] * COUNT  # what the slots hold, byte by byte; None: it cannot be read
         self._order = list(range(COUNT))  # to write them in: torn ones first, then the older
         self._counter = 0

@@ -98,7 +98,10 @@ def pack_report(report, key, topic, bits):
     if isinstance(report.payload, bytes):
         del body[4], body[5]
         body[6] = report.payload
-    return sign(cbor.encode(body), key, topic)
+    frame = bytearray()
+    cbor.put(frame, body)
+    frame.extend(_mac(frame, key, topic))
+    return bytes(frame)
 
 
 def round_body(round):
