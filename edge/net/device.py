@@ -352,7 +352,7 @@ def read_receipt(message, identity):
 
 
 def frame_numbers(frame):
-    """Return (epoch, seq) of a frame of the device's own: the map {0: 1, 1: seq, 2: epoch, ...}."""
+    """Return (epoch, seq) of a frame of the device's own: a map {0: 1, 1: seq, 2: epoch, ...}."""
     reader = cbor.Reader(frame)
     reader.at = 4  # behind the heads of the map and of three small numbers, a byte each
     seq = reader.value(0)

@@ -205,8 +205,8 @@ class Afresh(Budget):
             super().boot()
         except Lost:
             slots = Ram()
-            provision(slots, self._copies._key, bytes(32), Limits(1, 4, 1, 1, 10**12, 0))
-            self.__init__(slots, self._copies._key)  # type: ignore[misc]
+            provision(slots, KEY, bytes(32), Limits(1, 4, 1, 1, 10**12, 0))
+            self.__init__(slots, KEY)  # type: ignore[misc]
             super().boot()
 
 
