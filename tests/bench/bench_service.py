@@ -175,11 +175,11 @@ def measured(
     folder: Path, common: dict[str, Any], broker: Process, page: int
 ) -> tuple[float, float, dict[str, Any]]:
     """Return CPU a reading of gateway and broker in us, and what the load saw of the service."""
-    load = _load(folder, common, receipts=True)
+    fleet = load(folder, common, receipts=True)
     gateway = Process([*HEATVEIL, "serve", "--config", "gateway.toml"], folder, "gateway.log")
     try:
         threading.Thread(target=look_on, args=(page,), daemon=True).start()
-        load.line("begun")
+        fleet.line("begun")
         solvers = gateway.solvers()
         began = cpu_s(gateway.id), cpu_s(broker.id), sum(map(cpu_s, solvers))
         rss, done = list[float](), threading.Event()
@@ -190,14 +190,14 @@ def measured(
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        told = json.loads(load.line("{"))
+        told = json.loads(fleet.line("{"))
         done.set()
         watcher.join()
         solver_mb = sum(map(rss_mb, gateway.solvers()))
         ended = cpu_s(gateway.id), cpu_s(broker.id), sum(map(cpu_s, solvers))
     finally:
         gateway.stop()
-        load.stop()
+        fleet.stop()
     used = [(b - a) / max(told["received"], 1) * 1e6 for a, b in zip(began, ended, strict=True)]
     with sqlite3.connect(folder / "heatveil.sqlite") as store:
         (told["stored"],) = store.execute("SELECT count(*) FROM reports").fetchone()
@@ -207,7 +207,7 @@ def measured(
 
 def instead(folder: Path, common: dict[str, Any], broker: Process) -> tuple[float, float]:
     """Return CPU a reading of the peer and of the broker, in us."""
-    load = _load(folder, common, receipts=False)
+    fleet = load(folder, common, receipts=False)
     before = cpu_s(broker.id)
     peer = Process([sys.executable, str(LOAD / "peer.py"), json.dumps(common)], folder, "peer.log")
     try:
@@ -215,16 +215,17 @@ def instead(folder: Path, common: dict[str, Any], broker: Process) -> tuple[floa
         used = cpu_s(broker.id) - before
     finally:
         peer.stop()
-        load.stop()
+        fleet.stop()
     kept = max(told["kept"], 1)
     return told["cpu_s"] / kept * 1e6, used / kept * 1e6
 
 
-def _load(folder: Path, common: dict[str, Any], *, receipts: bool) -> Process:
+def load(folder: Path, common: dict[str, Any], *, receipts: bool) -> Process:
+    """Return the devices of a site, once all of them are at its broker."""
     words = json.dumps({**common, "receipts": receipts})
-    load = Process([sys.executable, str(LOAD / "devices.py"), words], folder, "load.log")
-    load.line("ready")
-    return load
+    started = Process([sys.executable, str(LOAD / "devices.py"), words], folder, "load.log")
+    started.line("ready")
+    return started
 
 
 if __name__ == "__main__":

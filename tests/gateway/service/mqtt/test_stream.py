@@ -90,7 +90,7 @@ def test_however_the_bytes_are_cut_the_messages_are_the_same(five: bool) -> None
 
 
 def test_what_came_in_many_records_is_taken_at_once() -> None:
-    """TLS gives a record at a time, and the thread rests after each look: 200 a second, at most."""
+    """TLS gives one at a time, and the thread rests after each look: 200 a second, at most."""
     came: list[Came] = []
     pieces = [publish(b"a/b", bytes([number]), number, five=False) for number in range(1, 200)]
     through = Stream(Wire(pieces), came.extend)
