@@ -50,6 +50,7 @@ COMMANDS = {
     "audit": ("audit", "audit", "Hold every promise against what the code really does."),
     "backup": ("export", "backup", "Copy the store of a deployment while its gateway runs."),
     "export": ("export", "export", "Write what a deployment has gathered, with its promise."),
+    "delete": ("delete", "delete", "Delete what a site has gathered; what was spent stays."),
     "unveil": ("owner", "unveil", "Give the holder of keys the exact readings: NOT PRIVATE."),
     "tighten": ("owner", "tighten", "Send the devices tighter limits: more privacy, never less."),
     "play": ("play", "app", "Play one protocol in memory and hold its map against the truth."),

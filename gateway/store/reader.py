@@ -187,9 +187,15 @@ class Reader:
         self._engine.dispose()
 
     def forgotten(self) -> OperatorFault | None:
-        """Return why no gateway goes on with this store, where it lacks what was found since."""
+        """Return why no gateway goes on with this store: what it lacks, or that it was emptied."""
         with self._engine.connect() as connection:
-            return round_rows.fault(connection, self._place)
+            found = round_rows.fault(connection, self._place)
+            return found or round_rows.deletion(connection, self._place)
+
+    def count_gathered(self) -> dict[str, int]:
+        """Return how many rows a deletion would take, by table."""
+        with self._engine.connect() as connection:
+            return round_rows.count_gathered(connection)
 
     def rounds(self, limit: int = LIMIT, before: int | None = None) -> list[RoundRow]:
         """Return rounds, newest first, with numbers below `before`."""

@@ -13,12 +13,25 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, or_, select, update
 
-from ..faults import ForgottenFault
+from ..faults import ForgottenFault, OperatorFault
 from ..service.intake.outcomes import Again, Asked, digest
 from ..service.ledger import Charge, check_budget, check_terms, unit_in
 from .message_rows import insert_many
 from .places import Place
-from .schema import about, charges, promises, releases, reports, rounds
+from .schema import (
+    about,
+    charges,
+    heard,
+    maps,
+    outbox,
+    promises,
+    refused,
+    releases,
+    reports,
+    rounds,
+    tallies,
+    vacant,
+)
 
 
 def lock(connection: Any) -> None:
@@ -211,7 +224,7 @@ def count_answered(connection: Any, name: bytes) -> int:
     return int(connection.scalar(wanted) or 0)
 
 
-FOUND, LOST, ABANDONED = "found", "lost", "abandoned"
+FOUND, LOST, ABANDONED, DELETED = "found", "lost", "abandoned", "deleted"
 _KNOWN = or_(rounds.c.outcome.is_(None), rounds.c.outcome != FOUND)
 
 
@@ -249,6 +262,37 @@ def fault(connection: Any, place: Place, found: str = "") -> ForgottenFault | No
     number = max(lacks.found)
     found = found or f"round {number} was found to be asked with this site's key"
     return ForgottenFault(place, found, lacks.last, number)
+
+
+GATHERED = (reports, heard, refused, releases, maps, tallies, vacant, outbox)
+
+
+def count_gathered(connection: Any) -> dict[str, int]:
+    """Return how many rows there are of what `delete_gathered` deletes, by table."""
+    found = {
+        one.name: connection.scalar(select(func.count()).select_from(one)) for one in GATHERED
+    }
+    return {name: count for name, count in found.items() if count}
+
+
+def delete_gathered(connection: Any, now_s: float) -> None:
+    """Delete all that was gathered and drawn; rounds stay with what they cost, marked for good."""
+    for one in GATHERED:
+        connection.execute(delete(one))
+    ended = func.coalesce(rounds.c.closed_s, now_s)
+    connection.execute(update(rounds).values(outcome=DELETED, closed_s=ended))
+
+
+def deletion(connection: Any, place: Place) -> OperatorFault | None:
+    """Return what to raise where what was gathered here has been deleted, so that all is over."""
+    gone = select(rounds.c.name).where(rounds.c.outcome == DELETED).limit(1)
+    if connection.scalar(gone) is None:
+        return None
+    return OperatorFault(
+        f"what was gathered in {place} has been deleted, and its ledger stays: nothing more is "
+        "asked on it, so that no budget comes back. For another promise name another database "
+        "under [site], and enrol again in a new folder"
+    )
 
 
 def note(connection: Any, asked: Asked, now_s: float, outcome: str = FOUND) -> None:

@@ -65,6 +65,13 @@ def checkpoint(engine: Engine) -> bool:
     return not busy
 
 
+def rewrite(path: Path) -> None:
+    """Write a file anew that no store has open: what was deleted stands in its free pages."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def address(path: Path) -> str:
     """Return the address under which SQLite opens a file for reading and leaves nothing beside it.
 

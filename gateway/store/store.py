@@ -251,13 +251,29 @@ class Store:
         with self._engine.begin() as connection:
             round_rows.lock(connection)
             self._check_whole(connection)
-            if round_rows.sum_owed(connection):
-                raise OperatorFault(
-                    "a round is open that is charged when it closes, and what it costs is of the "
-                    "promise that is to end. Let heatveil serve close it first, under the "
-                    "deployment file of before"
-                )
+            self._check_paid(connection)
             return round_rows.end_promise(connection, time.time())
+
+    def delete_gathered(self) -> None:
+        """Delete what was gathered and drawn, for good; what was charged stays, and ends it all.
+
+        Raises:
+            OperatorFault: rounds are missing here, or one is open that is charged when it closes.
+        """
+        with self._engine.begin() as connection:
+            round_rows.lock(connection)
+            if fault := round_rows.fault(connection, self.place):
+                raise fault
+            self._check_paid(connection)
+            round_rows.delete_gathered(connection, time.time())
+
+    def _check_paid(self, connection: Any) -> None:
+        if round_rows.sum_owed(connection):
+            raise OperatorFault(
+                "a round is open that is charged when it closes, and what it costs is of the "
+                "promise that is to end. Let heatveil serve close it first, under the "
+                "deployment file of before"
+            )
 
     def open_round(
         self, asked: Asked, budget: Fraction, *, paid: bool = True, enrolled: int | None = None
@@ -326,8 +342,9 @@ class Store:
             self.identity.condemn(fault)
 
     def _check_whole(self, connection: Any) -> None:
-        if fault := round_rows.fault(connection, self.place):
-            raise fault
+        for look in (round_rows.fault, round_rows.deletion):
+            if fault := look(connection, self.place):
+                raise fault
 
     def lack(self) -> round_rows.Lack | None:
         """Return what the ledger lacks, as far as it was found out, or None."""
