@@ -308,8 +308,11 @@ def _sources(found: Heatmap, event: Event) -> Event:
     ]
     if credible is None:
         return {"sources": listed}
-    says = count_sources(credible, most)
-    return {"sources": listed, "credible": event["credible"] | {"says": says}}
+    low, high, chance = credible.between
+    count = {"low": low, "high": high, "chance": chance, "likeliest": credible.likeliest}
+    count |= {"several": 0 < len(most) < low, "empty": credible.may_be_empty}
+    said = {"says": count_sources(credible, most), "count": count}
+    return {"sources": listed, "credible": event["credible"] | said}
 
 
 def spent(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 0) -> Event:

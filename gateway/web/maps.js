@@ -1,7 +1,7 @@
 // A map as it is shown: its layers, its words, its table of places; and as a picture that is kept.
 
 import { SvgPen, cellUnder, doubted, drawAnswers, drawMap, drawReadings, drawScale, embered, greyed, heated, heightOf, metres, onEarth, penOf, placeOf, room, sensorPlaces, written } from "./draw.js";
-import { at, language, make, makeRow, moment, number, own, percent, say, t } from "./words.js";
+import { at, language, make, makeRow, moment, number, own, percent, say, t, told } from "./words.js";
 
 const FULLEST = 6;
 
@@ -133,10 +133,28 @@ function placesOf(map) {
 
 const rms = (values) => Math.sqrt(values.reduce((sum, one) => sum + one * one, 0) / values.length);
 
+// What is wrong with a map; what exactly is, `why` says in the words of who drew it.
+function verdictWords({ verdict }) {
+  if (!verdict || verdict.level === "fits") return "";
+  const { level, says, dropped = [], clamped = [] } = verdict, plane = room.cells.shape[1] > 1;
+  const places = sensorPlaces().map(([x, y]) => placed(written(placeOf(x, 0)), written(placeOf(y, 1)), plane));
+  const where = (sensors) => ({ sensors: sensors.map((i) => places[i] ?? i).join(", ") });
+  if (level === "assumptions") return t(kind.people ? "verdict.assumptions.people" : "verdict.assumptions");
+  if (level === "clamp") return t("verdict.clamp", where(clamped));
+  const own = { sensors: dropped.length ? "" : t("verdict.scatter"), other: t("verdict.other"), weak: t("verdict.weak") }[level];
+  return [dropped.length ? t("verdict.sensors", where(dropped.map(({ sensor }) => sensor))) : "", own ?? says].filter(Boolean).join(" ");
+}
+
+function countWords({ says, count }) {
+  if (!count) return says; // of a map of before there was one
+  const { low, high, chance, likeliest: n, several, empty } = count, given = { p: percent(chance), low, high, n };
+  return [t(low < high ? "count" : n < 2 ? `count.exact.${n}` : "count.exact", given), several ? t("count.several") : "", empty ? t("count.empty") : ""].filter(Boolean).join(" ");
+}
+
 // What a map says of itself: what is wrong with it, how sure it is, and how far off a guess would be.
 function sureWords(map) {
   if (isDoubtful(map)) return ""; // what is wrong stands above it
-  const said = map.verdict?.says || "", { credible, sd } = map;
+  const said = verdictWords(map), { credible, sd } = map;
   if (kind.people) {
     if (!sd) return said;
     if (map.blocks) {
@@ -148,7 +166,7 @@ function sureWords(map) {
   }
   const far = credible?.expected_error ?? null, blind = credible?.blind_error ?? null;
   const words = far === null ? "" : t(blind === null ? "sure.off" : "sure.blind", { far: written(far), blind: blind === null ? "" : written(blind) });
-  return [said, credible?.says, words].filter(Boolean).join(" ");
+  return [said, credible ? countWords(credible) : "", words].filter(Boolean).join(" ");
 }
 
 // Tell all that is known of the map that is shown, beside its picture.
@@ -156,9 +174,9 @@ export function tell(shown, drawing) {
   const { map } = shown, has = solved(map);
   at("map").dataset.number = map ? map.number : "";
   at("empty").hidden = has;
-  say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: map.why }));
+  say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: told(map) }));
   at("doubt").hidden = !(has && isDoubtful(map));
-  say("doubt", map?.verdict?.says || "");
+  say("doubt", has && isDoubtful(map) ? verdictWords(map) : "");
   say("sure", has ? sureWords(map) : "");
   say("note", map ? noteOf(map) : "");
   tellLayers(has ? map : null, drawing);
@@ -169,8 +187,8 @@ export function tell(shown, drawing) {
 function noteOf(map) {
   if (!solved(map)) return "";
   const from = kind.people && map.total > 0 ? t("map.answers", { n: number(map.total) }) : "";
-  const more = map.why === "optimal" ? "" : map.why;
-  return [from, more].filter(Boolean).join(", ");
+  const exactly = map.verdict?.why ? t("map.exactly", { why: map.verdict.why }) : "";
+  return [from, map.why === "optimal" ? "" : told(map), exactly].filter(Boolean).join(" · ");
 }
 
 function tellLayers(map, drawing) {

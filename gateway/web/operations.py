@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct
 
 from ..service.ledger import Unit, unit_in
 from . import records
+from .codes import add_code
 from .parts import Parts, standing
 from .records import STARTING, refuse_missing
 
@@ -46,8 +47,22 @@ class Band(Struct):
     high: Any
 
 
+class Count(Struct):
+    """How many sources there are: from low to high with this chance, and which number likeliest.
+
+    several: one of the places that are named holds several; empty: it may be an empty room.
+    """
+
+    low: int
+    high: int
+    chance: float
+    likeliest: int
+    several: bool
+    empty: bool
+
+
 class Credible(Struct):
-    """How sure the map is; says is a sentence on how many sources there are."""
+    """How sure the map is; says is a sentence on how many sources there are, which is count."""
 
     level: float
     present: list[list[float]]
@@ -56,6 +71,7 @@ class Credible(Struct):
     blind_error: float | None = None  # of a map made without any reading
     expected_error: float | None = None
     says: str = ""
+    count: Count | None = None
 
 
 class Source(Struct):
@@ -113,6 +129,7 @@ class Map(MapHead):
     blocks are given it is more: so much that the cell may have all of its block, or nothing.
     sources is of warmth alone: no more of them than there most likely are.
     Where blocks are given, of nothing finer than them may anything be said.
+    Where a code is given, why is one of the gateway's own sentences, and fields are what is in it.
     """
 
     mass: list[list[float]] | None = None
@@ -124,6 +141,8 @@ class Map(MapHead):
     certified: Band | None = None
     verdict: Verdict | None = None
     guarantee: dict[str, Any] = {}
+    code: str = ""
+    fields: dict[str, str] = {}
 
 
 def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
@@ -221,7 +240,7 @@ def _round(row: Any, unit: Unit) -> records.Round:
 def _map(body: Any, what: str) -> Map:
     if body is None:
         raise refuse_missing(what)
-    made = msgspec.convert(body, Map)
+    made = msgspec.convert(add_code(body), Map)
     if (
         made.verdict and made.verdict.why and not made.verdict.says
     ):  # one of before it was a sentence

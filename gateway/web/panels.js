@@ -3,7 +3,7 @@
 import { drawCurve, penOf } from "./draw.js";
 import { get, tellHealth } from "./link.js";
 import { kind } from "./maps.js";
-import { ago, at, counted, date, fillList, make, makeRow, number, percent, say, t, whose } from "./words.js";
+import { ago, at, counted, date, fillList, make, makeRow, number, percent, say, t, told, whose } from "./words.js";
 
 const SHOWN = 200; // devices in the table, and lines of what is wrong
 
@@ -23,13 +23,13 @@ function tellTrouble() {
   at("trouble-line").tabIndex = whole ? -1 : 0;
   fillList(at("troubles"), [
     ...health,
-    ...alarms.map(({ why, times }) => (times > 1 ? t("trouble.times", { why, n: times }) : why)),
-    ...devices.map(({ device, why, since_s }) => `${device}: ${why}${since_s ? ` (${ago(since_s)})` : ""}`),
+    ...alarms.map((one) => (one.times > 1 ? t("trouble.times", { why: told(one), n: one.times }) : told(one))),
+    ...devices.map(({ device, since_s, ...said }) => `${device}: ${told(said)}${since_s ? ` (${ago(since_s)})` : ""}`),
   ].slice(0, SHOWN));
 }
 
 export function showHealth({ parts }) {
-  wrong.health = Object.entries(parts).filter(([, part]) => !part.ok).map(([name, { why }]) => `${t(`part.${name}`)}: ${why}`);
+  wrong.health = Object.entries(parts).filter(([, part]) => !part.ok).map(([name, part]) => `${t(`part.${name}`)}: ${told(part)}`);
   tellHealth(!wrong.health.length);
   tellTrouble();
 }
@@ -75,8 +75,8 @@ export function showClosed(round, told) {
   tellAnswers(round.reports, round.enrolled ?? round.reports);
 }
 
-export function showDone({ why }) {
-  say("reports-note", t("round.done", { why }));
+export function showDone(done) {
+  say("reports-note", t("round.done", { why: told(done) }));
 }
 
 // How many rounds a day has, at the pace and in the hours of the deployment file.

@@ -25,6 +25,7 @@ from ..faults import OperatorFault
 from ..logs import log
 from ..service.operate.health import Health
 from ..service.operate.metrics import Counted, Metrics
+from .codes import add_code
 from .feed import Feed
 from .records import BUSY, STARTING, STORE, Part, Refusal, Standing
 
@@ -139,7 +140,9 @@ def standing(parts: Parts) -> Standing:
     now_s, found = time.monotonic(), parts.health.parts()
     wrong = [f"{name}: {part.why}" for name, part in found.items() if not part.ok]
     told = {
-        name: Part(part.ok, part.why, round(now_s - part.since_s, 1))
+        name: Part(
+            for_s=round(now_s - part.since_s, 1), **add_code({"ok": part.ok, "why": part.why})
+        )
         for name, part in found.items()
     }
     return Standing(not wrong, "; ".join(wrong), told, parts.reader is not None)

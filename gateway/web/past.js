@@ -113,7 +113,7 @@ export async function mapOf(number) {
   if (kept.has(number)) return kept.get(number);
   const [map, round, release] = await Promise.all(["maps/", "rounds/", "rounds/"].map((path, i) => get(`${path}${number}${i === 2 ? "/release" : ""}`)));
   if (!round) return null;
-  const shown = { map: map || { number, status: "unresolved", why: round.outcome || t("map.none"), seconds: null, total: null, mass: null }, release, at_s: closedOf(round), round };
+  const shown = { map: map || { number, status: "unresolved", why: t(round.outcome === "silent" ? "said.map.silence" : "map.none"), seconds: null, total: null, mass: null }, release, at_s: closedOf(round), round };
   if (map) kept.set(number, shown); // else it may be drawn yet
   if (kept.size > 60) kept.delete(kept.keys().next().value);
   return shown;

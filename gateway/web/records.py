@@ -201,11 +201,13 @@ def _refusal(why: str) -> Refusal:
 
 
 class Part(Struct):
-    """How a part of the gateway is, and for how long it has been so."""
+    """How a part of the gateway is, for how long it has been so, and the code of why."""
 
     ok: bool
     why: str
     for_s: float
+    code: str = ""
+    fields: dict[str, str] = {}
 
 
 class Standing(Struct):

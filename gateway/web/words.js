@@ -70,6 +70,7 @@ const TABLE = {
   "map.answers": ["from {n} answers", "aus {n} Antworten"],
   "map.last": ["last map: the privacy budget is used up", "letzte Karte: der Vorrat an Privatheit ist aufgebraucht"],
   "map.ended": ["last map: no more rounds are planned", "letzte Karte: weitere Runden sind nicht vorgesehen"],
+  "map.exactly": ["Exactly: {why}.", "Genau (englisch): {why}."],
   "map.stale": ["No newer map has come.", "Es kam keine neuere Karte."],
   "map.aged": ["This map is {age} old.", "Diese Karte ist {age} alt."],
   "map.gone": ["No connection to the gateway since {at}. The page keeps trying by itself.", "Seit {at} keine Verbindung zum Gateway. Die Seite versucht es von selbst weiter."],
@@ -83,6 +84,19 @@ const TABLE = {
   "read.cell": ["{place}: {share}", "{place}: {share}"],
   "read.sd": ["{place}: {share}, give or take {sd}", "{place}: {share}, auf {sd} genau"],
   "read.earth": ["latitude {lat}°, longitude {lon}°", "Breite {lat}°, Länge {lon}°"],
+  "verdict.assumptions": ["Do not trust this map: what was sent does not fit what the gateway was told about this place. Warmer or more sources, an open window, a heater or a broken sensor can be the cause.", "Trauen Sie dieser Karte nicht: was gesendet wurde, passt nicht zu dem, was das Gateway über diesen Ort weiß. Wärmere oder mehr Quellen, ein offenes Fenster, eine Heizung oder ein defekter Sensor können der Grund sein."],
+  "verdict.assumptions.people": ["Do not trust this map: the answers do not fit any way in which people could be spread. Some devices are set up differently, or answers are forged.", "Trauen Sie dieser Karte nicht: die Antworten passen zu keiner Verteilung von Personen. Manche Geräte sind anders eingestellt, oder Antworten sind gefälscht."],
+  "verdict.clamp": ["Do not trust this map: at {sensors} it is warmer or colder than a sensor can say.", "Trauen Sie dieser Karte nicht: bei {sensors} ist es wärmer oder kälter, als ein Sensor sagen kann."],
+  "verdict.sensors": ["Left out of this map, for it does not fit the rest: what was sent from {sensors}.", "Nicht in dieser Karte, weil es nicht zum Übrigen passt: was von {sensors} gesendet wurde."],
+  "verdict.scatter": ["The sensors' readings vary more than they should; the map allows for that.", "Die Messwerte der Sensoren schwanken mehr, als sie sollten; die Karte rechnet damit."],
+  "verdict.other": ["The readings do not fit the room as it was set up; the map allows for that.", "Die Messwerte passen nicht zum Raum, wie er eingerichtet ist; die Karte rechnet damit."],
+  "verdict.weak": ["This map is hardly better than a guess.", "Diese Karte ist kaum besser als geraten."],
+  "count": ["There are {low} to {high} sources of warmth ({p} sure), most likely {n}.", "Es gibt {low} bis {high} Wärmequellen (zu {p} sicher), am wahrscheinlichsten {n}."],
+  "count.exact": ["There are {n} sources of warmth ({p} sure).", "Es gibt {n} Wärmequellen (zu {p} sicher)."],
+  "count.exact.1": ["There is 1 source of warmth ({p} sure).", "Es gibt 1 Wärmequelle (zu {p} sicher)."],
+  "count.exact.0": ["There is no source of warmth ({p} sure).", "Es gibt keine Wärmequelle (zu {p} sicher)."],
+  "count.several": ["A place that is named holds several of them.", "An einem der genannten Orte sind mehrere."],
+  "count.empty": ["An empty room could give such readings, too.", "Auch ein leerer Raum könnte solche Messwerte geben."],
   "sources.near": ["Near", "Bei"],
   "sources.within": ["Give or take", "Auf so viel genau"],
   "sources.sure": ["Give or take: {p} sure.", "Auf so viel genau: zu {p} sicher."],
@@ -163,6 +177,43 @@ const TABLE = {
   "who.sensors": ["sensors", "Sensoren"],
   "who.device": ["device", "Gerät"],
   "who.devices": ["devices", "Geräte"],
+  // What the gateway says, by its code (codes.py).
+  "said.broker.silent": ["nobody answers at {place}. Start the message broker there, or correct its address.", "unter {place} antwortet niemand. Starten Sie dort den Nachrichtenvermittler, oder berichtigen Sie seine Adresse."],
+  "said.broker.refuses": ["the broker at {place} does not let the gateway in. Its user name or password is wrong.", "der Vermittler unter {place} lässt das Gateway nicht ein. Benutzername oder Passwort sind falsch."],
+  "said.broker.gone": ["the message broker does not answer.", "der Nachrichtenvermittler antwortet nicht."],
+  "said.broker.certificate": ["{place} shows a certificate that the gateway cannot trust, so nothing is sent there. The log says why.", "{place} zeigt ein Zertifikat, dem das Gateway nicht trauen kann; deshalb wird dorthin nichts gesendet. Das Protokoll sagt, warum."],
+  "said.broker.clear": ["{place} does not encrypt, so nothing is sent there. Give it a certificate.", "{place} verschlüsselt nicht; deshalb wird dorthin nichts gesendet. Geben Sie ihm ein Zertifikat."],
+  "said.store.refuses": ["what comes cannot be written down; devices keep it and send it again. The log says why.", "was kommt, lässt sich nicht aufschreiben; die Geräte behalten es und senden es noch einmal. Das Protokoll sagt, warum."],
+  "said.store.silent": ["the database does not answer.", "die Datenbank antwortet nicht."],
+  "said.disk.full": ["less than {mb} MB are free. Nothing more is taken until there is room; devices keep what they have.", "weniger als {mb} MB sind frei. Bis Platz ist, wird nichts mehr angenommen; die Geräte behalten, was sie haben."],
+  "said.solver.slow": ["no map was ready within {limit} s. The next round tries again.", "in {limit} s wurde keine Karte fertig. Die nächste Runde versucht es wieder."],
+  "said.solver.died": ["the program that draws maps stopped and was started again.", "das Programm, das Karten zeichnet, brach ab und wurde neu gestartet."],
+  "said.solver.failed": ["the program that draws maps failed. The log says why.", "das Programm, das Karten zeichnet, ist gescheitert. Das Protokoll sagt, warum."],
+  "said.thread.ended": ["a part of the gateway has stopped. Start the gateway again.", "ein Teil des Gateways ist stehen geblieben. Starten Sie das Gateway neu."],
+  "said.rounds.failed": ["rounds have stopped after a fault. The log says which.", "nach einem Fehler gibt es keine Runden mehr. Das Protokoll sagt, nach welchem."],
+  "said.rounds.spent": ["what may be asked in {hours} h has been asked. The next round comes by itself.", "was in {hours} h gefragt werden darf, ist gefragt. Die nächste Runde kommt von selbst."],
+  "said.rounds.hindered": ["none begins until the other parts work.", "keine beginnt, bis die anderen Teile arbeiten."],
+  "said.rounds.hours": ["they are from {first} to {last} only.", "es gibt sie nur von {first} bis {last}."],
+  "said.rounds.standby": ["another gateway leads this site; this one takes over when that is gone.", "ein anderes Gateway führt diesen Standort; dieses übernimmt, wenn jenes fort ist."],
+  "said.workers.part": ["nobody looks after part {parts} of the devices; what they send waits.", "um Teil {parts} der Geräte kümmert sich niemand; was sie senden, wartet."],
+  "said.workers.none": ["none is at work.", "keiner ist an der Arbeit."],
+  "said.alarm.changed": ["{device} sent message {number} twice with different content, which weakens the privacy of what it measured. Give it a new key.", "{device} sandte Nachricht {number} zweimal mit verschiedenem Inhalt; das schwächt den Schutz dessen, was es gemessen hat. Geben Sie ihm einen neuen Schlüssel."],
+  "said.alarm.future": ["{device} counts its messages further than any device can. It is damaged, or somebody has its key: look which, and give it a new key.", "{device} zählt seine Nachrichten weiter, als ein Gerät kann. Es ist beschädigt, oder jemand hat seinen Schlüssel: sehen Sie nach, und geben Sie ihm einen neuen."],
+  "said.alarm.replayed": ["{device} sent message {number} after {last}. Its memory was set back, it has a double, or the broker held a message back: look which. In the first two cases give it a new key.", "{device} sandte Nachricht {number} nach {last}. Sein Speicher wurde zurückgesetzt, es hat einen Doppelgänger, oder der Vermittler hielt eine Nachricht zurück: sehen Sie nach. In den ersten beiden Fällen geben Sie ihm einen neuen Schlüssel."],
+  "said.out.flood": ["it sent far more messages than it should", "es sandte viel mehr Nachrichten, als es soll"],
+  "said.out.forged": ["it sent too many messages that are not its own", "es sandte zu viele Nachrichten, die nicht von ihm sind"],
+  "said.out.lied": ["it cheated when devices added up together", "es hat beim gemeinsamen Zusammenzählen betrogen"],
+  "said.out.hand": ["by hand", "von Hand"],
+  "said.map.silence": ["nobody answered. The devices are off or cut off, or they refuse", "niemand hat geantwortet. Die Geräte sind aus oder abgeschnitten, oder sie weigern sich"],
+  "said.map.few": ["{came} of {enrolled} answered, and a map needs {quorum}", "{came} von {enrolled} haben geantwortet, und eine Karte braucht {quorum}"],
+  "said.map.unheard": ["no sensor was heard. Look at the sensors' connection", "kein Sensor war zu hören. Sehen Sie nach der Verbindung der Sensoren"],
+  "said.map.unanswered": ["no device answered. Look at the devices' connection", "kein Gerät hat geantwortet. Sehen Sie nach der Verbindung der Geräte"],
+  "said.map.shards": ["too few devices took part together", "zu wenige Geräte haben zusammen teilgenommen"],
+  "said.map.misfit": ["what was sent does not fit the room as it was set up, so no map is drawn", "was gesendet wurde, passt nicht zum Raum, wie er eingerichtet ist; deshalb wird keine Karte gezeichnet"],
+  "said.map.clamp": ["it is warmer or colder at sensor {sensors} than a sensor can say, so no map is drawn", "bei Sensor {sensors} ist es wärmer oder kälter, als ein Sensor sagen kann; deshalb wird keine Karte gezeichnet"],
+  "said.done.asked": ["all that were asked for have been run", "alle, die verlangt waren, sind gelaufen"],
+  "said.done.epsilon": ["the privacy budget is used up", "der Vorrat an Privatheit ist aufgebraucht"],
+  "said.done.readings": ["all {rounds} that the promise allows have been run", "alle {rounds}, die das Versprechen erlaubt, sind gelaufen"],
 };
 
 const asked = /[#&]lang=(en|de)/.exec(location.hash)?.[1];
@@ -177,6 +228,9 @@ export function t(key, given = {}) {
 
 // One of many: `key.1` where there is one of it.
 export const counted = (key, n, given = {}) => t(n === 1 && TABLE[`${key}.1`] ? `${key}.1` : key, { n: number(n), ...given });
+
+// What the gateway says: by its code, or in its own words.
+export const told = ({ why, code, fields }) => (TABLE[`said.${code}`] ? t(`said.${code}`, fields) : why);
 
 // A text that came in both languages.
 export const own = (texts) => (Array.isArray(texts) ? texts[column] ?? texts[0] : texts);

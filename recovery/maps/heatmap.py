@@ -97,24 +97,28 @@ class Credible:
         return likeliest(self.numbers)
 
     @property
+    def may_be_empty(self) -> bool:
+        """Whether the readings speak against an empty room by less than three to one.
+
+        Every number was as likely before them.
+        """
+        nobody, before = float(self.numbers[0]), 1 / len(self.numbers)
+        return 3 * nobody * (1 - before) > before * (1 - nobody)
+
+    @property
     def says(self) -> str:
         """Between what the number of sources lies, and how likely that is, a sentence.
-
-        And whether the readings speak against an empty room by less than three to one, where
-        every number was as likely before them.
 
         >>> Credible(0.9, np.ones((1, 2)), np.array([0.02, 0.18, 0.8])).says
         'Number of sources: 1 to 2 (98 %), most likely 2.'
         >>> "an empty room" in Credible(0.9, np.ones((1, 2)), np.array([0.2, 0.4, 0.4])).says
         True
         """
-        nobody, before = float(self.numbers[0]), 1 / len(self.numbers)
-        empty = 3 * nobody * (1 - before) > before * (1 - nobody)
         low, high, chance = self.between
         likely = f", most likely {self.likeliest}" if low < high else ""
         listed = f"{low} to {high}" if low < high else f"{low}"
         told = f"Number of sources: {listed} ({100 * chance:.0f} %){likely}."
-        return told + " These readings cannot be told from an empty room's." * empty
+        return told + " These readings cannot be told from an empty room's." * self.may_be_empty
 
 
 def likeliest(numbers: Floats) -> int:

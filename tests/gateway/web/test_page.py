@@ -88,6 +88,7 @@ def sure(**more: Any) -> dict[str, Any]:
         "numbers": [0.02, 0.62, 0.3, 0.06],
         "expected_error": 1.25,
         "says": "Number of sources: 1 to 2 (92 %).",
+        "count": {"low": 1, "high": 2, "chance": 0.92, "likeliest": 1, "several": 0, "empty": 0},
         **more,
     }
 
@@ -234,11 +235,13 @@ def test_how_sure_a_map_is_is_said_and_drawn(live: Page, tab: Tab, until: Until)
     until(tab, shown(2))
 
     assert sentence == (
-        "Number of sources: 1 to 2 (92 %). The warmth is about 1.3 m from where this map shows "
-        "it; a blind guess would be about 4.5 m off."
+        "There are 1 to 2 sources of warmth (92 % sure), most likely 1. The warmth is about 1.3 m "
+        "from where this map shows it; a blind guess would be about 4.5 m off."
     )
     assert hills
-    assert (read(tab, "#sure"), read(tab, "#doubt")) == ("", "Do not trust it.")
+    assert read(tab, "#sure") == ""
+    assert read(tab, "#doubt").startswith("Do not trust this map: what was sent does not fit")
+    assert read(tab, "#note") == "Exactly: they contradict."
     assert read(tab, "#places") == ""  # no place is named of what is not to be trusted
     assert not coloured(tab, BRIGHT)
     assert not coloured(tab, VIOLET)
@@ -335,7 +338,7 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
     wrong = {"level": "assumptions", "why": "x", "says": "Do not trust this map: x."}
     live.feed.put(people(number=2, verdict=wrong))
     until(tab, shown(2))
-    assert read(tab, "#doubt") == "Do not trust this map: x."
+    assert read(tab, "#doubt").startswith("Do not trust this map: the answers do not fit")
     assert not coloured(tab, BRIGHT)
     weak = {"level": "weak", "why": "x", "says": "It is hardly nearer than a guess."}
     live.feed.put(people(number=3, verdict=weak, blocks={"level": 0.9, "rows": rows[:1]}))

@@ -1,0 +1,112 @@
+"""The gateway's own sentences have codes, and the page has a line in both languages for each."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway import web
+from gateway.service.campaign import SPENT
+from gateway.service.drawing import Turnout, _few
+from gateway.service.intake import judge
+from gateway.service.mqtt.connection import Session
+from gateway.service.operate import quarantine, schedule
+from gateway.service.operate.health import Health, Vitals
+from gateway.service.secure_sum.gathering import LIED
+from gateway.service.telling import SILENCE
+from gateway.service.workers.gathering import describe
+from gateway.service.workers.leases import STANDBY, Roll
+from gateway.web.codes import SENTENCES, add_code, add_codes
+from gateway.web.server import Page
+from recovery.estimators.verdict import describe_misfit
+from recovery.noise.sums import NONE_OPENED
+
+from .test_page import READY, Opened, Until, drawn, read
+
+TABLE = re.compile(r'^  "said\.([\w.]+)": \[("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")\],$', re.M)
+FIELD = re.compile(r"\{(\w+)\}")
+
+
+def _said() -> Iterator[tuple[str, str]]:
+    """Yield what the gateway really says, with the code that it should have."""
+    for last, seq, used, kind in ((4, 1, False, "replayed"), (3, 7, True, "changed")):
+        arrival: Any = SimpleNamespace(report=(1, "attic", 3, seq))
+        yield judge.broken(arrival, (last, 1), used)[1], f"alarm.{kind}"
+    arrival = SimpleNamespace(report=(1, "attic", judge.BOOTS + 9, 1))
+    yield judge.broken(arrival, (1, 1), False)[1], "alarm.future"
+    link, health, heard = Session("lan:1883", "gateway"), Health("broker", "disk"), []
+    yield link.trouble, "broker.silent"
+    link.refused("bad user name")
+    yield link.trouble, "broker.refuses"
+    vitals = Vitals(health, heard.append)
+    vitals.broker(False, "")
+    vitals.room(0, 64)
+    yield health.parts()["broker"].why, "broker.gone"
+    yield health.parts()["disk"].why, "disk.full"
+    yield quarantine.FLOOD, "out.flood"
+    yield quarantine.FORGED, "out.forged"
+    yield LIED, "out.lied"
+    yield SILENCE, "map.silence"
+    yield _few(Turnout(1, 6, 0, 3)), "map.few"
+    yield _few(Turnout(2, 6, 0, 3)), "map.few"
+    yield describe_misfit(8.0, 4.0), "map.misfit"
+    yield NONE_OPENED, "map.shards"
+    yield schedule.refusal("08:00-18:00", datetime(2026, 3, 1, 20, 10, tzinfo=UTC)), "rounds.hours"
+    yield f"no round opens: {SPENT % 24}", "rounds.spent"
+    yield STANDBY, "rounds.standby"
+    yield describe(Roll([], []), 1).why, "workers.none"
+    yield describe(Roll([], [3]), 1).why, "workers.part"
+
+
+@pytest.mark.parametrize(("sentence", "code"), list(_said()))
+def test_what_the_gateway_says_has_its_code(sentence: str, code: str) -> None:
+    """A sentence that is written anew would else be English again, and nobody would notice."""
+    found = add_code({"why": sentence})
+
+    assert found["code"] == code
+    assert found["why"] == sentence
+    assert all(found["fields"].values()) or code == "map.few"
+
+
+def test_every_code_has_both_languages() -> None:
+    """And they name no field that the sentence has not."""
+    text = (Path(web.__file__).parent / "words.js").read_text("utf-8")
+    table = {code: both for code, *both in TABLE.findall(text)}
+    named = {code: set(FIELD.findall(sentence)) for code, sentence in SENTENCES.items()}
+
+    assert set(table) == set(SENTENCES)
+    for code, both in table.items():
+        assert both[0] != both[1]
+        assert set(FIELD.findall("".join(both))) <= named[code]
+
+
+@pytest.mark.long
+def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
+    """What does not work, whose key is bad, why there is no map; a code of later stays English."""
+    lost = Session("lan:1883", "gateway").trouble
+    why, few = judge.broken(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1], ""
+    few = _few(Turnout(2, 6, 0, 3))
+    parts = {"broker": {"ok": False, "why": lost}, "disk": {"ok": False, "why": "it is odd"}}
+    with Page("127.0.0.1", 0) as page:
+        page.feed.put(READY)
+        page.feed.put(add_codes({"kind": "health", "ready": False, "parts": parts}))
+        alarm = {"device": "attic", "why": why, "times": 2}
+        page.feed.put(add_codes({"kind": "alarm", "alarms": [alarm]}))
+        page.feed.put(add_codes(drawn(1, 0, status="unresolved", mass=None, total=None, why=few)))
+        tab = opened(f"{page.url}#lang=de")
+        until(tab, "document.getElementById('empty').textContent.includes('Runde 1')")
+        line = read(tab, "#trouble-line")
+        tab.click("#trouble-line")
+
+        assert (
+            read(tab, "#empty") == "Runde 1: 2 von 6 haben geantwortet, und eine Karte braucht 3."
+        )
+        assert "Broker: unter lan:1883 antwortet niemand." in line
+        assert "Festplatte: it is odd" in line
+        assert "attic sandte Nachricht 3.7 zweimal" in read(tab, "#troubles")
+        assert "(2-mal)" in read(tab, "#troubles")
+        assert tab.said == []
