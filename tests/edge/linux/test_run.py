@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -206,6 +207,27 @@ def test_a_budget_that_cannot_be_used_is_an_alert(device_file: Path, host) -> No
     assert host.hears(lambda: host.said("state")[-1:] == [b"disconnected"])
     assert b"alert" in host.said("state")
     assert host.said("data") == []
+
+
+@pytest.mark.long
+def test_a_copy_of_the_folder_says_so_and_the_true_device_goes_on(
+    device_file: Path, host, tmp_path: Path
+) -> None:
+    """Beside the true one, whose name it has: one alert, status 2, and no frame or write of it."""
+    home, copy = folder_of(device_file, host, "tmp117"), str(tmp_path / "copy")
+    command = [sys.executable, "-m", "edge.linux.run"]
+    with processes.Child([*command, home], env=os.environ, stderr=subprocess.PIPE) as ran:
+        assert host.hears(lambda: b"ready" in host.said("state"))
+        shutil.copytree(home, copy)
+        before = {file.name: file.read_bytes() for file in Path(copy).iterdir()}
+        second = processes.run([*command, copy], capture_output=True, text=True, timeout=WAIT_S)
+        assert host.hears(lambda: host.said("state")[-1:] == [b"ready"])
+        ran.terminate()
+
+    assert second.returncode == 2
+    assert "bound to another board" in second.stderr
+    assert host.said("state").count(b"alert") == 1
+    assert {file.name: file.read_bytes() for file in Path(copy).iterdir()} == before
 
 
 def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
