@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 
 # Streams of the fixed sequence that belong to the yardstick alone.
 _SCENES, _NOISE = 7_100_000, 7_200_000
-# Scenes by the most sources, where none are asked for: less than a second's worth.
-_TRIALS = {1: 400, 2: 300, 3: 100}
+# Scenes by the most sources, where none are asked for: a tenth of a second's worth.
+_TRIALS = {1: 200, 2: 100, 3: 50}
 _TRIALS_MORE = 30
 _TRIALS_PLANE = 12
 

@@ -3,8 +3,9 @@
 What the query states is one family of worlds of six, and before any reading twice as likely as
 all the others together. Each counts by its evidence. Where the others have hardly a say the map is
 that of the posterior; else it is the median of the cumulative share over draws of all families, in
-a plane their medoid, and what it says of its own error, its band and the number of sources come
-from the same draws.
+a plane their medoid, and its band and the number of sources come from the same draws. What it says
+of its own error is the root mean square over all families, the stated world being no likelier than
+the others: so what is unlikely and far off has its say.
 
 On the paper's line its mean earth mover's distance is .037 where what is stated is so, and the
 posterior's .035; in the three groups of kinds of rooms that are not as stated it is .052, .060 and
@@ -22,11 +23,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bayes.bank import WEIGHTS, Family, Whole, families, places_of
+from ..bayes.bank import WEIGHTS, Family, Some, Whole, families, places_of
 from ..bayes.chain import MOST_CELLS, Draws, cumulative_shares, from_draws, sample_posterior
 from ..bayes.crowd import open_cells
-from ..bayes.exact import Exact, Listed
-from ..bayes.line import expected_distance, shares
+from ..bayes.exact import Exact, Listed, Scores
+from ..bayes.line import possible_curves
 from ..bayes.medoid import away
 from ..bayes.unknown_physics import conditional, together
 from ..maps.heatmap import Verdict
@@ -34,18 +35,18 @@ from . import posterior
 from .record import ONE_TIME, Estimate, Floats, Near, Seen, check, label, with_digits
 from .verdict import ODDS, heat_directions, join
 
-# How likely the stated world is before any reading.
-_STATED = 2 / 3
+# How likely the stated world is before any reading: for the map, and for how far off it may be.
+_STATED, _STATED_AT_MOST = 2 / 3, 1 / 2
 # Draws that stand for all families.
 _DRAWS = 1200
 # Where all others together are less likely than this the stated world stands alone.
 _HARDLY = 0.1
-# A map that is off by more than this share of what an even one is tells next to nothing.
-_NO_BETTER = 0.8
-# In a plane so many draws say how far off an even map is. Of each family so many say how far off
-# the map is if that is so; of what is likelier than this, where it is so many times as far as the
+# A map that may be off by more than this share of what an even one may be tells little.
+_NO_BETTER = 0.65
+# Of each family so many draws say how far off the map is if that is so, and every third of them
+# how far an even map is; of what is likelier than this, where it is so many times as far as the
 # map says; spreads by so much longer or shorter.
-_BLIND, _TRIED, _RARE, _MUCH, _FARTHER = 60, 200, 0.01, 1.5, 1.15
+_TRIED, _BLIND, _RARE, _MUCH, _FARTHER = 210, 3, 0.01, 1.5, 1.15
 _OPEN = "more, fewer, weaker or stronger sources"
 _NAMES = {
     "powers": _OPEN,
@@ -75,7 +76,10 @@ def estimate(seen: Seen) -> Estimate:
     draws = sample_posterior(wide)
     draws = replace(draws, cells=np.where(draws.cells < 0, -1, draws.cells % cells))
     drawn = from_draws(weighed, draws)
-    return label(_beside_a_guess(weighed, drawn, draws), seen, weighed)
+    if drawn.heat.any():
+        apart = _apart(weighed, drawn.heat / drawn.heat.sum(), draws)
+        drawn = _say_how_far(drawn, {"stated": apart}, {"stated": 1.0})
+    return label(drawn, seen, weighed)
 
 
 def _estimated(seen: Seen, near: Near) -> Estimate:
@@ -84,19 +88,24 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
     logs = {name: math.log(WEIGHTS[name]) + one.log_evidence for name, one in found.items()}
     ratio = float(np.logaddexp.reduce(list(logs.values()))) - stated.log_evidence - nothing
-    logs = {name: math.log(1 - _STATED) + log for name, log in logs.items()}
-    logs["stated"] = math.log(_STATED) + stated.log_evidence + nothing
-    whole = float(np.logaddexp.reduce(list(logs.values())))
-    chances = {name: math.exp(log - whole) for name, log in logs.items()}
+    logs["stated"] = stated.log_evidence + nothing
+    chances = _weigh(logs, _STATED)
     known = np.append(cells, -1)
     posterior = stated.posterior
     if chances["stated"] > 1 - _HARDLY:
         drawn = together(seen, [stated], np.ones(1))
     else:
         draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen)
-        posterior = _pooled(draws, found, chances, known)
-        drawn = from_draws(seen, posterior)
-    drawn = _beside_a_guess(seen, drawn, posterior)
+        drawn = from_draws(seen, _pooled(draws, found, chances, known))
+    if not drawn.heat.any():
+        return replace(drawn, verdict=Verdict("fits"))
+    doubted = _weigh(logs, _STATED_AT_MOST)
+    share, worlds = drawn.heat / drawn.heat.sum(), {}
+    apart = {"stated": _apart(seen, share, posterior, stated.decided)}
+    for name, family in found.items():
+        some = worlds[name] = family.draw(_TRIED, len(known) - 1)
+        apart[name] = _distances(seen, share, known[some.places], some.heats)
+    drawn = _say_how_far(drawn, apart, doubted)
     if ratio > math.log(ODDS):
         likely = max(WEIGHTS, key=lambda name: chances[name])
         why = (
@@ -104,59 +113,84 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
             f"instead: {_NAMES[likely]}; the map counts on that"
         )
         drawn = replace(drawn, verdict=join(Verdict("other", why), drawn.verdict))
-    return replace(drawn, why=_unsaid(seen, drawn, found, chances, known))
+    return replace(drawn, why=_unsaid(drawn, worlds, apart, doubted))
 
 
-def _beside_a_guess(seen: Seen, drawn: Estimate, posterior: Exact | Listed | Draws) -> Estimate:
-    """Return the map with how far off an even one is, and whether it is hardly better."""
-    said = math.nan if drawn.credible is None else drawn.credible.expected_error
-    blind = _blind(seen, posterior) if math.isfinite(said) else math.nan
-    if drawn.credible is None or not math.isfinite(blind):
+def _weigh(logs: dict[str, float], stated: float) -> dict[str, float]:
+    """Return how likely each family is, where the stated world is so likely beforehand."""
+    weighed = {name: math.log(1 - stated) + log for name, log in logs.items()}
+    weighed["stated"] = math.log(stated) + logs["stated"]
+    whole = float(np.logaddexp.reduce(list(weighed.values())))
+    return {name: math.exp(log - whole) for name, log in weighed.items()}
+
+
+# How far off the map may be, and an even one of all open cells: from each of some worlds.
+Apart = tuple[Floats, Floats]
+
+
+def _say_how_far(drawn: Estimate, apart: dict[str, Apart], chances: dict[str, float]) -> Estimate:
+    """Return the map with how far off it and an even one may be, and whether it is hardly better.
+
+    The root of the mean square, so that what is unlikely and far off has its say; and as if the
+    stated world were no likelier beforehand than all others, for who states it may not know.
+    """
+    if drawn.credible is None:
         return replace(drawn, verdict=Verdict("fits"))
+    squares = [
+        sum(chances[name] * float(np.square(far[which]).mean()) for name, far in apart.items())
+        for which in (0, 1)
+    ]
+    said, blind = (math.sqrt(square) for square in squares)
     verdict = Verdict("fits")
     if said > _NO_BETTER * blind:
-        verdict = Verdict("weak", "it is hardly nearer to the truth than a guess")
-    return replace(drawn, credible=replace(drawn.credible, blind_error=blind), verdict=verdict)
+        verdict = Verdict("weak", "it may be hardly nearer to the truth than a guess")
+    credible = replace(drawn.credible, expected_error=said, blind_error=blind)
+    return replace(drawn, credible=credible, verdict=verdict)
 
 
-def _blind(seen: Seen, posterior: Exact | Listed | Draws) -> float:
-    """Return how far an even map of all open cells is from what is possible, on average."""
-    where = np.ones(len(seen.places)) if seen.open is None else seen.open
-    if isinstance(posterior, Exact):
-        return expected_distance(
-            shares(posterior), np.cumsum(where) / where.sum(), seen.places[:, 0]
-        )
+def _apart(
+    seen: Seen, share: Floats, posterior: Exact | Listed | Draws, decided: Scores | None = None
+) -> Apart:
+    """Return how far a map and an even one are from what is possible in the stated world."""
+    if isinstance(posterior, Exact) and decided is not None:
+        curves = possible_curves(decided, posterior, seen.open).T
+        return _between(seen, share, curves), _between(seen, _even(seen), curves)
     if isinstance(posterior, Listed):
         upto = np.cumsum(posterior.chances)
-        some = np.searchsorted(upto, (np.arange(_BLIND) + 0.5) / _BLIND * upto[-1])
+        some = np.searchsorted(upto, (np.arange(_TRIED) + 0.5) / _TRIED * upto[-1])
         cells = posterior.sets[some]
         powers = np.ones(cells.shape)
-    else:
-        line = seen.places.shape[1] == 1
-        every = 1 if line else max(1, len(posterior.cells) // _BLIND)
-        cells, powers = posterior.cells[::every], posterior.powers[::every]
+    elif isinstance(posterior, Draws):
+        rows = np.linspace(0, len(posterior.cells), _TRIED, endpoint=False).astype(np.int64)
+        cells, powers = posterior.cells[rows], posterior.powers[rows]
     there = (cells >= 0).any(axis=1)
-    if not there.any():
-        return math.inf
-    return float(_away(seen, where / where.sum(), cells[there], powers[there]).mean())
+    return _distances(seen, share, cells[there], powers[there])
 
 
-def _away(seen: Seen, share: Floats, cells: Whole, powers: Floats) -> Floats:
-    """Return how far a map is from each of some scenes, (scenes,)."""
+def _even(seen: Seen) -> Floats:
+    """Return the map that favours no open cell."""
+    where = np.ones(len(seen.places)) if seen.open is None else seen.open
+    return np.asarray(where / where.sum())
+
+
+def _distances(seen: Seen, share: Floats, cells: Whole, powers: Floats) -> Apart:
+    """Return how far a map is from each of some scenes, and an even one from some of them."""
+    even = _even(seen)
     if seen.places.shape[1] == 1:
         curves = cumulative_shares(cells, powers, len(share))
-        return np.asarray(
-            np.diff(seen.places[:, 0]) @ np.abs(curves - np.cumsum(share)[:, None])[:-1]
-        )
-    return away(share, cells, seen.places, np.where(cells < 0, 0.0, powers))
+        return _between(seen, share, curves), _between(seen, even, curves)
+    powers = np.where(cells < 0, 0.0, powers)
+    far = away(share, cells, seen.places, powers)
+    return far, away(even, cells[::_BLIND], seen.places, powers[::_BLIND])
+
+
+def _between(seen: Seen, share: Floats, curves: Floats) -> Floats:
+    """Return how far a map is from each of some cumulative shares along a line."""
+    return np.asarray(np.diff(seen.places[:, 0]) @ np.abs(curves - np.cumsum(share)[:, None])[:-1])
 
 
 def _unsaid(
-    seen: Seen,
-    drawn: Estimate,
-    found: dict[str, Family],
-    chances: dict[str, float],
-    known: NDArray[np.int64],
+    drawn: Estimate, worlds: dict[str, Some], apart: dict[str, Apart], chances: dict[str, float]
 ) -> str:
     """Return how far off the map is if the room is not as stated, where that is much farther.
 
@@ -164,13 +198,8 @@ def _unsaid(
     them. What is possible is said instead: the mean distance of the map to the worlds of a kind.
     """
     said = math.nan if drawn.credible is None else drawn.credible.expected_error
-    if not math.isfinite(said):
-        return ""
-    shown = drawn.heat / drawn.heat.sum()
     sums: dict[str, tuple[float, float]] = {}
-    for name, family in found.items():
-        some = family.draw(_TRIED, len(known) - 1)
-        off = _away(seen, shown, known[some.places], some.heats)
+    for name, some in worlds.items():
         kinds = {
             "walls are other than stated": some.walls,
             "heat comes from outside": some.outside,
@@ -182,7 +211,10 @@ def _unsaid(
         for kind, those in kinds.items():
             chance, total = sums.get(kind, (0.0, 0.0))
             share = chances[name] / _TRIED
-            sums[kind] = chance + share * those.sum(), total + share * float(off @ those)
+            sums[kind] = (
+                chance + share * those.sum(),
+                total + share * float(apart[name][0] @ those),
+            )
     far = {kind: total / chance for kind, (chance, total) in sums.items() if chance > _RARE}
     worst = sorted((mean, kind) for kind, mean in far.items() if mean > _MUCH * said)[:-4:-1]
     if not worst:
