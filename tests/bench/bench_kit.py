@@ -64,7 +64,8 @@ def measured(program: str, port: int, folder: Path) -> dict[str, float]:
         ((more,),) = heaps.run(program, script + BOARD, ROOMY_KB, folder)
         found[f"board{end}"] = round(more / 1024, 1)
     sources = bundle.read_sources()
-    found["source_kb"] = round(sum(map(len, sources.values())) / 1024, 1)
+    small = bundle.make_small(sources)
+    found["source_kb"] = round(sum(map(len, small.values())) / 1024, 1)
     found["mpy_kb"] = round(sum(map(len, bundle.build(sources).values())) / 1024, 1)
     found["files"] = len(sources)
     return found
