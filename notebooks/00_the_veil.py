@@ -55,12 +55,12 @@ def corridor_figure(readings, label, heat=None):
     figure, (above, below) = plt.subplots(2, 1, figsize=(8, 4), sharex=True)
     above.plot(sensors_m, readings, ".", color="tab:orange", label=label)
     above.set_ylabel("warmth, K")
-    above.legend(loc="upper right")
+    above.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False)  # off the dots
     below.vlines(people.places, 0, 0.5, color="tab:red", label="true")
     if heat is not None:
         below.fill_between(cells_m, heat / heat.sum(), step="mid", alpha=0.6, label="recovered")
     below.set(xlabel="place along the corridor, m", ylabel="share of the heat")
-    below.legend(loc="upper right")
+    below.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
     plt.show()
 
 
@@ -136,7 +136,7 @@ plt.fill_between(cells_m, veiled.credible.present.ravel(), step="mid", alpha=0.6
 plt.vlines(people.places, 0, veiled.credible.present.max(), color="tab:red", label="true")
 plt.xlabel("place along the corridor, m")
 plt.ylabel("chance of somebody")
-plt.legend()
+plt.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False)
 plt.show()
 
 # %% [markdown]

@@ -49,7 +49,7 @@ def corridor(sources, trial, sigma=None, spread=0.05, coolest=1.0, prior=None):
 
 
 def distance(heat, found):
-    """Return how far the heat would have to be carried; no map at all counts as uniform."""
+    """Return the earth mover's distance in corridors; no map at all counts as uniform."""
     return earth_movers(found.heat if found.heat.any() else np.ones(CELLS), heat, normalise=True)
 
 
@@ -65,12 +65,14 @@ for frame, name in zip(frames, ESTIMATORS, strict=False):
     found = estimate(name, seen)
     frame.vlines(PLACES[heat > 0], 0, 0.5, color="tab:red")
     frame.bar(PLACES, found.heat / found.heat.sum(), width=1 / CELLS)
-    frame.set_title(f"{name}: {distance(heat, found):.3f} off", fontsize=9)
+    frame.set_title(f"{name}: distance {distance(heat, found):.3f}", fontsize=9)
 for frame in frames[len(ESTIMATORS) :]:
     frame.axis("off")
 for frame in frames[len(ESTIMATORS) - 3 : len(ESTIMATORS)]:
     frame.tick_params(labelbottom=True)
 frames[0].set_ylim(0, 0.55)
+figure.supxlabel("place, in corridors", fontsize=9)
+figure.supylabel("share of the heat", fontsize=9)
 figure.tight_layout()
 plt.show()
 
@@ -101,7 +103,7 @@ for shift, sources in enumerate((1, 2, 3)):
         width=0.25,
         label="one person" if sources == 1 else f"{sources} people",
     )
-frame.set_xticks(range(len(means)), means, rotation=30)
+frame.set_xticks(range(len(means)), means)
 frame.set_ylabel("distance, in corridors")
 frame.legend()
 plt.show()

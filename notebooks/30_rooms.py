@@ -18,7 +18,7 @@
 # offices say. In three lines, all printed below:
 #
 # - Walls or a spread that are not what they are believed to be put the best map four to five times
-#   as far off (.022 of the room becomes .090 and .114), and more epsilon does not mend it.
+#   as far off (.022 of the corridor becomes .090 and .114), and more epsilon does not mend it.
 # - They cost privacy too: epsilon 1 becomes 1.5 to 2.2 by one mistake, 3.7 by two.
 # - Fitted to recordings, a room's figures foretell other days with .51 to .69 of the error of
 #   holding the last value.
@@ -77,10 +77,10 @@ for walls, colour in (("insulated", "tab:blue"), ("none", "tab:orange")):
         for trial in range(100)
     ]
     below.fill_between(CELLS, np.mean(maps, axis=0), step="mid", alpha=0.5, color=colour)
-above.set_ylabel("warmth")
+above.set_ylabel("warmth, per unit of heat")
 above.legend(title="what one person leaves")
 below.vlines(CELLS[heat > 0], 0, below.get_ylim()[1], color="tab:red", label="the person")
-below.set(xlabel="place along the corridor", ylabel="mean of 100 maps")
+below.set(xlabel="place, in corridors", ylabel="share of the heat, mean of 100 maps")
 below.legend()
 plt.show()
 
@@ -110,7 +110,7 @@ plt.show()
 # %% [markdown]
 # ## What a wrong room costs the map
 # Two people at random places; the noise of epsilon 1 and delta 1/10. Each row is a room that is
-# one thing and believed to be another. Distances are in lengths of the corridor.
+# one thing and believed to be another. Distances are in corridors.
 
 # %%
 TRIALS = 40

@@ -30,12 +30,12 @@
 # %%
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading
 from edge.mechanisms.disk import report
+from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.disk import area, list_crossed, really
 from gateway.lab.reproduce.disk_peers import Setting, privacy, recover
 from gateway.lab.reproduce.people import city
@@ -53,13 +53,8 @@ people = histogram(city(100_000, np.random.default_rng(40)), Grid((SIDE, SIDE), 
 
 
 def show(panels, vmax=None):
-    """Draw maps beside each other."""
-    figure, frames = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.6))
-    for frame, (title, mass) in zip(np.atleast_1d(frames), panels.items(), strict=True):
-        frame.imshow(mass, cmap="Purples", vmin=0, vmax=vmax, origin="lower")
-        frame.set_title(title, fontsize=10)
-        frame.set(xticks=[], yticks=[])
-    plt.show()
+    """Draw maps beside each other, six kilometres wide."""
+    show_maps(panels, SIDE * GRID.cell_mm / 1e6, "km", vmax)
 
 
 # %% [markdown]

@@ -24,12 +24,12 @@
 from fractions import Fraction
 from functools import partial
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid
+from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
 from physics.crowds.pyramid import release_points
 from physics.points import histogram
@@ -69,12 +69,7 @@ maps = {
     "the paper's squares": parts("sparse", sparse),
     "ours": parts("tree", ours),
 }
-figure, frames = plt.subplots(1, 4, figsize=(14, 3.8))
-for frame, (title, mass) in zip(frames, maps.items(), strict=True):
-    frame.imshow(heatmap(mass / mass.sum(), 3.0), cmap="Purples", origin="lower")
-    frame.set_title(title, fontsize=10)
-    frame.set_axis_off()
-plt.show()
+show_maps({title: heatmap(mass / mass.sum(), 3.0) for title, mass in maps.items()})
 
 
 # %% [markdown]

@@ -229,7 +229,8 @@ def in_words(query: Query, guarantee: Any) -> list[str]:
     """Return the guarantee in sentences for somebody who manages a building."""
     said = sentences(guarantee._replace(epsilon=None))
     epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
-    sure = upward(1 / (1 + math.exp(-epsilon)), 4) if epsilon < 9 else "over 0.9998"
+    right = 1 / (1 + math.exp(-epsilon))
+    sure = f"{upward(100 * right)}%" if right < 0.999 else "over 99.9%"
     factor = upward(math.exp(min(epsilon, 50)))
     chance = (
         "Whoever sees everything that a device sends, and knows of two cells that it was in one "

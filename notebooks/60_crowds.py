@@ -25,7 +25,6 @@
 # %%
 from fractions import Fraction
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from edge.core import wire
@@ -36,6 +35,7 @@ from edge.mechanisms.quadtree import params_of
 from edge.mechanisms.sum_node import SumNode
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.enrol.capped import cap_limits
+from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.service.secure_sum import ciphers
@@ -68,15 +68,12 @@ def asked(epsilon, estimator="auto"):
 
 # %%
 query, releases = asked(1)
-figure, frames = plt.subplots(1, 4, figsize=(15, 3.9))
-shown = [len(releases) // 3, 2 * len(releases) // 3, len(releases)]
-for frame, upto in zip(frames, [0, *shown], strict=True):
-    mass = density(count_squares(query, releases[:upto]))[0] if upto else truth
-    squares = len(params_of(releases[upto - 1].round).squares)
-    frame.imshow(mass, cmap="magma", vmax=np.quantile(mass, 0.998))
-    frame.set_title(f"round {upto}: {squares:,} squares" if upto else "the truth", fontsize=10)
-    frame.set_axis_off()
-plt.show()
+maps = {"the truth": truth}
+for upto, one in enumerate(releases, 1):
+    if upto > 1:  # the first round has four squares
+        title = f"round {upto}: {len(params_of(one.round).squares):,} squares"
+        maps[title] = density(count_squares(query, releases[:upto]))[0]
+show_maps(dict([*maps.items()][:1] + [*maps.items()][-4:]))
 numbers = sum(len(one.values) for one in releases)
 for one in releases:
     cost = float(epsilon_of(one.round))

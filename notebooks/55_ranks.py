@@ -29,6 +29,7 @@ import numpy as np
 
 from edge.core.entropy import Tape
 from edge.core.records import Grid
+from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
 from gateway.lab.reproduce.ranks import equi_width_map, sorted_maps
 from physics.crowds.ranks import release_many
@@ -113,14 +114,8 @@ maps = {
     "64 x 64 counts": equi_width_map(people, SIDE, "notebook"),
     **sorted_maps(people, SIDE, "notebook"),
 }
-figure, frames = plt.subplots(1, len(maps), figsize=(15, 3.4))
-distances = {}
-for frame, (title, mass) in zip(frames, maps.items(), strict=True):
-    distances[title] = earth_movers(truth, mass, normalise=True)
-    frame.imshow(mass, cmap="Purples", vmax=np.quantile(truth, 0.99), origin="lower")
-    frame.set_title(title, fontsize=10)
-    frame.set_axis_off()
-plt.show()
+show_maps(maps)
+distances = {title: earth_movers(truth, mass, normalise=True) for title, mass in maps.items()}
 for title, distance in distances.items():
     print(f"{distance:.4f}  {title}")
 nearest = min(list(distances)[1:], key=distances.__getitem__)
