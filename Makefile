@@ -31,9 +31,8 @@ check: .venv/has-test ## format, lint, arrows between packages, types
 		$(BIN)/python -m pytest -q -p no:cacheprovider tests/edge/board/test_typed.py; \
 	else echo "edge/board is not checked against stubs of boards, which are not here: make tools"; fi
 
-bench: .venv/has-bench ## time what is claimed to be fast
-	@for bench in tests/bench/bench_*.py; do \
-		echo "== $$bench"; $(BIN)/python "$$bench" || exit 1; done
+bench: .venv/has-bench ## time what is claimed to be fast, into tests/bench/RESULTS.md
+	@$(BIN)/python tests/bench/results.py $(ARGS)
 
 faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--kills 500"
 	@HEATVEIL_FAULTS=1 $(BIN)/python -m pytest tests/faults -p no:cacheprovider
