@@ -74,6 +74,7 @@ def reproduce(
         typer.echo(f"stopped; what is done is kept in {folder}", err=True)
         raise typer.Exit(130) from None
     if len(found) > 1:
+        found.sort(key=lambda one: asked.index(one[0]))
         typer.echo("\n".join(claims(found)))
     typer.echo(f"a picture and all values of each figure are in {folder}")
 

@@ -302,11 +302,14 @@ def lines(figure: Figure, results: Results, finding: Finding) -> Iterator[str]:
 
 
 def claims(found: Sequence[tuple[Figure, Finding]]) -> Iterator[str]:
-    """Yield the table of all claims, and how many of each verdict there are."""
+    """Yield the table of all claims, why those fell that did, and how many there are of each."""
     yield from rows(
         ("figure", "verdict", "claim"),
         ((figure.name, finding.verdict, figure.claim) for figure, finding in found),
     )
+    for figure, finding in found:
+        if finding.verdict != "confirmed":
+            yield f"{figure.name}: {finding.why}"
     counts = {
         verdict: sum(finding.verdict == verdict for _, finding in found)
         for verdict in ("confirmed", "refuted", "not decided")

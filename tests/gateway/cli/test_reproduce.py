@@ -28,7 +28,7 @@ def test_figures_are_printed_drawn_and_kept(heatveil: Command, tmp_path: Path) -
 
     assert said.status == 0, said.err
     assert said.out == again.out
-    verdicts = {line.split()[0]: line.split()[1] for line in said.out.splitlines()[-8:-2]}
+    verdicts = {line.split()[0]: line.split()[1] for line in said.out.splitlines()[-11:-5]}
     assert verdicts == {
         "figure": "verdict",
         **dict(

@@ -134,6 +134,7 @@ class Losing(runs.ProcessPoolExecutor):
         return super().submit(*given, **named)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_a_lost_pool_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not in is begun anew; who loses it a third time is told."""
     monkeypatch.setattr(runs, "ProcessPoolExecutor", Losing)
