@@ -215,22 +215,8 @@ class Exact:
     @property
     def present(self) -> Floats:
         """The chance that a source stands in the cell, (cells,)."""
-        chances = [chance * order.sum(axis=0) for chance, order in self._weighed()]
-        return np.asarray(np.sum(chances, axis=0))
-
-    @property
-    def mean_measure(self) -> Floats:
-        """The share of all heat that the cell has on average, (cells,); of one source or more."""
-        some = 1 - float(self.numbers[0])
-        shares = [
-            chance / some * order.mean(axis=0)
-            for chance, order in self._weighed()
-            if len(order) and some > 0
-        ]
-        return np.asarray(np.sum(shares, axis=0)) if shares else np.zeros(self.orders[0].shape[1])
-
-    def _weighed(self) -> list[tuple[float, Floats]]:
-        return [(float(c), order) for c, order in zip(self.numbers, self.orders, strict=True)]
+        weighed = zip(self.numbers, self.orders, strict=True)
+        return np.asarray(sum(chance * order.sum(axis=0) for chance, order in weighed))
 
 
 def scores(operator: Floats, readings: Floats, sigma: float, heat: float) -> Scores:

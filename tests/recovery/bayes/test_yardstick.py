@@ -56,7 +56,7 @@ def realised(number: int, sigma: float, by_mean: bool) -> tuple[float, float]:
         heat[world.choice(100, number, replace=False)] = 1
         readings = PAPER @ heat + sigma * world.normal(size=50)
         exact = exact_posterior(scores(PAPER, readings, sigma, 1.0), number, number)
-        share = exact.mean_measure if by_mean else np.diff(median(shares(exact)), prepend=0)
+        share = exact.present / number if by_mean else np.diff(median(shares(exact)), prepend=0)
         distances.append(earth_movers(share, heat, normalise=True))
     return float(np.mean(distances)), float(np.std(distances) / 300**0.5)
 
