@@ -286,7 +286,7 @@ class Mechanism(Verbs):
         derived = {
             "tables": {self.name: "how many devices there are, and how they answer"},
             "refused_keys": {
-                (table, key): f"{key} means nothing"
+                (table, key): _UNHEEDED.get(key, f"{key} means nothing")
                 for table, keys in _HEEDED.items()
                 for key in keys
                 if table != "privacy" or key not in asked
@@ -323,3 +323,4 @@ _HEEDED = {
     "privacy": ("delta", "protect_distance_m", "keyholder", "window_h"),
     "rounds": ("estimator", "calibration", "sampler"),
 }
+_UNHEEDED = {"window_h": "no budget comes back: its promise is for all rounds together, and ends"}

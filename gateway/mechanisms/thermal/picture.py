@@ -290,14 +290,19 @@ def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> 
 def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     """Write the picture of `heatveil calibrate`: what the noise hides, by how far a source moves.
 
-    Epsilon above, the chance of the best test below.
+    Epsilon above, the chance of the best test below; under a promise for a window, what other
+    windows and cadences would cost stands below both.
 
     Args:
         numbers: as `heatveil calibrate --json` prints them.
     """
-    figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 6.4))
+    trade = numbers["trade"]
+    figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 9.4 if trade else 6.4))
     FigureCanvasAgg(figure)
-    above, below = figure.subplots(2, 1, sharex=True)
+    above, below, *more = figure.subplots(2 + bool(trade), 1)
+    below.sharex(above)
+    for panel in more:
+        _draw_trade(panel, trade, "K" if query.grid.cell_mm else "parts of the unit")
     rows, own = numbers["distances"], numbers["protect"]["distance"]
     unit = "m" if query.grid.cell_mm else "parts of the side"
     promised = numbers["epsilon"][0] / numbers["epsilon"][1]
@@ -333,3 +338,29 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     )
     below.set_xlabel(f"the source moves by up to ({unit})")
     figure.savefig(path, format="png")
+
+
+def _draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], unit: str) -> None:
+    """Draw how much each reading is blurred, by how often one is asked, a line for each window."""
+    hours = sorted({row["window_h"] for row in rows})
+    for window_h, line in zip(hours, ("-", "--", "-.", ":"), strict=False):
+        own = [row for row in rows if row["window_h"] == window_h]
+        panel.plot(
+            [row["every_s"] / 3600 for row in own],
+            [row["sigma"] for row in own],
+            color=FOUND,
+            linestyle=line,
+            marker="o",
+            markersize=3,
+            label=f"any {window_h} h: a week costs epsilon {upward(own[0]['epsilon_week'])}",
+        )
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, fontsize=9)
+    panel.set_title("How much one reading is blurred", loc="left", fontsize=10.5)
+    asked = sorted({row["every_s"] / 3600 for row in rows})
+    panel.set_xticks(asked, [f"{one:g}" for one in asked])
+    panel.set_xticks([], minor=True)
+    panel.set_xlabel("one reading every (hours)")
+    panel.set_ylabel(f"sigma ({unit})")

@@ -77,7 +77,7 @@ def test_longer_than_a_window_is_as_many_as_cover_it(
 
 def test_mechanisms_that_read_later_than_they_pay_have_no_windows() -> None:
     """And those whose gateway is trusted have none yet."""
-    with pytest.raises(ValueError, match="window_h means nothing"):
+    with pytest.raises(ValueError, match="no budget comes back"):
         Deployment(
             room={"cells": [4, 4]},
             privacy={"epsilon": "1/1", "window_h": 24},

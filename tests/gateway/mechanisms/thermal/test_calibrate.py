@@ -205,13 +205,18 @@ def test_numbers_that_no_report_carries_are_refused(heatveil: Command, site: Pat
 
 @pytest.mark.long
 def test_the_picture_is_drawn_and_replaces_no_input(
-    heatveil: Command, site: Path, tmp_path: Path
+    heatveil: Command, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two panels in three colours; and the deployment is still there afterwards."""
     picture = tmp_path / "hidden.png"
 
     assert heatveil("calibrate", site, "--plot", picture).status == 0
     assert len(np.unique(imread(picture).reshape(-1, 4), axis=0)) > 50
+    plain = imread(picture).shape
+    monkeypatch.setenv("HEATVEIL_PRIVACY__WINDOW_H", "24")
+    monkeypatch.setenv("HEATVEIL_PRIVACY__READINGS", "26")
+    assert heatveil("calibrate", site, "--plot", picture).status == 0
+    assert imread(picture).shape[0] > plain[0]  # one panel more: what other windows would cost
     assert heatveil("calibrate", site, "--plot", site).status == 1
     assert site.read_text() == config.sample()
 
