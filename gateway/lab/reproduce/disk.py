@@ -78,8 +78,8 @@ def by_radius(task: Task) -> Iterator[Value]:
     setting = Setting((15, 15), ratio(EPSILON), float(round(factor * best)))
     for line in ("DAM", "DAM-NS", "HUEM", "area"):
         found = recover(line, people, setting, _world(task, line, factor))
-        yield Value(name, line, factor, off(people, found))
-    yield Value(name, UNIFORM, factor, off(people, np.ones(people.shape)))
+        yield Value(f"W2 in cells, {name}", line, factor, off(people, found))
+    yield Value(f"W2 in cells, {name}", UNIFORM, factor, off(people, np.ones(people.shape)))
 
 
 def best_radius(results: Results) -> Finding:
@@ -107,12 +107,12 @@ def compare(task: Task) -> Iterator[Value]:
         if line == "SEM-Geo-I" and task.scale < 1 and side > 1 and float(text) < 2:
             continue  # sets of a dozen cells, half a minute a run
         found = recover(line, people, Setting((side, side), epsilon), _world(task, line))
-        yield Value(name, line, at, off(people, found))
+        yield Value(f"W2 in cells, {name}", line, at, off(people, found))
         if task.run == 0 and name == "MNormal":
             worst = privacy(line, (side, side), epsilon).worst_log_ratio
             if math.isfinite(worst):
                 yield Value(WORST, line, at, worst)
-    yield Value(name, UNIFORM, at, off(people, np.ones(people.shape)))
+    yield Value(f"W2 in cells, {name}", UNIFORM, at, off(people, np.ones(people.shape)))
 
 
 def _by_side(figure: str) -> bool:
@@ -133,7 +133,7 @@ def _near(results: Results, line: str) -> Finding:
 
 def _grows(results: Results) -> Finding:
     asked = {}
-    for panel in set(results.panels()) - {WORST}:
+    for panel in (one for one in results.panels() if one != WORST):
         first, *_, last = results.places(panel, "DAM")
         asked[panel] = results.less(panel, ("DAM", first), ("DAM", last))
     return judge(asked, "DAM grows from end to end: ")
@@ -339,7 +339,7 @@ def follow(task: Task) -> Iterator[Value]:
         UNIFORM: lambda _: np.ones(truth.shape),
     }
     for line, way in ways.items():
-        yield Value("W2 of the map of all points", line, at, off(truth, way(_world(task, line))))
+        yield Value("W2 in cells, all points", line, at, off(truth, way(_world(task, line))))
 
 
 def _places(

@@ -90,7 +90,9 @@ def make(
                 (task.run, one) for task in asked[figure.name] for one in found[figure.name][task]
             ]
             results_of = Results(rows)
-            write = partial(draw, figure.name, results_of.drawn(figure.across))
+            write = partial(
+                draw, f"{figure.name}: {figure.claim}", results_of.drawn(figure.across)
+            )
             write_all({folder / f"{figure.name}.png": write})
             yield figure, results_of, figure.check(results_of)
         if waiting:
