@@ -97,6 +97,7 @@ class Kept:
 
 MOST = 500  # viewers
 EVERY_S = 0.05  # that viewers are woken at most: a thousand devices answer at once
+TOGETHER_S = 0.004  # that what is told in one breath has, to go out as one: a release and its map
 BEAT_S = 10.0  # a sign of life for whoever has heard nothing
 
 
@@ -217,7 +218,7 @@ class Feed:
     def _soon(self) -> None:
         """Spread now, or when viewers have had a rest."""
         loop = asyncio.get_running_loop()
-        loop.call_at(max(self._last_s + EVERY_S, loop.time()), self._spread)
+        loop.call_at(max(self._last_s + EVERY_S, loop.time() + TOGETHER_S), self._spread)
 
     def _spread(self) -> None:
         self._last_s = asyncio.get_running_loop().time()

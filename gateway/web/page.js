@@ -26,8 +26,8 @@ function addressOf(number) {
 }
 
 function writeAddress() {
-  const text = addressOf(view.number);
-  if (`#${text}` !== location.hash) history.replaceState(null, "", text ? `#${text}` : location.pathname);
+  const text = addressOf(view.number), hash = text && `#${text}`;
+  if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname);
 }
 
 // The newest map with the release of its round, and when that closed.
@@ -115,7 +115,11 @@ const hear = {
     if (view.number === null) change();
     else say("now", t("time.newer")); // whoever looks back is left where they are
   },
-  release: () => { if (view.number === null && room.cells) change(); },
+  release: (event) => {
+    if (view.number !== null || !room.cells) return;
+    if (latest.map?.number === event.number) change();
+    else showWire({ release: event }); // its map is yet to come
+  },
   promise: showPromise,
   done: showDone,
 };

@@ -238,7 +238,11 @@ export const own = (texts) => (Array.isArray(texts) ? texts[column] ?? texts[0] 
 // How many of those who answer, by what the mechanism calls one.
 export const whose = (n, one) => t(`who.${one}${n === 1 ? "" : "s"}`);
 
-export const number = (value, digits = 0) => value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const formats = []; // by digits: to make one takes longer than to draw a map's row
+export function number(value, digits = 0) {
+  formats[digits] ??= new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return formats[digits].format(value);
+}
 export const percent = (share, digits = share < 0.0995 && share > 0 ? 2 : 0) => `${number(100 * share, digits)}\u00a0%`;
 export const clock = (at_s) => new Date(1000 * at_s).toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 export const date = (at_s) => new Date(1000 * at_s).toLocaleDateString(language, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
