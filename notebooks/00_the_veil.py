@@ -60,7 +60,7 @@ def corridor_figure(readings, label, heat=None):
     if heat is not None:
         below.fill_between(cells_m, heat / heat.sum(), step="mid", alpha=0.6, label="recovered")
     below.set(xlabel="place along the corridor, m", ylabel="share of the heat")
-    below.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
+    below.legend(loc="upper right")
     plt.show()
 
 

@@ -185,14 +185,18 @@ def ridge(seen):
 rows = heatveil.study(["entropy", "lasso", "ridge"], {"two": 2, "twelve": 12}, [1, 8], trials=5)
 figure, frames = plt.subplots(1, 2, figsize=(10, 3), sharey=True)
 for frame, scene in zip(frames, ("two", "twelve"), strict=True):
-    for name in ("entropy", "lasso", "ridge"):
+    for name, apart in (("entropy", 0.95), ("lasso", 1.0), ("ridge", 1.05)):
         of = [row for row in rows if (row.scene, row.estimator) == (scene, name)]
-        halves = [row.half_width for row in of]
-        frame.errorbar([row.epsilon for row in of], [row.error for row in of], halves, label=name)
+        at = [row.epsilon * apart for row in of]
+        frame.errorbar(
+            at, [row.error for row in of], [row.half_width for row in of], label=name, marker="o"
+        )
     frame.set_title(f"{scene} people")
-    frame.set_xlabel("epsilon")
+    frame.set(xlabel="epsilon", xscale="log", ylim=(0, None))
+    frame.set_xticks([1, 8], ["1", "8"])
+    frame.minorticks_off()
 frames[0].set_ylabel("distance, in corridors")
-frames[0].legend()
+frames[1].legend()
 plt.show()
 
 # %% [markdown]

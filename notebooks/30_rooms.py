@@ -77,10 +77,16 @@ for walls, colour in (("insulated", "tab:blue"), ("none", "tab:orange")):
         for trial in range(100)
     ]
     below.fill_between(CELLS, np.mean(maps, axis=0), step="mid", alpha=0.5, color=colour)
-above.set_ylabel("warmth, per unit of heat")
+above.set_ylabel("warmth")
 above.legend(title="what one person leaves")
-below.vlines(CELLS[heat > 0], 0, below.get_ylim()[1], color="tab:red", label="the person")
-below.set(xlabel="place, in corridors", ylabel="share of the heat, mean of 100 maps")
+below.vlines(
+    CELLS[heat > 0],
+    0,
+    below.get_ylim()[1],
+    color="tab:red",
+    label="the person; the mean of 100 maps",
+)
+below.set(xlabel="place, in corridors", ylabel="share of the heat")
 below.legend()
 plt.show()
 
