@@ -32,8 +32,6 @@ from ..service.ledger import (
     unit_of,
 )
 from ..service.mqtt import access
-from ..service.mqtt.pump import Pump
-from ..service.mqtt.service import Link
 from ..service.sealing import check_folder
 from ..settings import config, roomfile
 from ..settings.deployment import Deployment, Mqtt
@@ -100,6 +98,9 @@ def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
     try:
         if (context := access.tls(broker)) is not None:
             yield from _check_shown(broker, context)
+        from ..service.mqtt.pump import Pump  # here alone: few checks connect, and paho takes long
+        from ..service.mqtt.service import Link
+
         with Pump("check") as pump:
             # A name of its own: the gateway's would throw a running one off.
             link = Link(broker, f"heatveil-{site}-check", pump, lasting=False)

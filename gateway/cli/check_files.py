@@ -16,7 +16,6 @@ from ..devices.enrol.check import find_exposed
 from ..devices.enrol.enrol import Devices, Secrets
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
-from ..web.app import read_picture
 from .device_status import UNFINISHED
 
 # What `heatveil check` found: one line, `ok`, `note` for what may be meant, or `FAULT`.
@@ -292,6 +291,10 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
                 f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
                 "or more, and any password one. Run: openssl rand -hex 32 > FILE",
             )
+    if deployment.page.picture is None:
+        return
+    from ..web.app import read_picture  # with all of the page
+
     try:
         read_picture(deployment.page.picture)
     except OperatorFault as wrong:

@@ -41,9 +41,11 @@ def health(
         if page.probed is not None:  # it answers while the page's port is full
             probes = f"http://{_reachable(page.probed[0])}:{page.probed[1]}/"
     assert_http(str(url))
-    from ..web.access import read  # which loads starlette
+    token, shut_out = None, []
+    if token_file is not None:
+        from ..web.access import read  # which loads starlette
 
-    token, shut_out = read(token_file), []
+        token = read(token_file)
     try:
         found = _ask(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
         if found.get("reads"):
