@@ -102,6 +102,11 @@ export function follow(kinds, take, fresh) {
   function begin() {
     clearTimeout(closing);
     source?.close();
+    if (!window.EventSource) {
+      state("lost");
+      say("empty", t("link.without"));
+      return;
+    }
     source = new EventSource(`/api/v1/events${lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : ""}`);
     heard = Date.now();
     source.onopen = () => {

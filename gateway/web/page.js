@@ -44,6 +44,11 @@ async function change() {
   const held = against === null ? null : await mapOf(against);
   if (wanted !== view.number || against !== view.other || !found) return; // somebody has moved on
   if (found.release) found.release = { ...room.cells?.wire, ...found.release };
+  if (against !== null && !held) {
+    view.other = null;
+    writeAddress();
+    say("notice", t("time.alone", { n: against }));
+  }
   [shown, other] = [found, held];
   draw();
 }

@@ -110,12 +110,16 @@ def test_a_link_opens_the_same_view(live: Page, opened: Opened, until: Until) ->
     two = [tab.inner_text("#map-when"), tab.inner_text("#other-when")]
     lost = opened(f"{live.url}#round=99")
     until(lost, "document.getElementById('notice').textContent != ''")
+    alone = opened(f"{live.url}#round=3&with=99")
+    until(alone, "document.getElementById('notice').textContent != ''")
 
     assert [words.split(" ·")[0] for words in two] == ["Runde 3", "Runde 5"]
     assert tab.evaluate("document.documentElement.lang") == "de"
     assert tab.inner_text("#map-title") == "Wo die Wärme ist"
     assert lost.inner_text("#notice").startswith("There is no round 99 here")
     assert lost.evaluate(shown(6))
+    assert alone.inner_text("#notice") == "There is no round 99 here to compare with."
+    assert alone.evaluate("location.hash") == "#round=3"
 
 
 @pytest.mark.long
