@@ -84,7 +84,6 @@ def _next(at: Whole, counts: Whole, side: int, world: np.random.Generator) -> Wh
     return np.where(rising[-1] > 0, gone, at)
 
 
-LDPTRACE_UNIT = "a whole trajectory; how many cells it has is seen, up to the cut"
 _QUANTILE = 0.9
 _LENGTH_SHARE = 0.1
 _MOVES = tuple((dx, dy) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dx or dy)
@@ -214,7 +213,6 @@ def _chances(weights: Floats) -> Floats:
     return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
 
 
-PIVOTTRACE_UNIT = "a whole trajectory; how many points it has is told"
 SECTORS = 6
 _CHUNK = 8_192  # points at a time: a row of all cells for each
 
