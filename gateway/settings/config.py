@@ -62,7 +62,7 @@ def overlay(given: Mapping[str, Any], environment: Environment) -> dict[str, Any
     """Return what a file says, with what the environment says above it.
 
     Raises:
-        OperatorFault: a table as a whole, or a list, is not JSON.
+        OperatorFault: a table as a whole is not JSON.
 
     >>> overlay({"mqtt": {"host": "a", "port": 1}}, {"HEATVEIL_MQTT__PORT": "2"})
     {'mqtt': {'host': 'a', 'port': '2'}}
@@ -79,11 +79,12 @@ def overlay(given: Mapping[str, Any], environment: Environment) -> dict[str, Any
             if not between and not isinstance(said, dict):
                 raise ValueError("it is no table")
         except ValueError as fault:
-            raise OperatorFault(
-                f"the environment has {variable}, which cannot be read ({fault}); a table as a "
-                "whole would have to be JSON, and a guess would be another promise. Set "
-                "single keys, such as HEATVEIL_MQTT__HOST"
-            ) from fault
+            if not between:
+                raise OperatorFault(
+                    f"the environment has {variable}, which cannot be read ({fault}); a table as "
+                    "a whole would have to be JSON, and a guess would be another promise. Set "
+                    "single keys, such as HEATVEIL_MQTT__HOST"
+                ) from fault
         before = made[table] if isinstance(made.get(table), dict) else {}
         made[table] = {**before, key: said} if between else {**before, **said}
     return made

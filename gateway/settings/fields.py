@@ -18,6 +18,8 @@ def _ratio(given: Any) -> Any:
 
 
 def _shape(given: Any) -> Any:
+    if isinstance(given, str) and given.isascii() and given.isdecimal():  # of the environment
+        given = int(given)
     return (given, 1) if isinstance(given, int) else given
 
 

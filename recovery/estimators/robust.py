@@ -133,17 +133,21 @@ def _say_how_far(drawn: Estimate, apart: dict[str, Apart], chances: dict[str, fl
 
     The root of the mean square, so that what is unlikely and far off has its say; and as if the
     stated world were no likelier beforehand than all others, for who states it may not know.
+    Worlds without a source, from which nothing is any way off, are left out.
     """
     if drawn.credible is None:
         return replace(drawn, verdict=Verdict("fits"))
+    weak = Verdict("weak", "it may be hardly nearer to the truth than a guess")
+    warm = {name: far for name, far in apart.items() if len(far[0])}
+    whole = sum(chances[name] for name in warm)
+    if not whole:
+        return replace(drawn, verdict=weak)
     squares = [
-        sum(chances[name] * float(np.square(far[which]).mean()) for name, far in apart.items())
+        sum(chances[name] * float(np.square(far[which]).mean()) for name, far in warm.items())
         for which in (0, 1)
     ]
-    said, blind = (math.sqrt(square) for square in squares)
-    verdict = Verdict("fits")
-    if said > _NO_BETTER * blind:
-        verdict = Verdict("weak", "it may be hardly nearer to the truth than a guess")
+    said, blind = (math.sqrt(square / whole) for square in squares)
+    verdict = weak if said > _NO_BETTER * blind else Verdict("fits")
     credible = replace(drawn.credible, expected_error=said, blind_error=blind)
     return replace(drawn, credible=credible, verdict=verdict)
 

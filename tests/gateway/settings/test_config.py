@@ -1,6 +1,7 @@
 """The deployment file: the sample loads, and a fault names its place, its value and the need."""
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -155,6 +156,28 @@ def test_the_environment_stands_above_the_file(
 
     assert deployment.mqtt.host == "broker.example"
     assert deployment.mqtt.port == 8883
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "found"),
+    [
+        ("HEATVEIL_ROOM__CELLS", "40", lambda one: one.room.cells == (40, 1)),
+        ("HEATVEIL_ROOM__CELLS", "[40, 2]", lambda one: one.room.cells == (40, 2)),
+        ("HEATVEIL_MQTT__USERNAME", "{me}", lambda one: one.mqtt.username == "{me}"),
+        ("HEATVEIL_PRIVACY__EPSILON", "7/1", lambda one: one.privacy.epsilon == (7, 1)),
+    ],
+)
+def test_the_environment_says_what_a_file_can(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    found: Callable[[config.Deployment], bool],
+) -> None:
+    """Counts, shapes, ratios and texts that begin as a list would."""
+    monkeypatch.setenv(variable, value)
+
+    assert found(config.load(written(tmp_path, config.sample())))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from physics.kernel import forward
 from recovery.bayes.bank import families, places_of
 from recovery.bayes.exact import exact_posterior, scores
 from recovery.distance import earth_movers
+from recovery.estimators import robust
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
 from recovery.estimators.verdict import heat_directions
@@ -280,6 +281,22 @@ def test_a_map_that_is_hardly_better_than_a_guess_says_so() -> None:
     assert {one.level for one in loud} == {"weak"}
     assert not any(one.contradicts for one in loud)
     assert all("guess" in one.says for one in loud)
+
+
+def test_a_world_without_a_source_has_no_say_in_how_far_off_a_map_is() -> None:
+    """It is any way off none; and where there is no other, the map is weak."""
+    drawn, none = estimate("robust", seen_of(0)), (np.array([]), np.array([]))
+    other = np.array([0.3, 0.4]), np.array([0.6, 0.8])
+    chances = {"stated": 0.6, "walls": 0.4}
+
+    found = robust._say_how_far(drawn, {"stated": none, "walls": other}, chances)
+    assert found.credible is not None
+    assert found.credible.expected_error == pytest.approx(math.sqrt(0.125))
+    assert found.verdict is not None
+    assert found.verdict.level == "fits"
+    alone = robust._say_how_far(drawn, {"stated": none}, chances)
+    assert alone.verdict is not None
+    assert alone.verdict.level == "weak"
 
 
 def test_who_draws_the_map_changes_nothing_that_devices_are_asked() -> None:

@@ -194,6 +194,24 @@ def test_runs_that_are_there_are_not_made_again(counted: list[Task], tmp_path: P
         assert {row["seed"] for row in csv.DictReader(file)} == {"1", "2"}
 
 
+def test_other_people_in_a_file_of_the_same_name_are_other_settings(
+    counted: list[Task], tmp_path: Path
+) -> None:
+    """And where the file lies is nobody's: the table may be given away."""
+    people = tmp_path / "people.csv"
+    people.write_text("user,x,y\n1,0,0\n2,1,1\n")
+    (tmp_path / "made").mkdir()
+    _make(tmp_path / "made", trials=2, points=people)
+    before = len(counted)
+    _make(tmp_path / "made", trials=2, points=people.rename(tmp_path / "same.csv"))
+    same = len(counted)
+    (tmp_path / "same.csv").write_text("user,x,y\n1,0,0\n2,1,2\n")
+    _make(tmp_path / "made", trials=2, points=tmp_path / "same.csv")
+
+    assert (before, same, len(counted)) == (4, 4, 8)
+    assert str(tmp_path) not in (tmp_path / "made" / "small.csv").read_text("utf-8")
+
+
 def test_a_folder_that_cannot_be_gone_on_with_is_refused(
     counted: list[Task], tmp_path: Path
 ) -> None:
