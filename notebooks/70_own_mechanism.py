@@ -13,7 +13,7 @@
 
 # %% [markdown]
 # # Your own mechanism
-# Five mechanisms come with heatveil. Here a sixth is added in front of you, `steps`: everybody
+# Six mechanisms come with heatveil. Here a seventh is added in front of you, `steps`: everybody
 # walks a few random steps before they say where they are. It is the oldest idea of all, and a good
 # one to ask the two questions with that every mechanism must answer: what is promised, and how
 # near does the map come?
