@@ -159,7 +159,7 @@ def _page(
         f'<p class="not">{escape(words["not"])}</p>'
         f"<dl>{_summary(seen, reader)}</dl>"
         f'<h2>Maps{some}</h2>{_sure(seen, most)}{HATCH}<div class="maps">{maps}</div>'
-        f"<h2>Rounds</h2>{_table(('Closed', 'Round', 'Answered', 'Map'), _rows(seen))}"
+        f"<h2>Rounds</h2>{_table(('Ended', 'Round', 'Answered', 'Map'), _rows(seen))}"
         f"{_devices(reader, seen[-1].round, mechanism.reads)}"
         f"<h2>What is promised</h2>{''.join(f'<p>{escape(one)}</p>' for one in promised)}"
         "</body></html>\n"
@@ -178,7 +178,7 @@ def _summary(seen: Sequence[Seen], reader: Reader) -> str:
         "Rounds": f"{len(seen)}, from {_clock(seen[0].round)} to {_clock(seen[-1].round)}",
         "Maps": f"{drawn}" + f", {doubted} of them not to be trusted" * bool(doubted),
         "Answers": f"{low}{f' to {high}' * (low < high)} a round, of {seen[-1].round.enrolled}",
-        "Spent": f"{unit.name} {float(amount):.4g}",
+        "Privacy budget used": f"{unit.name} {float(amount):.4g}",
     }
     return "".join(f"<dt>{key}</dt><dd>{escape(value)}</dd>" for key, value in lines.items())
 
@@ -263,8 +263,13 @@ def _top(found: Heatmap | Unresolved | None) -> float:
 def _sure(seen: Sequence[Seen], most: float) -> str:
     """Return what colours are on maps of people; nothing where there is none."""
     told = any(isinstance(one.found, Heatmap) and one.found.blocks is not None for one in seen)
-    scale = f"All maps have one scale, from 0 % (black) to {100 * most:.3g} % of all in a cell."
-    noise = " Hatched is mostly noise; pale is where fewer are than on an even map." * told
+    scale = (
+        f"All maps share one scale: black is 0 %, the brightest {100 * most:.3g} % in one spot."
+    )
+    noise = (
+        " Striped could be chance alone; pale is where fewer people are than if all were spread "
+        "evenly."
+    ) * told
     return f"<p>{scale}{noise}</p>" if most else ""
 
 
