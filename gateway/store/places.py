@@ -57,6 +57,11 @@ def of_the_disk(fault: BaseException) -> bool:
     return isinstance(fault, OperationalError) or type(fault) is DatabaseError or state in PASSING
 
 
+def describe_fault(fault: DBAPIError) -> str:
+    """Return what a database objects to: the first line, for PostgreSQL names rows in others."""
+    return str(fault.orig).strip().partition("\n")[0].strip()
+
+
 def patiently(
     stopping: threading.Event, do: Callable[P, T], *args: P.args, **words: P.kwargs
 ) -> T:
@@ -73,7 +78,5 @@ def patiently(
                 raise
             if stopping.is_set():
                 raise Stopped from fault
-            log.warning(
-                "the store does not answer, trying again", why=" ".join(str(fault.orig).split())
-            )
+            log.warning("the store does not answer, trying again", why=describe_fault(fault))
             stopping.wait(AGAIN_S)

@@ -4,8 +4,9 @@ There are two tokens: a viewer's, for maps, rounds and the promise, and an opera
 names a device, too. Whoever shows one may read, or the cookie that was given for it, for a
 browser's EventSource cannot send a header. The cookie says whose it is and until when it is good,
 and is signed with a key made of the token: it survives a restart, and a new token ends it. Those
-that were signed out are remembered until they would have ended, or until a restart. Wrong tokens
-are counted by address, in bounded memory, and after a few nobody from there is heard for a while.
+that were signed out are remembered, the last 1024 of each role, until a restart; a copy of such a
+cookie is then good again until its time is out, unless there is a new token. Wrong tokens are
+counted by address, in bounded memory, and after a few nobody from there is heard for a while.
 
     POST    /api/v1/session {"token": "..."}: sets the cookie, or 401
     GET     whether, and as whom, a token or a cookie opens the page; a viewer's cookie is renewed
@@ -13,6 +14,7 @@ are counted by address, in bounded memory, and after a few nobody from there is 
 """
 
 import hmac
+import math
 import re
 import secrets
 import time
@@ -79,14 +81,17 @@ OPERATORS = Refusal(
 class Session(NamedTuple):
     """Who looks, and until when: what a cookie says."""
 
-    role: str = OPERATOR
-    until_s: float = float("inf")
-    sign_in: str = ""  # the same in every cookie that follows from one token shown
+    role: str
+    until_s: float
+    sign_in: str  # the same in every cookie that follows from one token shown
 
     @property
     def names_devices(self) -> bool:
         """Whether it may read what names a device."""
         return self.role == OPERATOR
+
+
+OPEN = Session(OPERATOR, math.inf, "")  # of everybody, where there is no token
 
 
 class Door:
@@ -111,7 +116,8 @@ class Door:
         }
         self._clock = clock
         self._wrong: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._ended: OrderedDict[str, None] = OrderedDict()
+        # Of each role its own, lest viewers, signing out again and again, push an operator's out.
+        self._ended: dict[str, OrderedDict[str, None]] = {role: OrderedDict() for role in given}
 
     @property
     def locked(self) -> bool:
@@ -125,7 +131,7 @@ class Door:
             Refusal: neither was, the token is wrong, or too many were.
         """
         if not self.locked:
-            return Session()
+            return OPEN
         session = self._read(cookie)
         if session is not None and self.is_on(session):
             return session
@@ -167,7 +173,8 @@ class Door:
 
     def is_on(self, session: Session) -> bool:
         """Return whether a session has neither run out nor been signed out."""
-        return session.until_s > self._clock() and session.sign_in not in self._ended
+        ended = self._ended[session.role]
+        return session.until_s > self._clock() and session.sign_in not in ended
 
     def renew(self, session: Session) -> Session:
         """Return the session as it goes on: a viewer's begins anew, an operator's does not."""
@@ -177,9 +184,10 @@ class Door:
         """End the session of a cookie and of all that were renewed from it."""
         session = self._read(cookie)
         if session is not None and self.is_on(session):
-            self._ended[session.sign_in] = None
-            if len(self._ended) > ENDED:
-                self._ended.popitem(last=False)
+            ended = self._ended[session.role]
+            ended[session.sign_in] = None
+            if len(ended) > ENDED:
+                ended.popitem(last=False)
 
     def cookie(self, session: Session) -> str:
         """Return what a browser keeps of a session."""
@@ -248,7 +256,7 @@ def session_routes(door: Door) -> list[Route]:
             shown = msgspec.json.decode(body, type=Shown)
         except msgspec.MsgspecError as fault:
             raise Refusal(400, "body", str(fault), 'send {"token": "..."}') from None
-        session = door.try_token(address_of(request), shown.token) if door.locked else Session()
+        session = door.try_token(address_of(request), shown.token) if door.locked else OPEN
         return _let_in(request, door, session)
 
     async def look(request: Request) -> Response:

@@ -28,9 +28,17 @@ from .records import Refusal, Resumed, check_accepts, parse
 
 Event = dict[str, Any]
 KEPT = 8  # of each kind
-NAMING = frozenset({"alarm", "quarantine"})  # the kinds that name devices
+# The kinds that a viewer's token shows: none names a device, and a new one is an operator's.
+SHOWN = frozenset(
+    ("ready", "round", "reports", "release", "map", "budget", "promise", "health", "done")
+)
 BEGAN = "this gateway has not told what you heard last: it began anew"
 GONE = "some of what was told since then is gone"
+
+
+def is_shown(kind: str, shown: Collection[str] | None) -> bool:
+    """Return whether a kind is among those that somebody is told; None stands for all."""
+    return shown is None or kind in shown
 
 
 class Told(NamedTuple):
@@ -62,26 +70,26 @@ class Kept:
         held.append(told)
         return told
 
-    def latest(self, hidden: Collection[str] = ()) -> list[Told]:
+    def latest(self, shown: Collection[str] | None = None) -> list[Told]:
         """Return the last of each kind, oldest first."""
-        last = (held[-1] for kind, held in self._kinds.items() if kind not in hidden)
+        last = (held[-1] for kind, held in self._kinds.items() if is_shown(kind, shown))
         return sorted(last, key=lambda one: one.number)
 
-    def after(self, id: str, hidden: Collection[str] = ()) -> Sequence[Told]:
+    def after(self, id: str, shown: Collection[str] | None = None) -> Sequence[Told]:
         """Return what was told after the event of this id, or a `reset` with all there is."""
         start, _, number = id.partition(":")
         whole = number.isdecimal() and number.isascii() and len(number) < 16
         if start != self._start or not whole:
-            return [self._reset(BEGAN, hidden)]
+            return [self._reset(BEGAN, shown)]
         since = int(number)
         if any(lost > since for lost in self._lost.values()) or since > self.number:
-            return [self._reset(GONE, hidden)]
-        shown = (held for kind, held in self._kinds.items() if kind not in hidden)
-        missed = [one for held in shown for one in held if one.number > since]
+            return [self._reset(GONE, shown)]
+        held = (held for kind, held in self._kinds.items() if is_shown(kind, shown))
+        missed = [one for each in held for one in each if one.number > since]
         return sorted(missed, key=lambda one: one.number)
 
-    def _reset(self, why: str, hidden: Collection[str]) -> Told:
-        events = {one.event["kind"]: one.event for one in self.latest(hidden)}
+    def _reset(self, why: str, shown: Collection[str] | None) -> Told:
+        events = {one.event["kind"]: one.event for one in self.latest(shown)}
         event = {"kind": "reset", "why": why, "events": events}
         return Told(self.number, event, self._framed("reset", event))
 
@@ -104,16 +112,16 @@ BEAT_S = 10.0  # a sign of life for whoever has heard nothing
 class Viewer:
     """One page that is open somewhere; lives on the event loop."""
 
-    def __init__(self, first: Iterable[Told], seen: int, hidden: Collection[str]) -> None:
+    def __init__(self, first: Iterable[Told], seen: int, shown: Collection[str] | None) -> None:
         """Begin with what it has missed; of what comes, up to this number it has seen all."""
-        self._first, self._seen, self._hidden = list(first), seen, hidden
+        self._first, self._seen, self._shown = list(first), seen, shown
         self._waiting: dict[str, Told] = {}
         self.news = asyncio.Event()
         self.news.set()
 
     def offer(self, told: Told) -> None:
         """Put an event in the place of an older one of its kind."""
-        if told.number > self._seen and told.event["kind"] not in self._hidden:
+        if told.number > self._seen and is_shown(told.event["kind"], self._shown):
             self._waiting.pop(told.event["kind"], None)
             self._waiting[told.event["kind"]] = told
             self.news.set()
@@ -194,19 +202,19 @@ class Feed:
             viewer.news.set()
 
     async def watch(
-        self, last_id: str | None = None, hidden: Collection[str] = ()
+        self, last_id: str | None = None, shown: Collection[str] | None = None
     ) -> AsyncGenerator[list[Told], None]:
         """Yield what there is, or what is new since an event; then what comes.
 
         Nothing in a list is a sign of life. Ends when the feed does.
 
         Args:
-            hidden: the kinds that this viewer is not told.
+            shown: the kinds that this viewer is told; None for all.
         """
         with self._lock:
             kept = self._kept
-            first = kept.latest(hidden) if last_id is None else kept.after(last_id, hidden)
-            viewer = Viewer(first, kept.number, hidden)
+            first = kept.latest(shown) if last_id is None else kept.after(last_id, shown)
+            viewer = Viewer(first, kept.number, shown)
         self._viewers.add(viewer)
         try:
             while not self._ended:
@@ -296,8 +304,8 @@ class Events(StreamingResponse):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _tell(self, send: Send) -> None:
-        body, hidden = BEGIN, () if self._session.names_devices else NAMING
-        async with aclosing(self._feed.watch(self._last_id, hidden)) as watching:
+        body, shown = BEGIN, None if self._session.names_devices else SHOWN
+        async with aclosing(self._feed.watch(self._last_id, shown)) as watching:
             async for new in watching:
                 if not self._door.is_on(self._session):
                     break  # at the next sign of life at the latest

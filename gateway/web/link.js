@@ -5,6 +5,7 @@ import { at, say, t } from "./words.js";
 const SILENT_MS = 30_000; // the gateway gives a sign of life every ten seconds
 const FIRST_MS = 500, LONGEST_MS = 4000; // before another try, and half as much again each time
 let source = null, heard = 0, lastId = "", closing = null, wait_ms = FIRST_MS;
+let role = ""; // whose session this page shows
 
 // Since when nothing has come of the gateway, in seconds of the epoch, null while it does; and
 // whether who looks may see what names a device.
@@ -53,6 +54,11 @@ async function session(token) {
     const answer = await fetch("/api/v1/session", token === undefined ? {} : post);
     const told = answer.ok ? await answer.json() : {};
     if (told.open) {
+      if (role && told.role !== role) { // what is held here, names too, was for another
+        location.reload();
+        return 0;
+      }
+      role = told.role;
       link.names = told.role === "operator";
       at("devices-box").hidden = !link.names;
       at("leave").hidden = !told.token;

@@ -30,7 +30,7 @@ from edge.core import wire
 from ...devices.enrol.enrol import Devices
 from ...faults import ReplacedFault
 from ...logs import log
-from ...store.places import Stopped, patiently
+from ...store.places import Stopped, describe_fault, patiently
 from ...store.store import Store
 from ..mqtt.connection import Message
 from ..operate.health import Health
@@ -203,7 +203,7 @@ class Counting:
             except DatabaseError as fault:
                 if self._metrics is not None:
                     self._metrics.store_retries.inc()
-                self._say(False, f"the store does not take what came: {fault.orig}")
+                self._say(False, f"the store does not take what came: {describe_fault(fault)}")
                 raise
             self._say(True)
             return found

@@ -17,7 +17,7 @@ from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
 from ...mechanisms import of
 from ...settings.deployment import Deployment
-from ...store.places import Database, patiently
+from ...store.places import Database, describe_fault, patiently
 from ...store.store import Store
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm, Who
@@ -72,7 +72,9 @@ class Overseer:
             found = leases.call_roll(self._store.engine, *shape)
             self._suspect()
         except DatabaseError as fault:
-            self._tell("store", Said(False, f"the database does not answer: {fault.orig}"))
+            self._tell(
+                "store", Said(False, f"the database does not answer: {describe_fault(fault)}")
+            )
             return
         self._tell("store", Said(True, ""))
         self._tell("workers", describe(found, mark))

@@ -15,6 +15,7 @@ from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
 from ...logs import log
 from ...settings.deployment import Deployment
+from ...store.places import describe_fault
 from ...store.store import Store
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm
@@ -250,8 +251,8 @@ class Worker:
                 self._say("store", True, "")
                 self._say("parts", self._joined, _standing(self.parts, self._joined))
             except DatabaseError as fault:
-                log.warning("the database does not answer the worker", why=str(fault.orig))
-                self._say("store", False, f"the database does not answer: {fault.orig}")
+                log.warning("the database does not answer the worker", why=describe_fault(fault))
+                self._say("store", False, f"the database does not answer: {describe_fault(fault)}")
             except OperatorFault as fault:
                 log.error("this worker takes no part", why=str(fault))
                 self._say("parts", False, str(fault))

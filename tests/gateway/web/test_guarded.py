@@ -100,7 +100,10 @@ def test_a_viewer_sees_all_that_names_no_device(
 
 
 def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
-    """Neither as it happens nor when it comes back; once the session is ended, nothing at all."""
+    """Neither as it happens nor when it comes back, nor by an event of a kind that is new.
+
+    Once the session is ended it hears nothing at all.
+    """
     door = Door(TOKEN, VIEWERS)
     session = door.try_token("192.0.2.1", VIEWERS)
     cookie = f"heatveil-{urlsplit(locked.url).port}={door.cookie(session)}"
@@ -114,6 +117,7 @@ def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
             while b"map" not in heard[i]:
                 heard[i] += answer.readline()
             locked.feed.put({"kind": "quarantine", "devices": [{"device": "north"}]})
+            locked.feed.put({"kind": "of-a-later-version", "of": "north"})
             locked.feed.put({"kind": "done", "why": "over"})
             while b"over" not in heard[i]:
                 heard[i] += answer.readline()
@@ -453,6 +457,18 @@ def test_a_session_ends_and_is_of_one_token_and_role(token: str) -> None:
     assert _refused(held, cookie=fresh) == 0
     held.end(fresh)
     assert _refused(held, cookie=fresh) == 401
+
+
+def test_viewers_who_sign_out_bring_no_operators_session_back() -> None:
+    """Who has been signed out is remembered in bounded memory, and each role has its own."""
+    held = Door(OWN_TOKEN, VIEWERS)
+    left, others = (held.try_token("192.0.2.1", one) for one in (OWN_TOKEN, VIEWERS))
+    cookie = held.cookie(left)
+    held.end(cookie)
+    for number in range(access.ENDED + 1):
+        held.end(held.cookie(others._replace(sign_in=f"{number:x}")))
+
+    assert _refused(held, cookie=cookie) == 401
 
 
 def test_who_guesses_is_not_listened_to_for_a_while() -> None:

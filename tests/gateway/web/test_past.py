@@ -215,6 +215,30 @@ def test_a_viewer_sees_the_map_and_no_device(known: Any, opened: Opened, until: 
 
 
 @pytest.mark.long
+def test_a_viewer_after_an_operator_is_left_no_name(
+    known: Any, opened: Opened, until: Until
+) -> None:
+    """On one screen: the operator's session is over, and the page forgets what it was told."""
+    with Page("127.0.0.1", 0, token=TOKEN, viewer_token=TOKEN[::-1], reader=known) as page:
+        page.feed.put(READY)
+        page.feed.put({"kind": "quarantine", "devices": [{"device": "south", "why": "it floods"}]})
+        tab = opened(f"{page.url}#token={TOKEN}")
+        until(tab, shown(6))
+        until(tab, "document.documentElement.innerHTML.includes('south')")
+        tab.evaluate("window.before = true")
+        tab.evaluate("fetch('/api/v1/session', { method: 'DELETE' })")  # as in another tab
+        page.feed.put({"kind": "done", "why": "over"})
+        until(tab, "!document.getElementById('login').hidden")
+        tab.fill("#token", TOKEN[::-1])
+        tab.press("#token", "Enter")
+        until(tab, "!window.before && document.getElementById('login').hidden")
+        until(tab, shown(6))
+
+        assert "south" not in tab.content()
+        assert not tab.is_visible("#devices-box")
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_it(
     live: Page, opened: Opened, until: Until, axe: str, scheme: str
