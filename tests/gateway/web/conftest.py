@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Error, sync_playwright
 from playwright.sync_api import Page as Tab
 
 from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
@@ -266,10 +266,19 @@ def opened(browser: Browser) -> Iterator[Callable[..., Tab]]:
 def wait_until(tab: Tab, expression: str) -> None:
     """Return once an expression holds; the policy forbids the usual way to wait."""
     end_s = time.monotonic() + 60
-    while not tab.evaluate(expression):
+    while not _holds(tab, expression):
         if time.monotonic() > end_s:
             pytest.fail(f"never came true: {expression}")
         time.sleep(0.02)
+
+
+def _holds(tab: Tab, expression: str) -> bool:
+    try:
+        return bool(tab.evaluate(expression))
+    except Error as fault:
+        if "context was destroyed" in str(fault):  # it is just being loaded anew
+            return False
+        raise
 
 
 @pytest.fixture
