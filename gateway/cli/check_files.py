@@ -1,8 +1,9 @@
 """The files of a deployment: who may read them, whether they agree, how long certificates last."""
 
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -275,6 +276,7 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
     named += [("page", "token_file", deployment.page.token_file)]
     named += [("page", "viewer_token_file", deployment.page.viewer_token_file)]
     named += [("store", "password_file", deployment.store.password_file)]
+    tokens = []
     for table, key, path in named:
         if path is None or (table == "mqtt" and path in missing):
             continue
@@ -285,20 +287,26 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
             way = "Run heatveil broker init, or mend" if table == "mqtt" else "Mend"
             yield fault(table, f"{key} {path} cannot be read ({why}). {way} the path or the file")
             continue
+        tokens += [word] * (table == "page")
         if not word or (table == "page" and len(word) < SECRET_LEAST):
             yield fault(
                 table,
                 f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
                 "or more, and any password one. Run: openssl rand -hex 32 > FILE",
             )
-    if deployment.page.picture is None:
+    if deployment.page.picture is None and len(tokens) < 2:
         return
-    from ..web.app import read_picture  # with all of the page
+    from ..web import access  # with all of the page
+    from ..web.app import read_picture
 
-    try:
-        read_picture(deployment.page.picture)
-    except OperatorFault as wrong:
-        yield fault("page", str(wrong))
+    checks: list[Callable[[], object]] = [partial(read_picture, deployment.page.picture)]
+    if len(tokens) == 2:
+        checks.append(partial(access.check_differ, *tokens))
+    for check in checks:
+        try:
+            check()
+        except OperatorFault as wrong:
+            yield fault("page", str(wrong))
 
 
 def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:

@@ -375,12 +375,13 @@ def work(
         store = Store.of(deployment)
         stack.callback(store.close)
         if port is not None:
-            secret, hosts = access.read(deployment.page.token_file), deployment.page.hosts
+            where = deployment.page
             page = Page(
-                deployment.page.host,
+                where.host,
                 port,
-                token=secret,
-                hosts=hosts,
+                token=access.read(where.token_file),
+                viewer_token=access.read(where.viewer_token_file, "viewer_token_file"),
+                hosts=where.hosts,
                 health=health,
                 metrics=metrics,
             )

@@ -50,6 +50,12 @@ def config_topic(deployment: Deployment) -> str:
     return f"{deployment.homeassistant.prefix}/device/{_id(deployment)}/config"
 
 
+def locate_note(deployment: Deployment) -> Path:
+    """Return the file in which what was announced is noted."""
+    database = deployment.site.database
+    return database.with_name(f"{database.name}.announced")
+
+
 def result_topic(site: str) -> str:
     """Return where results go."""
     return f"heatveil/1/{site}/ha/state"
@@ -324,8 +330,7 @@ class Announcer:
         self._results = Results(deployment.room.grid, of(deployment).reads == "place")
         self._drawn_s: float | None = None
         self._health: dict[str, Any] | None = None
-        site, database = deployment.site.name, deployment.site.database
-        self._note = database.with_name(f"{database.name}.announced")
+        site, self._note = deployment.site.name, locate_note(deployment)
         self._config = config_topic(deployment)
         self._result, self._healthy = result_topic(site), health_topic(site)
         self._available = availability_topic(site)

@@ -20,11 +20,14 @@ from .message_rows import insert_many
 from .places import Place
 from .schema import (
     about,
+    alarms,
     charges,
     heard,
     maps,
+    newest,
     outbox,
     promises,
+    quarantine,
     refused,
     releases,
     reports,
@@ -264,7 +267,7 @@ def fault(connection: Any, place: Place, found: str = "") -> ForgottenFault | No
     return ForgottenFault(place, found, lacks.last, number)
 
 
-GATHERED = (reports, heard, refused, releases, maps, tallies, vacant, outbox)
+GATHERED = (reports, heard, refused, releases, maps, tallies, vacant, outbox, alarms, quarantine)
 
 
 def count_gathered(connection: Any) -> dict[str, int]:
@@ -279,6 +282,7 @@ def delete_gathered(connection: Any, now_s: float) -> None:
     """Delete all that was gathered and drawn; rounds stay with what they cost, marked for good."""
     for one in GATHERED:
         connection.execute(delete(one))
+    connection.execute(update(newest).values(last_s=None))
     ended = func.coalesce(rounds.c.closed_s, now_s)
     connection.execute(update(rounds).values(outcome=DELETED, closed_s=ended))
 
@@ -288,11 +292,13 @@ def deletion(connection: Any, place: Place) -> OperatorFault | None:
     gone = select(rounds.c.name).where(rounds.c.outcome == DELETED).limit(1)
     if connection.scalar(gone) is None:
         return None
-    return OperatorFault(
+    fault = OperatorFault(
         f"what was gathered in {place} has been deleted, and its ledger stays: nothing more is "
         "asked on it, so that no budget comes back. For another promise name another database "
         "under [site], and enrol again in a new folder"
     )
+    fault.status = 4  # no service manager is to start us again: it would be in vain, for ever
+    return fault
 
 
 def note(connection: Any, asked: Asked, now_s: float, outcome: str = FOUND) -> None:

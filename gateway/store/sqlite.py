@@ -66,10 +66,22 @@ def checkpoint(engine: Engine) -> bool:
 
 
 def rewrite(path: Path) -> None:
-    """Write a file anew that no store has open: what was deleted stands in its free pages."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    """Write a file anew that no store has open: what was deleted stands in its free pages.
+
+    Raises:
+        OperatorFault: it cannot be, such as where another program reads it: the bytes stand.
+    """
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("VACUUM")
+            if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                raise sqlite3.OperationalError("another program reads it")
+    except sqlite3.Error as fault:
+        raise OperatorFault(
+            f"the rows are deleted, but {path} could not be written anew ({fault}): their bytes "
+            "stand in it, or in the log beside it, until it is. Close whatever has it open, "
+            "make room on the disk, and run heatveil delete again"
+        ) from fault
 
 
 def address(path: Path) -> str:

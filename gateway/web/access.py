@@ -62,6 +62,19 @@ def read(path: Path | None, key: str = "token_file") -> str | None:
     return token
 
 
+def check_differ(token: str | None, viewer: str | None) -> None:
+    """Check that an operator's token is not a viewer's, too.
+
+    Raises:
+        OperatorFault: it is.
+    """
+    if viewer is not None and viewer == token:
+        raise OperatorFault(
+            "the viewer's token is the operator's, too, and whoever looks on would be an "
+            "operator. Make another one, such as with: openssl rand -hex 24"
+        )
+
+
 OPERATOR, VIEWER = "operator", "viewer"
 SESSION_S = {OPERATOR: 12 * 3600, VIEWER: 7 * 24 * 3600}  # a viewer's from when it last looked
 WRONG, EVERY_S = 10, 6.0  # wrong tokens at once, and one more after each such while

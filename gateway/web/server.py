@@ -21,7 +21,7 @@ from ..faults import OperatorFault
 from ..loopback import is_loopback
 from ..service.operate.health import Health
 from ..service.operate.metrics import Metrics
-from .access import Door, network_of
+from .access import Door, check_differ, network_of
 from .app import application, make_probe, read_picture
 from .feed import MOST as VIEWERS
 from .feed import Feed
@@ -119,11 +119,7 @@ class Page:
             OperatorFault: the network could read it, the two tokens are one, a port is taken, a
                 host is another's, or the picture is none.
         """
-        if viewer_token is not None and viewer_token == token:
-            raise OperatorFault(
-                "the viewer's token is the operator's, too, and whoever looks on would be an "
-                "operator. Make another one, such as with: openssl rand -hex 24"
-            )
+        check_differ(token, viewer_token)
         tokens = token, viewer_token
         self._parts = Parts()
         self._parts.attach(reader=reader, health=health, metrics=metrics)

@@ -34,6 +34,7 @@ def find_exposed(
         (deployment.site.devices, "forge what devices say"),
         (deployment.mqtt.password_file, "come to the broker as the gateway"),
         (deployment.page.token_file, "read the page and its API"),
+        (deployment.page.viewer_token_file, "read the page as a viewer"),
         (deployment.store.password_file, "change what was spent"),
     ):
         if path is None or any(place in path.resolve().parents for place in kept):

@@ -74,6 +74,21 @@ def test_each_fault_is_found_and_named(
     assert said.err == ""
 
 
+def test_one_token_for_both_roles_is_found_as_serve_finds_it(
+    site: Path, heatveil: Heatveil
+) -> None:
+    """Whoever looks on would be an operator."""
+    files = [site.with_name(name) for name in ("page.token", "viewer.token")]
+    for one in files:
+        one.write_text("correct-horse-battery\n")
+        one.chmod(0o600)
+    keys = "[page]\ntoken_file = 'page.token'\nviewer_token_file = 'viewer.token'"
+    said = heatveil("check", edited(site, "[page]", keys))
+
+    assert faults(said) == ["page"]
+    assert "Make another one" in said.out
+
+
 def test_a_new_deployment_is_told_its_next_command_and_no_more(
     tmp_path: Path, heatveil: Heatveil
 ) -> None:

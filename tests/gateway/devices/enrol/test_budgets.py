@@ -194,16 +194,18 @@ def test_five_hundred_devices_do_not_wait_for_the_disk_one_after_the_other(
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
-    """Return the sample deployment, with three secrets for their owner alone."""
+    """Return the sample deployment, with its secrets for their owner alone."""
     path = tmp_path / "gateway.toml"
     text = (
         config.sample()
         .replace("# token_file", "token_file")
+        .replace("# viewer_token_file", "viewer_token_file")
         .replace("# password_file", "password_file")
     )
     path.write_text(text)
     (tmp_path / "broker").mkdir()
-    for name in ("devices.json", "broker/gateway.password", "page.token", "db.password"):
+    secrets = ("devices.json", "broker/gateway.password", "page.token", "viewer.token")
+    for name in (*secrets, "db.password"):
         (tmp_path / name).write_text("secret")
         (tmp_path / name).chmod(0o600)
     return config.load(path)
@@ -222,7 +224,8 @@ def test_what_is_for_its_owner_alone_is_not_told(deployment: Deployment) -> None
     [
         ("devices.json", "forge"),
         ("broker/gateway.password", "as the gateway"),
-        ("page.token", "read the page"),
+        ("page.token", "read the page and its API"),
+        ("viewer.token", "as a viewer"),
         ("db.password", "what was spent"),
     ],
 )
