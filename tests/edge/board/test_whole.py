@@ -81,7 +81,7 @@ loading.load()
 from edge.board import config, start
 load = start.load
 start.load = lambda: load(FOLDER + "/heatveil.json")
-start.FOLDER, start.AWAKE_MS = FOLDER, 6000
+start.FOLDER, start.AWAKE_MS = FOLDER, 9000  # its tick is 5 s
 start.run(firmware.refuse_mode)
 """
 
@@ -107,8 +107,8 @@ def test_a_board_starts_answers_and_sleeps(
     ears.on_message = lambda client, held, message: frames.append(bytes(message.payload))
     try:
         answers(PORT)
+        ears.on_connect = lambda client, *_: client.subscribe(topic("lab", "attic-3", "data"), 1)
         ears.connect("127.0.0.1", PORT)
-        ears.subscribe(topic("lab", "attic-3", "data"), 1)
         ears.loop_start()
         promise = Guarantee((4, 1), (1, 100000), (1, 8), "0.1 m", "local", "a day", "presence")
         plan = Round(1, "thermal", Grid((100, 1), 100), (50, 8, -8000, 8000, 16000, 2, 0), promise)
@@ -134,6 +134,7 @@ def test_a_board_starts_answers_and_sleeps(
 
     who = topic("lab", "attic-3", "data")
     mac_key = test_start.rootkeys.mac_key(test_start.ROOT)
+    assert frames, said
     report = post.unpack_report(frames[0], mac_key, who, "attic-3")
     first, last = said.splitlines()
     word, ms, dark, kept, free = last.split()
