@@ -84,8 +84,11 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
 
 def _runs(deployment: Deployment) -> bool:
     """Return whether a gateway holds the store of this deployment."""
+    place = place_of(deployment)
+    if isinstance(place, Path) and not place.exists():
+        return False
     try:
-        with alone(place_of(deployment)):
+        with alone(place):
             return False
     except TakenFault:
         return True
