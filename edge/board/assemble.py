@@ -40,20 +40,20 @@ def recorded_ms(config):
     return None if at_s is None else 1000 * at_s
 
 
-def budget_of(config, folder, nap=None, uptime=None, number=b""):
+def budget_of(config, folder, nap=None, uptime=None, numbers=()):
     """Return the device's budget, booted; its `fault` says why where it cannot be used.
 
     What is left of a lease is lost at the next start, but where a memory outlives the sleep
     (`nap`). So a device that starts anew for each answer pays for one at a time without it, or it
     would spend eight times as much as it says; and a small budget is paid for in smaller leases.
 
-    uptime: what a window ages by, if not the board's own `compat.Uptime`. number: of the board,
-    to which its slots are bound (`binding`); b"" for no binding.
+    uptime: what a window ages by, if not the board's own `compat.Uptime`. numbers: what tells the
+    board from all others, to which its slots are bound (`binding`); none for no binding.
     """
     place, key = Files(folder, "budget"), config.identity.state_key
     copied = False
-    if number:
-        place = Bound(place, key, number)
+    if numbers:
+        place = Bound(place, key, *numbers)
         copied = place.copied()
     lease, window = _lease(place, key)
     lease = 1 if config.wake_s and nap is None else lease

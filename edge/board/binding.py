@@ -5,22 +5,22 @@ that a board writes names that board, in place of the magic number that `core.bu
 
     0xB2 | 3 bytes of HMAC(state key, "heatveil-board-v1" and the board's own number)
 
-and its MAC is over that. A record as the host or an earlier version wrote it is believed as it
-is, and bound when it is next written: at the next boot. One that names another board is evidence,
-and is left as it lies; one that a power cut tore names nobody.
+and its MAC is over that. A record as an earlier version wrote it is believed as it is, and bound
+when it is next written; a board that naps may take sixteen wakes. One that names another board is
+evidence, and is left as it lies; one that a power cut tore names nobody.
 
 A copy says `alert` once, and leaves: it has the name of a device that may be at work.
 """
 
 from ..core.budget import MAC_BYTES, MAGIC
-from ..core.compat import hmac_sha256, same_bytes
+from ..core.compat import hmac_pads, hmac_sha256, same_bytes
 from ..core.slots import COUNT
 
 LABEL = b"heatveil-board-v1"
 BOUND = b"\xb2"
 COPIED = (
-    "its budget is bound to another board, and two of one would use the same noise. Use that "
-    "board, or make new keys: heatveil rotate --keys"
+    "its budget is bound to another board, computer or folder, and two of one would use the same "
+    "noise. Put it back where it was, or make new keys: heatveil rotate NAME --keys"
 )
 
 
@@ -35,21 +35,24 @@ def board_number():
 
 
 class Bound:
-    """Slots for one board alone. number: what tells it from all others."""
+    """Slots for one board alone. number: what tells it from all others; others: its further ones.
 
-    def __init__(self, slots, state_key, number):
+    A record is written with the first, and believed with any: a computer may begin to tell one.
+    """
+
+    def __init__(self, slots, state_key, number, *others):
         self._slots = slots
-        self._key = state_key
-        self._ours = BOUND + hmac_sha256(state_key, LABEL + number)[:3]
+        self._key = hmac_pads(state_key)  # once: on a board it takes as long as hashing
+        self._ours = [self._name(one) for one in (number, *others)]
 
     def read(self, i):
         """Return what slot i holds, as `core.budget` packs it where it is this board's."""
         data = self._slots.read(i)
-        return self._sign(MAGIC, data) if self._names(data) == self._ours else data
+        return self._sign(MAGIC, data) if self._names(data) in self._ours else data
 
     def write(self, i, data):
         """Write a record into slot i, bound to this board."""
-        self._slots.write(i, self._sign(self._ours, data))
+        self._slots.write(i, self._sign(self._ours[0], data))
 
     def copied(self):
         """Say whether the slots are another board's: one is, and none is of this."""
@@ -59,10 +62,13 @@ class Bound:
                 name = self._names(self._slots.read(i))
             except OSError:
                 continue
-            if name == self._ours:
+            if name in self._ours:
                 return False
             found = found or name
         return bool(found)
+
+    def _name(self, number):
+        return BOUND + hmac_sha256(self._key, LABEL + number)[:3]
 
     def _names(self, data):
         """Return what names the board of a record, b"" where none does, or it is not whole."""

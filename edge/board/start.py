@@ -15,7 +15,7 @@ from ..net.device import Device
 from ..net.link import sleep_ms, until
 from ..net.tls import Clock, ask
 from . import assemble, led, nap, pins, power
-from .binding import board_number
+from .binding import COPIED, board_number
 from .net import Station
 
 FOLDER = "/heatveil"
@@ -88,7 +88,8 @@ class Parts:
         key, wake_s = config.identity.state_key, config.wake_s
         self.nap = nap.of_board(machine, key, wake_s) if wake_s else None
         number = board_number()
-        self.budget = assemble.budget_of(config, folder, self.nap, number=number)
+        numbers = [number] if number else []
+        self.budget = assemble.budget_of(config, folder, self.nap, numbers=numbers)
         self.station = None
         self.cause = power.cause(machine)
         light.ill = self._ill
@@ -96,16 +97,18 @@ class Parts:
 
     async def live(self, radio):
         """Live until something breaks, or till it is time to sleep. radio: None for a cable."""
+        copied = self.budget.fault == COPIED  # it says so once, and looks for no broker again
         jobs = [self.led.run(Uptime(), sleep_ms), self.client.run(), self._answer()]
         if radio is not None:
             self.station = Station(radio, self.config.wifi, sleep_ms, self.watchdog.feed)
-            jobs.append(self.station.keep(self.led.show, lambda: self.client.connected))
+            reached = lambda: copied or self.client.connected  # noqa: E731
+            jobs.append(self.station.keep(self.led.show, reached))
         if self.config.link["tls"]:
             import ntptime
 
             there = (lambda: True) if radio is None else radio.isconnected
             jobs.append(ask(self.clock, there, ntptime.settime, sleep_ms))
-        if self.config.wake_s:
+        if self.config.wake_s and not copied:
             jobs.append(self._nap())
         if reads(self.config.mechanism) == "place":
             jobs.append(self.sensor.keep(sleep_ms))

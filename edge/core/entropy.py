@@ -30,9 +30,7 @@ class Stream:
         self._inner = bytearray(inner + prefix + bytes(4))  # the counter is at its end
         self._outer = bytearray(outer + bytes(32))
         self._counter = 0
-        self._block = bytearray(
-            2 + 32
-        )  # the last one, behind two bytes, so that three can be read
+        self._block = bytearray(2 + 32)  # behind two bytes, so that three can be read
         self._left = 0  # of its bits, those that are not used yet
 
     def bits(self, count):

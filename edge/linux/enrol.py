@@ -12,6 +12,7 @@ import os
 import sys
 
 from ..board import places
+from ..board.binding import Bound
 from ..board.config import DRIVER, check, pack
 from ..board.drivers import NAMES
 from ..core.compat import write_durably
@@ -20,7 +21,7 @@ from ..core.slots import COUNT, Files, Ram
 from ..host.enrol import provision
 from ..mechanisms import reads
 from . import uart
-from .place import CONFIG, alone
+from .place import CONFIG, alone, computer_numbers
 
 WORDS = ("name", "sensor", "sensors", "mode", "mac_key", "config_key", "state_key", "key_id")
 OPTIONAL = ("tables", "mechanism", "plane", "central", "seal_key")
@@ -40,9 +41,10 @@ def enrol(path, folder, driver):
             "or there is nothing to make it from. Make one: heatveil device add" % path
         )
     row = rows[0]
-    home = _home(folder)
+    numbers = computer_numbers(folder)
+    homes = [number.hex() for number in numbers]
     # `heatveil provision` writes it too, before a board has anything.
-    if row.get("chip") not in (None, "", home):
+    if row.get("chip") not in (None, "", *homes):
         raise ValueError(
             "%s went to another board or folder already; two devices of one key would use the "
             "same noise, and their readings would lie open. Make new keys: heatveil device rotate "
@@ -62,7 +64,7 @@ def enrol(path, folder, driver):
     os.makedirs(folder, 0o700, exist_ok=True)
     held = alone(folder)
     try:
-        place = Files(folder, "budget")
+        place = Bound(Files(folder, "budget"), config.identity.state_key, *numbers)
         was = [place.read(i) for i in range(COUNT)]
         if any(now and now != fresh.read(i) for i, now in enumerate(was)):
             raise ValueError(
@@ -70,8 +72,8 @@ def enrol(path, folder, driver):
                 "device is made once. Take another folder, or remove %s, which was used"
                 % (folder, path)
             )
-        if row.get("chip") != home:
-            row["chip"] = home
+        if row.get("chip") not in homes:
+            row["chip"] = homes[0]
             _bind(path, body)
         write_durably("%s/%s" % (folder, CONFIG), pack(told))
         for i in (0, 1):
@@ -106,16 +108,6 @@ def _check_driver(config):
             "the driver %s came and the device is to measure warmth; any other's bytes would be "
             "taken for degrees. Name one of %s" % (name, ", ".join(NAMES))
         )
-
-
-def _home(folder):
-    """Return what tells this folder of this computer from all others."""
-    try:
-        with open("/etc/machine-id", encoding="ascii") as file:
-            machine = file.read().strip()
-    except OSError:
-        machine = os.uname().nodename
-    return "%s %s" % (machine, os.path.realpath(folder))
 
 
 def _bind(path, body):

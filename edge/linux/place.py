@@ -18,20 +18,23 @@ CONFIG = "heatveil.json"
 NUMBERS = ("/sys/firmware/devicetree/base/serial-number", "/etc/machine-id")
 
 
-def computer_number(folder):
-    """Return what tells this folder of this computer from all others, as bytes.
+def computer_numbers(folder):
+    """Return what tells this folder of this computer from all others, the strongest first.
 
-    A computer that has neither number is told by the folder alone.
+    A number that is all zeros, or not made yet, is none. A computer that has neither is told by
+    the folder alone.
     """
+    found = []
     for path in NUMBERS:
         try:
             with open(path, "rb") as file:
-                found = file.read(256).strip(b"\0\n ")
+                found.append(file.read(256).strip(b"\0\n "))
         except OSError:
             continue
-        if found:
-            return found + b" " + os.path.realpath(folder).encode()
-    return os.path.realpath(folder).encode()
+    # Where `DynamicUser` keeps what was /var/lib/NAME when somebody ran it by hand.
+    place = os.path.realpath(folder).replace("/var/lib/private/", "/var/lib/", 1).encode()
+    known = [number for number in found if number.strip(b"0") not in (b"", b"uninitialized")]
+    return [number + b" " + place for number in known] or [place]
 
 
 def alone(folder):

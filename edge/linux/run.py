@@ -11,7 +11,6 @@ import socket
 import sys
 
 from ..board import assemble, places
-from ..board.binding import COPIED
 from ..board.config import load
 from ..mechanisms import reads
 from ..net.link import sleep_ms
@@ -72,8 +71,8 @@ async def live(config, folder, notify, sensor):
     clock = Clock()
     clock.was_set("system")
     client, ring = assemble.client_of(config), assemble.ring_of(config, folder)
-    number = place.computer_number(folder)
-    budget = assemble.budget_of(config, folder, uptime=Raw(), number=number)
+    numbers = place.computer_numbers(folder)
+    budget = assemble.budget_of(config, folder, uptime=Raw(), numbers=numbers)
     if budget.fault:
         sys.stderr.write("heatveil: the budget cannot be used: %s\n" % budget.fault)
         notify.show("alert")
@@ -104,8 +103,9 @@ async def live(config, folder, notify, sensor):
         work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))
     try:
         await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-        if budget.fault != COPIED:
-            work[1].result()  # it never ends but by a fault
+        for task in work:
+            if task.done():
+                task.result()  # none ends but by a fault, and the link where a copy leaves
     finally:
         for task in work[1:]:
             task.cancel()

@@ -343,7 +343,8 @@ class Client:
                     self.on_message(topic, payload)
             except Exception as why:  # it would come again for ever; its text may say too much
                 self.link.trouble = "a message was not taken: " + type(why).__name__
-            if mid is not None:
+            # What nobody here takes stays with the broker: a copy has its true device's session.
+            if mid is not None and self.on_message:
                 await self.link.send(puback(mid))
         elif kind == PUBACK:
             self._useful = True

@@ -57,7 +57,6 @@ FOLDERS = (
 )
 FIRST = "edge/board/firmware.py"  # what main.py loads
 _STARTS = ("board/boot.py", "board/main.py")
-LATER = "board/update.py"  # what no board is given yet, for nothing brings it an update
 _SENSORS = "edge/board/sensors/"
 _SHARED = {"__init__", "bus", "plane"}  # by several drivers
 YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
@@ -69,7 +68,7 @@ def read_sources() -> dict[str, bytes]:
     found = {}
     for file in sorted(root.rglob("*.py")):
         inside = file.relative_to(root)
-        if inside.parts[0] not in HOST and inside.as_posix() not in (*_STARTS, LATER):
+        if inside.parts[0] not in HOST and inside.as_posix() not in _STARTS:
             found[f"edge/{inside.as_posix()}"] = file.read_bytes()
     return found
 

@@ -2,7 +2,8 @@
 
 A word of its memory is read by SMBus: the command, a repeated start, then the low byte, the high
 one and a CRC (PEC) over all that went over the bus, addresses included. Word 0x07 is the object,
-whose highest bit says that it is wrong; the maker calibrates from 0x27AD, -70 degrees.
+whose highest bit says that it is wrong; the maker calibrates from 0x27AD, -70 degrees. What lies
+behind a count (17 bits, and the chip's own computing) is not known to be finer in every room.
 
 Source: Melexis, MLX90614 data sheet 3901090614, sections 8.3.4, 8.4 and 8.7; application note
 390119061402, SMBus communication, for the range and the CRC.

@@ -113,8 +113,7 @@ def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
     """
     name, key_id = held.identity.name, held.identity.key_id
     given = _read_marks(marks, held.identity.site) if marks is not None else {}
-    key, marked = given.get(name, (b"", ""))
-    had = held.chip or (marked if key == key_id else "")
+    had = held.chip or given.get((name, key_id), "")
     if had and had != chip:
         raise OperatorFault(
             f"the keys of {name} went to the board {had} and this one is "
@@ -124,7 +123,7 @@ def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
     if marks is not None and not had:
         rows = [
             {"name": one, "key_id": key, "chip": where}
-            for one, (key, where) in {**given, name: (key_id, chip)}.items()
+            for (one, key), where in {**given, (name, key_id): chip}.items()
         ]
         keyfile.write(marks.with_name(MARKS), MARKED, held.identity.site, rows)
     if held.chip:
@@ -134,14 +133,14 @@ def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
     return taken
 
 
-def _read_marks(devices: Path, site: str) -> dict[str, tuple[bytes, str]]:
-    """Return which key of each device went to which board."""
+def _read_marks(devices: Path, site: str) -> dict[tuple[str, bytes], str]:
+    """Return which key of each device went to which board, ended keys too."""
     path = devices.with_name(MARKS)
     if not path.exists():
         return {}
 
-    def made(_: keyfile.Row, row: keyfile.Row) -> tuple[str, tuple[bytes, str]]:
-        return str(row["name"]), (keyfile.parse_key(row, "key_id", 4), str(row["chip"]))
+    def made(_: keyfile.Row, row: keyfile.Row) -> tuple[tuple[str, bytes], str]:
+        return (str(row["name"]), keyfile.parse_key(row, "key_id", 4)), str(row["chip"])
 
     return dict(keyfile.read(path, MARKED, site, made)[1])
 

@@ -417,13 +417,14 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     if any(record is not None and record.epoch > 0 for record in found):
         say("budget       there already, and begun: left as it is")
         return held
-    first = held.slots()
+    for i, first in enumerate(held.slots()):
+        bound.write(i, first)  # so that no other board begins with a copy of its flash
     # Frames of an older key, which nobody takes any more.
     remove_files(board, [f"{bundle.FOLDER}/{name}" for name in names])
-    copy_files(board, dict(zip(bundle.SLOTS, first, strict=True)))
+    copy_files(board, {path: place.read(i) for i, path in enumerate(bundle.SLOTS)})
     pays = state.count_answers(held.limits, held.limits.budget)
     whole = state.describe_budget(held.mechanism, held.limits)
-    say(f"budget       {len(first)} slots with {whole}, {pays} answers; read back")
+    say(f"budget       {COUNT} slots with {whole}, {pays} answers; read back")
     return held
 
 

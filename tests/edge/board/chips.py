@@ -67,10 +67,15 @@ class Tmp117:
 
 
 class Mcp9808(Tmp117):
-    """The same, with who made it."""
+    """The same, with who made it; 0 degrees for the first 250 ms."""
 
     def __init__(self, word, maker=0x0054, kind=0x0400):
-        self.words = {0x05: word, 0x06: maker, 0x07: kind}
+        self.first = word
+        self.words = {0x05: 0, 0x06: maker, 0x07: kind}
+
+    def pause(self, wait_ms):
+        if wait_ms >= 250:
+            self.words[0x05] = self.first
 
 
 class Mlx90614:
@@ -83,30 +88,6 @@ class Mlx90614:
         if register != 0x07:
             raise OSError(5)
         return bytes([self.word % 256, self.word // 256, self.pec])[:size]
-
-
-class Bme280:
-    """Byte registers; a result is there once it was told to measure as it must be."""
-
-    def __init__(self, result, trim, kind=0x60):
-        self.page = bytearray(256)
-        self.page[0xD0] = kind
-        for i in range(3):
-            word = trim[i] % 65536
-            self.page[0x88 + 2 * i : 0x8A + 2 * i] = bytes([word % 256, word // 256])
-        self.result = result
-        self.forget()
-
-    def forget(self):
-        self.page[0xFA:0xFD] = b"\x80\x00\x00"
-
-    def store(self, register, data):
-        if register == 0xF4 and data == b"\xa1":
-            word = self.result * 16
-            self.page[0xFA:0xFD] = bytes([word // 65536, word // 256 % 256, word % 256])
-
-    def load(self, register, size):
-        return self.page[register : register + size]
 
 
 class Sht4x:

@@ -38,7 +38,7 @@ def bound(place: Any, number: bytes) -> Any:
 
 def boot(folder: Path, number: bytes) -> Budget:
     """Return the budget as a start of a board of that number finds it."""
-    found: Budget = assemble.budget_of(CONFIG, str(folder), number=number)
+    found: Budget = assemble.budget_of(CONFIG, str(folder), numbers=[number])
     return found
 
 
@@ -165,10 +165,28 @@ def test_a_card_is_told_from_its_image_by_the_computer(
     own, image = tmp_path / "serial", tmp_path / "machine-id"
     image.write_text("0123\n")
     monkeypatch.setattr(linux, "NUMBERS", (str(own), str(image)))
-    bare = linux.computer_number(str(tmp_path))
+    own.write_bytes(b"0" * 16 + b"\0")  # which is none
+    bare = linux.computer_numbers(str(tmp_path))
     own.write_bytes(b"10000000abcd\0")
-    there = linux.computer_number(str(tmp_path))
+    there = linux.computer_numbers(str(tmp_path))
+    image.unlink()
 
-    assert bare.startswith(b"0123 /")
-    assert there.startswith(b"10000000abcd /")
-    assert linux.computer_number(str(own)) != there
+    assert [number.split(b" ")[0] for number in bare] == [b"0123"]
+    assert [number.split(b" ")[0] for number in there] == [b"10000000abcd", b"0123"]
+    assert not set(linux.computer_numbers(str(own))) & set(there)
+    enrolled(slots.Files(str(tmp_path), "budget"))
+
+    def start(numbers: list[bytes]) -> str:
+        return str(assemble.budget_of(CONFIG, str(tmp_path), numbers=numbers).fault)
+
+    assert start(bare) == start(there) == ""  # it told no number at first, and goes on
+    assert start(bare) == binding.COPIED  # its image elsewhere, machine's id and all
+
+
+def test_a_folder_is_one_whoever_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand it is /var/lib/NAME, and `DynamicUser` puts a link there."""
+    monkeypatch.setattr(linux, "NUMBERS", ())
+    by_hand = linux.computer_numbers("/var/lib/heatveil-node")
+    monkeypatch.setattr(linux.os.path, "realpath", lambda _: "/var/lib/private/heatveil-node")
+
+    assert linux.computer_numbers("/var/lib/heatveil-node") == by_hand

@@ -12,7 +12,6 @@ import edge
 from tests.house import rules
 
 EDGE = Path(str(edge.__file__)).parent
-LATER = "board/update.py"  # nothing brings a board an update yet
 TO_THE_ROOT = {"board/boot.py", "board/main.py"}
 OF_A_BUILD = {"manifest.py", "entropy.py", "noise.py", "cpython.py"}  # and what is for CPython
 
@@ -21,7 +20,7 @@ def on_a_device() -> list[str]:
     """Return every file that a board loads, by its place under edge/."""
     found = {path.relative_to(EDGE).as_posix() for path in EDGE.rglob("*.py")}
     hosts = {name for name in found if name.startswith(("host/", "linux/"))}
-    return sorted(found - hosts - TO_THE_ROOT - OF_A_BUILD - {LATER})
+    return sorted(found - hosts - TO_THE_ROOT - OF_A_BUILD)
 
 
 def package() -> dict[str, Any]:

@@ -5,18 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from edge.board.binding import Bound
 from edge.board.config import load
 from edge.core import slots
-from edge.core.budget import Budget
+from edge.core.budget import Budget, Lost
 from edge.linux.enrol import enrol, main, words
+from edge.linux.place import computer_numbers
 from edge.net.spill import File
 
 
 def budget(folder: Path) -> Budget:
     """Return the booted budget that the folder holds."""
-    found = Budget(
-        slots.Files(str(folder), "budget"), load(f"{folder}/heatveil.json")[0].state_key
-    )
+    key = load(f"{folder}/heatveil.json")[0].state_key
+    files = slots.Files(str(folder), "budget")
+    with pytest.raises(Lost):  # bound as it was written: elsewhere nothing begins
+        Budget(Bound(files, key, b"another computer"), key).boot()
+    found = Budget(Bound(files, key, *computer_numbers(str(folder))), key)
     found.boot()
     return found
 

@@ -17,7 +17,6 @@ from physics.instruments.presets import PRESETS, Preset, find
         ("tmp117", Fraction(78125, 10**7), 0.125, 1, 0),
         ("ds18b20", Fraction(625, 10**4), 0.75, 1, 0),
         ("mcp9808", Fraction(625, 10**4), 0.25, 1, 0),
-        ("bme280", Fraction(11, 1000), 0.04, 1, 0),
         ("mlx90614", Fraction(2, 100), 0.1, 1, 0),
         ("grideye", Fraction(25, 100), 0.1, 64, 7.5),
         ("mlx90640-110", Fraction(1, 5), 1.0, 768, 110 / 32),

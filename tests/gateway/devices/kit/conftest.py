@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from edge.board.binding import Bound
+from edge.core import slots
+from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import boards, modules
+from gateway.devices.kit.boardfile import Held
 from gateway.devices.kit.connect import StandIn
 from tests import processes, sites
 
@@ -43,6 +47,12 @@ class Desk(NamedTuple):
         if words[0] in ("provision", "rotate") and "--wait" not in words:
             words += ("--wait", 0)
         return self.heatveil(*words, "--config", self.path)
+
+
+def budget_place(flash: Path, held: Held) -> Bound:
+    """Return the slots of a board as it reads them itself."""
+    place = slots.Files(str(flash / bundle.FOLDER), "budget")
+    return Bound(place, held.identity.state_key, bytes.fromhex(held.chip))
 
 
 @pytest.fixture(scope="session")

@@ -5,14 +5,13 @@ import json
 import pytest
 
 from edge.board import config
-from edge.core import slots
 from edge.core.budget import Budget, unpack
 from edge.core.limits import Limits
 from gateway.cli.doctor import _of_state, examine
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state
-from gateway.devices.kit.boards import read_file
+from tests.gateway.devices.kit.conftest import budget_place
 
 NAME = "attic"
 
@@ -38,8 +37,7 @@ def folder(desk):
 
 
 def boot(desk) -> Budget:
-    place = slots.Files(str(folder(desk) / "heatveil"), "budget")
-    budget = Budget(place, held(desk).identity.state_key)
+    budget = Budget(budget_place(folder(desk), held(desk)), held(desk).identity.state_key)
     budget.boot()
     return budget
 
@@ -198,7 +196,7 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
     """And a budget that begins again, under a chain that nobody had before."""
     boot(desk)
     old = held(desk).identity
-    chain = unpack(read_file(desk.board(), bundle.SLOTS[0]), old.state_key).chain
+    chain = unpack(budget_place(folder(desk), held(desk)).read(0), old.state_key).chain
     said = desk.run("rotate", NAME, *made, "--keys", "--new-budget")
     assert said.status == 0, said.err
     new = held(desk)
@@ -207,7 +205,7 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
 
     assert (seen.ours, seen.epoch, seen.word) == (True, 0, "ready")
     assert seen.key == devices.by_name[NAME].key_id.hex() != old.key_id.hex()
-    record = unpack(read_file(desk.board(), bundle.SLOTS[0]), new.identity.state_key)
+    record = unpack(budget_place(folder(desk), new).read(0), new.identity.state_key)
     assert record.chain != chain
 
 

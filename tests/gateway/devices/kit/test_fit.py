@@ -155,6 +155,8 @@ def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
     assert boardfile.bind_to_chip(copied, "aa", marks).chip == "aa"
     new = copied._replace(identity=copied.identity._replace(key_id=b"new!"))
     assert boardfile.bind_to_chip(new, "bb", marks).chip == "bb"
+    with pytest.raises(OperatorFault, match="went to the board aa"):  # new keys forget no old ones
+        boardfile.bind_to_chip(copied, "bb", marks)
 
 
 def test_a_file_whose_keys_were_heard_is_a_copy(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge.core import slots
 from edge.core.budget import Budget
 from edge.mechanisms import disk_limits
 from gateway.cli.provision import find_kept
@@ -25,7 +24,7 @@ from gateway.devices.kit.connect import CONSOLE, StandIn
 from gateway.faults import OperatorFault
 from gateway.settings import config
 from tests import processes
-from tests.gateway.devices.kit.conftest import Ran
+from tests.gateway.devices.kit.conftest import Ran, budget_place
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 TEMPLATE = Path(__file__).parents[4] / "edge" / "board" / "sensors" / "yours_place.py"
@@ -138,8 +137,7 @@ def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None
 
     held = find_kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
     assert held is not None
-    kept_there = slots.Files(str(park.flash / bundle.FOLDER), "budget")
-    budget = Budget(kept_there, held.identity.state_key, lease=1)
+    budget = Budget(budget_place(park.flash, held), held.identity.state_key, lease=1)
     budget.boot()
     assert budget.charge(disk_limits.price(held.limits, 1, 2), 1)
     looked = park.run("doctor")
