@@ -36,7 +36,7 @@ from ..service.sealing import check_folder
 from ..settings import config, roomfile
 from ..settings.deployment import Deployment, Mqtt
 from ..store import sqlite
-from ..store.opening import alone
+from ..store.opening import alone, lock_of
 from ..store.places import place_of
 from ..store.reader import MADE
 from . import check_files, flags
@@ -85,8 +85,8 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
 def _runs(deployment: Deployment) -> bool:
     """Return whether a gateway holds the store of this deployment."""
     place = place_of(deployment)
-    if isinstance(place, Path) and not place.exists():
-        return False
+    if isinstance(place, Path) and not lock_of(place).exists():
+        return False  # and none is made by looking
     try:
         with alone(place):
             return False

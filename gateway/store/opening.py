@@ -283,6 +283,12 @@ def hold(lock: Path, unusable: str, taken: str) -> Iterator[None]:
         os.close(opened)
 
 
+def lock_of(place: Path) -> Path:
+    """Return the file that a gateway holds beside its database."""
+    real = place.resolve()
+    return real.with_name(real.name + ".lock")
+
+
 @contextmanager
 def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold a site's store against every other gateway, for as long as the block lasts.
@@ -306,8 +312,7 @@ def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[N
         with hold_at(place, taken, lost):
             yield
         return
-    real = place.resolve()
-    beside = real.with_name(real.name + ".lock")
+    beside = lock_of(place)
     unusable = (
         f"the database {place} cannot be locked: {beside} cannot be written ({{why}}); the "
         "lock keeps a second gateway off, which would throw the first off the broker. Mend "

@@ -143,7 +143,7 @@ def test_where_the_key_of_a_round_may_not_lie_is_found_before_serve_refuses_it(
     folder: str,
     found: list[str],
 ) -> None:
-    """The same check as at the start, and nothing is made by it, though the page's port is taken."""
+    """The same check as at the start; nothing is made by it, though the page's port is taken."""
     monkeypatch.setenv("HEATVEIL_STORE__ROUND_KEYS", str(tmp_path / folder))
     taken = socket.create_server(("127.0.0.1", 0))
     monkeypatch.setenv("HEATVEIL_PAGE__PORT", str(taken.getsockname()[1]))
