@@ -40,6 +40,7 @@ READ_S = 1.0  # for a broker that has us already to let us read
 LOOK_S = 1.0  # how often the disk is looked at
 BEHIND_S = 0.2  # what is retained comes with the word that we are subscribed, or right behind it
 
+AWAITED = "it is not known yet which round the broker retains"
 UNREAD = (
     "the broker does not let the gateway read which round it retains, so that a ledger which is "
     "older than that round is not found out by it; let the gateway's user read "
@@ -363,7 +364,7 @@ class Service:
         if why := self._vitals.hindrance():
             return why
         begun = self._outbox is None or self._outbox.wait_begun()
-        return "" if begun else "it is not known yet which round the broker retains"
+        return "" if begun else AWAITED
 
     def _linked(self, up: bool, why: str) -> None:
         if self._outbox is not None:  # it is told how things stand when it begins

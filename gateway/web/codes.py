@@ -29,6 +29,7 @@ SENTENCES = {
     "thread.ended": "its thread {thread} has ended by a fault",
     "rounds.failed": "the rounds have failed",
     "rounds.spent": "no round opens: what was promised for any {hours} h is spent",
+    "rounds.awaited": "no round opens: it is not known yet which round the broker retains",
     "rounds.hindered": "no round opens:",
     "rounds.hours": "rounds open from {first} to {last}, and it is",
     "rounds.standby": "standby: another gateway leads this site",
@@ -36,6 +37,8 @@ SENTENCES = {
     "workers.none": "none is at work",
     # Devices that need a new key, and devices that are shut out.
     "alarm.changed": "{device} sent message {number} before with other bytes",
+    "alarm.double": "two boards speak as {device} in turns, or the broker holds messages back "
+    "again and again: {number} came after {last}, and",
     "alarm.future": "{device} sent message {number} after {last}: no device",
     "alarm.replayed": "{device} sent message {number} after {last}:",
     "out.flood": "it sent more than [guard] messages_per_s and burst allow",

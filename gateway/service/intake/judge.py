@@ -59,7 +59,7 @@ def broken(
         last: the greatest numbers of the device so far.
         used: its numbers came before, with other bytes.
         back: the greatest numbers when it first went back, and to which last: one board goes
-            back once, and two of one name go on from both.
+            back once, and two of one name go on from both, as does a broker's backlog.
     """
     sender, epoch, seq = arrival.report[1:4]
     if used:
@@ -69,9 +69,10 @@ def broken(
         )
     if (epoch, seq) <= last and back is not None and last > back[0] and (epoch, seq) > back[1]:
         return "replayed", (
-            f"two boards speak as {sender} in turns: {epoch}.{seq} came after "
-            f"{last[0]}.{last[1]}, and each goes on from its own. One is a copy, and two of one "
-            "key use the same noise. Switch the copy off, and give the device a new key"
+            f"two boards speak as {sender} in turns, or the broker holds messages back again and "
+            f"again: {epoch}.{seq} came after {last[0]}.{last[1]}, and each goes on from its own. "
+            "Look which; of two boards one is a copy, and both use the same noise: switch the "
+            "copy off, and give the device a new key"
         )
     if (epoch, seq) <= last:
         return "replayed", (

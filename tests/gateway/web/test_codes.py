@@ -17,6 +17,7 @@ from gateway.service.mqtt.connection import Session
 from gateway.service.operate import quarantine, schedule
 from gateway.service.operate.health import Health, Vitals
 from gateway.service.secure_sum.gathering import LIED
+from gateway.service.serving import AWAITED
 from gateway.service.telling import SILENCE
 from gateway.service.workers.gathering import describe
 from gateway.service.workers.leases import STANDBY, Roll
@@ -38,6 +39,8 @@ def _said() -> Iterator[tuple[str, str]]:
         yield judge.broken(arrival, (last, 1), used)[1], f"alarm.{kind}"
     arrival = SimpleNamespace(report=(1, "attic", judge.BOOTS + 9, 1))
     yield judge.broken(arrival, (1, 1), False)[1], "alarm.future"
+    arrival, back = SimpleNamespace(report=(1, "attic", 3, 7)), ((3, 9), (3, 5))
+    yield judge.broken(arrival, (4, 2), False, back)[1], "alarm.double"
     link, health, heard = Session("lan:1883", "gateway"), Health("broker", "disk"), []
     yield link.trouble, "broker.silent"
     link.refused("bad user name")
@@ -57,6 +60,8 @@ def _said() -> Iterator[tuple[str, str]]:
     yield NONE_OPENED, "map.shards"
     yield schedule.refusal("08:00-18:00", datetime(2026, 3, 1, 20, 10, tzinfo=UTC)), "rounds.hours"
     yield f"no round opens: {SPENT % 24}", "rounds.spent"
+    yield f"no round opens: {AWAITED}", "rounds.awaited"
+    yield "no round opens: the broker is not there", "rounds.hindered"
     yield STANDBY, "rounds.standby"
     yield describe(Roll([], []), 1).why, "workers.none"
     yield describe(Roll([], [3]), 1).why, "workers.part"
