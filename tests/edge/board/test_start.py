@@ -1,5 +1,6 @@
 """A board that must not start: its config is wrong, and its pins are of ours."""
 
+import asyncio
 import json
 import socket
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from edge.board import firmware, start
+from edge.board.binding import Bound
 from edge.core import slots
 from edge.core.limits import Limits
 from edge.host import rootkeys
@@ -97,3 +99,42 @@ def test_a_wrong_config_is_flashed_and_not_started_again(
     assert machine.lit.count(1) > 3
     assert machine.fed == 0
     assert (tmp_path / "budget.0").read_bytes() == before
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_copy_stays_awake_and_renews_no_radio(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    """Else it would wake, or start again, and alert in the true board's name for ever."""
+    config(tmp_path, monkeypatch, wake_s=60)
+    found = start.load()
+    place = slots.Files(str(tmp_path), "budget")
+    bound = Bound(place, found.identity.state_key, b"theirs" if copied else b"ours")
+    for i in range(slots.COUNT):
+        bound.write(i, place.read(i))
+    machine.unique_id = lambda: b"ours"  # type: ignore[attr-defined]
+    reached: list[bool] = []
+
+    class Radio:
+        def __init__(self, *_: Any) -> None:
+            self.vitals = dict
+
+        async def keep(self, show: Any, there: Any) -> None:
+            reached.append(there())
+
+        def off(self, _: bool) -> None:
+            pass
+
+    def sleep(*_: Any) -> None:
+        raise Ended
+
+    monkeypatch.setattr(start, "Station", Radio)
+    monkeypatch.setattr(start, "AWAKE_MS", 200)
+    monkeypatch.setattr(start.power, "sleep", sleep)
+    sensor = SimpleNamespace(faults=0, step=(1, 16), read=None)
+    light = start.led.Led(start.led.pin(machine, "LED"))
+    parts = start.Parts(found, sensor, light, machine, str(tmp_path))
+
+    with pytest.raises(TimeoutError if copied else Ended):
+        asyncio.run(asyncio.wait_for(parts.live(SimpleNamespace(isconnected=bool)), 1))
+    assert reached == [copied]

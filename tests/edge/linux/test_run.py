@@ -230,6 +230,24 @@ def test_a_copy_of_the_folder_says_so_and_the_true_device_goes_on(
     assert {file.name: file.read_bytes() for file in Path(copy).iterdir()} == before
 
 
+def test_what_the_broker_keeps_for_a_device_its_copy_leaves_there(
+    device_file: Path, host, tmp_path: Path
+) -> None:
+    """They are one session to the broker: a Round that the copy acknowledged would be lost."""
+    home, copy = folder_of(device_file, host), str(tmp_path / "copy")
+    sensor = Held(lambda: Sensor(Converter(898)), 1, Sensor.step)
+    live(home, sensor, lambda: b"ready" in host.said("state"))
+    assert host.hears(lambda: host.said("state")[-1:] == [b"disconnected"])
+    shutil.copytree(home, copy)
+    host.say(wire.round_topic("lab", "thermal"), asked(1))
+    assert host.hears(lambda: asked(1) in [payload for _, payload in host.heard])
+
+    live(copy, sensor, lambda: False)
+    assert host.hears(lambda: b"alert" in host.said("state"))
+    live(home, sensor, lambda: bool(host.said("data")))
+    assert host.hears(lambda: len(set(host.said("data"))) == 1)
+
+
 def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
     """As systemd starts and stops it; a sensor that is not there stops nothing."""
     home = folder_of(device_file, host, "tmp117")
