@@ -43,7 +43,7 @@ class Bound:
     def __init__(self, slots, state_key, number, *others):
         self._slots = slots
         self._key = hmac_pads(state_key)  # once: on a board it takes as long as hashing
-        self._ours = [self._name(one) for one in (number, *others)]
+        self._ours = [self._name(one) for one in (number,) + others]
 
     def read(self, i):
         """Return what slot i holds, as `core.budget` packs it where it is this board's."""
