@@ -37,6 +37,10 @@ export async function get(path) {
 }
 
 function ask(why) {
+  if (role) { // a session is over: what was told in it leaves the page with it
+    location.reload();
+    return;
+  }
   source?.close();
   source = null;
   state("lost", t("link.locked"));

@@ -217,24 +217,38 @@ def test_a_viewer_sees_the_map_and_no_device(known: Any, opened: Opened, until: 
 
 
 @pytest.mark.long
-def test_a_viewer_after_an_operator_is_left_no_name(
+def test_with_an_operators_session_the_names_leave_the_page(
     known: Any, opened: Opened, until: Until
 ) -> None:
-    """On one screen: the operator's session is over, and the page forgets what it was told."""
-    with Page("127.0.0.1", 0, token=TOKEN, viewer_token=TOKEN[::-1], reader=known) as page:
+    """When it is over, and when a viewer signs in over it in another tab."""
+    open, own, others = "document.getElementById('login').hidden", TOKEN, TOKEN[::-1]
+    named = "document.documentElement.innerHTML.includes('south')"
+    words: Any = {"token": own, "viewer_token": others, "reader": known}
+    event = {"kind": "quarantine", "devices": [{"device": "south", "why": "it floods"}]}
+    with Page("127.0.0.1", 0, **words) as page:
+        port = int(page.url.rstrip("/").rsplit(":")[-1])
         page.feed.put(READY)
-        page.feed.put({"kind": "quarantine", "devices": [{"device": "south", "why": "it floods"}]})
-        tab = opened(f"{page.url}#token={TOKEN}")
-        until(tab, shown(6))
-        until(tab, "document.documentElement.innerHTML.includes('south')")
-        tab.evaluate("window.before = true")
-        tab.evaluate("fetch('/api/v1/session', { method: 'DELETE' })")  # as in another tab
+        page.feed.put(event)
+        tab = opened(f"{page.url}#token={own}")
+        until(tab, named)
+        tab.evaluate("fetch('/api/v1/session', { method: 'DELETE' })")
         page.feed.put({"kind": "done", "why": "over"})
-        until(tab, "!document.getElementById('login').hidden")
-        tab.fill("#token", TOKEN[::-1])
+        until(tab, f"!{open}")
+        until(tab, f"!{named}")
+        tab.fill("#token", own)
         tab.press("#token", "Enter")
-        until(tab, "!window.before && document.getElementById('login').hidden")
-        until(tab, shown(6))
+        until(tab, named)
+        body = (
+            f"{{ method: 'POST', headers: {{ 'content-type': 'application/json' }}, "
+            f"body: JSON.stringify({{ token: '{others}' }}) }}"
+        )
+        tab.evaluate(f"fetch('/api/v1/session', {body}).then(() => 0)")
+    with Page("127.0.0.1", port, **words) as page:
+        page.feed.put(READY)
+        page.feed.put(event)
+        until(
+            tab, f"{shown(6)} && document.getElementById('leave').textContent.includes('viewer')"
+        )
 
         assert "south" not in tab.content()
         assert not tab.is_visible("#devices-box")
