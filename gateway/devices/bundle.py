@@ -88,8 +88,17 @@ def pick(sources: Mapping[str, bytes], start: str, mechanism: str, *had: str) ->
     """Return those sources that a device of a mechanism may load after this one.
 
     had: its driver, and `window` and `tables` where it was enrolled with them.
+
+    Raises:
+        OperatorFault: there is no such mechanism, or no driver of that name.
     """
     record = find(mechanism)
+    drivers = {Path(path).stem for path in sources if path.startswith(_SENSORS)} - _SHARED
+    if unknown := sorted(set(had) - drivers - {"window", "tables"}):
+        raise OperatorFault(
+            f"{unknown[0]!r} is no driver, and the board would be given none; name one of "
+            f"{', '.join(sorted(drivers))}, and window or tables where it was enrolled with them"
+        )
     wanted = {mechanism, record.trust, record.reads, *had}
     halves = {module_of(name).__name__: name for name in TABLE}
     only = _ONLY | {f"{half.replace('.', '/')}.py": name for half, name in halves.items()}

@@ -15,6 +15,7 @@ import pytest
 from edge import words
 from gateway.devices import bundle
 from gateway.devices.bundle import SPEAKER, move_sentences, shorten_locals, shorten_names
+from gateway.faults import OperatorFault
 from tests import processes
 from tests.conftest import miss
 
@@ -143,6 +144,12 @@ def test_a_device_is_given_what_it_loads_and_nothing_of_other_kinds(had, there, 
         )
     assert [word for word in there if f"{word}.py" not in names] == []
     assert [word for word in absent if f"{word}.py" in names] == []
+
+
+def test_a_word_that_is_no_driver_is_refused() -> None:
+    """A board without its driver starts, and finds it out on the wall."""
+    with pytest.raises(OperatorFault, match=r"'tmp171' is no driver.*tmp117"):
+        bundle.pick(bundle.read_sources(), bundle.FIRST, "thermal", "tmp171")
 
 
 INSTALL = """
