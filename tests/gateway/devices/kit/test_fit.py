@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from edge.board.binding import Bound
 from edge.board.config import load
+from edge.core import slots
 from edge.host import rootkeys
 from gateway.cli.provision import check_unheard
+from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, provisioning, settings, siting
 from gateway.devices.kit.boardfile import Held
@@ -157,6 +160,29 @@ def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
     assert boardfile.bind_to_chip(new, "bb", marks).chip == "bb"
     with pytest.raises(OperatorFault, match="went to the board aa"):  # new keys forget no old ones
         boardfile.bind_to_chip(copied, "bb", marks)
+
+
+def test_slots_are_bound_as_they_are_handed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the board has started once, a copy of its flash opens on no other."""
+    _, _, fresh = enrolled(tmp_path, False)
+    held, given = fresh._replace(chip="aa"), slots.Ram()
+
+    def copy_files(_: Any, files: dict[str, bytes]) -> None:
+        for i, path in enumerate(bundle.SLOTS):
+            given.write(i, files[path])
+
+    monkeypatch.setattr(provisioning, "list_files", lambda *_: [])
+    monkeypatch.setattr(provisioning, "remove_files", lambda *_: None)
+    monkeypatch.setattr(provisioning, "copy_files", copy_files)
+    board: Any = None
+    provisioning._slots(board, held, lambda _: None)
+
+    for chip, own in ((b"\xaa", True), (b"\xbb", False)):
+        place = Bound(given, held.identity.state_key, chip)
+        assert place.copied() is not own
+        assert (tuple(place.read(i) for i in range(slots.COUNT)) == held.slots()) is own
 
 
 def test_a_file_whose_keys_were_heard_is_a_copy(tmp_path: Path) -> None:
