@@ -50,11 +50,10 @@ def budget_of(config, folder, nap=None, uptime=None, numbers=()):
     uptime: what a window ages by, if not the board's own `compat.Uptime`. numbers: what tells the
     board from all others, to which its slots are bound (`binding`); none for no binding.
     """
-    place, key = Files(folder, "budget"), config.identity.state_key
-    copied = False
-    if numbers:
-        place = Bound(place, key, *numbers)
-        copied = place.copied()
+    files, key = Files(folder, "budget"), config.identity.state_key
+    bound = Bound(files, key, *numbers) if numbers else None
+    copied = bound is not None and bound.copied()
+    place = bound or files
     lease, window = _lease(place, key)
     lease = 1 if config.wake_s and nap is None else lease
     budget = Budget(place, key, lease)

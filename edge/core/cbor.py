@@ -151,13 +151,13 @@ class Reader:
             for i in range(number):
                 items[i] = self.value(depth - 1)
             return items
-        items = {}
+        found = {}
         for _ in range(number):
             key = self.value(0)
-            if not isinstance(key, int) or key in items:
+            if not isinstance(key, int) or key in found:
                 raise ValueError("a map key is not a whole number, or comes twice")
-            items[key] = self.value(depth - 1)
-        return items
+            found[key] = self.value(depth - 1)
+        return found
 
     def _major(self):
         if self.at >= len(self._data):
