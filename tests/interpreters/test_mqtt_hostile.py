@@ -123,13 +123,13 @@ def listener() -> Iterator[Listener]:
 
 
 TROUBLES = """
-a packet of kind 4 with flags 8
+kind 4 with flags 8
 a packet of 268435455 bytes
 a length of more than four bytes
 a CONNACK is the first packet
 the broker refuses us with code 5
 a CONNACK is the first packet
-a packet of kind 3 with flags 4
+kind 3 with flags 4
 a message without a topic
 a message whose topic is not UTF-8
 a packet with number 0

@@ -40,7 +40,8 @@ class Desk(NamedTuple):
                 folder.mkdir()
             else:
                 shutil.copytree(self.template, folder)
-        return StandIn(self.program, folder, chip=name.encode(), **more)
+        chip = str(folder.resolve()).encode()  # as a command names it: `connect.open_board`
+        return StandIn(self.program, folder, chip=chip, **more)
 
     def run(self, *words: object) -> Any:
         """Run a command; where it would look for the board at a broker, it does not."""

@@ -168,7 +168,7 @@ def test_a_second_board_gets_nothing(desk) -> None:
     """Neither when the first was only begun, nor when it is done."""
     begun = boardfile.bind_to_chip  # the moment from which the keys are somebody's
     assert desk.run("device", "add", NAME).status == 0
-    begun(held(desk), b"board".hex())
+    begun(held(desk), str((desk.path.parent / "board").resolve()).encode().hex())
     other = desk.board("other")
 
     with pytest.raises(OperatorFault, match="same noise"):
