@@ -13,13 +13,16 @@
 
 # %% [markdown]
 # # Which mechanism for which question?
-# One city, one grid, one promise, and every mechanism that maps people; then the one that maps
-# warmth, which is asked something else. In four lines, all printed below:
+# One city, one grid, one promise, and four mechanisms that map people; then the one that maps
+# warmth, which is asked something else. The sixth, `pyramid_sum`, is not run here: it asks as
+# `pyramid` does and trusts as `quadtree` does. In short:
 #
 # - What decides is **whom you trust**. Nobody: `disk`. A sum over everybody alone: `quadtree`. A
 #   gateway that sees every place: `pyramid`.
-# - At one promise trust is worth more than cleverness: the local map is twice as far off with a
-#   thousand people, and ten times and more with twenty thousand.
+# - At one promise trust is worth more than cleverness: the local map is 3 times as far off as
+#   the nearest of a trusted gateway with a thousand people, and 17 times with twenty thousand.
+# - Few people and no trusted gateway: `quadtree`, which with a thousand is as near as the nearest
+#   of a trusted gateway; where one round must do, `pyramid_sum`.
 # - The winner is not always ours: a plain adaptive grid is as near as `pyramid` or nearer with a
 #   thousand people. And `ranks`, whose gateway sees all, is no nearer in a plane than `disk`.
 # - `thermal` protects a step, not a place: no epsilon makes it comparable, so it is not in the
