@@ -119,10 +119,10 @@ def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )
     many = "report" if numbers["reports"] == 1 else "reports"
-    lines.append(
-        f"{numbers['reports']} {many} of {numbers['bytes_per_report']} bytes; {taken}"
-        f"{played.watch.rate()}."
-    )
+    size = f"of {numbers['bytes_per_report']} bytes"
+    if numbers.get("rounds", 1) > 1:  # each round's are of another length
+        size = f"in {numbers['rounds']} rounds"
+    lines.append(f"{numbers['reports']} {many} {size}; {taken}{played.watch.rate()}.")
     if beyond := played.world.beyond():
         lines.append(f"Beware: {beyond}.")
     promised = mechanism.promise(played.world.query, played.found.guarantee)

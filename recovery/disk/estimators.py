@@ -102,7 +102,7 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     even = _ems(channel, seen, epsilon, worth - _SURE)
     ahead = worth - even.log_likelihood
     if ahead < _TOLD:
-        why = f"smoothed, for no other map is likelier by more than {max(ahead, 0):.1f} nats"
+        why = "EMS, smoothed, for it explains the answers as well as the likeliest map does"
         return replace(even, why=why)
     other, name, part = rough, "EM", 0.25 if epsilon >= 2 else 0.5 if ahead < _UNEVEN else 0.75
     if ahead < _SURE:
@@ -113,7 +113,7 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
         log_likelihood(seen, channel.forward(mass)),
         found.steps + other.steps,
         OPTIMAL,
-        f"smooth of order {found.order}, with {part:.0%} of the map of {name}",
+        f"{1 - part:.0%} a smooth map of order {found.order}, {part:.0%} the map of {name}",
     )
 
 

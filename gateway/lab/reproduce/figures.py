@@ -133,13 +133,13 @@ class Results:
         error = math.sqrt((len(runs) - 1) * left.var())
         return fit(table), float(stdtrit(len(runs) - 1, 0.975)) * error
 
-    def drawn(self, across: str) -> list[Panel]:
+    def drawn(self, across: str, up: str = "") -> list[Panel]:
         """Return the panels as they are printed and drawn."""
         return [
             Panel(
                 panel,
                 across,
-                "",
+                up,
                 {
                     line: tuple(self.mark(panel, line, at) for at in self.places(panel, line))
                     for line in lines
@@ -169,6 +169,7 @@ class Figure:
         check: holds the claim against all values.
         trials: of the real thing; 1 where there is no chance in it.
         few: trials, part of the people and places of a quick look.
+        up: what the values are, where the panels' titles do not say it.
     """
 
     name: str
@@ -180,6 +181,7 @@ class Figure:
     check: Callable[[Results], Finding]
     trials: int = 20
     few: tuple[int, float, tuple[Place, ...]] = (5, 0.1, ())
+    up: str = ""
 
     def tasks(self, trials: int | None, seed: int, quick: bool, points: str) -> list[Task]:
         """Return all runs of the figure."""

@@ -164,8 +164,8 @@ def _as_even(results: Results) -> Finding:
         for at in results.places(grouped, name)
     }
     return both(
-        judge(alike, "within a quarter of even places: "),
-        judge(least, "one place is least: "),
+        judge(alike, f"at {last:,.0f} places within a quarter of even ones: "),
+        judge(least, f"at {last:,.0f} places one place is least: "),
         judge(cost, "groups cost k / 4n at most: "),
     )
 
@@ -467,14 +467,14 @@ FIGURES = (
     ),
     Figure(
         "ranks-4", "real places err as even ones, one place least, and groups cost k / 4n",
-        _LINE, "places, or k",
+        f"{_LINE}; judged at 10,000 places, not at fewer", "places, or k",
         (*(("places", size) for size in _SIZES), *(("groups", size) for size in _GROUPS)),
-        of_four_sets, _as_even, 100, (10, 1.0, ()),
+        of_four_sets, _as_even, 100, (10, 1.0, ()), ERROR,
     ),
     Figure(
         "ranks-5", "the sum of both parts of the error is near the error itself",
         _LINE, "k, places in a group", tuple((group,) for group in _GROUPS), by_groups, _near_sum,
-        100, (10, 1.0, ()),
+        100, (10, 1.0, ()), ERROR,
     ),
     Figure(
         "ranks-table1", "the printed sizes of groups are the best",
@@ -508,6 +508,6 @@ FIGURES = (
         "ranks-10", "sorted places give a nearer median where the local sensitivity is high",
         "129 values, a data set a trial; the paper has one for each sensitivity", "epsilon",
         tuple((text,) for text in ("1/4", "1/2", "1", "2", "4")), of_median, _high_is_better,
-        200, (30, 1.0, ()),
+        200, (30, 1.0, ()), "error of the median",
     ),
 )  # fmt: skip

@@ -93,7 +93,7 @@ def make(
             ]
             results_of = Results(rows)
             write = partial(
-                draw, f"{figure.name}: {figure.claim}", results_of.drawn(figure.across)
+                draw, f"{figure.name}: {figure.claim}", results_of.drawn(figure.across, figure.up)
             )
             write_all({folder / f"{figure.name}.png": write})
             yield figure, results_of, figure.check(results_of)

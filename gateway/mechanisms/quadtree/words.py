@@ -32,26 +32,26 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     query, releases = played.world.query, played.watch.releases
     asked = [params_of(one.round) for one in releases]
     lengths = [len(one.values) for one in releases]
-    size = sum(_HEADER + -(-n * p.bits // 8) for n, p in zip(lengths, asked, strict=True))
+    sizes = [_HEADER + -(-n * p.bits // 8) for n, p in zip(lengths, asked, strict=True)]
     truth = played.world.truth / played.world.truth.sum()
     own = {
         "users": query.users,
         "reports": sum(one.reports for one in releases),
         "rounds": len(releases),
         "vector_length": sum(lengths),
-        "bytes_per_report": size,
+        "bytes_per_report": sum(sizes),
         "mse_data_free": float(np.square(truth - 1 / truth.size).mean()),
         "sensitivity": sensitivity(asked[0]),
         "shards": asked[0].shards,
     }
     steps = ", ".join(
-        f"{n} at {float(epsilon_of(one.round)):.2g}"
-        for n, one in zip(lengths, releases, strict=True)
+        f"{n} at {float(epsilon_of(one.round)):.2g} in {size} bytes"
+        for n, one, size in zip(lengths, releases, sizes, strict=True)
     )
     lines = [
         *told.lines,
         f"Asked {len(releases)} times for numbers, at an epsilon: {steps}. A device sends "
-        f"{sum(lengths)} numbers in all, in {size} bytes; one for every cell would be "
+        f"{sum(lengths)} numbers in all, in {sum(sizes)} bytes; one for every cell would be "
         f"{truth.size}.",
         sums.simulate(asked[0].shards, asked[0].threshold),
     ]
@@ -70,7 +70,7 @@ def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
     for number in sorted({1, (1 + len(releases)) // 2, len(releases)}):
         if releases[number - 1].reports:
             found = count_squares(query, releases[:number])
-            title = f"Round {number}: {len(found.squares)} squares"
+            title = f"Round {number} of {len(releases)}: {len(found.squares)} squares, own colours"
             shown.append(Panel(title, density(found)[0], "share", True))
     return shown
 
