@@ -57,6 +57,19 @@ class ForgottenFault(ReplacedFault):
         )
 
 
+class DeletedFault(OperatorFault):
+    """What was gathered in this store has been deleted, and all is over."""
+
+    status = 4  # no service manager is to start us again: it would be in vain, for ever
+
+    def __init__(self, place: object) -> None:
+        super().__init__(
+            f"what was gathered in {place} has been deleted, and its ledger stays: nothing more "
+            "is asked on it, so that no budget comes back. For another promise name another "
+            "database under [site], and enrol again in a new folder"
+        )
+
+
 class OvertakenFault(OperatorFault):
     """Another gateway has gone on with what we were at; what it writes is what counts."""
 

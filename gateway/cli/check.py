@@ -19,7 +19,7 @@ import typer
 from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
-from ..faults import OperatorFault, TakenFault
+from ..faults import DeletedFault, OperatorFault, TakenFault
 from ..mechanisms import find_service, first_round, of
 from ..mechanisms.usual import TRUSTED
 from ..service.ledger import (
@@ -130,16 +130,18 @@ def _check_shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
         yield judge("broker", "the certificate that it shows", days)
 
 
+SPENT = "so nothing more is asked. A new promise is a new enrolment"
+
 # The store of a deployment: can it be read, is it of this promise, is there room.
 
 
 def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     """Yield what is found of the store; a running gateway is not disturbed."""
-    database = deployment.site.database
-    yield ok("store", describe_kept(deployment))
+    database, kept = deployment.site.database, ok("store", describe_kept(deployment))
     if deployment.store.postgresql is None:
         yield from _room(deployment, database)
         if not database.exists():
+            yield kept
             if (saved := sqlite.find_rescued(database)) is not None:
                 yield fault(
                     "store",
@@ -152,10 +154,14 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
             return
     try:
         yield from _check_spent(deployment, query)
+    except DeletedFault as wrong:  # nothing is kept that a line could tell for how long
+        yield fault("store", wrong)
+        return
     except OperatorFault as wrong:
         # A store that is older, or not made yet, is no fault: the gateway sees to it at its start.
         later = any(words in str(wrong) for words in ("brings it up to date", MADE))
         yield note("store", str(wrong)) if later else fault("store", wrong)
+    yield kept
 
 
 def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
@@ -194,7 +200,7 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
         more = f"{left} of {deployment.privacy.readings} rounds can be paid for"
         yield ok("store", f"it is of this promise; {told}, and {more}")
     else:
-        yield note("store", f"{told}, so nothing more is asked. A new promise is a new enrolment")
+        yield note("store", f"{told}, {SPENT}")
 
 
 def describe_kept(deployment: Deployment) -> str:
@@ -258,12 +264,15 @@ def check(
         typer.echo(json.dumps({"ok": good, "findings": [one._asdict() for one in found]}))
         raise typer.Exit(0 if good else 1)
     faults = notes = 0
+    can = "heatveil serve can run"
     for grade, subject, sentence in findings(path, connect):
         typer.echo(f"{grade:5}  {subject}: {sentence}")
         faults += grade == "FAULT"
         notes += grade == "note"
+        if sentence.endswith(SPENT):
+            can += ", and would ask nothing: the promise is spent"
     told = f"{faults} fault{'s' * (faults != 1)}, {notes} note{'s' * (notes != 1)}"
-    typer.echo(f"{told}: {'mend the faults first' if faults else 'heatveil serve can run'}")
+    typer.echo(f"{told}: {'mend the faults first' if faults else can}")
     if faults:
         raise typer.Exit(1)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,12 @@ import typer
 
 from edge.host import post
 
-from ..faults import OperatorFault
+from ..faults import LinkFault, OperatorFault
 from ..service import homeassistant
+from ..service.mqtt import access
+from ..service.mqtt.pump import Pump
+from ..service.mqtt.service import Link
+from ..service.workers.part import session_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store import sqlite
@@ -20,6 +25,7 @@ from ..store.reader import open_reader
 from ..store.store import Store
 from . import flags
 
+CLEARED_S = 5.0  # for the broker to have taken what clears
 WORDS = {
     "reports": "blurred or sealed reports",
     "heard": "marks of messages that did not count",
@@ -45,46 +51,96 @@ def delete(
     deployment = config.load(path)
     place, site = place_of(deployment), deployment.site.name
     with open_reader(deployment) as reader:
-        found, rounds = reader.count_gathered(), len(reader.rounds(1_000_000_000))
-    rows = ", ".join(f"{count:,} {WORDS[name]}" for name, count in found.items())
-    typer.echo(f"Of site {site}, in {place}, these go for good: {rows or 'nothing is left'}.")
-    typer.echo(
-        f"These stay: {rounds:,} rounds, when each was and what it cost; of second answers the "
-        "device, the time and a digest; which devices there were, how often each answered and "
-        "its last number. Nothing more is asked on this database: no budget comes back."
-    )
-    if not yes and not typer.confirm("Delete them?"):
-        raise OperatorFault("nothing was deleted")
-    with alone(place):
-        with closing(Store.of(deployment)) as store:
-            store.delete_gathered()
+        found, gone = reader.count_gathered(), reader.deleted()
+        rounds = reader.rounds(1_000_000_000)
+    with alone(place):  # before it is asked: a gateway that runs is no question
+        if found or not gone:
+            rows = ", ".join(f"{count:,} {WORDS[name]}" for name, count in found.items())
+            typer.echo(f"Of site {site}, in {place}, these go for good: {rows or 'no rows'}.")
+            typer.echo(
+                f"These stay: {len(rounds):,} rounds, when each was and what it cost; of second "
+                "answers the device, the time and a digest; which devices there were, how often "
+                "each answered and its last number. Nothing more is asked on this database: no "
+                "budget comes back."
+            )
+            if not yes:
+                _ask()
+            with closing(Store.of(deployment)) as store:
+                store.delete_gathered()
+        else:
+            typer.echo(f"What site {site} gathered in {place} was deleted before.")
         if isinstance(place, Path):
             sqlite.rewrite(place)
-    typer.echo("Deleted.")
-    for line in _elsewhere(deployment, place):
-        typer.echo(line)
+        typer.echo("Deleted.")
+        for line in _elsewhere(place):
+            typer.echo(line)
+        _clear_broker(deployment, {one.mechanism for one in rounds})
+    typer.echo(
+        "Cleared at the broker: the last map, what Home Assistant was told, and what waited for "
+        "the gateway. Its round topics stay until the devices file is removed, for a ledger that "
+        "is begun anew is known by them. Home Assistant keeps a history of its own."
+    )
 
 
-def _elsewhere(deployment: Deployment, place: Place) -> Iterable[str]:
-    """Yield what may still hold some of it, and what to do there.
+def _ask() -> None:
+    """Ask whether to delete.
 
-    The round that the broker retains is no reading, and proves to a ledger begun anew that there
-    was one before: it is not among what is to be removed.
+    Raises:
+        OperatorFault: no, or nobody answers.
     """
-    site, announced = deployment.site.name, homeassistant.config_topic(deployment)
-    map_topic = post.map_topic(site, deployment.rounds.mechanism)
+    try:
+        if typer.confirm("Delete them?"):
+            return
+    except typer.Abort:
+        typer.echo()
+        raise OperatorFault(
+            "nothing was deleted: nobody answered the question, and what is deleted does not "
+            "come back. Answer it with y, or give --yes"
+        ) from None
+    raise OperatorFault("nothing was deleted")
+
+
+def _clear_broker(deployment: Deployment, mechanisms: Iterable[str]) -> None:
+    """Have the broker forget what it keeps of a site, as the gateway, which alone may.
+
+    The round that it retains is no reading, and proves to a ledger begun anew that there was one
+    before: it stays. The sessions of gateway and workers end, and with them the reports that
+    wait there.
+
+    Raises:
+        OperatorFault: the broker cannot be reached or does not take it; again it is tried again.
+    """
+    site, many = deployment.site.name, deployment.workers.partitions
+    names = sorted({deployment.rounds.mechanism, *mechanisms})
+    topics = [post.map_topic(site, name) for name in names]
+    taken = list[str]()
+    topics += homeassistant.retained_topics(deployment)
+    try:
+        with Pump("delete") as pump:
+            for part in range(many if many > 1 else 0):
+                Link(deployment.mqtt, session_of(site, part), pump, lasting=False).wait().close()
+            link = Link(deployment.mqtt, access.gateway_session(site), pump, lasting=False).wait()
+            for topic in topics:
+                link.publish(topic, b"", retain=True, on_sent=partial(taken.append, topic))
+            link.sent(CLEARED_S)
+            link.close()
+        if left := [topic for topic in topics if topic not in taken]:
+            raise LinkFault(f"the broker did not take what clears {', '.join(left)}")
+    except OperatorFault as fault:
+        raise OperatorFault(
+            "the store is emptied, but the broker may still retain the last map, what Home "
+            f"Assistant was told and reports for the gateway: {fault}. Then run heatveil delete "
+            "again, which clears them"
+        ) from fault
+    homeassistant.locate_note(deployment).unlink(missing_ok=True)
+
+
+def _elsewhere(place: Place) -> Iterable[str]:
+    """Yield what else may still hold some of it, and what to do there."""
     if isinstance(place, Path):
         beside = [place.parent.glob(f"{place.name}.{kind}*") for kind in ("schema", "rescued")]
         if copies := sorted(one.name for found in beside for one in found):
             yield f"Copies beside it hold it still; remove them: {', '.join(copies)}"
     else:
         yield "PostgreSQL keeps the bytes until VACUUM FULL, and its archives as you have them do."
-    yield (
-        "The broker retains the last map, and what Home Assistant was told; with its rights: "
-        f"mosquitto_sub --remove-retained -W 2 -t '{map_topic}' -t 'heatveil/1/{site}/ha/#' "
-        f"-t '{announced}'. Leave its round topics until the devices file is removed: a ledger "
-        "that is begun anew is known by them. Home Assistant keeps a history of its own."
-    )
-    if (noted := homeassistant.locate_note(deployment)).exists():
-        yield f"{noted} names what Home Assistant was told; remove it then."
     yield "Remove backups and exports, too."

@@ -410,6 +410,8 @@ def export(
         what = "reports" if find_service(mechanism.name).exported.report else "releases"
     kind = kinds(mechanism)[what]
     with open_reader(deployment) as reader:
+        if what not in ("messages", "ledger"):  # which stay
+            reader.check_kept(f"its {what}")
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
         rows, used = write_rows(out, kind, kind.rows(reader, span), promise)

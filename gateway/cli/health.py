@@ -51,8 +51,13 @@ def health(
         if found.get("reads"):
             shut_out = _list_shut_out(str(url).rstrip("/"), token, patience_s)
     except (OSError, ValueError) as fault:
-        reason = getattr(fault, "reason", fault)
-        why = f"nobody answers at {probes or url} ({getattr(reason, 'strerror', None) or reason})"
+        reason, at = getattr(fault, "reason", fault), probes or url
+        why = f"nobody answers at {at} ({getattr(reason, 'strerror', None) or reason})"
+        if isinstance(fault, ValueError):
+            why = f"{at} answers, but not as a gateway does ({fault})"
+        if (code := getattr(fault, "code", None)) in (401, 403):
+            way = "--token-file" if path is None else "name it as token_file under [page]"
+            why = f"{at} wants {'another token' if token else 'a token'}: {way} (HTTP {code})"
         down = {"ready": False, "why": why, "parts": {}}
         typer.echo(json.dumps(down) if as_json else f"down: {why}")
         raise typer.Exit(1) from fault
@@ -87,12 +92,12 @@ def _ask(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
     """Return what the gateway says of itself, whether it is ready or not.
 
     Raises:
-        OSError: nobody answers.
+        OSError: nobody answers; an HTTPError where a token is wanted.
         ValueError: somebody else does.
     """
     found = _got(url, token, patience_s)
     if not isinstance(found, dict) or not {"ready", "parts"} <= found.keys():
-        raise ValueError("what answers there is no gateway")
+        raise ValueError("it does not say whether it is ready")
     return {"why": "", **found}
 
 
@@ -116,9 +121,10 @@ def _got(url: str, token: str | None, patience_s: float) -> Any:
     except urllib.error.HTTPError as refused:
         with refused:
             body = refused.read(LARGEST)
+        if refused.code in (401, 403):
+            raise
         if refused.code != 503:  # which is how a gateway says that it is not ready
-            why = "it wants another token" if refused.code in (401, 403) else refused.reason
-            raise ValueError(f"HTTP {refused.code}, {why}") from refused
+            raise ValueError(f"HTTP {refused.code}, {refused.reason}") from refused
     return json.loads(body)
 
 

@@ -88,6 +88,7 @@ def report(
     check_places([place], [path])
     query = config.query(deployment)
     with open_reader(deployment) as reader:
+        reader.check_kept("its maps")
         rounds = list(_rounds_of(reader, wanted))
         if not rounds:
             raise _tell_empty(reader, wanted)

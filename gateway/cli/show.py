@@ -105,6 +105,7 @@ def show(
     with open_reader(deployment) as reader:
         body = reader.map(round)
         if body is None:
+            reader.check_kept("its maps")
             raise _tell_missing(round, reader.rounds(1))
         row, values = reader.round(body["number"]), reader.release(body["number"])
         before = reader.rounds(ALL, body["number"])  # the newest first

@@ -71,6 +71,13 @@ def availability_topic(site: str) -> str:
     return f"heatveil/1/{site}/ha/availability"
 
 
+def retained_topics(deployment: Deployment) -> list[str]:
+    """Return every topic that holds something of a gateway's: those of now, and those noted."""
+    site, noted = deployment.site.name, _read_noted(locate_note(deployment))
+    ours = [result_topic(site), health_topic(site), availability_topic(site)]
+    return [*dict.fromkeys([config_topic(deployment), *ours, *noted])]
+
+
 def births(prefix: str) -> tuple[str, ...]:
     """Return the topics on which Home Assistant says that it is back.
 

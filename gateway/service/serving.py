@@ -70,8 +70,7 @@ class Uplink:
         site = deployment.site.name
         self._take, self._on_state, self._up = take, on_state, False
         self._store, self._deployment, self._pump = store, deployment, pump
-        # The name is the session's: with another site's filters it must be another session.
-        self._client = f"heatveil-{site}"
+        self._client = access.gateway_session(site)
         self._announcer = Announcer(deployment, self._announce)
         wanted, unwanted = topics
         # When devices say that their levels were recorded, in seconds of the epoch, by name.

@@ -192,6 +192,23 @@ class Reader:
             found = round_rows.fault(connection, self._place)
             return found or round_rows.deletion(connection, self._place)
 
+    def deleted(self) -> bool:
+        """Return whether what was gathered here has been deleted."""
+        with self._engine.connect() as connection:
+            return round_rows.deletion(connection, self._place) is not None
+
+    def check_kept(self, what: str) -> None:
+        """Check that what is asked for has not been deleted.
+
+        Raises:
+            OperatorFault: it has, with all that this site gathered.
+        """
+        if self.deleted():
+            raise OperatorFault(
+                f"what this site gathered was deleted, and {what} with it; what was charged "
+                "stays. See heatveil ledger"
+            )
+
     def count_gathered(self) -> dict[str, int]:
         """Return how many rows a deletion would take, by table."""
         with self._engine.connect() as connection:

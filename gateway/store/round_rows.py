@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, or_, select, update
 
-from ..faults import ForgottenFault, OperatorFault
+from ..faults import DeletedFault, ForgottenFault
 from ..service.intake.outcomes import Again, Asked, digest
 from ..service.ledger import Charge, check_budget, check_terms, unit_in
 from .message_rows import insert_many
@@ -287,18 +287,10 @@ def delete_gathered(connection: Any, now_s: float) -> None:
     connection.execute(update(rounds).values(outcome=DELETED, closed_s=ended))
 
 
-def deletion(connection: Any, place: Place) -> OperatorFault | None:
+def deletion(connection: Any, place: Place) -> DeletedFault | None:
     """Return what to raise where what was gathered here has been deleted, so that all is over."""
     gone = select(rounds.c.name).where(rounds.c.outcome == DELETED).limit(1)
-    if connection.scalar(gone) is None:
-        return None
-    fault = OperatorFault(
-        f"what was gathered in {place} has been deleted, and its ledger stays: nothing more is "
-        "asked on it, so that no budget comes back. For another promise name another database "
-        "under [site], and enrol again in a new folder"
-    )
-    fault.status = 4  # no service manager is to start us again: it would be in vain, for ever
-    return fault
+    return None if connection.scalar(gone) is None else DeletedFault(place)
 
 
 def note(connection: Any, asked: Asked, now_s: float, outcome: str = FOUND) -> None:

@@ -182,7 +182,7 @@ class Resting:
         change(clients, roles)
         body |= {"clients": list(clients.values()), "roles": list(roles.values())}
         replace_file(self._path, dynamic.dump(body))
-        return f"the broker does not run, and finds it in {self._path}"
+        return f"the broker does not run; it reads {self._path} when it starts, which says so now"
 
 
 CLEARED_S = 3.0  # for the broker to have taken what clears

@@ -70,6 +70,11 @@ def as_device(broker: Mqtt, name: str, secret: str) -> Mqtt:
     return own
 
 
+def gateway_session(site: str) -> str:
+    """Return the name of a gateway's session: with another site's filters it must be another."""
+    return f"heatveil-{site}"
+
+
 def client_id(broker: Mqtt, name: str) -> str:
     """Return the name of this client's session, which nobody else can guess.
 
