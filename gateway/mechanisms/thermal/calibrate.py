@@ -30,7 +30,8 @@ def distances(query: Query, numbers: dict[str, Any]) -> list[str]:
     return [
         f"  {'moved by up to':>14}  {unit:>8}  {'epsilon':>10}   the best test is right",
         *(
-            f"  {row['cells']:8d} cells  {row['distance']:8.4g}  {upward(row['epsilon'], 4):>10}"
+            f"  {row['cells']:8d} {'cell ' if row['cells'] == 1 else 'cells'}"
+            f"  {row['distance']:8.4g}  {upward(row['epsilon'], 4):>10}"
             f"   {share(row['best_test_right'])}"
             + ("   the protected distance" if row["cells"] == own else "")
             + ("   anywhere in the room" if _everywhere(query, row["distance"]) else "")
@@ -118,7 +119,7 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
         window, every = f"{row['window_h']} h", _time(row["every_s"])
         lines.append(
             f"  {window:<8} {every:<11} {row['readings']:<10} {row['sigma']:<14.4g} "
-            f"{upward(row['epsilon_week'], 4)}"
+            f"{upward(row['epsilon_week'])}"
         )
     return [
         *lines,
@@ -155,12 +156,16 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
         if asked_m is not None and protected_m > asked_m * (1 + 1e-9)
         else ""
     )
+    # Noise is made for a promise by epsilon and by delta: mostly both are just what was asked.
+    other = f", or delta {given['delta']} at epsilon {asked}"
+    if given["delta"] == upward(numbers["delta"][0] / numbers["delta"][1], 4):
+        other = ""
     return [
         f"Protected: {numbers['neighbours']}.{rounded}",
         f"Promised: epsilon {asked} at delta {delta}, for {query.readings} "
         f"reading{'s' * (query.readings > 1)} of every sensor together.",
         f"Really given: {printed}{'gives ' * bool(printed)}epsilon {given['epsilon']} at delta "
-        f"{delta}, or delta {given['delta']} at epsilon {asked}{curve}.",
+        f"{delta}{other}{curve}.",
     ]
 
 

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogFormatter, PercentFormatter
 from numpy.typing import NDArray
 
 from edge.core.records import Release
@@ -314,7 +315,9 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
         panel.spines[["top", "right"]].set_visible(False)
         panel.axvline(own, color=TRUE, linestyle="--", linewidth=1.1, zorder=0)
         panel.set_xscale("log")
+        _name_plainly(panel.xaxis)
     above.set_yscale("log")
+    _name_plainly(above.yaxis)
     there = numbers["presence_epsilon"]
     for height, colour, said in (
         (promised, TRUE, f"promised up to {own:g} {unit}: epsilon {promised:g}"),
@@ -340,6 +343,19 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     figure.savefig(path, format="png")
 
 
+def _name_plainly(axis: Axis) -> None:
+    """Name the numbers of a logarithmic axis as 1 and 10, not as powers."""
+    axis.set_major_formatter(_Plain())
+    axis.set_minor_formatter(_Plain(labelOnlyBase=False))
+
+
+class _Plain(LogFormatter):
+    """Names the same numbers as its base does, and in plain digits."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
 def _draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], unit: str) -> None:
     """Draw how much each reading is blurred, by how often one is asked, a line for each window."""
     hours = sorted({row["window_h"] for row in rows})
@@ -356,6 +372,7 @@ def _draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], unit: str) -> None:
         )
     panel.set_xscale("log")
     panel.set_yscale("log")
+    _name_plainly(panel.yaxis)
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False, fontsize=9)
     panel.set_title("How much one reading is blurred", loc="left", fontsize=10.5)
