@@ -19,7 +19,7 @@ class Words(NamedTuple):
 _PAGE = {
     "map-title": ("Where people are", "Wo Personen sind"),
     "sources-title": ("Fullest places", "Wo die meisten sind"),
-    "within": ("Give or take", "Auf so viel genau"),
+    "within": ("Off by at most (68 % sure)", "Höchstens daneben (zu 68 % sicher)"),
     "strength": ("People", "Personen"),
     "sensors-title": ("Devices", "Geräte"),
     "sensors-note": (
@@ -45,7 +45,7 @@ PLACES = Words(
     who="device",
     announced=("Fullest place", "Share of people at the fullest place", "mdi:account-group"),
     has_sd=True,
-    of_all=("of all people are at the fullest spot", "aller Personen sind an der vollsten Stelle"),
+    of_all=("of all people are in the fullest square", "aller Personen sind im vollsten Quadrat"),
     page=_PAGE,
 )
 SUMS = {  # on the page of a mechanism whose gateway learns sums alone

@@ -479,7 +479,7 @@ export function drawStrip(pen, rounds, from_s, to_s, width, height, ink) {
   const wide = Math.min(Math.max(0.6 * Math.min(...apart, 13), 1.5), 8);
   for (const { at_s, part, solved } of rounds) {
     const tall = Math.max(part, 0.08) * (height - 28);
-    pen.fillStyle = solved ? ink.warm : ink.soft;
+    pen.fillStyle = solved ? ink.accent : ink.soft;
     pen.fillRect(x(at_s) - wide / 2, height - 21 - tall, wide, tall);
   }
   pen.textAlign = "left";
@@ -507,8 +507,8 @@ export function drawCurve(pen, points, width, height, ink, words) {
   }
   pen.textAlign = "left";
   pen.fillText(words, left + 6, y(0.5) - 5);
-  pen.strokeStyle = ink.warm;
-  pen.fillStyle = ink.warm;
+  pen.strokeStyle = ink.accent;
+  pen.fillStyle = ink.accent;
   pen.lineWidth = 2;
   pen.beginPath();
   points.forEach(([d, p], i) => (i ? pen.lineTo(x(d), y(p)) : pen.moveTo(x(d), y(p))));

@@ -34,14 +34,14 @@ const drawnOf = (map) => (map.blocks ? spread(map, ({ look, share, cells }) => (
 
 // What can be seen of a map, most wanted first: { id, cells, paint, what }.
 function layersOf(map) {
-  const share = { id: "share", cells: drawnOf(map), paint: heated, what: t(kind.people ? "legend.people" : "legend.warmth"), name: t(kind.people ? "layer.where" : "layer.share") };
-  const unsure = { id: "sd", cells: map.sd, paint: doubted, what: t("legend.sd"), name: t("layer.sd") };
+  const share = { id: "share", cells: drawnOf(map), paint: heated, what: t(kind.people ? "legend.people" : "legend.warmth", { size: cellSize() }), name: t(kind.people ? "layer.where" : "layer.share") };
+  const unsure = { id: "sd", cells: map.sd, paint: doubted, what: t("legend.sd", { size: cellSize() }), name: t("layer.sd") };
   // Of no cell alone is it known where there are blocks.
   if (map.blocks) Object.assign(unsure, { cells: spread(map, ({ low, high }) => (high - low) / 2), what: t("legend.half", { p: percent(map.blocks.level) }) });
   if (kind.people) return unsure.cells ? [share, unsure] : [share];
   const present = map.credible?.present;
   if (!present || map.mass.length === 1) return [share];
-  return [{ id: "chance", cells: present, paint: heated, what: t("legend.chance"), name: t("layer.chance") }, share];
+  return [{ id: "chance", cells: present, paint: heated, what: t("legend.chance", { size: cellSize() }), name: t("layer.chance") }, share];
 }
 
 export const layerOf = (map, wanted) => layersOf(map).find(({ id }) => id === wanted) || layersOf(map)[0];
@@ -100,7 +100,7 @@ export function mostOf({ map }, wanted) {
 // The middle of a cell; without metres in parts of each side, as in a file of points.
 const middle = (cell, axis) => written(placeOf(cell + 0.5, axis));
 // Along the room and, in a plane, across it; the unit once.
-const placed = (x, y, plane) => (plane ? `${x.replace(/\sm$/, "")} / ${y}` : x);
+const placed = (x, y, plane) => (plane ? `${x.replace(/\sm$/, "")}\u00a0/\u00a0${y}` : x);
 
 // From the one end of an interval to the other, in two digits.
 const twoDigits = (share) => Number((100 * share).toPrecision(2)).toLocaleString(language);
@@ -110,9 +110,12 @@ const between = ({ low, high }) => `${twoDigits(low)}\u00a0–\u00a0${twoDigits(
 function rangeOf({ x, y, rows, columns, cells }, plane) {
   if (cells === 1) return placed(middle(x, 0), middle(y, 1), plane);
   const edge = (cell, axis) => placeOf(cell, axis).toLocaleString(language, { maximumFractionDigits: metres() ? 1 : 2 });
-  const [across, down] = [[x, columns], [y, rows]].map(([from, wide], axis) => `${edge(from, axis)}\u2060–\u2060${edge(from + wide, axis)}`);
-  return `${plane ? `${across} / ${down}` : across}${metres() ? "\u00a0m" : ""}`;
+  const [along, across] = [[x, columns], [y, rows]].map(([from, wide], axis) => t("place.range", { from: edge(from, axis), to: `${edge(from + wide, axis)}${metres() ? "\u00a0m" : ""}` }).replace(/ /g, "\u00a0"));
+  return plane ? t("place.block", { x: along, y: across }) : along;
 }
+
+// How wide a cell is, for a legend; nothing where it has no size.
+const cellSize = () => (metres() ? t("legend.size", { m: `${placeOf(1, 0).toLocaleString(language, { maximumFractionDigits: 2 })}\u00a0m` }) : "");
 
 const spreadWords = () => t(kind.people ? "sure.apart" : "sources.spread");
 
@@ -211,7 +214,7 @@ function tellLegend(drawing, map) {
   say("legend-what", drawing.what);
   const rings = drawing.sources.some(({ within }) => within !== null), plane = map.mass.length > 1;
   const keys = [
-    rings && ["ring", t("legend.ring", { p: Math.round(100 * (map.credible?.level ?? 0.9)) })],
+    rings && ["ring", t("legend.ring", { p: percent(map.credible?.level ?? 0.9) })],
     plane && drawing.sources.length && ["cross", t("legend.cross")],
     drawing.present && ["hills", t("legend.hills")],
     drawing.faint && ["hatched", t("legend.hatched")],
@@ -228,15 +231,16 @@ function tellPlaces(map, any) {
   if (!map) say("sources-note", t(any ? "sources.empty" : "sources.none"));
   else if (!found.length) say("sources-note", isDoubtful(map) ? t("sources.doubt") : spreadWords());
   else if (map.blocks) say("sources-note", t("sources.blocks", { p: percent(map.blocks.level) }));
-  else if (kind.people) say("sources-note", t(map.sd ? "sources.sd" : "sources.people"));
-  else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t("sources.sure", { p: percent(map.credible?.level ?? 0.9) }), t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
-  if (!kind.people) say("within", t("sources.within"));
+  else if (kind.people) say("sources-note", t("sources.people"));
+  else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
+  if (!kind.people) say("within", t("sources.within", { p: percent(map?.credible?.level ?? 0.9) }));
   else say("within", map?.blocks ? t("sources.between") : kind.within);
+  say("part", t(kind.people ? "sources.share.people" : "sources.share.warmth"));
   const known = kind.people ? Boolean(map?.sd) : true, people = map?.sensors_used ?? map?.total;
   at("within").hidden = !known; // a map that does not know how sure it is has no column for it
   at("places").replaceChildren(...found.map((one) => makeRow(
     one.where,
-    ...(known ? [map.blocks ? between(one) : kind.people ? `± ${percent(one.sd)}` : one.within === null ? t("sources.unknown") : `± ${written(one.within)}`] : []),
+    ...(known ? [map.blocks ? between(one) : kind.people ? percent(one.sd) : one.within === null ? t("sources.unknown") : written(one.within)] : []),
     make("b", percent(one.share)),
     kind.people ? number(one.share * people) : `${number(one.share * map.total, kind.unit === "W" ? 0 : 2)}${kind.unit ? `\u00a0${kind.unit.replace(" ", "\u00a0")}` : ""}`,
   )));
@@ -257,7 +261,7 @@ export function showWire({ release }) {
     return;
   }
   const known = values.filter((v) => v !== null), plane = room.cells.shape[1] > 1;
-  const word = (v) => (release.exponent === undefined ? number(v) : `${number(v / 2 ** release.exponent, 2)}${metres() ? " K" : ""}`);
+  const word = (v) => (release.exponent === undefined ? number(v) : metres() ? t("wire.degrees", { n: number(v / 2 ** release.exponent, 2) }) : number(v / 2 ** release.exponent, 2));
   canvas.style.maxWidth = `${width}px`;
   const height = plane ? heightOf({ cells: Array(room.cells.shape[1]).fill(Array(room.cells.shape[0]).fill(0)) }, width, 340) : 150;
   drawReadings(penOf(canvas, width, height), values, width, height, word);

@@ -108,7 +108,7 @@ export function drawPromise() {
   const points = JSON.parse(at("promise-box").dataset.curve || "[]"), width = at("curve").parentElement.clientWidth;
   if (!points.length || !width) return;
   const style = getComputedStyle(document.documentElement), ink = (name) => style.getPropertyValue(`--${name}`);
-  drawCurve(penOf(at("curve"), width, 180), points, width, 180, { soft: ink("soft"), line: ink("line"), warm: ink("warm") }, t("promise.guess"));
+  drawCurve(penOf(at("curve"), width, 180), points, width, 180, { soft: ink("soft"), line: ink("line"), accent: ink("accent") }, t("promise.guess"));
   at("curve").setAttribute("aria-label", `${t("promise.curve")} ${points.map(([far, right]) => `${number(far, 1)}: ${percent(right)}`).join(", ")}`);
 }
 at("promise-box").addEventListener("toggle", drawPromise);

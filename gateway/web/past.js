@@ -105,7 +105,7 @@ export function redrawStrip() {
   if (!width || !first_s) return;
   const style = getComputedStyle(document.documentElement), ink = (name) => style.getPropertyValue(`--${name}`);
   const pen = penOf(canvas, width, 64);
-  drawStrip(pen, rounds, first_s, following(first_s), width, 64, { soft: ink("soft"), line: ink("line"), warm: ink("warm") });
+  drawStrip(pen, rounds, first_s, following(first_s), width, 64, { soft: ink("soft"), line: ink("line"), accent: ink("accent") });
 }
 
 // A map with its round and release, as it was told; null where there is no such round.

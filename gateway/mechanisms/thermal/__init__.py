@@ -47,10 +47,10 @@ _PAGE = {
     "sensor-head": ("Sensor", "Sensor"),
     "wire-title": ("What the sensors sent", "Was die Sensoren gesendet haben"),
     "wire-note": (
-        "One dot is what one sensor sent in this round, already blurred. Nobody outside the "
-        "sensors sees more of a round than this.",
-        "Ein Punkt ist, was ein Sensor in dieser Runde gesendet hat, schon verwischt. Mehr sieht "
-        "außerhalb der Sensoren niemand von einer Runde.",
+        "One dot is what one sensor sent in this round, already blurred: the brighter or the "
+        "higher, the warmer. Nobody outside the sensors sees more of a round than this.",
+        "Ein Punkt ist, was ein Sensor in dieser Runde gesendet hat, schon verwischt: je heller "
+        "oder höher, desto wärmer. Mehr sieht außerhalb der Sensoren niemand von einer Runde.",
     ),
     "not": (
         "This map is not a picture of people: every reading was blurred before it left its "
@@ -97,7 +97,7 @@ MECHANISM = Mechanism(
         who="sensor",
         announced=("Warmest place", "Warmth at the warmest place", "mdi:fire"),
         has_sd=False,
-        of_all=("of the warmth is at the warmest spot", "der Wärme ist an der wärmsten Stelle"),
+        of_all=("of the warmth is in the warmest square", "der Wärme ist im wärmsten Quadrat"),
         page=_PAGE,
     ),
     promise=_words.in_words,

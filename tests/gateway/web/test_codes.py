@@ -110,7 +110,7 @@ def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
         assert (
             read(tab, "#empty") == "Runde 1: 2 von 6 haben geantwortet, und eine Karte braucht 3."
         )
-        assert "Broker: unter lan:1883 antwortet niemand." in line
+        assert "Nachrichtenvermittler: unter lan:1883 antwortet niemand." in line
         assert "Festplatte: it is odd" in line
         assert "attic sandte Nachricht 3.7 zweimal" in read(tab, "#troubles")
         assert "(2-mal)" in read(tab, "#troubles")

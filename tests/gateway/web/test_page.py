@@ -175,7 +175,7 @@ def test_fifty_alarms_are_one_line(live: Page, tab: Tab, until: Until) -> None:
     line, role = read(tab, "#trouble-line"), tab.get_attribute("#trouble", "role")
     tab.click("#trouble-line")
 
-    assert (line, role) == ("50 sensors need a new key", "alert")
+    assert (line, role) == ("50 sensors need a new key (heatveil rotate --keys)", "alert")
     assert box is not None
     assert box["height"] < 80
     assert tab.locator("#troubles li").count() == 50
@@ -210,7 +210,7 @@ def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> No
     assert "epsilon 6.50 of 8.00" in said
     live.feed.put(BUDGET | {"window_h": 24, "rounds_left": 0})  # a promise that renews
     until(tab, "document.getElementById('left').textContent == '0 rounds left'")
-    assert read(tab, "#budget-note").startswith("Used up for now.")
+    assert read(tab, "#budget-note").startswith("All is normal: asking pauses")
 
 
 def test_a_link_in_the_clear_is_said_on_the_page(live: Page, tab: Tab, until: Until) -> None:
@@ -235,8 +235,8 @@ def test_how_sure_a_map_is_is_said_and_drawn(live: Page, tab: Tab, until: Until)
     until(tab, shown(2))
 
     assert sentence == (
-        "There are 1 to 2 sources of warmth (92 % sure), most likely 1. The warmth is about 1.3 m "
-        "from where this map shows it; a blind guess would be about 4.5 m off."
+        "There are 1 to 2 sources of warmth (92 % sure), most likely 1. This map may be off by "
+        "about 1.3 m, in any direction (a guess without sensors would be about 4.5 m off)."
     )
     assert hills
     assert read(tab, "#sure") == ""
@@ -267,7 +267,7 @@ def test_a_room_is_a_floor_with_its_lines_and_sensors(
     keys = read(tab, "#keys")
     assert "sensor that did not answer" in keys
     assert "walls, doors and furniture" in keys
-    assert read(tab, "#places").split("\t") == ["5.1 / 2.1 m", "± 0.5 m", "100 %", "70 W"]
+    assert read(tab, "#places").split("\t") == ["5.1 / 2.1 m", "0.5 m", "100 %", "70 W"]
     assert tab.evaluate("document.documentElement.scrollWidth") == width
     press(tab, *["Right"] * 8, *["Up"] * 4)
     assert "desk" in read(tab, "#readout")
@@ -296,8 +296,8 @@ def test_people_are_shown_in_words_for_people(
     assert read(tab, "#map-title") == "Where people are"
     assert read(tab, "#site") == "lab · 40 devices"
     first = read(tab, "#places tr:first-child").split("\t")
-    assert first == ["11.0 / 1.0 m", "± 1.00 %", "50 %", "20"]
-    assert "holds 50 % of all people, give or take 1.00 %" in read(tab, "#sure")
+    assert first == ["11.0 / 1.0 m", "1.00 %", "50 %", "20"]
+    assert "holds 50 % of all people, off by at most 1.00 %" in read(tab, "#sure")
     said = tab.get_attribute("#wire", "aria-label")
     assert said == "40 answers over 8 by 6 squares, at most 38 in one"
     bright = [coloured(tab, BRIGHT, half) for half in ("left", "right")]
@@ -330,7 +330,7 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
 
     assert read(tab, "#places").split("\t") == ["11.0 / 1.0 m", "41 – 62 %", "50 %", "20"]
     assert "41 – 62 % of all people are near 11.0 / 1.0 m (90 % sure)." in read(tab, "#sure")
-    assert "striped: could be chance" in read(tab, "#keys")
+    assert "striped: too few to say" in read(tab, "#keys")
     assert read(tab, "#within") == "Between"
     assert [coloured(tab, BRIGHT, half) for half in ("left", "right")] == [False, True]
     press(tab, "Left", "Right")

@@ -50,7 +50,7 @@ def test_what_does_not_work_is_on_top_and_goes_when_it_does(
     live.feed.put(health_event(health))
     until(tab, "document.getElementById('trouble').hidden")
 
-    assert words == "Broker: it does not answer"
+    assert words == "Message broker: it does not answer"
     assert tab.said == []
 
 
@@ -96,7 +96,7 @@ def test_after_a_start_the_newest_map_is_that_of_the_store(
         tab = opened(page.url)
         until(tab, shown(6))
 
-        assert "-0.75 K to 1.00 K" in (tab.get_attribute("#wire", "aria-label") or "")
+        assert "-0.75 degrees to 1.00 degrees" in (tab.get_attribute("#wire", "aria-label") or "")
         assert tab.locator("[data-key=silent]").count() == 1
         assert tab.said == []
 
