@@ -96,6 +96,8 @@ def ledger(
         return
     for line in _in_words(deployment, standing, rho, plan):
         typer.echo(line)
+    if line := _other_file(standing, rho, plan.guarantee, promised):
+        typer.echo(line)
     for was, ended_s in ended:
         until = datetime.fromtimestamp(ended_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
         typer.echo(f"before {until}: another promise, which adds to this: {describe_terms(was)}")
@@ -215,6 +217,23 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
         *_stays(deployment, guarantee, unit),
     ]
+
+
+def _other_file(standing: Ledger, rho: Fraction, guarantee: Any, promised: str | None) -> str:
+    """Return how a file's rounds differ from those that were charged; empty where they do not."""
+    if promised is None or is_distributed(guarantee):  # whose rounds share what there is
+        return ""
+    now = "this file, with the variables that are set now"
+    if promised != terms(guarantee):
+        return f"note     {now}, makes another promise than was charged; heatveil check says which"
+    charged = [one.rho for one in standing.charges if one.rho and not one.device]
+    if not charged or charged[-1] == rho:
+        return ""
+    cost, price = (unit_in(promised).said(one, 6) for one in (charged[-1], rho))
+    return (
+        f"note     the newest round cost {cost}; {now}, asks for {price}, and what is left is "
+        "counted in that"
+    )
 
 
 def _stays(deployment: Deployment, guarantee: Any, unit: Unit) -> Sequence[str]:

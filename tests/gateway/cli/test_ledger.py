@@ -275,6 +275,21 @@ def test_the_ledger_in_words(kept: Any, heatveil: Heatveil) -> None:
     assert lines[5].endswith("and 1 devices that answered it again")
 
 
+def test_a_price_that_was_not_charged_is_told_as_the_files(
+    kept: Any, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file read without the variables of its gateway asks for rounds at another price."""
+    same = heatveil("ledger", "--config", kept.path).out
+    monkeypatch.setenv("HEATVEIL_PRIVACY__EPSILON", "4/1")
+    cheaper = heatveil("ledger", "--config", kept.path).out
+    monkeypatch.setenv("HEATVEIL_PRIVACY__DELTA", "1/300000")
+    other = heatveil("ledger", "--config", kept.path).out
+
+    assert "note " not in same
+    assert f"the newest round cost rho {float(kept.rho):.6g};" in cheaper
+    assert "makes another promise than was charged" in other
+
+
 def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil) -> None:
     """As dark as it is warm, at the place where it is, with who answered and what is promised."""
     said = heatveil("show", "--config", kept.path)
