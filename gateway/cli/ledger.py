@@ -85,7 +85,7 @@ def ledger(
         standing: Ledger = reader.ledger(budget)
         charges = reader.charges(ALL)
         promised, least = reader.promise()
-        ended = reader.ended()
+        ended, gone = reader.ended(), reader.deleted()
     budget = min(budget, least or budget)  # what was promised once is not raised by a file
     standing = Ledger(budget, standing.charges)
     if as_json:
@@ -96,6 +96,8 @@ def ledger(
         return
     for line in _in_words(deployment, standing, rho, plan):
         typer.echo(line)
+    if gone:
+        typer.echo("note     what this site gathered was deleted: nothing more is asked here")
     if line := _other_file(standing, rho, plan.guarantee, promised):
         typer.echo(line)
     for was, ended_s in ended:

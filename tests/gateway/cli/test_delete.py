@@ -144,6 +144,7 @@ def test_who_asks_for_what_was_deleted_is_told_so(
 
     assert said.status == 1
     assert "what this site gathered was deleted" in said.err
+    assert "was deleted" in heatveil("ledger", "--config", kept.path).out
     assert "kept:" not in heatveil("check", "--config", kept.path).out
 
 
