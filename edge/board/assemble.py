@@ -111,6 +111,8 @@ async def alert(client, identity, feed, fault):
     fault: of the budget; a copy says it once and leaves, for the true board has the same name.
     """
     where = wire.topic(identity.site, identity.name, "state")
+    if fault != COPIED:  # what comes is nobody else's, and would wait at the broker for ever
+        client.on_message = lambda topic, payload: None
     said_at = None  # the connection at which it was said last
     while True:
         feed()

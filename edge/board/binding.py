@@ -20,7 +20,8 @@ LABEL = b"heatveil-board-v1"
 BOUND = b"\xb2"
 COPIED = (
     "its budget is bound to another board, computer or folder, and two of one would use the same "
-    "noise. Put it back where it was, or make new keys: heatveil rotate NAME --keys"
+    "noise. Put it back where it was, or make new keys: heatveil "
+    "device rotate NAME --keys"
 )
 
 

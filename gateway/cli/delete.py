@@ -15,6 +15,7 @@ from ..service import homeassistant
 from ..service.mqtt import access
 from ..service.mqtt.pump import Pump
 from ..service.mqtt.service import Link
+from ..service.workers.leases import call_roll
 from ..service.workers.part import session_of
 from ..settings import config
 from ..settings.deployment import Deployment
@@ -63,12 +64,18 @@ def delete(
                 "each answered and its last number. Nothing more is asked on this database: no "
                 "budget comes back."
             )
-            if not yes:
-                _ask()
-            with closing(Store.of(deployment)) as store:
-                store.delete_gathered()
         else:
             typer.echo(f"What site {site} gathered in {place} was deleted before.")
+        typer.echo(
+            f"At the broker goes what waits there for a gateway of site {site}, whatever database "
+            "it works on: its map, what Home Assistant was told, and reports not yet taken."
+        )
+        with closing(Store.of(deployment)) as store:
+            _check_workers(deployment, store)
+            if not yes:
+                _ask()
+            if found or not gone:
+                store.delete_gathered()
         if isinstance(place, Path):
             sqlite.rewrite(place)
         typer.echo("Deleted.")
@@ -80,6 +87,22 @@ def delete(
         "the gateway. Its round topics stay until the devices file is removed, for a ledger that "
         "is begun anew is known by them. Home Assistant keeps a history of its own."
     )
+
+
+def _check_workers(deployment: Deployment, store: Store) -> None:
+    """Check that no worker is left to write down what still comes.
+
+    Raises:
+        OperatorFault: one is at work.
+    """
+    if deployment.workers.partitions < 2:
+        return
+    roll = call_roll(store.engine, deployment.workers.lease_s, deployment.workers.partitions)
+    if alive := [one.holder for one in roll.members if one.alive]:
+        raise OperatorFault(
+            f"workers are at work on this database ({', '.join(alive)}) and would write down what "
+            "still comes. Stop them, as by systemctl stop 'heatveil-worker@*', and run this again"
+        )
 
 
 def _ask() -> None:
@@ -129,8 +152,9 @@ def _clear_broker(deployment: Deployment, mechanisms: Iterable[str]) -> None:
     except OperatorFault as fault:
         raise OperatorFault(
             "the store is emptied, but the broker may still retain the last map, what Home "
-            f"Assistant was told and reports for the gateway: {fault}. Then run heatveil delete "
-            "again, which clears them"
+            f"Assistant was told and reports for the gateway: {fault}. Where its access list "
+            "forbids it, clear them there by hand; else run heatveil delete again, before another "
+            "gateway of this site is started"
         ) from fault
     homeassistant.locate_note(deployment).unlink(missing_ok=True)
 

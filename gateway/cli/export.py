@@ -410,7 +410,7 @@ def export(
         what = "reports" if find_service(mechanism.name).exported.report else "releases"
     kind = kinds(mechanism)[what]
     with open_reader(deployment) as reader:
-        if what not in ("messages", "ledger"):  # which stay
+        if what != "ledger":  # which stays
             reader.check_kept(f"its {what}")
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)

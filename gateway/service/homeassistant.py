@@ -75,7 +75,8 @@ def retained_topics(deployment: Deployment) -> list[str]:
     """Return every topic that holds something of a gateway's: those of now, and those noted."""
     site, noted = deployment.site.name, _read_noted(locate_note(deployment))
     ours = [result_topic(site), health_topic(site), availability_topic(site)]
-    return [*dict.fromkeys([config_topic(deployment), *ours, *noted])]
+    told = [config_topic(deployment)] if deployment.homeassistant.enabled else []
+    return [*dict.fromkeys([*told, *ours, *noted])]
 
 
 def births(prefix: str) -> tuple[str, ...]:

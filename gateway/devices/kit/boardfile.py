@@ -113,14 +113,15 @@ def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
     """
     name, key_id = held.identity.name, held.identity.key_id
     given = _read_marks(marks, held.identity.site) if marks is not None else {}
-    had = held.chip or given.get((name, key_id), "")
-    if had and had != chip:
+    marked = given.get((name, key_id), "")
+    others = [one for one in (held.chip, marked) if one not in ("", chip)]
+    if others:
         raise OperatorFault(
-            f"the keys of {name} went to the board {had} and this one is "
+            f"the keys of {name} went to the board {others[0]} and this one is "
             f"{chip}; two boards of one key would use the same noise, and their readings would "
             f"lie open. Plug in that board, or make new keys: heatveil device rotate --keys {name}"
         )
-    if marks is not None and not had:
+    if marks is not None and not marked:
         rows = [
             {"name": one, "key_id": key, "chip": where}
             for (one, key), where in {**given, (name, key_id): chip}.items()

@@ -126,14 +126,16 @@ def test_where_no_broker_answers_the_same_command_clears_it_later(
     assert (first.status, rows(kept, "maps")) == (1, [])
     assert "run heatveil delete again" in first.err
     monkeypatch.setenv("HEATVEIL_MQTT__PORT", str(mosquitto.port))
-    again = heatveil("delete", "--config", kept.path)
+    again = heatveil("delete", "--config", kept.path, "--yes")
 
     assert (again.status, again.err) == (0, "")
     assert "was deleted before" in again.out
 
 
 @pytest.mark.parametrize(
-    "words", [["show"], ["report"], ["export", "--out", "maps.csv", "--what", "maps"]]
+    "words",
+    [["show"], ["report"]]
+    + [["export", "--out", "rows.csv", "--what", what] for what in ("maps", "messages")],
 )
 def test_who_asks_for_what_was_deleted_is_told_so(
     kept: Any, heatveil: Heatveil, reachable: Mqtt, words: list[str]

@@ -155,6 +155,8 @@ def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
 
     with pytest.raises(OperatorFault, match=r"went to the board aa.*rotate --keys"):
         boardfile.bind_to_chip(copied, "bb", marks)
+    with pytest.raises(OperatorFault, match="went to the board aa"):
+        boardfile.bind_to_chip(copied._replace(chip="bb"), "bb", marks)  # bound elsewhere
     assert boardfile.bind_to_chip(copied, "aa", marks).chip == "aa"
     new = copied._replace(identity=copied.identity._replace(key_id=b"new!"))
     assert boardfile.bind_to_chip(new, "bb", marks).chip == "bb"
