@@ -9,8 +9,9 @@ Behind the degrees is the chip's own converter, whose step is coarser than a hun
 of a pixel is 1 / (4 alpha T**3), which at 25 degrees is 0.08 K for the pixel of the data sheet's
 example (alpha 1.19e-7, 18 bits as delivered), and more in a corner of the view or a cold room. A
 move may flip it on every pixel at once, so `step` says a fifth of a kelvin. Its converter and the
-host's computing round one after the other, and a fifth does not hold both: a move may show up to a
-quarter more than is counted (not more than a count of the chip and a hundredth).
+host's computing round one after the other, and a fifth does not hold both: a move may show a count
+of the chip and a hundredth more than is reckoned with: a quarter more at .08 K a count, about
+twice as much where a count nears the fifth.
 
 camera: whatever has `getFrame(list)`, which fills 768 places with degrees Celsius.
 
