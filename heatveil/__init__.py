@@ -18,6 +18,8 @@ draws what nobody can repeat, `keyed` what the holder of a key can:
 >>> found = heatveil.recover(query, [release])
 >>> isinstance(found, heatveil.Heatmap) and not isinstance(found, heatveil.Unresolved)
 True
+>>> isinstance(found.guarantee, heatveil.Guarantee)  # what is promised goes with every map
+True
 >>> found.guarantee.epsilon, abs(int(found.mass.argmax()) - 29) < 5, found.expected_error < 0.1
 ((4, 1), True, True)
 

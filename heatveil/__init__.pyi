@@ -1,5 +1,6 @@
 # What is public: `heatveil/__init__.py` reads the names, and where each is, from here.
 from edge.core.records import Grid as Grid
+from edge.core.records import Guarantee as Guarantee
 from edge.core.records import Reading as Reading
 from edge.entropy import Tape as Tape
 from edge.entropy import keyed as keyed

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = {
     "__version__", "ESTIMATORS", "MECHANISMS",
     "DiskQuery", "PyramidQuery", "PyramidSumQuery", "QuadtreeQuery", "RanksQuery", "ThermalQuery",
-    "Estimate", "Grid", "Heatmap", "Mechanism", "OperatorFault",
+    "Estimate", "Grid", "Guarantee", "Heatmap", "Mechanism", "OperatorFault",
     "Prior", "Reading", "Seen", "Tape", "Unresolved",
     "find_mechanism", "plan", "report", "release", "recover", "play", "simulate",
     "study", "estimate", "register_estimator", "register_mechanism",

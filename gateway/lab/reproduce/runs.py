@@ -1,47 +1,45 @@
-"""Runs of figures on an executor, and the tables of values that they leave, a CSV a figure.
+"""Runs of figures on an executor, and the tables of values that they leave, a folder a figure.
 
 A run is told everything by its Task, its chance included, so a figure is the same to the last
-digit wherever its runs were made and in whichever order they ended. Rows are written as they
-come; what stands in a figure's table of the same settings is not computed again.
+digit wherever its runs were made and in whichever order they ended. Every second's worth of runs
+is a file of its own, Parquet where pyarrow is installed; what an earlier order has left there, by
+the same code and under the same settings, is not computed again.
 """
 
 import csv
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import (
+    FIRST_COMPLETED,
     BrokenExecutor,
     CancelledError,
     Executor,
+    Future,
     ProcessPoolExecutor,
-    as_completed,
+    wait,
 )
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...faults import OperatorFault
-from ...output import Stage, check_places, write_all
+from ...output import Stage, check_places, make_folder, write_all
 from .figures import Figure, Finding, Results, Task, Value, table
 from .picture import draw
 
-# `of` is how many rows a run has: one that a full disk or a cut power left half is made again.
-_COLUMNS = (
-    "version",
-    "seed",
-    "scale",
-    "points",
-    "place",
-    "run",
-    "of",
-    "panel",
-    "line",
-    "at",
-    "value",
-)
+Played: TypeAlias = dict[Task, list[Value]]
+
+_SETTINGS = ("code", "seed", "scale", "points", "place", "run")
+_ROOT = Path(__file__).parents[3]
+# Whatever has a part in a value; a change of the page or of a command is none.
+_PARTS = ("edge", "physics", "recovery", "gateway/mechanisms", "gateway/lab/reproduce")
+_CHUNK, _CHUNK_S = 64, 1.0  # the most runs that are handed over at once, and for how long
 _ATTEMPTS = 3  # pools that may lose a process before we give up
 
 
@@ -77,10 +75,12 @@ def make(
     """
     points = str(order.points.resolve()) if order.points else ""
     _content.cache_clear()  # the file may be another than last time
-    tables = {one.name: folder / f"{one.name}.csv" for one in figures}
-    check_places([*tables.values()], [order.points] if order.points else [])
+    check_places(
+        [folder / f"{one.name}{ending}" for one in figures for ending in (".csv", ".png")],
+        [order.points] if order.points else [],
+    )
     asked = {one.name: one.tasks(order.trials, order.seed, order.quick, points) for one in figures}
-    found = {name: _known(tables[name], set(tasks)) for name, tasks in asked.items()}
+    found = {name: _known(folder / name, tasks) for name, tasks in asked.items()}
     left = [task for tasks in asked.values() for task in tasks if task not in found[task.figure]]
     total, began, done = len(left), time.monotonic(), 0
     waiting = list(figures)
@@ -88,31 +88,43 @@ def make(
     while waiting:
         for figure in [one for one in waiting if len(found[one.name]) == len(asked[one.name])]:
             waiting.remove(figure)
-            rows = [
-                (task.run, one) for task in asked[figure.name] for one in found[figure.name][task]
-            ]
-            results_of = Results(rows)
-            write = partial(
-                draw, f"{figure.name}: {figure.claim}", results_of.drawn(figure.across, figure.up)
+            played = {task: found[figure.name][task] for task in asked[figure.name]}
+            results_of = Results((task.run, one) for task in played for one in played[task])
+            panels = results_of.drawn(figure.across, figure.up)
+            write_all(
+                {
+                    folder / f"{figure.name}.csv": partial(_write, _rows(played), ".csv"),
+                    folder / f"{figure.name}.png": partial(
+                        draw, f"{figure.name}: {figure.claim}", panels
+                    ),
+                }
             )
-            write_all({folder / f"{figure.name}.png": write})
             yield figure, results_of, figure.check(results_of)
         if waiting:
-            task, values = next(results)
-            _keep(tables[task.figure], task, values)
-            found[task.figure][task] = values
-            done += 1
+            played = next(results)
+            name = next(iter(played)).figure
+            _keep(folder / name, played)
+            found[name] |= played
+            done += len(played)
             minutes = (time.monotonic() - began) / done * (total - done) / 60
-            stage(f"{task.figure}: {done} of {total} runs, about {minutes:.0f} min left")
+            stage(f"{name}: {done} of {total} runs, about {minutes:.0f} min left")
 
 
-def play(task: Task) -> list[Value]:
-    """Return the values of one run, here and now."""
-    return list(table()[task.figure].work(task))
+def play(tasks: Sequence[Task]) -> tuple[str, Played]:
+    """Return this heatveil's `code`, and the values of the first of some runs: a second's worth.
+
+    A run of a few milliseconds would take longer to hand over than to make.
+    """
+    until_s, played = time.monotonic() + _CHUNK_S, Played()
+    for task in tasks:
+        played[task] = list(table()[task.figure].work(task))
+        if time.monotonic() >= until_s:
+            break
+    return code(), played
 
 
-def play_all(tasks: Sequence[Task], order: Order) -> Iterator[tuple[Task, list[Value]]]:
-    """Yield every run with its values, as they end.
+def play_all(tasks: Sequence[Task], order: Order) -> Iterator[Played]:
+    """Yield every run with its values, some of one figure at a time, as they end.
 
     Raises:
         OperatorFault: processes, or the cluster, were lost again and again.
@@ -121,20 +133,23 @@ def play_all(tasks: Sequence[Task], order: Order) -> Iterator[tuple[Task, list[V
     for _ in range(_ATTEMPTS):
         if not left:
             return
-        if order.jobs == 1 and order.cluster is None:
-            yield from ((task, play(task)) for task in tasks)
-            return
-        executor = _executor(order)
-        try:
-            futures = {executor.submit(play, task): task for task in left}
-            for future in as_completed(futures):
-                values = future.result()
-                del left[futures[future]]
-                yield futures[future], values
-        except (BrokenExecutor, CancelledError, OSError):
-            continue  # whoever was lost, the runs that are left are begun anew
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+        with _executor(order) as (executor, hands, losses):
+            queue, running = deque(left), dict[Future[Any], list[Task]]()
+            try:
+                while queue or running:
+                    while queue and len(running) < hands:
+                        some = _take(queue, hands)
+                        running[executor.submit(play, some)] = some
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        some = running.pop(future)
+                        theirs, played = future.result()
+                        _check_code(theirs)
+                        queue.extendleft(task for task in reversed(some) if task not in played)
+                        for task in played:
+                            del left[task]
+                        yield played
+            except losses:
+                continue  # whoever was lost, the runs that are left are begun anew
     if left:
         raise OperatorFault(
             f"the processes at work were lost {_ATTEMPTS} times with {len(left)} runs to go; what "
@@ -142,32 +157,76 @@ def play_all(tasks: Sequence[Task], order: Order) -> Iterator[tuple[Task, list[V
         )
 
 
-def _executor(order: Order) -> Executor:
+def _take(queue: deque[Task], hands: int) -> list[Task]:
+    """Take the next runs from a queue, of one figure, and no more than leaves some for others."""
+    some = [queue.popleft()]
+    most = min(_CHUNK, 1 + len(queue) // hands)
+    while queue and len(some) < most and queue[0].figure == some[0].figure:
+        some.append(queue.popleft())
+    return some
+
+
+class _Here(Executor):
+    """One process, this one: a run is made when it is handed over."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Return a future that is done."""
+        future = Future[Any]()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@contextmanager
+def _executor(order: Order) -> Iterator[tuple[Executor, int, tuple[type[Exception], ...]]]:
+    """Give what plays runs, how many lots at once, and what it raises where some of it was lost."""
+    losses = (BrokenExecutor, CancelledError, OSError)
     if order.cluster is None:
         # Forking a process that has threads may hang it.
-        return ProcessPoolExecutor(order.jobs, mp_context=get_context("spawn"))
+        executor = (
+            ProcessPoolExecutor(order.jobs, mp_context=get_context("spawn"))
+            if order.jobs > 1
+            else _Here()
+        )
+        try:
+            yield executor, 2 * order.jobs if order.jobs > 1 else 1, losses
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+        return
     try:
-        from distributed import Client  # type: ignore[import-not-found,unused-ignore]
+        from distributed import Client, KilledWorker
     except ImportError as fault:
         raise OperatorFault(
             f"--cluster {order.cluster} came but dask.distributed is not installed here, which "
             "speaks to clusters. Install heatveil[cluster], or leave it out for processes here"
         ) from fault
     try:
-        executor: Executor = Client(order.cluster, timeout="10s").get_executor(
-            pure=False, retries=_ATTEMPTS
-        )
+        client = Client(order.cluster, timeout="5s")
     except (OSError, ValueError) as fault:
         raise OperatorFault(
             f"--cluster {order.cluster} came but no scheduler answers there ({fault}); it would "
-            "do the work. Begin one with dask scheduler, and workers with the same heatveil"
+            "do the work. Begin one with dask scheduler, and workers with the same heatveil. What "
+            "is done is kept"
         ) from fault
-    return executor
+    with client:
+        hands = max(1, 2 * sum(client.ncores().values()))
+        yield client.get_executor(pure=False, retries=_ATTEMPTS), hands, (*losses, KilledWorker)
+
+
+def _check_code(theirs: str) -> None:
+    if theirs != code():
+        raise OperatorFault(
+            "a worker of the cluster has another heatveil than this one but all must have the "
+            "same: a figure would be of neither. Install the same there; what is done is kept"
+        )
 
 
 @lru_cache(maxsize=1)
-def _version() -> str:
-    return version("heatveil")
+def code() -> str:
+    """Return what tells the heatveil that computes values from any other: of its sources."""
+    digest = sha256()
+    for path in sorted(path for part in _PARTS for path in (_ROOT / part).rglob("*.py")):
+        digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @lru_cache(maxsize=1)
@@ -178,7 +237,7 @@ def _content(path: str) -> str:
 
 def _settings(task: Task) -> dict[str, Any]:
     return {
-        "version": _version(),
+        "code": code(),
         "seed": task.seed,
         "scale": task.scale,
         "points": _content(task.points) if task.points else "",
@@ -187,42 +246,57 @@ def _settings(task: Task) -> dict[str, Any]:
     }
 
 
-def _keep(path: Path, task: Task, values: Sequence[Value]) -> None:
-    """Add a run to its table."""
-    try:
-        with path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, _COLUMNS)
-            if file.tell() == 0:
-                writer.writeheader()
-            writer.writerows(
-                {**_settings(task), "of": len(values), **one._asdict()} for one in values
-            )
-    except OSError as fault:
-        raise OperatorFault(
-            f"{path} cannot be written ({fault.strerror}); the runs that are in it are kept. Make "
-            "room for it and give the same command again"
-        ) from fault
+def _rows(played: Mapping[Task, Sequence[Value]]) -> list[dict[str, Any]]:
+    return [{**_settings(task), **one._asdict()} for task in played for one in played[task]]
 
 
-def _known(path: Path, tasks: set[Task]) -> dict[Task, list[Value]]:
-    """Return the runs of these that a table holds whole."""
-    if not path.exists():
-        return {}
-    by_words = {tuple(map(str, _settings(task).values())): task for task in tasks}
-    found: dict[Task, list[Value]] = {}
-    lengths: dict[Task, int] = {}
-    try:
+def _keep(folder: Path, played: Played) -> None:
+    """Add runs to the folder of their figure, as a file that is whole or not there."""
+    ending = ".parquet" if find_spec("pyarrow") else ".csv"
+    rows = _rows(played)
+    first = " ".join(map(str, _settings(next(iter(played))).values()))
+    make_folder(folder)
+    name = sha256(first.encode()).hexdigest()[:16] + ending
+    write_all({folder / name: partial(_write, rows, ending)})
+
+
+def _write(rows: Sequence[dict[str, Any]], ending: str, path: Path) -> None:
+    if ending == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.Table.from_pylist(rows), path)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".csv":
         with path.open(newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                task = by_words.get(tuple(row[name] or "" for name in _COLUMNS[:6]))
-                if task is None or None in row.values():
-                    continue
-                value = Value(row["panel"], row["line"], float(row["at"]), float(row["value"]))
-                found.setdefault(task, []).append(value)
-                lengths[task] = int(row["of"])
-    except (OSError, ValueError, KeyError, UnicodeDecodeError) as fault:
-        raise OperatorFault(
-            f"{path} is no table of earlier runs ({fault}) but one that is there is gone on with; "
-            "it would be spoilt. Move it away or give another --folder"
-        ) from fault
-    return {task: values for task, values in found.items() if len(values) == lengths[task]}
+            return list(csv.DictReader(file))
+    from pyarrow import parquet
+
+    found: list[dict[str, Any]] = parquet.ParquetFile(path).read().to_pylist()
+    return found
+
+
+def _known(folder: Path, tasks: Sequence[Task]) -> Played:
+    """Return the runs of these that a folder holds."""
+    by_words = {tuple(map(str, _settings(task).values())): task for task in tasks}
+    found = Played()
+    for path in sorted([*folder.glob("[!.]*.csv"), *folder.glob("[!.]*.parquet")]):
+        try:
+            for row in _read(path):
+                task = by_words.get(tuple(str(row[name]) for name in _SETTINGS))
+                if task is not None:
+                    value = Value(row["panel"], row["line"], float(row["at"]), float(row["value"]))
+                    found.setdefault(task, []).append(value)
+        except (ImportError, OSError, ValueError, KeyError) as fault:
+            raise OperatorFault(
+                f"{path} is no table of earlier runs that can be read here ({fault}), and the "
+                "folder of a figure holds nothing else. Move it away or give another --folder"
+            ) from fault
+    return found

@@ -37,7 +37,7 @@ def test_figures_are_printed_drawn_and_kept(heatveil: Command, tmp_path: Path) -
     }
     assert "2 confirmed, 3 refuted, 0 not decided" in said.out
     assert sorted(path.name for path in (tmp_path / "made").iterdir()) == sorted(
-        f"{name}.{ending}" for name in names for ending in ("csv", "png")
+        f"{name}{ending}" for name in names for ending in ("", ".csv", ".png")
     )
 
 

@@ -1,6 +1,9 @@
 """What a figure says of its claim, and runs: the same however they are made, none made twice."""
 
 import csv
+import errno
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,7 +26,8 @@ from gateway.lab.reproduce.figures import (
     table,
 )
 from gateway.lab.reproduce.people import city, count, of_file, say_points
-from gateway.lab.reproduce.runs import Order, make, play, play_all
+from gateway.lab.reproduce.runs import Order, code, make, play, play_all
+from tests.conftest import miss
 
 
 def silent(stage: str) -> None:
@@ -105,21 +109,32 @@ def test_an_unknown_figure_is_refused_with_the_nearest() -> None:
 def test_a_run_gives_numbers_that_follow_from_its_task(name: str) -> None:
     """Finite ones, the same again: seeds go by the task and by nothing else."""
     task = table()[name].tasks(2, 3, True, "")[-1]._replace(scale=0.01)
-    values = play(task)
+    ours, played = play([task])
 
-    assert values
-    assert np.isfinite([one.value for one in values]).all()
-    assert values == play(task)
+    assert ours == code()
+    assert played[task]
+    assert np.isfinite([one.value for one in played[task]]).all()
+    assert played == play([task])[1]
 
 
 TASKS = [Task("thermal-3b", ("m", 20), run, 5) for run in range(6)]
 
 
+def _play_all(order: Order) -> runs.Played:
+    """Return every run; one that comes twice is a failure."""
+    found: runs.Played = {}
+    for played in play_all(TASKS, order):
+        assert not found.keys() & played.keys()
+        found |= played
+    return found
+
+
 def test_processes_give_the_same_values() -> None:
     """A figure must not depend on how many were at work."""
-    alone, many = (dict(play_all(TASKS, Order(jobs=jobs))) for jobs in (1, 2))
+    alone, many = (_play_all(Order(jobs=jobs)) for jobs in (1, 2))
 
     assert alone == many
+    assert list(alone) == TASKS
 
 
 class Losing(runs.ProcessPoolExecutor):
@@ -128,7 +143,7 @@ class Losing(runs.ProcessPoolExecutor):
     lost = 0
 
     def submit(self, *given: object, **named: object) -> object:  # type: ignore[override]
-        if Losing.lost < 2 and given[1] == TASKS[3]:
+        if Losing.lost < 2 and TASKS[3] in given[1]:  # type: ignore[operator]
             Losing.lost += 1
             raise runs.BrokenExecutor
         return super().submit(*given, **named)  # type: ignore[arg-type]
@@ -138,10 +153,10 @@ class Losing(runs.ProcessPoolExecutor):
 def test_a_lost_pool_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not in is begun anew; who loses it a third time is told."""
     monkeypatch.setattr(runs, "ProcessPoolExecutor", Losing)
-    found = list(play_all(TASKS, Order(jobs=2)))
+    found = _play_all(Order(jobs=2))
     Losing.lost = -1
 
-    assert sorted(task.run for task, _ in found) == list(range(6))
+    assert found.keys() == set(TASKS)
     with pytest.raises(OperatorFault, match="lost 3 times with"):
         list(play_all(TASKS, Order(jobs=2)))
 
@@ -174,24 +189,58 @@ def _make(folder: Path, **order: object) -> Results:
     return found
 
 
-def test_runs_that_are_there_are_not_made_again(counted: list[Task], tmp_path: Path) -> None:
-    """More trials go on with those, other settings do not; a half written run is none."""
-    first = _make(tmp_path, trials=3)
-    again = _make(tmp_path, trials=3)
-    told = len(counted)
-    _make(tmp_path, trials=4)
-    more = len(counted)
-    _make(tmp_path, trials=4, seed=2)
-    other = len(counted)
-    lines = (tmp_path / "small.csv").read_text("utf-8").splitlines(keepends=True)
-    (tmp_path / "small.csv").write_text("".join(lines[:-1]), "utf-8")
-    _make(tmp_path, trials=4, seed=2)
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_runs_that_are_there_are_not_made_again(
+    counted: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """More trials go on with those, other settings and other code do not."""
+    if ending == ".csv":
+        monkeypatch.setattr(runs, "find_spec", lambda name: None)
+    made = []
 
-    assert (told, more, other, len(counted)) == (6, 8, 16, 17)
+    def order(**order: object) -> Results:
+        found = _make(tmp_path, **order)
+        made.append(len(counted))
+        return found
+
+    first, again = order(trials=3), order(trials=3)
+    order(trials=4)
+    order(trials=4, seed=2)
+    monkeypatch.setattr(runs, "code", lambda: "another")
+    order(trials=4, seed=2)
+    order(trials=4, seed=2)
+
+    assert made == [6, 6, 8, 16, 24, 24]
     assert first.mark("p, with a comma", "a", 1) == again.mark("p, with a comma", "a", 1)
+    assert {path.suffix for path in (tmp_path / "small").iterdir()} == {ending}
     assert (tmp_path / "small.png").exists()
     with (tmp_path / "small.csv").open(encoding="utf-8") as file:
-        assert {row["seed"] for row in csv.DictReader(file)} == {"1", "2"}
+        rows = list(csv.DictReader(file))
+    assert {(row["seed"], row["code"]) for row in rows} == {("2", "another")}
+    assert len(rows) == 16
+
+
+def test_what_is_done_when_the_disk_is_full_stays_done(
+    counted: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a day's runs must not be lost to somebody else's log."""
+    monkeypatch.setattr(runs, "_CHUNK_S", 0)  # each run is a file
+    write = runs._write
+
+    def fill(rows: list[object], ending: str, path: Path) -> None:
+        if len(counted) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write(rows, ending, path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runs, "_write", fill)
+    with pytest.raises(OperatorFault, match="No space left on device"):
+        _make(tmp_path, trials=4)
+    before = counted.copy()
+    monkeypatch.setattr(runs, "_write", write)
+    _make(tmp_path, trials=4)
+
+    assert counted[len(before) :] == [before[3], *counted[len(before) + 1 :]]
+    assert len(counted) == 9  # eight, and the one that was lost
 
 
 def test_other_people_in_a_file_of_the_same_name_are_other_settings(
@@ -209,24 +258,51 @@ def test_other_people_in_a_file_of_the_same_name_are_other_settings(
     _make(tmp_path / "made", trials=2, points=tmp_path / "same.csv")
 
     assert (before, same, len(counted)) == (4, 4, 8)
-    assert str(tmp_path) not in (tmp_path / "made" / "small.csv").read_text("utf-8")
+    left = [path for path in (tmp_path / "made").rglob("*") if path.is_file()]
+    assert [path for path in left if str(tmp_path).encode() in path.read_bytes()] == []
 
 
 def test_a_folder_that_cannot_be_gone_on_with_is_refused(
     counted: list[Task], tmp_path: Path
 ) -> None:
     """A table of somebody else's is not written into."""
-    (tmp_path / "small.csv").write_bytes(b"\xff\xfe\x00name,other\n1,2\n")
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "mine.csv").write_bytes(b"\xff\xfe\x00name,other\n1,2\n")
 
-    with pytest.raises(OperatorFault, match=r"small\.csv is no table of earlier runs"):
+    with pytest.raises(OperatorFault, match=r"mine\.csv is no table of earlier runs"):
         _make(tmp_path, trials=2)
     assert not counted
 
 
+@pytest.mark.long
 def test_a_cluster_that_is_not_there_is_named() -> None:
     """With distributed or without it, in one sentence that says what to do."""
     with pytest.raises(OperatorFault, match=r"--cluster tcp://127\.0\.0\.1:1 came but"):
         list(play_all(TASKS, Order(cluster="tcp://127.0.0.1:1")))
+
+
+@pytest.mark.long
+def test_a_cluster_that_loses_workers_loses_and_doubles_nothing() -> None:
+    """The figure is the one that a single process makes, whoever was killed meanwhile."""
+    try:
+        from distributed import LocalCluster
+    except ImportError:
+        miss("dask.distributed is not installed: pip install 'heatveil[cluster]'")
+    tasks = [Task("thermal-3b", ("m", 20), run, 5) for run in range(60)]
+    alone = {task: values for some in play_all(tasks, Order()) for task, values in some.items()}
+    found, killed = dict[Task, list[Value]](), 0
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, scheduler_port=0
+    ) as cluster:
+        for some in play_all(tasks, Order(cluster=cluster.scheduler_address)):
+            assert not found.keys() & some.keys()
+            found |= some
+            if killed < 2:  # the nanny begins another one
+                os.kill(list(cluster.workers.values())[killed].pid, signal.SIGKILL)
+                killed += 1
+
+    assert killed == 2
+    assert found == alone
 
 
 def test_a_file_is_one_square(tmp_path: Path) -> None:
