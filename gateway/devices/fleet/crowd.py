@@ -14,7 +14,7 @@ import random
 import resource
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -35,31 +35,6 @@ from .member import Hall, Line, Member
 from .spool import Counts, Shelf, Spool, add_counts, keep_in_memory
 
 LOOK_S = 0.02
-
-
-def await_arrivals(
-    devices: int,
-    up: Callable[[], int],
-    patience_s: float,
-    tell: Callable[[int], None],
-    over: threading.Event | None = None,
-    gone: Callable[[], bool] = lambda: False,
-) -> bool:
-    """Return once all are up or nobody comes any more; False where `over` ended the wait.
-
-    Args:
-        up: how many are on the broker. patience_s: how long nobody may come.
-        tell: hears from time to time how many are. gone: whether none can come any more.
-    """
-    over = over or threading.Event()
-    until_s, before = time.monotonic() + patience_s, 0
-    while before < devices and time.monotonic() < until_s and not gone():
-        if over.wait(LOOK_S):
-            return False
-        if (found := up()) > before:
-            until_s, before = time.monotonic() + patience_s, found
-        tell(found)
-    return True
 
 
 OBJECTS = 100_000  # more than before: some 20 MB
@@ -367,9 +342,14 @@ class Crowd:
         Raises:
             LinkFault: none of them is.
         """
-        patience_s = patience_s or PATIENCE_S
-        if not await_arrivals(len(self.lives), lambda: len(self.up), patience_s, tell, over):
-            return {}
+        over, patience_s = over or threading.Event(), patience_s or PATIENCE_S
+        until_s, before = time.monotonic() + patience_s, 0
+        while before < len(self.lives) and time.monotonic() < until_s:
+            if over.wait(LOOK_S):
+                return {}
+            if (found := len(self.up)) > before:
+                until_s, before = time.monotonic() + patience_s, found
+            tell(found)
         missing = {name: life.trouble for name, life in self.lives.items() if not life.up}
         if len(missing) == len(self.lives):
             raise LinkFault(next(iter(missing.values())))
@@ -432,21 +412,10 @@ class Crowd:
 AWAY_S = (1.0, 10.0)  # how long one is gone, at least and at most
 
 
-class Mortal(Protocol):
-    """A fleet whose devices can die."""
-
-    @property
-    def names(self) -> Sequence[str]: ...
-
-    def die(self, name: str) -> None: ...
-
-    def again(self, name: str) -> None: ...
-
-
 class Churn:
     """So many deaths a minute, at random moments; a context manager."""
 
-    def __init__(self, fleet: Mortal, per_minute: float) -> None:
+    def __init__(self, fleet: Crowd, per_minute: float) -> None:
         self._fleet, self._pause_s = fleet, 60 / per_minute if per_minute > 0 else None
         self.deaths = self.returns = 0
         self._over = threading.Event()

@@ -4,10 +4,6 @@ A broker's acknowledgement frees nothing, for it promises memory and not a disk;
 receipt does, for it comes after the commit. One frame is under way at a time: so a device's
 messages reach the gateway in the order of their numbers, whatever a broker loses in between. A
 spool is bounded: what is pushed out at its old end is counted, and the gateway sees the gap.
-
-A process of ours keeps frames in a `Spool` behind a `Shelf`, which is the ring that a device
-wants; an interpreter of its own keeps them in a `spill` of edge's. Who starts takes what the other
-kind has left, or it would come out years later, and look as if the device had gone back in time.
 """
 
 import os
@@ -17,9 +13,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
-
-from edge.net.spill import File
 
 from ...logs import log
 
@@ -256,40 +249,9 @@ class Shelf:
             self._spool = Spool()
 
 
-FLASH_BYTES = 1 << 17  # of the two files of one interpreter together
+def keep_in_folder(folder: Path) -> Callable[[str, bytes], Spool]:
+    """Return what gives the lasting spool of a device; under a new key it is another one.
 
-
-def name_spill(folder: Path, name: str, key_id: bytes) -> str:
-    """Return the path, without its end, of the files of a device in an interpreter of its own."""
-    return str(folder / f"{name}.{key_id.hex()}.spill")
-
-
-def move_to_spools(folder: Path) -> Callable[[str, bytes], Spool]:
-    """Return what gives the lasting spool of a device, with what its interpreter has left."""
-
-    def of(name: str, key_id: bytes) -> Spool:
-        spool = _spool(folder, name, key_id)
-        left = File(name_spill(folder, name, key_id), FLASH_BYTES)
-        _move(left.oldest, left.free, spool.put)
-        return spool
-
-    return of
-
-
-def move_to_spill(folder: Path, name: str, key_id: bytes) -> None:
-    """Give what a spool has left to the interpreter that this device will run in."""
-    spool = _spool(folder, name, key_id)
-    if len(spool):
-        kept = File(name_spill(folder, name, key_id), FLASH_BYTES)
-        _move(lambda: spool.oldest, spool.free, kept.put)
-
-
-def _spool(folder: Path, name: str, key_id: bytes) -> Lasting:
-    """Return a device's spool; under a new key it is another, for nobody receipts old frames."""
-    return Lasting(folder / f"{name}.{key_id.hex()}.spool")
-
-
-def _move(oldest: Callable[[], Any], free: Callable[[], None], put: Callable[[Any], Any]) -> None:
-    while (frame := oldest()) is not None:
-        put(bytes(frame))
-        free()
+    Nobody receipts what an old key signed, so it would block what comes after.
+    """
+    return lambda name, key_id: Lasting(folder / f"{name}.{key_id.hex()}.spool")

@@ -80,7 +80,7 @@ secrets = enrol.load_secrets(folder / "secrets.json", site)
 started = budgets.boot(secrets, lambda name: Files(str(folder), name)).devices
 fleet = Fleet(started, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
 broker = Mqtt(host="127.0.0.1", port=port, insecure=True)
-with Crowd(broker, fleet, None, spool.move_to_spools(folder), loops=2) as crowd:
+with Crowd(broker, fleet, None, spool.keep_in_folder(folder), loops=2) as crowd:
     crowd.wait()
     print("up", flush=True)
     threading.Event().wait()
@@ -102,7 +102,7 @@ class Site(Asker):
             return budgets.boot(alone[name], self.place).devices[0][1]
 
         return Crowd(
-            self.mqtt, fleet, None, spool.move_to_spools(self.folder), boot, loops=2, **how
+            self.mqtt, fleet, None, spool.keep_in_folder(self.folder), boot, loops=2, **how
         )
 
 

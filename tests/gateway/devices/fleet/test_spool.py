@@ -8,22 +8,17 @@ from typing import Any
 
 import pytest
 
-from edge.net.spill import File
 from gateway.devices.fleet.spool import (
-    FLASH_BYTES,
     Counts,
     Lasting,
     Shelf,
     Spool,
     add_counts,
-    move_to_spill,
-    move_to_spools,
-    name_spill,
+    keep_in_folder,
     summarize,
 )
 
 KEPT = [bytes([number]) * (20 + number) for number in range(4)]
-KEY = b"\1\2\3\4"
 
 
 def test_a_frame_is_counted_once_however_often_it_is_sent() -> None:
@@ -77,21 +72,6 @@ def test_who_dies_loses_what_is_in_memory_alone(tmp_path: Path, lasting: bool, l
 
     assert counts.lost == lost
     assert len(Lasting(tmp_path / "one.spool")) == (2 if lasting else 0)
-
-
-def test_frames_go_from_one_kind_of_fleet_to_the_other_and_back(tmp_path: Path) -> None:
-    """In their order; left where they were, they would look like an earlier boot years later."""
-    spool: Any = move_to_spools(tmp_path)("n", KEY)
-    for frame in KEPT:
-        spool.put(frame)
-    move_to_spill(tmp_path, "n", KEY)
-    held = File(name_spill(tmp_path, "n", KEY), FLASH_BYTES)
-    there = held.oldest(), len(held), len(Lasting(tmp_path / f"n.{KEY.hex()}.spool"))
-    back: Any = move_to_spools(tmp_path)("n", KEY)
-
-    assert there == (KEPT[0], 4, 0)
-    assert back.frames() == KEPT
-    assert len(File(name_spill(tmp_path, "n", KEY), FLASH_BYTES)) == 0
 
 
 FRAMES = [bytes([number]) * (20 + number) for number in range(5)]
@@ -187,7 +167,7 @@ def test_the_file_does_not_grow_with_the_years(
 
 def test_a_new_key_begins_a_new_spool(tmp_path: Path) -> None:
     """The gateway gives no receipt for what an old key signed; it would block what comes after."""
-    spools = move_to_spools(tmp_path)
+    spools = keep_in_folder(tmp_path)
     spools("node-1", b"old!").put(FRAMES[0])
 
     assert spools("node-1", b"new!").frames() == []

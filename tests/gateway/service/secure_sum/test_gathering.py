@@ -11,11 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from edge.core import wire
-from edge.core.slots import Files
 from edge.mechanisms import secure_sum
 from gateway.devices.enrol import budgets, enrol, roster
-from gateway.devices.fleet import children
-from gateway.devices.fleet.children import Machines
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
@@ -108,35 +105,6 @@ def square(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> S
 
 QUARTERS = [(4, 0, 0), (4, 1, 0), (4, 0, 1), (4, 1, 1)]
 ONE_ROUND = {"rounds": 1}
-
-
-@pytest.mark.long
-def test_devices_in_micropython_take_part(square: Square, need: Any, tmp_path: Path) -> None:
-    """With the link, the clock and the arithmetic of a board, in its heap, among others."""
-    names = {one.identity.name for one in square.made.secrets.devices}
-    boards = tuple(one for one in square.made.secrets.devices if one.identity.sensor < 3)
-    alone = {one.identity.name for one in boards}
-    budgets.provision(
-        square.made._replace(secrets=square.made.secrets._replace(devices=boards)),
-        first_limits(square.deployment(), config.query(square.deployment())),
-        lambda name: Files(str(tmp_path), name),
-    )
-    running = children.prepare(need("micropython-i386"), tmp_path / "made", square.mechanism)
-    people = square.people([(one.identity, None) for one in boards])
-    asking = children.Common(square.mqtt, tmp_path, dict.fromkeys(alone, "secret"), None)
-    asked = children.describe_devices(people, asking)
-    with (
-        Machines(running.command, asked, running.path) as machines,
-        square.fleet(away=alone) as fleet,
-        square.service(quadtree=ONE_ROUND) as service,
-    ):
-        assert machines.wait() == {}
-        fleet.wait()
-        service.run()
-
-    (release,) = square.told("release")
-    assert release["values"] == square.counts(QUARTERS, names)
-    assert release["reports"] == DEVICES
 
 
 @pytest.mark.long
