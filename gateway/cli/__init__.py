@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "doctor": ("doctor", "doctor", "Say what a board holds, and what is wrong with it."),
     "rotate": ("provision", "rotate_command", "Bring a new password, or new keys, to a board."),
-    "broker": ("broker", "app", "A broker of your own: TLS, passwords, access list."),
+    "broker": ("broker", "app", "A broker of your own: TLS, passwords, rights."),
     "device": (
         "devices",
         "app",

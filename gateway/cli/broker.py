@@ -110,41 +110,15 @@ class Files:
         return f"Written to {self.folder}: {', '.join(self._made)}."
 
 
-# Who gets in at a broker of one's own: by mosquitto's plugin, or by two files.
+# Who gets in at a broker of one's own: mosquitto's dynamic security says so.
 
 DYNAMIC = (
     "mosquitto's dynamic security lets in who may: while the broker runs, devices come and go by "
     "`heatveil device`, and the gateway shuts out who floods"
 )
-PLAIN = (
-    "Files of passwords and access let in who may: a device that floods is only not listened to, "
-    "and devices come and go when mosquitto reads the files again (SIGHUP)"
-)
 
 
-def plugin_of(files: Files, plain: bool) -> Path | None:
-    """Return the plugin that is to be used, or None for files of passwords and access."""
-    if files.lack("mosquitto.conf"):
-        return None if plain else dynamic.find_plugin()
-    kept = files.read("mosquitto.conf").decode(errors="replace")
-    for line in kept.splitlines():
-        if line.startswith("plugin ") and line.endswith(dynamic.PLUGIN):
-            if plain:
-                raise files.unfit("mosquitto.conf", f"uses {dynamic.PLUGIN}, and not plain files")
-            return Path(line.removeprefix("plugin "))
-    return None
-
-
-def readers() -> tuple[Path, Path] | None:
-    """Return the plugins that read the two files, where mosquitto is 2.1 or later."""
-    found = [
-        dynamic.find_plugin(name=name)
-        for name in (mosquitto.PASSWORDS_PLUGIN, mosquitto.ACL_PLUGIN)
-    ]
-    return (found[0], found[1]) if found[0] and found[1] else None
-
-
-def by_plugin(
+def let_in(
     files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
 ) -> list[str]:
     """See to the plugin's file; return who else comes in."""
@@ -166,23 +140,6 @@ def by_plugin(
         if (dynamic.GATEWAY_ROLE if name == gateway else dynamic.name_role(name)) not in roles:
             raise files.unfit(dynamic.FILE, f"has no role for {name}")
     return [row["username"] for row in body["clients"] if row["username"] not in everybody]
-
-
-def by_files(
-    files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
-) -> list[str]:
-    """See to the passwords and the access list; return who else has a password."""
-    salts = (chance.token_bytes(mosquitto.SALT_BYTES) for _ in everybody)
-    hashed = files.text(
-        "passwords", lambda: mosquitto.render_passwords(everybody, salts), private=True
-    )
-    if not mosquitto.holds(hashed, everybody):
-        raise files.unfit("passwords", "is of another enrolment, or another gateway.password")
-    devices = [name for name in everybody if name != gateway]
-    rules = files.text("acl", lambda: mosquitto.render_access(site, gateway, devices, prefix))
-    if missing := [name for name in everybody if f"user {name}\n" not in rules]:
-        raise files.unfit("acl", f"does not know {missing[0]}")
-    return [name for name in mosquitto.parse_names(hashed) if name not in everybody]
 
 
 # The certificates of a broker of one's own: an authority, and the server that it signs.
@@ -233,7 +190,7 @@ GATEWAY = "gateway"  # its name at the broker, unless [mqtt] username says anoth
 
 
 app = typer.Typer(
-    help="A broker of your own: TLS, passwords, access list.",
+    help="A broker of your own: TLS, passwords, rights.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -260,13 +217,21 @@ def init(
     secrets: Annotated[
         Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
     ] = None,
-    plain: Annotated[
-        bool,
-        typer.Option("--plain", help="Files of passwords and access, not dynamic security."),
-    ] = False,
+    plugin: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where mosquitto_dynamic_security.so lies on the broker's machine; as here else."
+        ),
+    ] = None,
 ) -> None:
-    """Write certificates, passwords, access list and configuration for mosquitto."""
+    """Write certificates, passwords, rights and configuration for mosquitto."""
     deployment = config.load(path)
+    if (plugin := plugin or dynamic.find_plugin()) is None:
+        raise OperatorFault(
+            f"{dynamic.PLUGIN} is not on this machine; without it no broker knows which device "
+            "may write what. Install mosquitto 2 (apt install mosquitto), or say where it lies "
+            f"on the broker's machine: --plugin /usr/lib/{dynamic.PLUGIN} in its Docker image"
+        )
     site = deployment.site.name
     devices = link_passwords(deployment, secrets or path.with_name("secrets.json"))
     gateway = deployment.mqtt.username or GATEWAY
@@ -280,9 +245,7 @@ def init(
     until = certify(files, site, names)
     own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
     everybody = {gateway: own.strip(), **devices}
-    plugin = plugin_of(files, plain)
-    see_to = by_files if plugin is None else by_plugin
-    others = see_to(files, site, gateway, everybody, deployment.homeassistant.prefix)
+    others = let_in(files, site, gateway, everybody, deployment.homeassistant.prefix)
     user = pwd.getpwuid(os.getuid()).pw_name
     port = _port(deployment.mqtt)
     files.text(
@@ -295,13 +258,12 @@ def init(
             user,
             plugin,
             len(devices),
-            readers() if plugin is None else None,
         ),
     )
     files.write("data")
     for line in _tell(deployment, path, files, gateway, until):
         typer.echo(line)
-    typer.echo(DYNAMIC if plugin else PLAIN)
+    typer.echo(DYNAMIC)
     if others:
         typer.echo(f"The broker lets in others too, whom you have added: {', '.join(others)}")
 

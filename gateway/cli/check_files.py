@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cryptography import x509
 
-from ..devices.broker import dynamic, mosquitto
+from ..devices.broker import dynamic
 from ..devices.broker.dynamic import differ, has_role
 from ..devices.broker.mosquitto import list_device_rights
 from ..devices.enrol import enrol, limitsfile
@@ -68,8 +68,8 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
         found += _at_broker(folder, deployment.site.name, devices, secrets)
     yield from found
     if not found:
-        there = any((folder / name).exists() for name in (dynamic.FILE, "passwords"))
-        files = "the broker's files and " * (there and deployment.mqtt.username is not None)
+        there = (folder / dynamic.FILE).exists() and deployment.mqtt.username is not None
+        files = "the broker's files and " * there
         yield ok("devices", f"{files}the devices' keys here fit them")
 
 
@@ -112,11 +112,10 @@ def _at_broker(
 ) -> Iterator[Finding]:
     """Yield what the broker's files let in otherwise, where they are on this machine."""
     words = {who.name: key.hex() for who, key in secrets.devices} if secrets else {}
+    if not (file := folder / dynamic.FILE).exists():
+        return
     try:
-        if (file := folder / dynamic.FILE).exists():
-            yield from _by_plugin(dynamic.parse(file.read_text("utf-8")), site, devices, words)
-        elif (file := folder / "passwords").exists():
-            yield from _by_files(file.read_text("utf-8"), devices, words)
+        yield from _by_plugin(dynamic.parse(file.read_text("utf-8")), site, devices, words)
     except (OSError, ValueError, KeyError, TypeError) as wrong:
         why = getattr(wrong, "strerror", None) or str(wrong)
         yield note("devices", f"whom the broker lets in cannot be seen ({file}: {why})")
@@ -146,15 +145,6 @@ def _by_plugin(
                 f"the broker has other rights for {name} than a device needs: it could not be "
                 f"heard, or write what is not its own. Run heatveil device rotate {name}",
             )
-
-
-def _by_files(held: str, devices: Devices, words: Mapping[str, str]) -> Iterator[Finding]:
-    known = {
-        name: name not in words or mosquitto.holds(held, {name: words[name]})
-        for name in mosquitto.parse_names(held)
-        if name in devices.by_name
-    }
-    yield from _apart(known, devices)
 
 
 def _apart(known: Mapping[str, bool], devices: Devices) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.cli import broker
-from gateway.devices.broker import certificates, dynamic, mosquitto
+from gateway.devices.broker import certificates, dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import Right
 from gateway.devices.enrol import enrol
@@ -69,42 +69,33 @@ class Wall(NamedTuple):
         return access.as_device(self.mqtt, name, self.passwords[name])
 
 
-@pytest.fixture(params=["dynamic", "plain"])
+@pytest.fixture
 def wall(
-    request: pytest.FixtureRequest,
     need: Callable[[str], str],
     running: Running,
     tmp_path: Path,
 ) -> Iterator[Wall]:
-    """Enrol four devices, make their broker by the command, and run it, both ways."""
-    program, folder, plain = need("mosquitto"), tmp_path, request.param == "plain"
-    if not plain and dynamic.find_plugin() is None:
+    """Enrol four devices, make their broker by the command, and run it."""
+    program, folder = need("mosquitto"), tmp_path
+    if dynamic.find_plugin() is None:
         pytest.skip("mosquitto has no dynamic security here; Debian's package has")
     port = find_free_port()
     path = folder / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
     secrets = enrol.enrol_fleet(SITE, 4).secrets
     enrol.save_secrets(secrets, folder / "secrets.json")
-    broker.init(path, plain=plain)
+    broker.init(path)
     deployment = config.load(path)
     passwords = dict(broker.link_passwords(deployment, folder / "secrets.json"))
     # Somebody who may hear everything: what does not arrive here was stopped by the broker.
     passwords["watcher"] = "w" * 64
-    watch(folder / "broker", plain)
+    watch(folder / "broker")
     with running(program, folder / "broker" / "mosquitto.conf", port):
         yield Wall(folder, deployment.mqtt, passwords)
 
 
-def watch(folder: Path, plain: bool) -> None:
+def watch(folder: Path) -> None:
     """Let the watcher in."""
-    if plain:
-        for name, line in (
-            ("acl", "user watcher\ntopic read #\n"),
-            ("passwords", mosquitto.render_passwords({"watcher": "w" * 64}, [b"twelve bytes"])),
-        ):
-            with (folder / name).open("a") as file:
-                file.write(line)
-        return
     path = folder / dynamic.FILE
     body = dynamic.parse(path.read_text())
     body["clients"].append(dynamic.make_client("watcher", "w" * 64, "watches", b"twelve bytes"))

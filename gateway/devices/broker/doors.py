@@ -2,8 +2,6 @@
 
 While mosquitto runs with dynamic security, it is asked and writes its file itself; while nothing
 listens there, the file is ours to write, whole or not at all, with its owner and mode. Never both.
-Files of passwords and access are written at any time, and read by mosquitto when it starts or
-gets SIGHUP.
 """
 
 import os
@@ -21,9 +19,9 @@ from ...service.mqtt import access
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...settings.deployment import Mqtt
-from . import control, dynamic, mosquitto
+from . import control, dynamic
 from .control import Control, Silence
-from .dynamic import describe_stranger, is_device
+from .dynamic import is_device
 from .mosquitto import derive_session
 
 
@@ -62,72 +60,6 @@ def replace_file(path: Path, content: str) -> None:
         ) from fault
 
 
-SIGHUP = "mosquitto reads it when it starts, or now on SIGHUP (pkill -HUP mosquitto)"
-
-
-class Plain:
-    """The two files; mosquitto reads them again when it is told to."""
-
-    def __init__(self, site: str, folder: Path) -> None:
-        self._site, self._folder = site, folder
-
-    def knows(self, name: str) -> bool:
-        """Return whether a device of this name is let in.
-
-        Raises:
-            OperatorFault: somebody else is, whom the operator added.
-        """
-        if name not in mosquitto.parse_names("".join(self._lines(self._folder / "passwords"))):
-            return False
-        says = f"topic write {wire.topic(self._site, name, 'data')}"
-        if any(line.strip() == says for line in self._lines(self._folder / "acl")):
-            return True
-        raise describe_stranger(name, f"mosquitto_passwd -D and out of {self._folder / 'acl'}")
-
-    def add(self, name: str, password: str) -> str:
-        """Let a device in; its access first, for a password without it may do nothing."""
-        self.knows(name)
-        self._access(name, mosquitto.render_device_access(self._site, name))
-        salt = chance.token_bytes(mosquitto.SALT_BYTES)
-        return self._password(name, mosquitto.render_passwords({name: password}, [salt]))
-
-    rotate = add
-
-    def remove(self, name: str) -> str:
-        """Let a device in no more."""
-        said = self._password(name, "")
-        self._access(name, "")
-        return said
-
-    def disable(self, name: str) -> str:
-        """Say that this broker shuts nobody out while it runs."""
-        return "the broker, without dynamic security, goes on to let it in"
-
-    enable = disable
-
-    def _password(self, name: str, row: str) -> str:
-        path = self._folder / "passwords"
-        kept = [line for line in self._lines(path) if line.split(":", 1)[0] != name]
-        ended = "".join(kept).rstrip("\n") + "\n" if kept else ""
-        replace_file(path, ended + row)
-        return f"{path} says so; {SIGHUP}"
-
-    def _access(self, name: str, rules: str) -> None:
-        path, kept, ours = self._folder / "acl", list[str](), False
-        for line in self._lines(path):
-            if line.startswith("user "):
-                ours = line.split(maxsplit=1)[1].strip() == name
-            if not ours:
-                kept.append(line)
-        replace_file(path, "".join(kept).rstrip("\n") + "\n" + rules)
-
-    def _lines(self, path: Path) -> list[str]:
-        try:
-            return path.read_text("utf-8").splitlines(keepends=True)
-        except (OSError, ValueError) as fault:
-            raise describe_unreadable(path, fault) from fault
-
-
 Rows = dict[str, dict[str, Any]]
 
 
@@ -144,7 +76,7 @@ class Resting:
     def add(self, name: str, password: str) -> str:
         def change(clients: Rows, roles: Rows) -> None:
             is_device(clients.get(name), name)
-            role, salt = dynamic.name_role(name), chance.token_bytes(mosquitto.SALT_BYTES)
+            role, salt = dynamic.name_role(name), chance.token_bytes(dynamic.SALT_BYTES)
             session = derive_session(self._site, name, password)
             clients[name] = dynamic.make_client(name, password, role, salt, session)
             roles[role] = dynamic.make_role(self._site, name)
@@ -291,11 +223,7 @@ def open_doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
     """
     file = folder / dynamic.FILE
     if not is_listening(broker):
-        plain = (folder / "acl").exists()
-        yield Resting(site, file) if file.exists() else Plain(site, folder) if plain else None
-        return
-    if not file.exists() and (folder / "acl").exists():
-        yield Plain(site, folder)
+        yield Resting(site, file) if file.exists() else None
         return
     with Pump("doors") as pump:
         asked = Control(broker, f"heatveil-{site}-doors-{os.getpid()}", pump)

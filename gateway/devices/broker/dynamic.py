@@ -17,13 +17,16 @@ from typing import Any
 from ...faults import OperatorFault
 from .mosquitto import (
     CONTROL,
-    SALT_BYTES,
-    TURNS,
     Right,
     derive_session,
     list_device_rights,
     list_gateway_rights,
 )
+
+# PBKDF2 for passwords that people choose needs many turns; these are 32 random bytes, and a
+# fleet that comes back at once must not keep the broker busy hashing. mosquitto's own number.
+TURNS = 101
+SALT_BYTES = 12
 
 FILE = "dynamic-security.json"
 PLUGIN = "mosquitto_dynamic_security.so"
@@ -45,11 +48,11 @@ DENIED = {
 }
 
 
-def find_plugin(places: Iterable[str] = PLACES, name: str = PLUGIN) -> Path | None:
-    """Return where the plugin, or another of mosquitto's, is on this machine, or None."""
+def find_plugin(places: Iterable[str] = PLACES) -> Path | None:
+    """Return where the plugin is on this machine, or None."""
     for pattern in places:
         for folder in sorted(Path("/").glob(pattern.lstrip("/"))):
-            if os.access(found := folder / name, os.R_OK):
+            if os.access(found := folder / PLUGIN, os.R_OK):
                 return found
     return None
 
@@ -188,14 +191,10 @@ def is_device(row: Mapping[str, Any] | None, name: str) -> bool:
         return False
     if has_role(row, name):
         return True
-    raise describe_stranger(name, "mosquitto_ctrl dynsec")
-
-
-def describe_stranger(name: str, off: str) -> OperatorFault:
-    """Return the fault of a name that somebody else has; off: what takes it off."""
-    return OperatorFault(
+    raise OperatorFault(
         f"the broker lets in somebody named {name} who is no device of ours; two of one name "
-        f"could speak for each other. Choose another name, or take that one off with {off}"
+        "could speak for each other. Choose another name, or take that one off with "
+        "mosquitto_ctrl dynsec"
     )
 
 

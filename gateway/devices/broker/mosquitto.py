@@ -1,13 +1,11 @@
-"""mosquitto's files, as texts, and who may write and read which topics of a site.
+"""mosquitto's configuration, as a text, and who may write and read which topics of a site.
 
 One broker, one site. Whoever comes must have a name and a password; what each name may write and
-read is all that its part needs. Rights are said once here, and written as an access list, or by
-`dynamic` as roles of the plugin.
+read is all that its part needs. Rights are said once here, and written by `dynamic` as roles of
+the plugin.
 """
 
-import base64
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,11 +58,6 @@ def derive_session(site: str, name: str, password: str) -> str:
     return access.mark(f"heatveil-{site}-{name}", password)
 
 
-# PBKDF2 for passwords that people choose needs many turns; these are 32 random bytes, and a
-# fleet that comes back at once must not keep the broker busy hashing. mosquitto's own number.
-TURNS = 101
-SALT_BYTES = 12
-
 CONFIGURATION = """\
 # The broker of site {site}. Made by `heatveil broker init`; run it with
 #   mosquitto -c {folder}/mosquitto.conf
@@ -78,7 +71,9 @@ tls_version tlsv1.2
 
 # Everybody has a name and a password.
 allow_anonymous false
-{access}allow_zero_length_clientid false
+plugin {plugin}
+plugin_opt_config_file {folder}/dynamic-security.json
+allow_zero_length_clientid false
 
 # When root starts it, it becomes whom these files belong to; else they could not be read.
 user {user}
@@ -107,24 +102,6 @@ log_type notice
 connection_messages true
 """
 
-# What lets people in, by the plugin or by two files; from mosquitto 2.1 on plugins of their own
-# read those, and the older keys are deprecated.
-BY_PLUGIN = """\
-plugin {plugin}
-plugin_opt_config_file {folder}/dynamic-security.json
-"""
-BY_FILES = """\
-password_file {folder}/passwords
-acl_file {folder}/acl
-"""
-BY_FILE_PLUGINS = """\
-plugin {passwords}
-plugin_opt_password_file {folder}/passwords
-plugin {acl}
-plugin_opt_acl_file {folder}/acl
-"""
-PASSWORDS_PLUGIN, ACL_PLUGIN = "mosquitto_password_file.so", "mosquitto_acl_file.so"
-
 
 def render_configuration(
     site: str,
@@ -132,9 +109,8 @@ def render_configuration(
     hosts: Iterable[str],
     port: int,
     user: str,
-    plugin: Path | None = None,
+    plugin: Path,
     devices: int = 0,
-    readers: tuple[Path, Path] | None = None,
 ) -> str:
     """Return mosquitto.conf for a broker that goes by these hosts; folder is absolute.
 
@@ -142,76 +118,18 @@ def render_configuration(
     by number: a machine may have the name of IPv6 for itself, and no IPv6.
 
     Args:
-        plugin: where dynamic security is; None for the two files of `access_list` and `passwords`.
+        plugin: where dynamic security is on the broker's machine.
         devices: how many are to come, four times as many may, for some come back before they left.
-        readers: where mosquitto 2.1 has the plugins for the two files; None for its older keys.
     """
     known_as = list(hosts)
     listen = f"{port} {'::1' if known_as == ['::1'] else '127.0.0.1'}"
     if not all(map(is_loopback, known_as)):
         listen = str(port)
-    by = BY_FILES.format(folder=folder)
-    if readers is not None:
-        by = BY_FILE_PLUGINS.format(folder=folder, passwords=readers[0], acl=readers[1])
-    if plugin is not None:
-        by = BY_PLUGIN.format(folder=folder, plugin=plugin)
     return CONFIGURATION.format(
         site=site,
         folder=folder,
         listen=listen,
         user=user,
-        access=by,
+        plugin=plugin,
         connections=max(1000, 4 * devices),
-    )
-
-
-def render_access(
-    site: str, gateway: str, devices: Iterable[str], prefix: str = "homeassistant"
-) -> str:
-    """Return the access list of a gateway and its devices: whatever is not in it is refused.
-
-    Args:
-        prefix: of what is announced to Home Assistant.
-    """
-    head = f"# Who may write and read what on the broker of site {site}; nothing else.\n"
-    known = [_rules(gateway, list_gateway_rights(site, prefix))]
-    return head + "".join(known + [render_device_access(site, device) for device in devices])
-
-
-def render_device_access(site: str, device: str) -> str:
-    """Return the part of the access list that is a device's."""
-    return _rules(device, list_device_rights(site, device))
-
-
-def _rules(name: str, rights: Iterable[Right]) -> str:
-    lines = [f"topic {'write' if write else 'read'} {topic}\n" for write, topic in rights]
-    return f"\nuser {name}\n" + "".join(lines)
-
-
-def render_passwords(secrets: Mapping[str, str], salts: Iterable[bytes]) -> str:
-    """Return the password file: a salted hash for each name, PBKDF2 with SHA-512."""
-    rows = []
-    for (name, secret), salt in zip(secrets.items(), salts, strict=False):
-        hashed = hashlib.pbkdf2_hmac("sha512", secret.encode(), salt, TURNS)
-        texts = (base64.b64encode(part).decode() for part in (salt, hashed))
-        rows.append(f"{name}:$7${TURNS}${'$'.join(texts)}\n")
-    return "".join(rows)
-
-
-def parse_names(file: str) -> list[str]:
-    """Return whom a password file lets in."""
-    return [line.split(":", 1)[0] for line in file.splitlines() if ":" in line]
-
-
-def holds(file: str, secrets: Mapping[str, str]) -> bool:
-    """Return whether a password file lets in all of these, each with its password."""
-    rows = dict(line.split(":", 1) for line in file.splitlines() if ":" in line)
-    if not rows.keys() >= secrets.keys():
-        return False
-    try:
-        salts = [base64.b64decode(rows[name].split("$")[3], validate=True) for name in secrets]
-    except (ValueError, IndexError):
-        return False
-    return render_passwords(secrets, salts) == "".join(
-        f"{name}:{rows[name]}\n" for name in secrets
     )

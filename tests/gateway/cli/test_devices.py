@@ -87,17 +87,17 @@ def make(
     heatveil: Callable[..., Any],
     tmp_path: Path,
 ) -> Callable[..., Site]:
-    """Return what makes a site, with the plugin or plain."""
+    """Return what makes a site."""
 
-    def made(*words: str, sample: str | None = None) -> Site:
-        if not words and dynamic.find_plugin() is None:
+    def made(sample: str | None = None) -> Site:
+        if dynamic.find_plugin() is None:
             pytest.skip("mosquitto has no dynamic security here; Debian's package has")
         path = tmp_path / "gateway.toml"
         text = (sample or config.sample()).replace("port = 8883", f"port = {find_free_port()}")
         path.write_text(text.replace("count = 50 ", "count = 4 "))
         site = Site(path, need("mosquitto"), answers, heatveil)
         assert heatveil("enrol", "--config", path).status == 0
-        assert heatveil("broker", "init", "--config", path, *words).status == 0
+        assert heatveil("broker", "init", "--config", path).status == 0
         return site
 
     return made
@@ -183,20 +183,6 @@ def test_a_broker_that_rests_finds_it_in_its_file(make: Callable[..., Site]) -> 
     with site.broker():
         assert not site.may_come("attic", first)
         assert site.may_come("attic", row["link"]["password"])
-
-
-def test_without_the_plugin_the_two_files_are_changed(make: Callable[..., Site]) -> None:
-    """And mosquitto is to be told to read them."""
-    site = make("--plain")
-    assert "SIGHUP" in site.run("remove", "node-3").out
-    added = site.run("add", "attic")
-    assert added.status == 0
-    folder = site.path.with_name("broker")
-    assert "node-3:" not in (folder / "passwords").read_text()
-    assert "node-3" not in (folder / "acl").read_text()
-    assert stat.S_IMODE((folder / "passwords").stat().st_mode) == 0o600
-    with site.broker():
-        assert site.may_come("attic", site.board("attic")["link"]["password"])
 
 
 def test_a_virtual_device_gets_new_keys_and_its_old_ones_are_worth_nothing(

@@ -1,6 +1,5 @@
 """`heatveil broker init`: all files of a broker, that fit each other; none is overwritten."""
 
-import shutil
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -11,14 +10,13 @@ import pytest
 from cryptography import x509
 
 from gateway.cli.broker import Files
-from gateway.devices.broker import certificates, mosquitto
+from gateway.devices.broker import certificates, dynamic
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.settings import config
-from tests import processes
 
-SECRET = {"ca.key", "server.key", "passwords", "gateway.password"}
-OPEN = {"ca.pem", "server.pem", "acl", "mosquitto.conf"}
+SECRET = {"ca.key", "server.key", dynamic.FILE, "gateway.password"}
+OPEN = {"ca.pem", "server.pem", "mosquitto.conf"}
 
 
 @pytest.fixture
@@ -32,8 +30,9 @@ def site(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def init(site: Path, heatveil: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command, for this deployment, without the plugin."""
-    return lambda *words: heatveil("broker", "init", "--plain", "--config", site, *words)
+    """Return the command, for this deployment."""
+    plugin = "--plugin", "/usr/lib/it.so"
+    return lambda *words: heatveil("broker", "init", *plugin, "--config", site, *words)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -146,12 +145,10 @@ def test_the_authority_signs_brokers_and_no_authorities(init: Any, site: Path) -
             lambda folder: (folder / "server.key").write_bytes((folder / "ca.key").read_bytes()),
             "does not belong to server.pem",
         ),
-        (lambda folder: (folder / "gateway.password").unlink(), "passwords is of another"),
+        (lambda folder: (folder / "gateway.password").unlink(), "is of another"),
         (lambda folder: (folder / "server.key").unlink(), "server.pem is there without"),
         (lambda folder: (folder / "server.pem").write_bytes(b"\xff"), "no broker's certificate"),
-        (lambda folder: (folder / "passwords").write_bytes(b"\xff"), "passwords is no text"),
-        (lambda folder: (folder / "passwords").write_text("a:$7$x\n"), "another enrolment"),
-        (lambda folder: (folder / "acl").write_text("user gateway\n"), "does not know node-0"),
+        (lambda folder: (folder / dynamic.FILE).write_bytes(b"\xff"), "is no text"),
     ],
 )
 def test_files_that_do_not_fit_are_told_and_left(
@@ -222,16 +219,3 @@ def test_half_a_broker_is_not_left_behind(site: Path) -> None:
         files.write("data")
 
     assert not (folder / "one").exists()
-
-
-def test_a_password_file_of_mosquittos_own_is_understood(
-    need: Callable[[str], str], tmp_path: Path
-) -> None:
-    """Its tool is the judge of the format; an operator may have used it to add somebody."""
-    near = Path(need("mosquitto")).with_name("mosquitto_passwd")
-    program = shutil.which("mosquitto_passwd") or near
-    processes.run([program, "-b", "-c", tmp_path / "made", "ada", "sesame"], check=True)
-    made = (tmp_path / "made").read_text()
-
-    assert mosquitto.holds(made, {"ada": "sesame"})
-    assert not mosquitto.holds(made, {"ada": "Sesame"})

@@ -183,9 +183,7 @@ def init(
     """Return the command, on a machine that has the plugin."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / dynamic.PLUGIN).touch()
-    monkeypatch.setattr(
-        dynamic.find_plugin, "__defaults__", ((f"{tmp_path}/li*",), dynamic.PLUGIN)
-    )
+    monkeypatch.setattr(dynamic.find_plugin, "__defaults__", ((f"{tmp_path}/li*",),))
     return lambda *words: heatveil("broker", "init", "--config", site, *words)
 
 
@@ -202,42 +200,21 @@ def test_the_plugin_is_used_where_it_is(init: Any, site: Path, tmp_path: Path) -
     assert (said.status, said.err) == (0, "")
     assert f"plugin {tmp_path}/lib/{dynamic.PLUGIN}" in settings
     assert f"plugin_opt_config_file {folder}/{dynamic.FILE}" in settings
-    assert not [line for line in settings if line.startswith(("acl_file", "password_file"))]
-    assert not list(folder.glob("acl")) + list(folder.glob("passwords"))
     assert stat.S_IMODE((folder / dynamic.FILE).stat().st_mode) == 0o600
 
 
-def test_without_the_plugin_the_two_files_are_written(
+def test_a_plugin_that_is_not_here_is_refused_or_named(
     init: Any, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By itself, and said."""
-    monkeypatch.setattr(dynamic.find_plugin, "__defaults__", (("/nowhere",), dynamic.PLUGIN))
+    """Without it every device could write everything; it may lie on another machine."""
+    monkeypatch.setattr(dynamic.find_plugin, "__defaults__", (("/nowhere",),))
     said = init()
-    folder = site.parent / "broker"
+    there = site.parent / "broker"
+    assert (said.status, there.exists()) == (1, False)
+    assert "--plugin" in said.err
 
-    assert said.status == 0
-    assert "only not listened to" in said.out
-    assert f"acl_file {folder}/acl" in (folder / "mosquitto.conf").read_text()
-    assert not (folder / dynamic.FILE).exists()
-
-
-def test_mosquitto_21_reads_the_two_files_by_its_plugins(
-    init: Any, site: Path, tmp_path: Path
-) -> None:
-    """It deprecates the keys of 2.0; where both plugins are, those are used and no older key."""
-    for name in ("mosquitto_password_file.so", "mosquitto_acl_file.so"):
-        (tmp_path / "lib" / name).touch()
-    assert init("--plain").status == 0
-    folder = site.parent / "broker"
-    settings = (folder / "mosquitto.conf").read_text().splitlines()
-    lines = [line for line in settings if line.startswith(("plugin", "acl_file", "password_file"))]
-
-    assert lines == [
-        f"plugin {tmp_path}/lib/mosquitto_password_file.so",
-        f"plugin_opt_password_file {folder}/passwords",
-        f"plugin {tmp_path}/lib/mosquitto_acl_file.so",
-        f"plugin_opt_acl_file {folder}/acl",
-    ]
+    assert init("--plugin", "/elsewhere/it.so").status == 0
+    assert "\nplugin /elsewhere/it.so\n" in (there / "mosquitto.conf").read_text()
 
 
 def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> None:
@@ -263,21 +240,6 @@ def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> No
         assert {topic.split("/")[3] for topic in own} == {f"node-{number}", "round", "sum"}
         assert not any(topic.startswith("$") for topic in own)
     assert [name for name, topics in roles.items() if CONTROL in topics] == ["heatveil-gateway"]
-
-
-@pytest.mark.long
-def test_a_second_run_changes_nothing_and_a_third_way_is_refused(init: Any, site: Path) -> None:
-    """Nothing is overwritten; who wants plain files instead must move these away."""
-    init()
-    folder = site.parent / "broker"
-    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    again, other = init(), init("--plain")
-
-    assert again.status == 0
-    assert "nothing was written" in again.out
-    assert other.status == 1
-    assert "mosquitto.conf uses" in other.err
-    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def forget(held: dict[str, Any]) -> None:
