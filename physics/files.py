@@ -204,7 +204,12 @@ def _unreadable(path: str | Path, error: Exception, need: str) -> ValueError:
 
 # Reading people's points from a file, with the fault of a file named in full.
 
-_POINTS_HEADERS = (["user", "x", "y"], ["user", "x", "y", "weight"])
+_EARTH = ["user", "longitude", "latitude"]
+_FLAT_M = 500_000  # how wide a map may be that takes the earth for flat: a metre in a thousand
+_POINTS_HEADERS = (
+    *(["user", "x", "y"], ["user", "x", "y", "weight"]),
+    *(_EARTH, [*_EARTH, "weight"]),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,15 +221,17 @@ class Points:
     """
 
     users: NDArray[np.int64]  # (points,), the number of each point's user, from 0 as they come
-    places: Floats  # (points, 2), x and y as the file has them
+    places: Floats  # (points, 2), x and y as the file has them, or metres where it has degrees
     weights: Floats  # (points,), finite and not negative; 1 where the file has none
 
 
 def read_points(path: str | Path) -> Points:
     """Return the points of a CSV with the header `user,x,y` or `user,x,y,weight`.
 
-    Coordinates are any finite numbers: the unit square, metres or degrees, as whoever asked
-    for the file knows. Empty lines are passed over.
+    Coordinates are any finite numbers: the unit square or metres, as whoever asked for the file
+    knows. With `user,longitude,latitude` they are degrees on WGS 84, and what comes back are
+    metres east and south of the corner that lies west and north of all points. Empty lines are
+    passed over.
 
     Raises:
         ValueError: no such file, another header, no point, a row with too few or too many
@@ -233,6 +240,8 @@ def read_points(path: str | Path) -> Points:
     """
     try:
         found = _read_columns(path)
+    except _NotFlat:
+        raise
     except (ValueError, OverflowError):
         # Once more, line by line, to say what is wrong with which.
         with _open_table(path, _POINTS_HEADERS, "points") as (header, lines):
@@ -274,7 +283,44 @@ def _read_columns(path: str | Path) -> Points:
     whose = np.frombuffer(users, dtype=np.int64)
     table = np.frombuffer(numbers).reshape(len(whose), -1 if len(whose) else 2)
     weights = table[:, 2] if table.shape[1] > 2 else np.broadcast_to(1.0, len(table))
-    return Points(_number_users(whose), table[:, :2], weights)
+    places = _flatten(path, table[:, :2]) if header[1] == _EARTH[1] else table[:, :2]
+    return Points(_number_users(whose), places, weights)
+
+
+def _flatten(path: str | Path, degrees: Floats) -> Floats:
+    """Return metres east and south of the corner of all points, by a Mercator between them.
+
+    Raises:
+        _NotFlat: pyproj is not installed, or the points lie too far apart, or nowhere.
+    """
+    try:
+        from pyproj import Transformer
+    except ImportError as error:
+        raise _NotFlat(
+            f"{path} has longitude and latitude, and pyproj, which makes metres of them, is not "
+            "installed: a degree is no length. Install heatveil[geo], or write x and y in metres."
+        ) from error
+    if not len(degrees):
+        return degrees
+    (west, south), (east, north) = degrees.min(axis=0), degrees.max(axis=0)
+    middle = f"+lat_0={(south + north) / 2} +lon_0={(west + east) / 2}"
+    inside = -180 <= west and east <= 180 and -85 <= south and north <= 85
+    if inside:
+        to_metres = Transformer.from_crs("EPSG:4326", f"+proj=tmerc {middle}", always_xy=True)
+        x, y = to_metres.transform(*degrees.T)
+        places = np.stack([x - x.min(), y.max() - y], axis=1)
+        if places.max() <= _FLAT_M:
+            return np.asarray(places, dtype=np.float64)
+    raise _NotFlat(
+        f"{path} has points from {west:g} to {east:g} degrees of longitude and {south:g} to "
+        f"{north:g} of latitude but they must lie on the earth, away from its poles, and within "
+        f"{_FLAT_M / 1000:g} km: a map is flat. Are the two the wrong way round? Leave out what "
+        "is far away."
+    )
+
+
+class _NotFlat(ValueError):
+    """The file is read, and what it says cannot be drawn on a plane."""
 
 
 def _number_users(whose: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from ..store import sqlite
 from ..store.places import place_of
 from ..store.reader import RoundRow, open_reader
 from . import flags
+from .earth import ENDINGS, Earth, find_earth, writer
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
 
@@ -116,7 +117,9 @@ def releases(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any,
             yield [(*ended, *tail) for tail in own.released(_read_asked(reader, row))(values)]
 
 
-def maps(sure: bool, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def maps(
+    sure: bool, earth: Earth | None, reader: Any, span: Span
+) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
         body = reader.map(row.number)
         if body is None:
@@ -124,7 +127,10 @@ def maps(sure: bool, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]
         lines = _lines(body["mass"])
         sds = _lines(body.get("sd")) or [[None] * len(line) for line in lines]
         yield [
-            (row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * sure))
+            (
+                *(row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * sure)),
+                *(earth.describe(i, j) if earth is not None else ()),
+            )
             for i, line in enumerate(lines)
             for j, share in enumerate(line)
         ]
@@ -179,14 +185,17 @@ GROUP = 20_000  # rows of Parquet that are held in memory, and found together in
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def write_rows(out: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> tuple[int, int]:
+def write_rows(
+    out: Path, kind: Kind, rows: Rows, promise: dict[str, Any], earth: Earth | None = None
+) -> tuple[int, int]:
     """Write the promise, then the rows; return how many rows, and from how many lists.
 
     Raises:
         OperatorFault: a file is there already or cannot be written, or pyarrow is not there.
     """
     beside, counted = out.with_name(out.name + ".guarantee.json"), [0, 0]
-    write = FORMATS[out.suffix.lower()]
+    ending = out.suffix.lower()
+    write = FORMATS[ending] if ending in FORMATS or earth is None else writer(ending, earth)
 
     def counting() -> Iterator[list[tuple[Any, ...]]]:
         for some in rows:
@@ -327,8 +336,12 @@ LEDGER = Kind(
 )
 
 
-def kinds(mechanism: Mechanism) -> dict[str, Kind]:
-    """Return what can be exported of a mechanism's store, by name."""
+def kinds(mechanism: Mechanism, earth: Earth | None = None) -> dict[str, Kind]:
+    """Return what can be exported of a mechanism's store, by name.
+
+    Args:
+        earth: where the cells of its maps lie, if that is known.
+    """
     own = find_service(mechanism.name).exported
     heard = {"epoch": "boots of the device", "seq": "its messages", "taken_s": EPOCH}
     ended = {"closed_s": EPOCH, "reports": "devices that answered"}
@@ -354,10 +367,10 @@ def kinds(mechanism: Mechanism) -> dict[str, Kind]:
             partial(releases, own),
         ),
         "maps": Kind(
-            {**drawn, **dict.fromkeys(sure, float)},
-            {**cell, **sure, "opened_s": EPOCH},
+            {**drawn, **dict.fromkeys(sure, float), **(earth.columns if earth else {})},
+            {**cell, **sure, "opened_s": EPOCH, **(earth.units if earth else {})},
             "maps",
-            partial(maps, mechanism.words.has_sd),
+            partial(maps, mechanism.words.has_sd, earth),
         ),
         "messages": MESSAGES,
         "ledger": LEDGER,
@@ -373,7 +386,13 @@ def kinds(mechanism: Mechanism) -> dict[str, Kind]:
 
 def export(
     config: flags.Config,
-    out: Annotated[Path, typer.Option(help="A new file: .csv, .jsonl or .parquet.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="A new file: .csv, .jsonl or .parquet; of maps on the earth also .geojson, "
+            ".geoparquet or .tif."
+        ),
+    ],
     what: Annotated[
         str | None,
         typer.Option(
@@ -385,6 +404,9 @@ def export(
         str | None, typer.Option(help="From then on: 2026-11-22 or 2026-11-22T08:00, UTC.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Before then.")] = None,
+    h3: Annotated[
+        bool, typer.Option("--h3", help="Name the H3 cell of each cell of the maps, too.")
+    ] = False,
 ) -> None:
     """Write what a deployment has gathered for others to work with, and its promise beside it."""
     if what is not None and what not in NAMES:
@@ -392,10 +414,16 @@ def export(
             f"--what is {what} but must be one of {', '.join(NAMES)}, for these are what a store "
             f"holds; {suggestion(what, NAMES)}"
         )
-    if out.suffix.lower() not in FORMATS:
+    ending = out.suffix.lower()
+    if ending not in (*FORMATS, *ENDINGS):
         raise OperatorFault(
-            f"{out} ends in none of {', '.join(FORMATS)}, and the ending says how it is to be "
-            "written. Name it by one of these"
+            f"{out} ends in none of {', '.join((*FORMATS, *ENDINGS))}, and the ending says how it "
+            "is to be written. Name it by one of these"
+        )
+    if what != "maps" and (h3 or ending in ENDINGS):
+        raise OperatorFault(
+            f"{'--h3' if h3 else out} came without --what maps, and nothing else has cells that "
+            "lie on the earth. Add --what maps"
         )
     deployment = deployments.load(config)
     first, end = _moment("since", since), _moment("until", until)
@@ -408,13 +436,16 @@ def export(
     mechanism = of(deployment)
     if what is None:
         what = "reports" if find_service(mechanism.name).exported.report else "releases"
-    kind = kinds(mechanism)[what]
+    earth = find_earth(deployment, h3, ending in ENDINGS) if what == "maps" else None
+    kind = kinds(mechanism, earth)[what]
     with open_reader(deployment) as reader:
         if what != "ledger":  # which stays
             reader.check_kept(f"its {what}")
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
-        rows, used = write_rows(out, kind, kind.rows(reader, span), promise)
+        if earth is not None:
+            promise["on_earth"] = earth.promise()
+        rows, used = write_rows(out, kind, kind.rows(reader, span), promise, earth)
     sealed = what == "reports" and not find_service(mechanism.name).exported.report
     gone = ": they are sealed, and what opens them is destroyed with each release" * sealed
     typer.echo(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}{gone}")

@@ -149,7 +149,8 @@ Points = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|NAME",
-        help="CSV of where people are, user,x,y; or an example: normal, szipf, mnormal.",
+        help="CSV of where people are, user,x,y or user,longitude,latitude; or an example: "
+        "normal, szipf, mnormal.",
     ),
 ]
 Users = Annotated[

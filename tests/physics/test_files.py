@@ -192,6 +192,25 @@ def test_a_long_file_is_read_part_by_part(tmp_path: Path) -> None:
         read_points(path)
 
 
+def test_degrees_become_metres_from_the_north_western_corner(tmp_path: Path) -> None:
+    """By PROJ's geodesics, across twenty kilometres of a town."""
+    geod = pytest.importorskip("pyproj", reason="pip install 'heatveil[geo]'").Geod(ellps="WGS84")
+    path, places = tmp_path / "points.csv", [(13.2, 52.6), (13.2, 52.4), (13.5, 52.6)]
+    rows = "".join(f"{n},{east},{north}\n" for n, (east, north) in enumerate(places))
+    path.write_text("user,longitude,latitude\n" + rows, "utf-8")
+    found = read_points(path).places
+    corner, down, across = found
+
+    assert np.hypot(*(down - corner)) == pytest.approx(geod.inv(*places[0], *places[1])[2], 1e-5)
+    assert np.hypot(*(across - corner)) == pytest.approx(geod.inv(*places[0], *places[2])[2], 1e-5)
+    assert found.min(axis=0).tolist() == [0, 0]
+    assert down[1] > corner[1]
+    assert across[0] > corner[0]
+    path.write_text("user,longitude,latitude\na,52,13\nb,13,52\n", "utf-8")
+    with pytest.raises(ValueError, match="within 500 km"):
+        read_points(path)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -178,7 +178,7 @@ class _Here(Executor):
 
 @contextmanager
 def _executor(order: Order) -> Iterator[tuple[Executor, int, tuple[type[Exception], ...]]]:
-    """Give what plays runs, how many lots at once, and what it raises where some of it was lost."""
+    """Give what plays runs, how many lots at once, and what it raises where some was lost."""
     losses = (BrokenExecutor, CancelledError, OSError)
     if order.cluster is None:
         # Forking a process that has threads may hang it.

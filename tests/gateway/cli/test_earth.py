@@ -1,0 +1,185 @@
+"""Maps of places on the earth, read back by libraries that others use."""
+
+import json
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge.core import wire
+from edge.host import post
+from gateway.mechanisms import plan
+from gateway.service.intake.outcomes import Asked
+from gateway.service.ledger import price
+from gateway.settings import config
+from gateway.store.store import Store
+from tests.conftest import miss
+
+MASS = np.array([[0.1, 0.2, 0.3], [0.15, 0.25, 0.0]])
+CORNER, CELL_M = (52.5163, 13.3777), 100.0
+
+
+def _need(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError:
+        miss(f"{name} is not installed: pip install 'heatveil[test]'")
+
+
+@pytest.fixture(params=[90.0, 30.0])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, float]:
+    """Return a deployment of one round on the earth, and the way in which columns count."""
+    path, bearing = tmp_path / "gateway.toml", request.param
+    text = config.sample("disk").replace("[15, 15]", "[3, 2]").replace("30.0", f"{3 * CELL_M}")
+    path.write_text(
+        text.replace("# corner =", "corner =").replace("# bearing = 90", f"bearing = {bearing}")
+    )
+    deployment = config.load(path)
+    round = plan(config.query(deployment), [])
+    message = post.pack_round(round, bytes(32), wire.round_topic("lab", "disk"))
+    name = wire.name_of(round)
+    store = Store.of(deployment)
+    store.open_round(Asked(name, name, round, message, price(round.guarantee)), Fraction(1000))
+    store.close_round(name, [1] * 35, 35)
+    store.keep_map(name, json.dumps({"mass": MASS.tolist(), "sd": (MASS / 10).tolist()}))
+    store.close()
+    return path, bearing
+
+
+def _export(
+    heatveil: Callable[..., Any], site: Path, ending: str, *words: str
+) -> tuple[Path, Any]:
+    out = site.with_name(f"map{ending}")
+    said = heatveil("export", "--config", site, "--what", "maps", "--out", out, *words)
+    assert (said.status, said.err) == (0, "")
+    return out, json.loads(out.with_name(f"{out.name}.guarantee.json").read_text())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ending", [".geojson", ".geoparquet"])
+def test_cells_are_squares_of_their_size_on_the_ellipsoid(
+    site: tuple[Path, float], heatveil: Callable[..., Any], ending: str
+) -> None:
+    """By PROJ's geodesics: sides, area, and which way columns and rows count."""
+    pandas, geod = _need("geopandas"), _need("pyproj").Geod(ellps="WGS84")
+    out, promise = _export(heatveil, site[0], ending, "--h3")
+    read = pandas.read_file if ending == ".geojson" else pandas.read_parquet
+    frame = read(out).set_index(["row", "column"])
+
+    assert frame.crs.equals("EPSG:4326") or str(frame.crs) == "OGC:CRS84"
+    assert frame.mass.to_numpy().reshape(2, 3) == pytest.approx(MASS)
+    assert frame.sd.to_numpy().reshape(2, 3) == pytest.approx(MASS / 10)
+    for ring in frame.geometry:
+        longitude, latitude = np.array(ring.exterior.coords).T
+        sides_m = geod.inv(longitude[:-1], latitude[:-1], longitude[1:], latitude[1:])[2]
+        assert sides_m == pytest.approx([CELL_M] * 4, abs=0.01)
+        assert geod.geometry_area_perimeter(ring)[0] == pytest.approx(CELL_M**2, rel=1e-4)
+        assert ring.exterior.is_ccw  # as RFC 7946 has it
+    first, beside, below = (frame.geometry[at].centroid for at in ((0, 0), (0, 1), (1, 0)))
+    ways = [geod.inv(first.x, first.y, one.x, one.y)[0] % 360 for one in (beside, below)]
+    assert ways == pytest.approx([site[1], site[1] + 90], abs=0.01)
+    far_m = geod.inv(CORNER[1], CORNER[0], first.x, first.y)[2]
+    assert far_m == pytest.approx(CELL_M / 2**0.5, abs=0.01)
+    # The same cells by name: no finer than those of the map, and of their middles.
+    h3 = _need("h3")
+    assert [
+        h3.latlng_to_cell(*at, promise["on_earth"]["h3_resolution"])
+        for at in zip(frame.latitude, frame.longitude, strict=True)
+    ] == frame.h3.to_list()
+    assert h3.average_hexagon_area(promise["on_earth"]["h3_resolution"], "m^2") >= CELL_M**2
+
+
+@pytest.mark.long
+def test_a_geotiff_lies_where_its_cells_do(
+    site: tuple[Path, float], heatveil: Callable[..., Any]
+) -> None:
+    """A band for the shares and one for their deviations; metres that PROJ takes for metres."""
+    tifffile, pyproj = _need("tifffile"), _need("pyproj")
+    _need("rasterio")
+    out, promise = _export(heatveil, site[0], ".tif")
+    with tifffile.TiffFile(out) as file:
+        page, keys = file.pages[0], file.geotiff_metadata
+        bands, tags = page.asarray(), page.tags["GDAL_METADATA"].value
+    matrix = np.array(
+        keys["ModelTransformation"]
+        if "ModelTransformation" in keys
+        else [
+            [keys["ModelPixelScale"][0], 0, 0, keys["ModelTiepoint"][3]],
+            [0, -keys["ModelPixelScale"][1], 0, keys["ModelTiepoint"][4]],
+        ]
+    ).reshape(-1, 4)
+
+    assert np.moveaxis(bands, -1, 0) == pytest.approx(np.stack([MASS, MASS / 10]))
+    assert "epsilon" in tags
+    assert "round 1: mass" in tags
+    latitude, longitude = keys["ProjNatOriginLatGeoKey"], keys["ProjNatOriginLongGeoKey"]
+    assert (latitude, longitude) == pytest.approx(CORNER)
+    ground = pyproj.Transformer.from_crs(
+        f"+proj=tmerc +lat_0={latitude} +lon_0={longitude} +datum=WGS84",
+        "EPSG:4326",
+        always_xy=True,
+    )
+    geojson, _ = _export(heatveil, site[0], ".geojson")
+    for feature in json.loads(geojson.read_text())["features"]:
+        said = feature["properties"]
+        x, y = matrix[:2] @ (said["column"] + 0.5, said["row"] + 0.5, 0, 1)
+        assert ground.transform(x, y) == pytest.approx(
+            (said["longitude"], said["latitude"]), abs=1e-8
+        )
+    assert "a square of 100 m on the ground" in promise["on_earth"]["in_words"].lower()
+
+
+def test_a_plain_table_says_where_its_cells_lie(
+    site: tuple[Path, float], heatveil: Callable[..., Any]
+) -> None:
+    """Whoever has a spreadsheet alone can put them on a map."""
+    out, promise = _export(heatveil, site[0], ".jsonl")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+
+    assert rows[0].keys() >= {"longitude", "latitude"}
+    assert promise["units"].keys() >= {"longitude", "latitude"}
+    assert abs(rows[0]["latitude"] - CORNER[0]) < 0.002
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--what", "maps", "--out", "a.geojson"), "Write corner = [latitude, longitude] under"),
+        (("--what", "releases", "--out", "a.tif"), "Add --what maps"),
+        (("--what", "maps", "--out", "a.csv", "--h3"), "Write corner ="),
+    ],
+)
+def test_what_has_no_place_on_the_earth_is_refused(
+    tmp_path: Path,
+    heatveil: Callable[..., Any],
+    words: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A cell would be drawn somewhere, and nobody would know."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gateway.toml").write_text(config.sample("disk"))
+    Store.of(config.load(tmp_path / "gateway.toml")).close()
+    found = heatveil("export", "--config", "gateway.toml", *words)
+
+    assert found.status == 1
+    assert said in found.err
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".toml", ".sqlite"}
+
+
+def test_a_library_that_is_not_there_is_named(
+    site: tuple[Path, float], heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing half is left."""
+    for name in ("rasterio", "shapely", "h3"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for words in (("a.tif",), ("a.geoparquet",), ("a.csv", "--h3")):
+        out = site[0].with_name(words[0])
+        said = heatveil("export", "--config", site[0], "--what", "maps", "--out", out, *words[1:])
+        assert said.status == 1
+        assert "Install heatveil[geo]" in said.err
+        assert not list(site[0].parent.glob("*a.*"))
