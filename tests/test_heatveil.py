@@ -4,7 +4,9 @@ import ast
 import doctest
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ import heatveil
 from gateway import mechanisms
 from recovery.estimators import table
 from tests import processes
+
+# `import heatveil`: what is public, that it is there at once, and that it is ours.
 
 ROOT = Path(__file__).parents[1]
 
@@ -122,3 +126,19 @@ def test_beside_a_stranger_of_a_room_it_refuses(tmp_path: Path, kind: str, first
 
     assert ran.returncode == 1
     assert f"ImportError: the package physics was found at {path}" in ran.stderr
+
+
+# `pip install .` leaves no folder of the program behind.
+
+PROGRAM = ("heatveil", "edge", "physics", "recovery", "gateway")
+
+
+def test_every_folder_with_code_is_installed() -> None:
+    """A checkout finds a package that has no __init__, or that pyproject.toml leaves out."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    included = settings["packages"]["find"]["include"]
+    folders = {path.parent for name in PROGRAM for path in (ROOT / name).rglob("*.py")}
+
+    assert [one for one in folders if not (one / "__init__.py").is_file()] == []
+    assert all(any(fnmatch(name, one) for one in included) for name in PROGRAM)
+    assert [name for name in PROGRAM if not (ROOT / name / "py.typed").is_file()] == []

@@ -32,9 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faults"))
 from harness.children import Child
 from harness.clusters import Cluster
 from harness.stage import Stage, staged
-from harness.strangers import Stranger
 from harness.truth import ask
-from harness.verdicts import wrongs
+from harness.verdicts import Stranger, wrongs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from gateway.devices.broker.embedded import find_mosquitto

@@ -33,8 +33,7 @@ from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from tests import processes
-from tests.playing_sums import STAGES, played
-from tests.sums import SITE, Town, root_of
+from tests.sums import SITE, STAGES, Town, played, root_of
 
 DEVICES, LENGTH, BITS = 1000, 4096, 32
 

@@ -1,7 +1,7 @@
 """What outsiders rely on is what was frozen, however the modules behind it are arranged.
 
 Bytes of the wire, draws of the samplers and streams are frozen in `tests/vectors` and replayed by
-`tests/interpreters/test_vectors.py`. `tests/gateway/store/test_migrations.py` opens a store of an
+`tests/interpreters/test_table.py`. `tests/gateway/store/test_migrations.py` opens a store of an
 earlier schema, `tests/edge/core/test_budget.py` device slots of an earlier format.
 
 A difference that is meant is frozen anew, by `python -m tests.contract.freeze`, and told in the

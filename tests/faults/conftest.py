@@ -11,8 +11,8 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from harness import FULL  # noqa: E402
 from harness.clusters import Cluster  # noqa: E402
-from harness.sizes import FULL  # noqa: E402
 from harness.stage import Stage, staged  # noqa: E402
 
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 
 import pytest
+from harness import sized, takes_long
 from harness.clusters import Cluster
-from harness.sizes import sized, takes_long
 from harness.stage import Stage
 
 from tests.waiting import eventually

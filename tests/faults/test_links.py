@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from harness.sizes import sized, takes_long
+from harness import sized, takes_long
 from harness.stage import Stage, get
 
 from tests.proxies import Proxy

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from harness import sized, takes_long
 from harness.brokers import LIMITS, OPEN, Broker
 from harness.frames import Forge
 from harness.radio import Listener, Radio
-from harness.sizes import sized, takes_long
 from harness.stage import Stage, told
 from harness.truth import ask
 

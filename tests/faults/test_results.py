@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from harness import FULL, sized, takes_long
 from harness.children import Child
 from harness.radio import Listener
-from harness.sizes import FULL, sized, takes_long
 from harness.stage import SITE, Stage
 from harness.switches import STEPS
 

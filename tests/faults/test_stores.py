@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import FULL, sized, takes_long
 from harness.children import ROOT, Child
-from harness.sizes import FULL, sized, takes_long
 from harness.stage import SITE, Stage, get, told
 from harness.truth import ask, sound
 from sqlalchemy import create_engine, insert

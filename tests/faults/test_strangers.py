@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from statistics import median, quantiles
 
 import pytest
+from harness import sized, takes_long
 from harness.brokers import LIMITS, OPEN, Broker
 from harness.frames import Forge
 from harness.radio import Radio, connecting, publishing
-from harness.sizes import sized, takes_long
 from harness.stage import Stage, locked, secrets
 from harness.truth import ask
 

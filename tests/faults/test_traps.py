@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from harness import takes_long
 from harness.brokers import LIMITS, OPEN, Broker
 from harness.children import ROOT
 from harness.radio import PUBLISH, Radio, packed, text
-from harness.sizes import takes_long
 from harness.stage import Stage
 
 from edge.core import wire

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from harness.sizes import sized, takes_long
+from harness import sized, takes_long
 from harness.stage import Stage, get
 from harness.switches import queueing
 from playwright.sync_api import Browser, Page, sync_playwright

@@ -7,7 +7,7 @@ import pytest
 from gateway.devices import bundle
 from tests import processes
 from tests.interpreters.test_life import LIFE, SCRIPT
-from tests.interpreters.test_vectors import REPLAY, VECTORS
+from tests.interpreters.test_table import REPLAY, VECTORS
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAP_KB = {"micropython": 160, "micropython-i386": 96}

@@ -1,15 +1,204 @@
-"""A broker that means ill, is ill or is not there: the device says why, and tries again.
-
-The broker here is a listener that plays one part to each connection, and at last a good one.
-"""
+"""The bytes of MQTT as the standard and paho have them, and a broker that has gone mad."""
 
 import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+import paho.mqtt.client as mqtt
 import pytest
+
+# The bytes of MQTT: as the standard prints them, as paho sends them, and no others believed.
+
+# {0} is what the case adds; it must print one line for each packet.
+PACKETS = """
+from edge.net import mqtt as p
+from edge.net.mqtt import Fault, Parser, read_publish
+
+def show(data):
+    print("".join(["%02x" % b for b in data]))
+
+def feed(parser, data):
+    try:
+        return [(kind, flags, bytes(body)) for kind, flags, body in parser.feed(data)]
+    except Fault as why:
+        return "Fault"
+
+{0}
+"""
+
+# MQTT 3.1.1: figures 3.6 and 3.11 (with the topic of table 3.3), 3.20 to 3.22, 3.4.2, 3.12, 3.14.
+PRINTED = {
+    'p.publish("a/b", b"", 1, False, 10, False)': "32070003612f62000a",
+    'p.publish("a/b", b"", 1, True, 10, True)': "3b070003612f62000a",
+    'p.publish("a/b", b"x", 0, False, 10, False)': "30060003612f6278",
+    'p.subscribe(10, ["a/b", "c/d"])': "820e000a0003612f62010003632f6401",
+    "p.puback(258)": "40020102",
+    "p.PINGREQ": "c000",
+    "p.DISCONNECT": "e000",
+    'p.connect("", None, None, None, 10, True)': "100c00044d515454" + "0402000a0000",
+    # Table 2.4: the least and the most of each size of a length; 2 + 1 of them are the topic.
+    'p.publish("t", bytes(124), 0, False, 0, False)[:2]': "307f",
+    'p.publish("t", bytes(125), 0, False, 0, False)[:3]': "308001",
+    'p.publish("t", bytes(16380), 0, False, 0, False)[:3]': "30ff7f",
+    'p.publish("t", bytes(16381), 0, False, 0, False)[:4]': "30808001",
+}
+
+
+def test_packets_are_as_the_standard_prints_them(interpreter) -> None:
+    """Its figures, and both ends of each length of a length."""
+    case = "\n".join(f"show({call})" for call in PRINTED)
+
+    assert interpreter.run(PACKETS.format(case)).split() == [*PRINTED.values()]
+
+
+def heard(speak: Callable[[mqtt.Client], object], answers: dict[int, bytes]) -> bytes:
+    """Return what paho sends to a listener, which answers each kind of packet so."""
+    said = bytearray()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def listen() -> None:
+            link = server.accept()[0]
+            with link:
+                while data := link.recv(4096):
+                    said.extend(data)
+                    link.sendall(answers.get(data[0] >> 4, b""))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        client = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2, "n-1\u00e9", clean_session=False, protocol=4
+        )
+        client.username_pw_set("attic", "pass word")
+        client.will_set("heatveil/1/lab/n/state", b"lost", qos=1, retain=True)
+        client.connect("127.0.0.1", server.getsockname()[1], keepalive=300)
+        for _ in range(5):
+            client.loop(0.05)
+        speak(client)
+        for _ in range(5):
+            client.loop(0.05)
+        client.disconnect()
+        thread.join()
+    return bytes(said)
+
+
+def test_packets_are_as_paho_sends_them(interpreter) -> None:
+    """A whole conversation: CONNECT with all it can have, SUBSCRIBE, PUBLISH twice, goodbye."""
+
+    def speak(client: mqtt.Client) -> None:
+        client.subscribe([("heatveil/1/lab/round/thermal", 1), ("receipt", 1)])
+        client.loop(0.05)
+        client.publish("data", bytes(range(200)), qos=1)
+        client.loop(0.05)
+        client.publish("diag", b"{}", qos=0, retain=True)
+        client.loop(0.05)
+
+    paho = heard(speak, {1: b"\x20\x02\0\0", 8: b"\x90\x04\0\x01\x01\x01", 3: b"\x40\x02\0\x02"})
+    case = """
+will = ("heatveil/1/lab/n/state", b"lost", 1, True)
+show(p.connect("n-1\\u00e9", "attic", "pass word", will, 300, False)
+    + p.subscribe(1, ["heatveil/1/lab/round/thermal", "receipt"])
+    + p.publish("data", bytes(range(200)), 1, False, 2, False)
+    + p.publish("diag", b"{}", 0, True, 3, False)
+    + p.DISCONNECT)
+"""
+    assert interpreter.run(PACKETS.replace("{0}", case)).strip() == paho.hex()
+
+
+def test_what_comes_in_pieces_is_put_together(interpreter) -> None:
+    """However the network cuts it, the packets are those that were sent."""
+    case = """
+said = (b"\\x20\\x02\\x01\\x00\\x90\\x03\\x00\\x01\\x01\\xd0\\x00\\x40\\x02\\x00\\x09"
+    + p.publish("a/b", b"one", 1, True, 7, True) + p.publish("c", bytes(150), 0, False, 0, False))
+whole = feed(Parser(200), said)
+for size in range(1, len(said)):
+    parser, got = Parser(200), []
+    for at in range(0, len(said), size):
+        got += feed(parser, said[at : at + size])
+    if got != whole:
+        print("wrong", size)
+print([(kind, flags) for kind, flags, body in whole])
+print(read_publish(whole[4][1], whole[4][2]), read_publish(0, whole[5][2])[2])
+"""
+    assert interpreter.run(PACKETS.replace("{0}", case)).splitlines() == [
+        "[(2, 0), (9, 0), (13, 0), (4, 0), (3, 11), (3, 0)]",
+        "('a/b', b'one', 7) None",
+    ]
+
+
+# What no broker says: a kind or flags that are not for us, a length that is not its, too much.
+GARBAGE = """
+00 10 30ffffffff7f 50020001 f000 21020000 200100 2003000000 d00100 4000 9002000a 34050003612f6200
+36050003612f6200 38050003612f6200 30c901 9041 30ffff7f 3001 485454502f312e31 1603010200
+"""
+
+
+def test_garbage_is_refused_and_never_held(interpreter) -> None:
+    """At the first byte that shows it, so before there is a place for the rest."""
+    case = f"""
+for word in {GARBAGE.split()!r}:
+    data = bytes([int(word[i : i + 2], 16) for i in range(0, len(word), 2)])
+    print(word, feed(Parser(200), data))
+"""
+    assert interpreter.run(PACKETS.replace("{0}", case)).splitlines() == [
+        f"{word} Fault" for word in GARBAGE.split()
+    ]
+
+
+def test_a_message_without_a_topic_is_refused(interpreter) -> None:
+    """Lengths within the packet are the sender's word too."""
+    case = """
+for flags, body in ((2, b"\\0\\0"), (0, b"\\0\\2\\0"), (2, b"\\0\\1a\\7"),
+        (0, b"\\0\\2\\xff\\xfeaa"), (2, b"\\0\\1a\\0\\0x"),
+        (0, b"\\0\\0x"), (0, b"\\xff\\xff"), (2, b""), (0, b"\\0\\1a")):
+    try:
+        print(read_publish(flags, memoryview(body)))
+    except Fault:
+        print("Fault")
+"""
+    said = interpreter.run(PACKETS.replace("{0}", case)).splitlines()
+
+    assert said == ["Fault"] * 8 + ["('a', b'', None)"]
+
+
+def test_random_bytes_never_do_more_than_a_fault(interpreter) -> None:
+    """40 thousand bytes of a broker gone mad: packets or Faults, and the buffer stays its size."""
+    case = """
+from edge.core.compat import sha256
+seed, faults, parser = b"mad", 0, Parser(64)
+for turn in range(1250):
+    seed = sha256(seed)
+    packet = seed if turn % 2 else b"\\x30\\x1e" + seed[:30]
+    got = feed(parser, packet)
+    if got == "Fault":
+        faults += 1
+        parser.reset()
+        continue
+    for kind, flags, body in got:
+        try:
+            kind == 3 and read_publish(flags, body)
+        except Fault:
+            pass
+print(faults > 300, len(parser._held))
+"""
+    assert interpreter.run(PACKETS.replace("{0}", case)) == "True 64\n"
+
+
+def test_what_does_not_fit_is_refused(interpreter) -> None:
+    """Cut short without a word it would be another number, or somebody else's topic."""
+    case = """
+for number in (65535, 65536):
+    try:
+        p.connect("n", None, None, None, number, False)
+        print("taken")
+    except ValueError:
+        print("refused")
+"""
+    assert interpreter.run(PACKETS.replace("{0}", case)) == "taken\nrefused\n"
+
+
+# A broker that means ill, is ill or is not there: the device says why, and tries again.
 
 GREETING = b"\x20\x02\0\0"
 PONG = b"\xd0\0"

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import emulator
-from tests.interpreters.test_table import DIGESTS, GOLDEN
-from tests.interpreters.test_vectors import REPLAY
+from tests.interpreters.test_table import DIGESTS, GOLDEN, REPLAY
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 1200.0

@@ -1,15 +1,21 @@
-"""Kernels: one source for both ways of running it, and nothing that a compiler would miss."""
+"""What all estimators stand on: compiled kernels, the fixed sequence, fields that are checked."""
 
 import ast
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from recovery import kernels
+from recovery import kernels, sequence
+from recovery.fields import check, describe
+from recovery.sequence import uniforms
 from tests import processes
+
+# Kernels: one source for both ways of running it, and nothing that a compiler would miss.
 
 # What is loaded ahead is what a map wants, or its first one would be late.
 
@@ -119,3 +125,54 @@ def test_a_kernel_stands_by_itself(path: Path) -> None:
             assert node.module in ("numpy.typing", "typing")
         if isinstance(node, ast.FunctionDef):
             assert not node.decorator_list
+
+
+# The fixed sequence is the published one, and spread as evenly as chance would.
+
+
+def test_the_words_are_those_of_splitmix64() -> None:
+    """The first three for the seed 0, as the authors' and Java's own generator give them."""
+    state = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+    words = [int(word) for word in sequence._mix(state)]
+
+    assert words == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2**63, -5])
+def test_numbers_are_even_and_do_not_follow_each_other(stream: int) -> None:
+    """Pairs of neighbours fill the unit square evenly."""
+    pairs = uniforms(200_000, stream).reshape(-1, 2)
+    counts, *_ = np.histogram2d(*pairs.T, bins=16, range=[[0, 1], [0, 1]])
+
+    assert stats.chisquare(counts.ravel()).pvalue > 1e-4
+    assert 0 < pairs.min() < pairs.max() < 1
+
+
+def test_streams_are_the_same_again_and_not_each_other() -> None:
+    """The same readings must give the same map, and two walkers must not walk in step."""
+    assert (uniforms(1000, 7) == uniforms(1000, 7)).all()
+    assert (uniforms(500, 7) == uniforms(1000, 7)[:500]).all()
+    assert abs(np.corrcoef(uniforms(100_000, 7), uniforms(100_000, 8))[0, 1]) < 0.015
+
+
+# What a field of a query says of itself is what its values are held against.
+
+
+@dataclass
+class Query:
+    """A number with each kind of bounds."""
+
+    both: int = field(default=2, metadata=describe("Two bounds.", low=1, high=3))
+    least: int = field(default=2, metadata=describe("A lower one.", low=1))
+    most: int | None = field(default=None, metadata=describe("An upper one.", high=3))
+    free: int = field(default=2, metadata=describe("None."))
+
+
+def test_a_number_is_held_against_each_bound_that_is_given() -> None:
+    """One bound alone counts as much as two."""
+    for good in ({}, {"both": 3}, {"least": 10**9}, {"most": -5}, {"free": -5}):
+        check(Query(**good))
+    for bad in ({"both": 4}, {"least": 0}, {"least": 1.5}, {"most": 4}, {"most": True}):
+        with pytest.raises(ValueError, match=f"{next(iter(bad))} is .* a whole number from"):
+            check(Query(**bad))

@@ -345,7 +345,7 @@ print(tag.where())
 
 def test_the_template_is_the_tag_of_its_makers_guide(interpreter) -> None:
     """The guide's own example: x 121, y 50 and z 251 mm; quality 0 is no place; ten lines."""
-    from tests.edge.board.test_yours import code
+    from tests.edge.board.test_config import code
 
     text, answer = TEMPLATE.read_text(), "79000000" + "32000000" + "fb000000"
     lines = interpreter.run(TAG.format(template=text, answer=answer)).splitlines()

@@ -28,7 +28,7 @@ from gateway.devices.fleet import spool
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.member import Line
 from gateway.settings import config
-from harness.faking import mend_sleep
+from harness.switches import mend_sleep
 from physics.fleet import Member
 
 

@@ -10,8 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gateway.cli import serve
 from gateway.faults import OperatorFault
-from harness.faking import mend_sleep
-from harness.switches import switch
+from harness.switches import mend_sleep, switch
 
 if __name__ == "__main__":
     mend_sleep()

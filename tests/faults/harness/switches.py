@@ -5,6 +5,7 @@ Each function takes one defence of the gateway, or of the devices, out of the ru
 
 import json
 import os
+import select
 import signal
 import time
 from collections.abc import Callable
@@ -322,3 +323,20 @@ def switch(words: str) -> None:
             dying(step, when)()
         else:
             SWITCHES[name]()
+
+
+# What a process needs whose clock is faked.
+
+
+def mend_sleep() -> None:
+    """Let `time.sleep` count without a moment to wake at, where libfaketime is loaded.
+
+    It takes its offset from such a moment; where that has passed by then, as on a busy machine, it
+    asks the kernel for less than nothing and raises EINVAL.
+    """
+    if "faketime" in os.environ.get("LD_PRELOAD", ""):
+        time.sleep = _plain_sleep
+
+
+def _plain_sleep(seconds: float) -> None:
+    select.select([], [], [], seconds)

@@ -1,14 +1,22 @@
-"""Who is held to account for a message: the device on whose topic it came, and nobody else."""
+"""The door: whose frame a message is, and the quick reader of frames."""
 
+import hmac
+import random
 from typing import Any
 
 import pytest
 
 from edge.core import wire
-from gateway.service.intake.door import Door
+from edge.core.records import Report
+from edge.host import post
+from edge.net.device import unpack_receipt
+from gateway.service.intake import door
+from gateway.service.intake.door import Arrival, Door, authenticate
 from gateway.service.intake.outcomes import KINDS, DeadLetter
 from gateway.service.intake.writer import describe
 from gateway.service.mqtt.connection import Message
+
+# Who is held to account for a message: the device on whose topic it came, and nobody else.
 
 SITE, NAME = "testsite", "node-1"
 
@@ -126,3 +134,122 @@ def test_nothing_of_a_message_is_in_it() -> None:
 
     assert "SECRET" not in str(lines)
     assert set(lines[0]) == {"device", "messages", "kinds"}
+
+
+# The quick reader of frames against the slow one: whatever bytes come, they say the same.
+
+TOPIC = wire.topic("testsite", "node-0", "data")
+KEY = bytes(range(32))
+HEADS = (0, 1, 23, 24, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 << 48) - 1, 1 << 48)
+
+
+def signed(body: bytes) -> bytes:
+    """Return a body with the MAC that belongs to it."""
+    return bytes(wire.sign(body, KEY, TOPIC))
+
+
+def slow(frame: bytes) -> Any:
+    """Return what `edge.core.wire` says: a Report, or None for a refusal."""
+    try:
+        return post.unpack_report(frame, KEY, TOPIC, "node-0")
+    except ValueError:
+        return None
+
+
+def agree(body: bytes) -> bool:
+    """Hold both readers to one answer; return whether the quick one had one."""
+    frame = signed(body)
+    quick, said = door.read_report(frame, "node-0"), slow(frame)
+    assert door.genuine(frame, KEY, door.prefix(TOPIC))
+    if quick is not None:
+        assert quick == said, frame.hex()
+        assert [type(part) for part in quick] == [type(part) for part in said]
+        assert {type(value) for value in quick.payload} == {int}
+    return quick is not None
+
+
+def test_every_report_that_a_device_can_write_is_read_quickly_and_alike() -> None:
+    """Random reports over all widths of counters, and arrays of all lengths there are."""
+    world = random.Random(3)
+    for _ in range(2000):
+        bits = world.choice((16, 32))
+        count = world.choice((1, 2, 11, 12, 64, 127, 128, 700))
+        half = 1 << (bits - 1)
+        payload = [world.choice(HEADS[:-1]), *(world.randrange(-half, half) for _ in range(count))]
+        seq, epoch = world.choice(HEADS[:-1]), world.choice(HEADS[:-1])
+        report = Report(world.randbytes(4), "node-0", epoch, seq, payload)
+        frame = bytes(wire.pack_report(report, KEY, TOPIC, bits))
+
+        assert door.read_report(frame, "node-0") == slow(frame) == report
+
+
+@pytest.mark.long
+def test_mutated_frames_are_taken_and_refused_alike() -> None:
+    """Signed anew, so that it is the reading that is held, and not the MAC."""
+    world = random.Random(4)
+    seeds = []
+    for bits in (16, 32):
+        report = Report(b"name", "node-0", 300, 70_000, [9, -1, 2, 30_000])
+        seeds.append(bytes(wire.pack_report(report, KEY, TOPIC, bits))[: -wire.MAC_BYTES])
+    taken = 0
+    for _ in range(30_000):
+        body = bytearray(world.choice(seeds))
+        for _ in range(world.randrange(1, 4)):
+            kind, at = world.randrange(4), world.randrange(len(body))
+            if kind == 0:
+                body[at] = world.randrange(256)
+            elif kind == 1:
+                del body[at]
+            elif kind == 2:
+                body.insert(at, world.randrange(256))
+            else:
+                body[at:] = body[at : at + world.randrange(8)]
+            if not body:
+                body = bytearray(b"\xa6")
+        taken += agree(bytes(body))
+
+    assert taken > 1000  # else nothing was compared
+
+
+def test_receipts_are_those_of_the_wire() -> None:
+    """A device reads them with edge's own code."""
+    topic = wire.topic("testsite", "node-0", "receipt")
+    for epoch in HEADS[:-1]:
+        for seq in HEADS[:-1]:
+            for taken in (True, False):
+                packed = door.make_receipt(epoch, seq, taken, KEY, door.prefix(topic))
+
+                assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
+                assert unpack_receipt(packed, KEY, topic) == (epoch, seq, taken)
+
+
+def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
+    """Of the frame, the MAC, the topic or the key."""
+    frame, before = signed(b"\xa0"), door.prefix(TOPIC)
+    for at in range(8 * len(frame)):
+        other = bytearray(frame)
+        other[at // 8] ^= 1 << at % 8
+        assert not door.genuine(bytes(other), KEY, before)
+    assert not door.genuine(frame, KEY[::-1], before)
+    assert not door.genuine(frame, KEY, door.prefix(TOPIC + "x"))
+    assert frame[-16:] == hmac.digest(KEY, before + b"\xa0", "sha256")[:16]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda frame: frame[:10], "garbled"),
+        (lambda frame: b"", "garbled"),
+        (lambda frame: frame + b"\0", "forged"),
+        (lambda frame: frame * 600, "oversized"),
+    ],
+)
+def test_a_frame_that_is_none_has_a_kind_and_a_sentence(home: Any, change: Any, kind: str) -> None:
+    """An operator counts by the one and reads the other."""
+    frame = change(home.answer("node-0", home.round()))
+
+    found = authenticate(Message(TOPIC, frame, (1, 1)), home.devices)
+
+    assert not isinstance(found, Arrival)
+    assert found.kind == kind
+    assert found.why.startswith("it is not a frame of node-0: ")

@@ -1,16 +1,34 @@
-"""One thread for all: no client's trouble is another's, and none comes back in step."""
+"""The pump of the MQTT link, and the access that a broker's rights leave it."""
 
 import itertools
 import socket
+import ssl
 import time
+import warnings
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import structlog.testing
 
+from edge.core import wire
+from edge.host import post
+from edge.mechanisms import thermal
+from gateway.devices.broker import certificates
+from gateway.devices.enrol import budgets, enrol
+from gateway.mechanisms.thermal.granting import grant
+from gateway.mechanisms.thermal.world import Room, fleet_in, scene_of
+from gateway.service.mqtt import access
 from gateway.service.mqtt import pump as module
 from gateway.service.mqtt.pump import FIRST_WAIT_S, LONGEST_WAIT_S, Pump, Rider
+from gateway.settings import config
+from gateway.settings.deployment import Mqtt
+from recovery.thermal import plan
+
+# One thread for all: no client's trouble is another's, and none comes back in step.
 
 
 class Client:
@@ -105,3 +123,130 @@ def test_who_may_not_connect_does_not(quick: Pump) -> None:
     may[0] = True
 
     until(lambda: client.attempts_s)
+
+
+# What stands between the gateway and a stranger: a verified broker, a page on loopback only.
+
+# A certificate that signs itself; its key was never kept.
+AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBjjCCATOgAwIBAgIUW9zOw5VtRWEnj7RCe7Qo6upNTpcwCgYIKoZIzj0EAwIw
+GzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjExMDMzNTlaGA8y
+MTI2MTAyODEwMzM1OVowGzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTBZMBMG
+ByqGSM49AgEGCCqGSM49AwEHA0IABFy2XpQF81MMGXkxjAZdUBjGkp4xRFZCS5gr
+PkEfEoQ3JzZU9ZfIvnQhmJG2Ja9Cs9YtqrKn1VlSI4BQk7YUK0ejUzBRMB0GA1Ud
+DgQWBBSgj55+lhyuezmCMqrDF1g7OWPB/zAfBgNVHSMEGDAWgBSgj55+lhyuezmC
+MqrDF1g7OWPB/zAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0kAMEYCIQDa
+FPETbm3jBCSql0rds0ZPYp0Rm5iwONurF0T7HIxKSgIhAKa1WJMilNdfB0Djh7Q8
+kBpumUlwvRkmkcqdV7WWCqDS
+-----END CERTIFICATE-----
+"""
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> config.Deployment:
+    """Return the sample deployment."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(config.sample())
+    return config.load(path)
+
+
+def test_a_broker_is_verified_by_certificate_and_by_name(tmp_path: Path) -> None:
+    """Without both, whoever sits on the line is the broker."""
+    ca_file = tmp_path / "ca.pem"
+    ca_file.write_text(AUTHORITY)
+    context = access.tls(Mqtt(ca_file=ca_file))
+
+    assert context is not None
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_a_session_is_marked_by_the_password_where_there_is_one(tmp_path: Path) -> None:
+    """A name that can be guessed lets a stranger end the session and take what waits for it."""
+    (tmp_path / "password").write_text("secret")
+    with_one = Mqtt(username="gateway", password_file=tmp_path / "password", insecure=True)
+    marked = access.client_id(with_one, "heatveil-lab")
+
+    assert access.client_id(Mqtt(insecure=True), "heatveil-lab") == "heatveil-lab"
+    assert marked == access.mark("heatveil-lab", "secret") != access.mark("heatveil-lab", "other")
+
+
+def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
+    """Their limits are the deployment's own noise; a forged Round cannot go below them."""
+    query, world = config.query(deployment), np.random.default_rng(0)
+    room = Room(query, scene_of(query, None, 2, world), world)
+    made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
+    budgets.provision(made, grant(query, 3600.0), place)
+    fleet, site_key = fleet_in(room, budgets.boot(made.secrets, place).devices), made.secrets[1]
+    planned = plan(query, [])
+    weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)
+    topic = wire.round_topic("lab", "thermal")
+    forged = post.pack_round(planned._replace(params=tuple(weaker)), site_key, topic)
+    name = fleet.names[0]
+
+    assert fleet.answer(name, forged) is None
+    assert "less noise than this device's limit" in fleet.refusal(name)
+    assert fleet.answer(name, post.pack_round(planned, site_key, topic)) is not None
+
+
+def test_we_speak_no_tls_below_12_whatever_this_machine_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that speaks 1.1 alone is refused where the system's own settings would take it."""
+    made = certificates.make_authority("test", datetime.now(UTC))
+    shown = certificates.make_server(["127.0.0.1"], made, datetime.now(UTC))
+    for name, held in (("ca.pem", made.certificate), ("s.pem", shown.certificate)):
+        (tmp_path / name).write_bytes(held)
+    (tmp_path / "s.key").write_bytes(shown.key)
+    create = ssl.create_default_context
+
+    def lax(**words: Any) -> ssl.SSLContext:
+        context = create(**words)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        return context
+
+    def speaks(context: ssl.SSLContext) -> str | None:
+        """Return which version is agreed upon with a broker that knows 1.1 alone."""
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        serving.set_ciphers("ALL:@SECLEVEL=0")
+        serving.minimum_version = serving.maximum_version = ssl.TLSVersion.TLSv1_1
+        serving.load_cert_chain(tmp_path / "s.pem", tmp_path / "s.key")
+        heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+        theirs = serving.wrap_bio(said, heard, server_side=True)
+        ours = ssl.SSLContext.wrap_bio(context, heard, said, server_hostname="127.0.0.1")
+        for _ in range(6):
+            for one in (ours, theirs):
+                try:
+                    one.do_handshake()
+                except ssl.SSLWantReadError:
+                    pass
+                except ssl.SSLError:
+                    return None
+        return ours.version()
+
+    monkeypatch.setattr(ssl, "create_default_context", lax)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        ours = access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
+        assert ours is not None
+        assert speaks(lax(cafile=tmp_path / "ca.pem")) == "TLSv1.1", "the negative control"
+        assert speaks(ours) is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (ssl.SSLEOFError(8, "EOF occurred in violation of protocol"), True),
+        (ConnectionResetError(104, "Connection reset by peer"), True),
+        (BrokenPipeError(32, "Broken pipe"), True),  # it let go before our last word was out
+        (ConnectionRefusedError(111, "Connection refused"), False),  # nobody is there at all
+        (TimeoutError(110, "timed out"), False),
+    ],
+)
+def test_who_speaks_no_tls_is_told_apart_from_who_is_not_there(fault: OSError, said: bool) -> None:
+    """By chance one of three faults shows: each must say what TLS is for, and the two ways."""
+    found = access.distrust(Mqtt(), fault)
+
+    assert ("ca_file" in found and "insecure = true" in found) == said

@@ -18,8 +18,7 @@ from gateway.service.secure_sum.collecting import (
     Shard,
 )
 from gateway.service.secure_sum.opening import decode, open_secret
-from tests.playing_sums import STAGES
-from tests.sums import BODY, SITE, SITE_KEY, Talk, Town, drawn, who_is
+from tests.sums import BODY, SITE, SITE_KEY, STAGES, Talk, Town, drawn, who_is
 
 
 @pytest.mark.parametrize(("missing", "bits"), [(0, 16), (10, 32), (30, 16)])
