@@ -44,7 +44,6 @@ from ..store.places import place_of
 from ..store.reader import Reader, open_reader
 from ..store.store import Store
 from ..web import access
-from ..web.codes import add_codes
 from ..web.server import Page
 from . import flags
 from .show import mosaic
@@ -145,7 +144,7 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
             event = {**event, "wire": beside}
         if seeded and "guarantee" in event:
             event = {**event, "guarantee": {**event["guarantee"], "trust": SEEDED}}
-        page.feed.put(add_codes(event))
+        page.feed.put(event)
         if event["kind"] == "map":
             said = promise(json.dumps(event["guarantee"]))
             page.feed.put({"kind": "promise", "sentences": said, "curve": curve})

@@ -20,6 +20,7 @@ from typing import Any
 from edge.core import wire
 from edge.core.records import Release
 from edge.mechanisms.secure_sum import ROUND_BYTES
+from recovery.maps.sentence import Wording
 
 from ..devices.enrol.enrol import Devices, check_central
 from ..faults import OperatorFault
@@ -121,9 +122,15 @@ TOO_LONG = (
     "round %d would be a message of %d bytes, and devices take in %d: so many squares cannot be "
     "asked, and nothing was spent on it. Set fewer levels, depth, or a higher threshold"
 )
-SPENT = (
-    "what was promised for any %d h is spent for now; it comes back as it grows older than "
-    "that, by this gateway's clock, and then the next round opens"
+SPENT = Wording(
+    "rounds.spent",
+    "no round opens: what was promised for any {hours} h is spent for now; it comes back as it "
+    "grows older than that, by this gateway's clock, and then the next round opens",
+)
+_ASKED = Wording("done.asked", "as many rounds as were asked for have been run: {done}")
+_EPSILON = Wording("done.epsilon", "all of epsilon is spent, in {rounds} round{s}")
+_READINGS = Wording(
+    "done.readings", "all {rounds} readings that the promise is for have been taken"
 )
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
@@ -236,7 +243,7 @@ class Campaign:
                 self._resume(releases, asked if known else None)
                 resumed = True
             if rounds is not None and done >= rounds:
-                return f"as many rounds as were asked for have been run: {done}"
+                return _ASKED(done=done)
             if not self._may_open(pause, known and not silent, silent):
                 continue  # with what has changed
             if self._key is not None and not known:
@@ -249,7 +256,7 @@ class Campaign:
             ):
                 if not self._window_h:
                     return why
-                self._spent = SPENT % self._window_h
+                self._spent = SPENT(hours=self._window_h)
                 self._spent_s = kept(self.store.first_end_s) or time.time() + GLANCE_S
                 continue
             if self._spent:
@@ -275,8 +282,8 @@ class Campaign:
         if not resumed:
             self._resume(releases, None)
         if self._adds:
-            return f"all of epsilon is spent, in {len(releases)} round{'s' * (len(releases) > 1)}"
-        return f"all {len(releases)} readings that the promise is for have been taken"
+            return _EPSILON(rounds=len(releases), s="s" * (len(releases) > 1))
+        return _READINGS(rounds=len(releases))
 
     def _next(self, releases: list[Any]) -> Any:
         """Return the next Round as it is planned, or None; releases of earlier windows go."""
@@ -348,7 +355,7 @@ class Campaign:
             if self._spent and time.time() < self._spent_s:
                 wait_s = GLANCE_S
             said = why or self._spent
-            self.say("rounds", not said, f"no round opens: {said}" if said else pause.why(rounds))
+            self.say("rounds", not said, said or pause.why(rounds))
             if not wait_s:
                 return True
             self.stopping.wait(wait_s)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from edge.core.records import Round
 from edge.host import post
 from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.maps.sentence import Wording
 
 from ..devices.enrol.enrol import Devices
 from ..logs import log
@@ -150,8 +151,12 @@ def strip_key(release: Any) -> Any:
 
 
 def _few(turnout: Turnout) -> str:
-    came = "1 device" if turnout.used == 1 else f"{turnout.used} devices"
-    return (
-        f"{came} of {turnout.enrolled} answered and [rounds] quorum asks for {turnout.quorum}: a "
-        "map of fewer would say less than it seems to. See which are silent"
-    )
+    came, s = turnout.used, "s" * (turnout.used != 1)
+    return _FEW(came=came, s=s, enrolled=turnout.enrolled, quorum=turnout.quorum)
+
+
+_FEW = Wording(
+    "map.few",
+    "{came} device{s} of {enrolled} answered and [rounds] quorum asks for {quorum}: a map of "
+    "fewer would say less than it seems to. See which are silent",
+)

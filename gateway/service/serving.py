@@ -8,6 +8,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from edge.core import wire
+from recovery.maps.sentence import Wording, describe
 
 from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices
@@ -40,7 +41,12 @@ READ_S = 1.0  # for a broker that has us already to let us read
 LOOK_S = 1.0  # how often the disk is looked at
 BEHIND_S = 0.2  # what is retained comes with the word that we are subscribed, or right behind it
 
-AWAITED = "it is not known yet which round the broker retains"
+AWAITED = Wording(
+    "rounds.awaited",
+    "no round opens: it is not known yet which round the broker retains",
+)()
+_HINDERED = Wording("rounds.hindered", "no round opens: {why}")
+_FAILED = Wording("rounds.failed", "the rounds have failed: see the log")()
 UNREAD = (
     "the broker does not let the gateway read which round it retains, so that a ledger which is "
     "older than that round is not found out by it; let the gateway's user read "
@@ -311,14 +317,14 @@ class Service:
             self.identity.check()  # by now it is heard by us
             why = self._campaign.run(rounds)
         except BaseException:
-            self._vitals.say("rounds", False, "the rounds have failed: see the log")
+            self._vitals.say("rounds", False, _FAILED)
             raise
         self.identity.check()
         self._over = True
         self._campaign.changed()  # what was asked for while the last round ended
         self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
         self._vitals.say("rounds", True, why)
-        self._teller.tell({"kind": "done", "why": why})
+        self._teller.tell({"kind": "done", **describe(why)})
         return why
 
     def stop(self) -> None:
@@ -361,7 +367,7 @@ class Service:
     def _hindrance(self) -> str:
         """Return why no round may open now, or nothing."""
         if why := self._vitals.hindrance():
-            return why
+            return _HINDERED(why=why)
         begun = self._outbox is None or self._outbox.wait_begun()
         return "" if begun else AWAITED
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from recovery.kernels import load, on_compiling
 from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.maps.sentence import Wording
 
 from .. import logs
 from ..logs import log
@@ -27,6 +28,10 @@ from ..settings.roomfile import Cleared, Vacancy
 IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all compiling of a map
 
 _BEGUN, _OVER = "compiling", "compiled"  # what the worker says
+
+_SLOW = Wording("solver.slow", "no map was found within {limit} s, the time it was given")
+_DIED = Wording("solver.died", "the program that draws the map died; it was started again")()
+_FAILED = Wording("solver.failed", "the program that draws the map failed: {why}")
 
 
 class Solver:
@@ -61,9 +66,9 @@ class Solver:
             try:  # too slow, dead and failed are results too
                 return self._asked(mechanism, query, releases, *vacant)
             except TimeoutError:  # which is an OSError, so it comes first
-                why = f"no map was found within {self._limit_s:g} s, the time it was given"
+                why = _SLOW(limit=f"{self._limit_s:g}")
             except (EOFError, OSError):
-                why = "the program that draws the map died; it was started again"
+                why = _DIED
             if self._stopped:
                 return None
             log.error("no map", why=why)
@@ -161,7 +166,7 @@ def work(pipe: Connection, limit_s: float) -> None:
             )
         except Exception as fault:
             log.exception("recovery failed")
-            why = f"the program that draws the map failed: {fault}"
+            why = _FAILED(why=str(fault))
             result = Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
         signal.setitimer(signal.ITIMER_REAL, 0)
         pipe.send(result)

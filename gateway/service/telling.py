@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Blocks, Credible, Heatmap, Unresolved, Verdict
+from recovery.maps.sentence import Wording, recognise
+from recovery.maps.sentence import describe as describe_sentence
 
 from ..logs import log
 from ..mechanisms import Mechanism, find_service, of
 from ..mechanisms.summary import count_sources, places_of_most
+from .intake.judge import ALARMS
 from .intake.outcomes import Alarm, Who
 from .ledger import Ledger, is_distributed, unit_of
 from .rounds import OpenRound
@@ -73,7 +76,7 @@ def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict with its sentence, so that nobody who shows it needs words of his own."""
     dropped = [{"sensor": sensor, "deviations": round(z, 2)} for sensor, z in verdict.dropped]
-    told: dict[str, Any] = {"level": verdict.level, "why": verdict.why, "says": verdict.says}
+    told = {"level": verdict.level, **describe_sentence(verdict.why), "says": verdict.says}
     return told | {"dropped": dropped, "clamped": list(verdict.clamped)}
 
 
@@ -132,13 +135,14 @@ def _read(band: dict[str, Any]) -> Band:
 
 Event = dict[str, Any]
 
-SILENCE = (
+SILENCE = Wording(
+    "map.silence",
     "nobody answered the round, or too few for a secure sum, and it is paid for: the devices are "
     "off, or the broker does not let them and us hear each other, or they refuse. They do when "
     "their limits were tightened after this gateway started (start it again with the new file), "
     "when they were enrolled anew or with other noise, when they are asked sooner than they were "
-    "enrolled for, and when the budget of their keys is spent: then enrol them again"
-)
+    "enrolled for, and when the budget of their keys is spent: then enrol them again",
+)()
 
 
 def ready(deployment: "Deployment", enrolled: int) -> Event:
@@ -235,7 +239,7 @@ def shut_out(devices: Mapping[str, tuple[str, float]]) -> Event:
     return {
         "kind": "quarantine",
         "devices": [
-            {"device": device, "why": why, "since_s": since_s}
+            {"device": device, **describe_sentence(why), "since_s": since_s}
             for device, (why, since_s) in sorted(devices.items())
         ],
     }
@@ -250,7 +254,7 @@ def alarmed(alarms: Mapping[Who, tuple[str, int]]) -> Event:
     return {
         "kind": "alarm",
         "alarms": [
-            {"device": device, "why": why, "times": times}
+            {"device": device, **describe_sentence(why), "times": times}
             for (device, _), (why, times) in sorted(alarms.items())
         ],
     }
@@ -290,7 +294,11 @@ def drawn(
                 found |= {"status": "nobody", "mass": None}
         event |= found | {"why": result.status} | describe(result)
         return event | _sources(result, event) if reads == "temperature" else event
-    return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
+    return (
+        event
+        | {"status": "unresolved", "mass": None, "total": None}
+        | describe_sentence(result.why)
+    )
 
 
 def _sources(found: Heatmap, event: Event) -> Event:
@@ -392,7 +400,9 @@ class Teller:
     def begin(self, ready: Event, alarms: Mapping[Who, tuple[str, int]]) -> None:
         """Tell what we are, and of devices that have needed a new key since before this start."""
         self.tell(ready)
-        self._alarms = dict(alarms)
+        self._alarms = {
+            who: (recognise(why, ALARMS), times) for who, (why, times) in alarms.items()
+        }
         if alarms:
             self.tell(alarmed(self._alarms))
 
@@ -401,5 +411,5 @@ class Teller:
         for device, key_id, why in raised:
             log.error("alarm", device=device, why=why)
             _, times = self._alarms.get((device, key_id), ("", 0))
-            self._alarms[device, key_id] = why, times + 1
+            self._alarms[device, key_id] = recognise(why, ALARMS), times + 1
         self.tell(alarmed(self._alarms))

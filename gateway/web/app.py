@@ -235,7 +235,7 @@ def _is_known(request: Request, tag: str) -> bool:
     return "*" in held or tag in [one.removeprefix("W/") for one in held]
 
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "page"
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

@@ -13,7 +13,6 @@ from msgspec import UNSET, Struct
 
 from ..service.ledger import Unit, unit_in
 from . import records
-from .codes import add_code
 from .parts import Parts, standing
 from .records import STARTING, refuse_missing
 
@@ -99,11 +98,14 @@ class Verdict(Struct):
     level is fits, sensors (a map without the dropped ones), other (one that counts on another room
     or other sources than stated), weak (one hardly better than a guess), clamp or assumptions (do
     not trust the map); says is a sentence for whoever looks at it, empty where nothing is wrong.
+    code and fields are of why, for other languages; a field may be such a sentence, too.
     """
 
     level: str
     why: str = ""
     says: str = ""
+    code: str = ""
+    fields: dict[str, Any] = {}
     dropped: list[Dropped] = []
     clamped: list[int] = []
 
@@ -129,7 +131,8 @@ class Map(MapHead):
     blocks are given it is more: so much that the cell may have all of its block, or nothing.
     sources is of warmth alone: no more of them than there most likely are.
     Where blocks are given, of nothing finer than them may anything be said.
-    Where a code is given, why is one of the gateway's own sentences, and fields are what is in it.
+    Where a code is given, why is one of the gateway's own sentences, and fields are what is in it:
+    texts, numbers, and sentences with codes of their own.
     """
 
     mass: list[list[float]] | None = None
@@ -142,7 +145,7 @@ class Map(MapHead):
     verdict: Verdict | None = None
     guarantee: dict[str, Any] = {}
     code: str = ""
-    fields: dict[str, str] = {}
+    fields: dict[str, Any] = {}
 
 
 def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
@@ -240,7 +243,7 @@ def _round(row: Any, unit: Unit) -> records.Round:
 def _map(body: Any, what: str) -> Map:
     if body is None:
         raise refuse_missing(what)
-    made = msgspec.convert(add_code(body), Map)
+    made = msgspec.convert(body, Map)
     if (
         made.verdict and made.verdict.why and not made.verdict.says
     ):  # one of before it was a sentence

@@ -21,11 +21,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from recovery.maps.sentence import describe
+
 from ..faults import OperatorFault
 from ..logs import log
 from ..service.operate.health import Health
 from ..service.operate.metrics import Counted, Metrics
-from .codes import add_code
 from .feed import Feed
 from .records import BUSY, STARTING, STORE, Part, Refusal, Standing
 
@@ -140,9 +141,7 @@ def standing(parts: Parts) -> Standing:
     now_s, found = time.monotonic(), parts.health.parts()
     wrong = [f"{name}: {part.why}" for name, part in found.items() if not part.ok]
     told = {
-        name: Part(
-            for_s=round(now_s - part.since_s, 1), **add_code({"ok": part.ok, "why": part.why})
-        )
+        name: Part(part.ok, for_s=round(now_s - part.since_s, 1), **describe(part.why))
         for name, part in found.items()
     }
     return Standing(not wrong, "; ".join(wrong), told, parts.reader is not None)

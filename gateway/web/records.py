@@ -207,7 +207,7 @@ class Part(Struct):
     why: str
     for_s: float
     code: str = ""
-    fields: dict[str, str] = {}
+    fields: dict[str, Any] = {}
 
 
 class Standing(Struct):

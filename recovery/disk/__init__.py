@@ -27,7 +27,8 @@ from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
 from ..maps.guarantee import pure, said_of_window
-from ..maps.heatmap import Heatmap, Unresolved, Verdict
+from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
+from ..maps.sentence import Wording
 from .channel import channel_of
 from .query import Query as Query
 from .query import epsilon_of_one
@@ -35,6 +36,11 @@ from .round import disk_round
 
 NO_MAP = 5.0  # deviations by which the best map's chi-square is too large, to be no map of it
 
+_NO_SUCH = Wording(
+    "verdict.answers",
+    "no map gives such answers: chi-square of the nearest one is {off} of its deviations too "
+    "large, so some devices draw with other weights, or their answers are forged",
+)
 _NEIGHBOURS = "in which of any two cells of the grid a device is"
 _TRUST = "local: each device blurs its own cell before it leaves it, and nobody has a key"
 _UNPROTECTED = (
@@ -83,8 +89,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     promised = releases[0].round.guarantee
     reports = int(counts.sum())
     if not reports:
-        why = "no device answered; wait for reports, or look at the devices' link"
-        return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
+        return Unresolved(query.grid, promised, float("inf"), float("inf"), UNANSWERED)
     channel, epsilon = channel_of(releases[0].round), float(epsilon_of_one(query))
     # Loaded here alone: every gateway starts with this file.
     from .estimators import estimate
@@ -96,12 +101,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     if profile.off <= NO_MAP:
         blocks = resolve(profile, found.mass)
     else:
-        why = (
-            "no map gives such answers: chi-square of the nearest one is "
-            f"{profile.off:.0f} of its deviations too large, so some devices draw with other "
-            "weights, or their answers are forged"
-        )
-        verdict = Verdict("assumptions", why)
+        verdict = Verdict("assumptions", _NO_SUCH(off=f"{profile.off:.0f}"))
     return Heatmap(
         query.grid,
         found.mass,

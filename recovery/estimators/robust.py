@@ -32,6 +32,7 @@ from ..bayes.line import possible_curves
 from ..bayes.medoid import away
 from ..bayes.unknown_physics import conditional, together
 from ..maps.heatmap import Verdict
+from ..maps.sentence import Sentence, Wording
 from . import posterior
 from .record import ONE_TIME, Estimate, Floats, Near, Seen, check, label, with_digits
 from .verdict import ODDS, heat_directions, join
@@ -109,10 +110,7 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     drawn = _say_how_far(drawn, apart, doubted)
     if ratio > math.log(ODDS):
         likely = max(WEIGHTS, key=lambda name: chances[name])
-        why = (
-            "the readings speak against what is stated of the room and its sources; likeliest "
-            f"instead: {_NAMES[likely]}; the map counts on that"
-        )
+        why = _OTHER(likely=Sentence(_NAMES[likely], f"verdict.other.{likely}", {}))
         drawn = replace(drawn, verdict=join(Verdict("other", why), drawn.verdict))
     return replace(drawn, why=_unsaid(drawn, worlds, apart, doubted))
 
@@ -124,6 +122,13 @@ def _weigh(logs: dict[str, float], stated: float) -> dict[str, float]:
     whole = float(np.logaddexp.reduce(list(weighed.values())))
     return {name: math.exp(log - whole) for name, log in weighed.items()}
 
+
+_OTHER = Wording(
+    "verdict.other",
+    "the readings speak against what is stated of the room and its sources; likeliest instead: "
+    "{likely}; the map counts on that",
+)
+_WEAK = Wording("verdict.weak", "it may be hardly nearer to the truth than a guess")()
 
 # How far off the map may be, and an even one of all open cells: from each of some worlds.
 Apart = tuple[Floats, Floats]
@@ -138,7 +143,7 @@ def _say_how_far(drawn: Estimate, apart: dict[str, Apart], chances: dict[str, fl
     """
     if drawn.credible is None:
         return replace(drawn, verdict=Verdict("fits"))
-    weak = Verdict("weak", "it may be hardly nearer to the truth than a guess")
+    weak = Verdict("weak", _WEAK)
     warm = {name: far for name, far in apart.items() if len(far[0])}
     whole = sum(chances[name] for name in warm)
     if not whole:

@@ -22,6 +22,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from ..maps.heatmap import Verdict
+from ..maps.sentence import Wording
+from ..maps.sentence import join as join_sentences
 from ..sparse import minimise_l1
 from .convex import chi_radius
 from .record import Floats, Seen
@@ -81,10 +83,10 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
         if len(dropped) == DROPPED_MAX or len(kept) <= least:
             return seen, Verdict(
                 "assumptions",
-                f"more than {len(dropped)} sensors are at odds with all the others, by up to "
-                f"{abs(dropped[0][1] if dropped else z[worst]):.3g} deviations of the noise: "
-                "sensors are broken, or there is other noise than stated or heat that has not "
-                "spread",
+                _AT_ODDS(
+                    n=len(dropped),
+                    most=float(f"{abs(dropped[0][1] if dropped else z[worst]):.3g}"),
+                ),
             )
         row = kept[worst]
         dropped.append((int(row if names is None else names[row]), float(z[worst])))
@@ -98,8 +100,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     if seen.near is None or square <= scipy.special.chdtri(freedom, FALSE_ALARMS):
         return seen, verdict
     times = math.sqrt(square / freedom)
-    why = f"the sensors scatter {times:.2g} times as much as is stated, and the map counts on that"
-    why = f"{verdict.why}; {why}" if verdict.why else why
+    why = join_sentences((verdict.why, _SCATTER(times=float(f"{times:.2g}"))))
     return replace(seen, sigma=seen.sigma * times), replace(verdict, level="sensors", why=why)
 
 
@@ -130,7 +131,7 @@ def join(verdict: Verdict, other: Verdict | None) -> Verdict:
     """Return what both say, at the level of the graver; of two that are alike, of the other."""
     if other is None or other.fits:
         return verdict
-    why = "; ".join(filter(None, (verdict.why, other.why)))
+    why = join_sentences((verdict.why, other.why))
     graver = verdict.contradicts or (other.level == "weak" and not verdict.fits)
     level = verdict.level if graver else other.level
     return replace(verdict, level=level, why=why)
@@ -144,12 +145,15 @@ def name_sensors(dropped: Sequence[tuple[int, float]]) -> str:
 and are left out'
     """
     listed = ", ".join(f"{sensor} ({z:+.1f})" for sensor, z in dropped)
-    some = "sensors" if len(dropped) > 1 else "sensor"
-    verb = "are" if len(dropped) > 1 else "is"
-    return (
-        f"{some} {listed} {verb} at odds with the others by so many deviations of the noise, and "
-        f"{verb} left out"
-    )
+    some, verb = ("sensors", "are") if len(dropped) > 1 else ("sensor", "is")
+    return _LEFT_OUT(some=some, sensors=listed, verb=verb)
+
+
+_LEFT_OUT = Wording(
+    "verdict.sensors",
+    "{some} {sensors} {verb} at odds with the others by so many deviations of the noise, and "
+    "{verb} left out",
+)
 
 
 def heat_directions(seen: Seen) -> Floats:
@@ -184,11 +188,26 @@ def _most(seen: Seen) -> float | Floats:
     return seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
 
 
+_SCATTER = Wording(
+    "verdict.scatter",
+    "the sensors scatter {times:g} times as much as is stated, and the map counts on that",
+)
+_AT_ODDS = Wording(
+    "verdict.odds",
+    "more than {n} sensors are at odds with all the others, by up to {most:g} deviations of the "
+    "noise: sensors are broken, or there is other noise than stated or heat that has not spread",
+)
+
+
 def describe_misfit(residual: float, radius: float) -> str:
     """Return in words that no heat explains the readings, and what can be the cause."""
-    return (
-        f"no heat within the bounds comes nearer to the readings than {residual:.4g}, and "
-        f"the noise explains {radius:.4g}: by bad luck, or because the spread, the walls, the "
-        "greatest intensity or the sensors' own noise are set wrongly. Take another reading, "
-        "allow a smaller chance of failure, or check those settings"
-    )
+    return _MISFIT(residual=float(f"{residual:.4g}"), radius=float(f"{radius:.4g}"))
+
+
+_MISFIT = Wording(
+    "map.misfit",
+    "no heat within the bounds comes nearer to the readings than {residual:g}, and "
+    "the noise explains {radius:g}: by bad luck, or because the spread, the walls, the "
+    "greatest intensity or the sensors' own noise are set wrongly. Take another reading, "
+    "allow a smaller chance of failure, or check those settings",
+)

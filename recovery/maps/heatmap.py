@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from edge.core.records import Grid, Guarantee
 
 from .guarantee import from_json, to_json
+from .sentence import Wording
 
 # How sure a map is: bands around its cumulative shares, and the chance of every cell.
 
@@ -387,6 +388,11 @@ class Heatmap:
         """How far the map expects to be from the truth; None where it cannot say."""
         error = math.nan if self.credible is None else self.credible.expected_error
         return error if math.isfinite(error) and self.total else None
+
+
+UNANSWERED = Wording(
+    "map.unanswered", "no device answered; wait for reports, or look at the devices' link"
+)()
 
 
 @dataclass(frozen=True, slots=True)

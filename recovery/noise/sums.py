@@ -7,16 +7,18 @@ from typing import Any
 from edge.core.records import Guarantee
 
 from ..maps.guarantee import pure
+from ..maps.sentence import Wording
 from . import shard_limits
 
 UNPROTECTED = (
     "that somebody is there and takes part, and when; how many do; and answers beyond these rounds"
 )
 REPLACED = "in which of any two places a device is"
-NONE_OPENED = (
+NONE_OPENED = Wording(
+    "map.shards",
     "no shard had enough reports to be opened; wait for more devices, or allow for more that drop "
-    "out"
-)
+    "out",
+)()
 BITS_MOST = 32  # in which a device adds
 _WRAPS = 28  # deviations' scale of one shard's noise: once in 2**40 a number is further off
 

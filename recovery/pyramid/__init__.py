@@ -30,7 +30,7 @@ from edge.mechanisms.pyramid import NAME as NAME
 from edge.mechanisms.pyramid import params_of, within
 
 from ..maps.guarantee import pure
-from ..maps.heatmap import Heatmap, Unresolved
+from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
 from .query import Query as Query
 from .tree import Fit, Leaf, least_squares, reconstruct, spread, tree
@@ -97,8 +97,7 @@ def draw(
     promised = releases[0].round.guarantee
     reports = sum(release.reports for release in releases)
     if not reports:
-        why = "no device answered; wait for reports, or look at the devices' link"
-        return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
+        return Unresolved(query.grid, promised, float("inf"), float("inf"), UNANSWERED)
     name = chosen or estimator_of(query)
     mass = np.sum([parts(name, release) for release in releases], axis=0)
     total, status = float(mass.sum()), "optimal"

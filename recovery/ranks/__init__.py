@@ -27,7 +27,7 @@ from edge.mechanisms.ranks import NAME as NAME
 from edge.mechanisms.ranks import Params, epsilon, params_of
 
 from ..maps.guarantee import pure
-from ..maps.heatmap import Heatmap, Unresolved
+from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from .groups import expected_error, group_of
 from .query import Query as Query
 from .query import axes_of, epsilon_of_one, order_of
@@ -101,8 +101,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     promised = releases[0].round.guarantee
     full = [release for release in releases if release.reports]
     if not full:
-        why = "no device answered; wait for reports, or look at the devices' link"
-        return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
+        return Unresolved(query.grid, promised, float("inf"), float("inf"), UNANSWERED)
     # Loaded here alone: every gateway starts with this file, and the rest is for drawing.
     from .order import cell_shares, order_behind
 

@@ -26,6 +26,8 @@ from ..estimators.record import COOLEST, Estimate, Seen
 from ..estimators.table import estimate_judged
 from ..estimators.verdict import FALSE_ALARMS, FAR, describe_misfit, join, judge, misfit
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
+from ..maps.sentence import Wording
+from ..maps.sentence import join as join_sentences
 from ..proofs.certified import certified_band, least_deviation
 from .guarantee import promise
 from .noise import as_printed, warmest_felt
@@ -86,11 +88,17 @@ def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
         return None, Verdict("fits")
     return None, Verdict(
         "assumptions",
-        "the readings contradict what is stated of the room: no heat that this allows comes "
-        f"nearer to them than {off:.3g} deviations of the noise, and noise alone is that far off "
-        f"in less than one of {1 / FALSE_ALARMS:.0f} rounds. More or warmer sources than "
-        "stated, another spread, walls, outside heat or a broken sensor can be the cause",
+        _CONTRADICTED(off=float(f"{off:.3g}"), rounds=f"{1 / FALSE_ALARMS:.0f}"),
     )
+
+
+_CONTRADICTED = Wording(
+    "verdict.contradicted",
+    "the readings contradict what is stated of the room: no heat that this allows comes nearer to "
+    "them than {off:g} deviations of the noise, and noise alone is that far off in less than one "
+    "of {rounds} rounds. More or warmer sources than stated, another spread, walls, outside heat "
+    "or a broken sensor can be the cause",
+)
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -162,17 +170,17 @@ def recover(
     seen = look(query, kept, levels)
     guarantee = releases[0].round.guarantee
     if seen is None:
-        why = "no sensor was heard; wait for reports, or look at the sensors' link"
-        if query.background == "gateway":
-            why = "no sensor was heard yet both in the empty room and after it; wait for reports"
+        unheard = _UNHEARD_SINCE if query.background == "gateway" else _UNHEARD
         every = look(query, releases, levels)
         if every is not None:
             far = _misfit(query, every) or (math.inf, math.inf, "take another reading")
-            return Unresolved(query.grid, guarantee, *far[:2], f"{_at_clamp(at_clamp)}; {far[2]}")
-        return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
+            return Unresolved(
+                query.grid, guarantee, *far[:2], join_sentences((_at_clamp(at_clamp), far[2]))
+            )
+        return Unresolved(query.grid, guarantee, math.inf, math.inf, unheard)
     seen, verdict, kept = _judge(query, kept, seen, levels)
     if at_clamp:
-        why = "; ".join(part for part in (_at_clamp(at_clamp), verdict.why) if part)
+        why = join_sentences((_at_clamp(at_clamp), verdict.why))
         verdict = Verdict("clamp", why, verdict.dropped, at_clamp)
     if unknown_physics(query):
         drawn = _estimate_jointly(query, kept, seen, levels)
@@ -180,7 +188,7 @@ def recover(
         return make_map(query, guarantee, drawn, None, None if verdict.fits else verdict)
     if fault := _misfit(query, seen):
         found = Unresolved(query.grid, guarantee, *fault)
-        return replace(found, why=f"{verdict.why}; {found.why}" if verdict.why else found.why)
+        return replace(found, why=join_sentences((verdict.why, found.why)))
     drawn = estimate_judged(query.estimator, seen)
     if drawn.verdict is not None and drawn.verdict.level == "other":
         # What is proved is so of rooms as stated alone.
@@ -249,13 +257,24 @@ def _judge(
 
 def _at_clamp(sensors: Sequence[int]) -> str:
     """Return in words that these sensors show the most or the least they can."""
-    listed = ", ".join(map(str, sensors))
-    many = len(sensors) > 1
-    return (
-        f"sensor{'s' * many} {listed} show{'s' * (not many)} the most or the least that a device "
-        "can, so the truth is beyond it: there are more, warmer or nearer sources than stated, or "
-        f"the level is wrong; {'they are' if many else 'it is'} left out"
-    )
+    listed, many = ", ".join(map(str, sensors)), len(sensors) > 1
+    forms = ("s", "", "they are") if many else ("", "s", "it is")
+    return _AT_CLAMP(many=forms[0], sensors=listed, one=forms[1], out=forms[2])
+
+
+_AT_CLAMP = Wording(
+    "map.clamp",
+    "sensor{many} {sensors} show{one} the most or the least that a device can, so the truth is "
+    "beyond it: there are more, warmer or nearer sources than stated, or the level is wrong; "
+    "{out} left out",
+)
+_UNHEARD = Wording(
+    "map.unheard", "no sensor was heard; wait for reports, or look at the sensors' link"
+)()
+_UNHEARD_SINCE = Wording(
+    "map.unheard.empty",
+    "no sensor was heard yet both in the empty room and after it; wait for reports",
+)()
 
 
 def make_map(

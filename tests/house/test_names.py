@@ -29,7 +29,7 @@ PLACES = (
 _ANY = re.compile("|".join(NAMES), re.IGNORECASE)
 
 # Where a word is no mechanism: the disk that files lie on.
-ELSE = {"gateway/service/operate/health.py", "gateway/web/words.js"}
+ELSE = {"gateway/service/operate/health.py", "gateway/web/page/words.js"}
 
 # Who still knows a mechanism, with how many names: a line may go and a number may fall, and
 # nothing is added.

@@ -21,6 +21,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from recovery.maps.sentence import Wording
+
 from ...logs import log
 from ...store.places import Stopped, patiently
 from ..ledger import Charge, price
@@ -62,31 +64,46 @@ def broken(
             back once, and two of one name go on from both, as does a broker's backlog.
     """
     sender, epoch, seq = arrival.report[1:4]
+    came, before = {"device": sender, "number": f"{epoch}.{seq}"}, f"{last[0]}.{last[1]}"
     if used:
-        return "changed", (
-            f"{sender} sent message {epoch}.{seq} before with other bytes: two readings under "
-            "one noise give away their difference. Give the device a new key"
-        )
+        return "changed", _CHANGED(**came)
     if (epoch, seq) <= last and back is not None and last > back[0] and (epoch, seq) > back[1]:
-        return "replayed", (
-            f"two boards speak as {sender} in turns, or the broker holds messages back again and "
-            f"again: {epoch}.{seq} came after {last[0]}.{last[1]}, and each goes on from its own. "
-            "Look which; of two boards one is a copy, and both use the same noise: switch the "
-            "copy off, and give the device a new key"
-        )
+        return "replayed", _DOUBLE(**came, last=before)
     if (epoch, seq) <= last:
-        return "replayed", (
-            f"{sender} sent message {epoch}.{seq} after {last[0]}.{last[1]}: its memory was set "
-            "back, it has a double, or the broker held a message back. Look which; if it may be "
-            "one of the first two, give the device a new key"
-        )
+        return "replayed", _REPLAYED(**came, last=before)
     if epoch - last[0] > BOOTS or seq - (last[1] if epoch == last[0] else 0) > MESSAGES:
-        return "future", (
-            f"{sender} sent message {epoch}.{seq} after {last[0]}.{last[1]}: no device starts or "
-            "speaks so often. Its memory is damaged, or somebody else has its key; its numbers "
-            "count on from the earlier ones. Look which, and give the device a new key"
-        )
+        return "future", _FUTURE(**came, last=before)
     return "", ""
+
+
+# Why a device needs a new key; the store keeps these as text.
+ALARMS = (
+    Wording(
+        "alarm.changed",
+        "{device} sent message {number} before with other bytes: two readings under one noise "
+        "give away their difference. Give the device a new key",
+    ),
+    Wording(
+        "alarm.double",
+        "two boards speak as {device} in turns, or the broker holds messages back again and "
+        "again: {number} came after {last}, and each goes on from its own. Look which; of two "
+        "boards one is a copy, and both use the same noise: switch the copy off, and give the "
+        "device a new key",
+    ),
+    Wording(
+        "alarm.replayed",
+        "{device} sent message {number} after {last}: its memory was set back, it has a double, "
+        "or the broker held a message back. Look which; if it may be one of the first two, give "
+        "the device a new key",
+    ),
+    Wording(
+        "alarm.future",
+        "{device} sent message {number} after {last}: no device starts or speaks so often. Its "
+        "memory is damaged, or somebody else has its key; its numbers count on from the earlier "
+        "ones. Look which, and give the device a new key",
+    ),
+)
+_CHANGED, _DOUBLE, _REPLAYED, _FUTURE = ALARMS
 
 
 def count_missing(last: tuple[int, int], epoch: int, seq: int) -> int:

@@ -26,6 +26,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from sqlalchemy.exc import DatabaseError
 
 from edge.core import wire
+from recovery.maps.sentence import Wording
 
 from ...devices.enrol.enrol import Devices
 from ...faults import ReplacedFault
@@ -76,6 +77,8 @@ BATCH = 500
 LINGER_S = 0.08  # how long the first message of a batch waits for others
 QUIET_S = 0.02  # a gap this long ends the batch sooner
 END_S = 0.8  # how long messages are still given out after the end was asked for
+
+_UNTAKEN = Wording("store.refuses", "the store does not take what came: {why}")
 
 
 class Bearer(Protocol):
@@ -203,7 +206,7 @@ class Counting:
             except DatabaseError as fault:
                 if self._metrics is not None:
                     self._metrics.store_retries.inc()
-                self._say(False, f"the store does not take what came: {describe_fault(fault)}")
+                self._say(False, _UNTAKEN(why=describe_fault(fault)))
                 raise
             self._say(True)
             return found

@@ -9,6 +9,8 @@ import hmac
 import ssl
 from pathlib import Path
 
+from recovery.maps.sentence import Wording
+
 from ...faults import OperatorFault
 from ...settings.deployment import Mqtt
 
@@ -101,31 +103,39 @@ def distrust(broker: Mqtt, fault: OSError) -> str:
     place = f"the broker at {broker.host}:{broker.port}"
     if not isinstance(fault, ssl.SSLCertVerificationError):
         why = getattr(fault, "reason", None) or getattr(fault, "strerror", None) or str(fault)
-        return (
-            f"{place} does not answer in TLS ({why}); it must, for in the clear everybody on the "
-            "network could read and forge messages. There are two ways: give it a certificate "
-            "and name its authority as ca_file under [mqtt] (heatveil broker init makes both), "
-            "or write insecure = true there, where nobody else is on the network"
-        )
+        return CLEAR(place=place, why=why)
     if why := UNTIMELY.get(fault.verify_code):
-        return (
-            f"{place} shows a certificate that {why}; it must be valid today, for an old one may "
-            "have been stolen since. Renew it (heatveil broker init does, once the old one is "
-            "moved away), or set this machine's clock"
+        return CERTIFICATE(
+            place=place,
+            why=f"that {why}; it must be valid today, for an old one may have been stolen since. "
+            "Renew it (heatveil broker init does, once the old one is moved away), or set this "
+            "machine's clock",
         )
     if fault.verify_code in OTHER_NAME:
-        return (
-            f"{place} shows a certificate for another name ({fault.verify_message}); it must be "
-            "made for the host that [mqtt] names, or any server with a certificate could pose as "
-            "the broker. Write the name it was made for as host, or make one for this name "
-            "(heatveil broker init --host)"
+        return CERTIFICATE(
+            place=place,
+            why=f"for another name ({fault.verify_message}); it must be made for the host that "
+            "[mqtt] names, or any server with a certificate could pose as the broker. Write the "
+            "name it was made for as host, or make one for this name (heatveil broker init "
+            "--host)",
         )
     signed = broker.ca_file or "this machine's authorities"
-    return (
-        f"{place} shows a certificate that {signed} did not sign ({fault.verify_message}); "
-        "somebody we trust must have, or anybody on the line could pose as the broker. Name the "
-        "authority that signed it as ca_file under [mqtt], or find out who answers there"
+    return CERTIFICATE(
+        place=place,
+        why=f"that {signed} did not sign ({fault.verify_message}); somebody we trust must have, "
+        "or anybody on the line could pose as the broker. Name the authority that signed it as "
+        "ca_file under [mqtt], or find out who answers there",
     )
+
+
+CERTIFICATE = Wording("broker.certificate", "{place} shows a certificate {why}")
+CLEAR = Wording(
+    "broker.clear",
+    "{place} does not answer in TLS ({why}); it must, for in the clear everybody on the network "
+    "could read and forge messages. There are two ways: give it a certificate and name its "
+    "authority as ca_file under [mqtt] (heatveil broker init makes both), or write "
+    "insecure = true there, where nobody else is on the network",
+)
 
 
 def proven(fault: OSError) -> bool:

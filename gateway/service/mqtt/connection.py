@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from recovery.maps.sentence import Wording
+
 from ...faults import LinkFault, RefusedFault
 from ...logs import log
 from ...settings.deployment import Mqtt
@@ -31,6 +33,18 @@ class Message(NamedTuple):
     payload: bytes
     token: tuple[int, int]
     retained: bool = False
+
+
+SILENT = Wording(
+    "broker.silent",
+    "no MQTT broker at {place} ({why}); one must listen there, for it carries every reading. "
+    "Start it, or mend host and port under [mqtt]",
+)
+REFUSES = Wording(
+    "broker.refuses",
+    "the broker at {place} will not have {name} ({why}); it must let the gateway in, or no "
+    "reading arrives. Mend username and password_file under [mqtt], or the broker's access list",
+)
 
 
 class Session:
@@ -80,12 +94,7 @@ class Session:
 
     def refused(self, why: str) -> None:
         """The broker answered and said no."""
-        self.unwilling(
-            f"the broker at {self._place} will not have {self._name} ({why}); it must let the "
-            "gateway in, or no reading arrives. Mend username and password_file under [mqtt], or "
-            "the broker's access list",
-            final=True,
-        )
+        self.unwilling(REFUSES(place=self._place, name=self._name, why=why), final=True)
 
     def unwilling(self, sentence: str, *, final: bool) -> None:
         """One of us will not have the other; final when another attempt would end alike."""
@@ -128,10 +137,7 @@ class Session:
             return not self._unsent
 
     def _silent(self, why: str) -> None:
-        self._trouble = (
-            f"no MQTT broker at {self._place} ({why}); one must listen there, for it carries "
-            "every reading. Start it, or mend host and port under [mqtt]"
-        )
+        self._trouble = SILENT(place=self._place, why=why)
 
 
 class Sending:

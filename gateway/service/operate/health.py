@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from recovery.maps.sentence import Wording, describe, join
+
 from ...logs import log
 from ...settings.deployment import Deployment
 from ...store.store import Store
@@ -64,6 +66,17 @@ MEGABYTE = 1_000_000
 # Threads without which nothing more is done, and the part that is then said not to work.
 WORK_OF = {"intake": "store", "gateway": "broker", "outbox": "broker"}
 
+GONE = Wording("broker.gone", "the broker is not there")()
+_FULL = Wording(
+    "disk.full",
+    "less than {mb} MB are left where the database is, which [store] reserve_mb keeps free: "
+    "nothing more is taken, and devices keep what they have. Make room",
+)
+_ENDED = Wording(
+    "thread.ended",
+    "its thread {thread} has ended by a fault, which the log holds. Start the gateway again",
+)
+
 
 def health_event(health: Health) -> Event:
     """Return how the parts of the gateway are, and whether all of them work."""
@@ -71,7 +84,7 @@ def health_event(health: Health) -> Event:
     return {
         "kind": "health",
         "ready": all(part.ok for part in parts.values()),
-        "parts": {name: {"ok": part.ok, "why": part.why} for name, part in parts.items()},
+        "parts": {name: {"ok": part.ok, **describe(part.why)} for name, part in parts.items()},
     }
 
 
@@ -120,13 +133,12 @@ class Vitals:
         """Pass on what others have said of parts, and say what nobody is left to say."""
         for thread in self._watched:
             if not thread.is_alive():
-                why = f"its thread {thread.name} has ended by a fault, which the log holds"
-                self.say(WORK_OF[thread.name], False, f"{why}. Start the gateway again")
+                self.say(WORK_OF[thread.name], False, _ENDED(thread=thread.name))
         self.news()
 
     def broker(self, up: bool, why: str) -> None:
         """Take how the link to the broker is."""
-        self.say("broker", up, "" if up else why or "the broker is not there")
+        self.say("broker", up, "" if up else why or GONE)
 
     def solver(self, ok: bool, why: str = "") -> None:
         """Take whether the last map could be drawn."""
@@ -135,17 +147,13 @@ class Vitals:
     def room(self, free_bytes: int | None, reserve_mb: int) -> bool:
         """Take how much room there is for the store; return whether it is enough to go on."""
         enough = free_bytes is None or free_bytes >= reserve_mb * MEGABYTE
-        why = (
-            f"less than {reserve_mb} MB are left where the database is, which [store] reserve_mb "
-            "keeps free: nothing more is taken, and devices keep what they have. Make room"
-        )
-        self.say("disk", enough, "" if enough else why)
+        self.say("disk", enough, "" if enough else _FULL(mb=reserve_mb))
         return enough
 
     def hindrance(self) -> str:
         """Return why no round may open now, or nothing."""
         parts = self.health.parts()
-        return "; ".join(parts[name].why for name in NEEDED if not parts[name].ok)
+        return join(parts[name].why for name in NEEDED if not parts[name].ok)
 
 
 class Chore(NamedTuple):

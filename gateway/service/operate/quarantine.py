@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from edge.host.post import REPORT_BYTES
+from recovery.maps.sentence import Wording, recognise
 
 from ...devices.broker import dynamic
 from ...devices.broker.control import Control, Silence, expect
@@ -37,8 +38,20 @@ from ..telling import shut_out
 
 MINUTE_S = 60.0
 BACKLOG = 100_000  # what a broker keeps for an absent gateway, of all devices
-FLOOD = "it sent more than [guard] messages_per_s and burst allow"
-FORGED = "it sent more that is no frame of its own than [guard] forged allows in a minute"
+# Why a device is shut out; the store keeps these as text.
+OUT = (
+    Wording("out.flood", "it sent more than [guard] messages_per_s and burst allow"),
+    Wording(
+        "out.forged",
+        "it sent more that is no frame of its own than [guard] forged allows in a minute",
+    ),
+    Wording(
+        "out.lied",
+        "it gave false shares in a secure sum, to more of its neighbours than may lie themselves",
+    ),
+    Wording("out.hand", "by hand"),
+)
+FLOOD, FORGED, LIED, _ = (one() for one in OUT)
 
 
 class Verdict(NamedTuple):
@@ -289,7 +302,8 @@ class Quarantine:
         self._tell_broker(kept.keys() | self._unkept.keys())
         if kept != self._told:
             self._told = kept
-            self._on_event(shut_out(kept))
+            told = {name: (recognise(why, OUT), at_s) for name, (why, at_s) in kept.items()}
+            self._on_event(shut_out(told))
 
     def _tell_broker(self, wanted: set[str]) -> None:
         """Let the broker shut out exactly these, of those that are ours to shut out."""

@@ -10,6 +10,8 @@ asks. There is no I/O in here: both clocks come in.
 from datetime import datetime, time
 from typing import NamedTuple
 
+from recovery.maps.sentence import Wording
+
 LOOK_S = 60.0  # how long the wall clock is believed: it may be set meanwhile
 
 
@@ -64,4 +66,8 @@ def refusal(hours: str | None, now: datetime) -> str:
     """Return why no round may open at this time of day, or nothing."""
     if hours is None or parse(hours).has(now):
         return ""
-    return f"rounds open from {hours.replace('-', ' to ')}, and it is {now:%H:%M}"
+    first, last = hours.split("-")
+    return _OUTSIDE(first=first, last=last, now=f"{now:%H:%M}")
+
+
+_OUTSIDE = Wording("rounds.hours", "rounds open from {first} to {last}, and it is {now}")

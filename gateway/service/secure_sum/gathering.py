@@ -30,6 +30,7 @@ from ..intake.door import Guard
 from ..intake.writer import Bearer
 from ..mqtt.connection import Message
 from ..operate.metrics import SUM_STEPS, Metrics
+from ..operate.quarantine import LIED
 from ..rounds import OpenRound
 from .collecting import ABANDONED, RELEASED, Collecting, Link, Sent, Shard
 
@@ -42,7 +43,6 @@ UNFIT = (
     "too few shares came or fit: nothing of the shard is opened, and its epsilon is spent. "
     "Suspects, where any are named, lied or were lied about: look at those named again and again"
 )
-LIED = "it gave false shares in a secure sum, to more of its neighbours than may lie themselves"
 EARLY = 0.95  # of the time that a round has: its last step must end before the round does
 FORGED = {"forged", "wrong-length"}  # no frame of this device, whenever it came
 # A frame that came again, or after its step; or the log would be as long as the flood.

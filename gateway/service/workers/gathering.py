@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy.exc import DatabaseError
 
 from edge.core import wire
+from recovery.maps.sentence import Wording, join
 
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
@@ -28,7 +29,7 @@ from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from ..steps import Foreseen
 from . import leases, rounds
-from .leases import Roll, unique_name
+from .leases import UNANSWERED, Roll, unique_name
 from .part import retire_quietly
 from .worker import Worker
 
@@ -72,9 +73,7 @@ class Overseer:
             found = leases.call_roll(self._store.engine, *shape)
             self._suspect()
         except DatabaseError as fault:
-            self._tell(
-                "store", Said(False, f"the database does not answer: {describe_fault(fault)}")
-            )
+            self._tell("store", Said(False, UNANSWERED(why=describe_fault(fault))))
             return
         self._tell("store", Said(True, ""))
         self._tell("workers", describe(found, mark))
@@ -92,6 +91,10 @@ class Overseer:
             self._health.say(part, *said)
 
 
+_NONE = Wording("workers.none", "none is at work")()
+_NOBODYS = Wording("workers.part", "nobody has part {parts}, whose devices wait at the broker")
+
+
 def describe(found: Roll, mark: int) -> Said:
     """Return how the workers are, in words.
 
@@ -102,19 +105,19 @@ def describe(found: Roll, mark: int) -> Said:
     """
     alive = [one for one in found.members if one.alive]
     each = ", ".join(f"{one.holder} has {one.parts} parts" for one in alive)
-    words = [f"{len(alive)} at work: {each}" if alive else "none is at work"]
+    words = [f"{len(alive)} at work: {each}" if alive else _NONE]
     if gone := [one.holder for one in found.members if not one.alive]:
         words.append(f"gone without a goodbye: {', '.join(gone)}")
-    wrong = []
+    wrong: list[str] = []
     if found.nobodys:
         parts = " ".join(map(str, found.nobodys))
-        wrong.append(f"nobody has part {parts}, whose devices wait at the broker")
+        wrong.append(_NOBODYS(parts=parts))
     if old := [one.holder for one in alive if one.mark != mark]:
         wrong.append(
             f"{', '.join(old)} works with another devices file than this gateway: give both the "
             "same, and send them SIGHUP"
         )
-    return Said(not wrong, "; ".join(wrong + words))
+    return Said(not wrong, join(wrong + words))
 
 
 POLL_S = 0.05  # how often the sums are looked at while a round is open

@@ -43,6 +43,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 
+from recovery.maps.sentence import Wording
+
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault, TakenFault
 from ...logs import log
@@ -255,7 +257,11 @@ def call_roll(engine: Engine, lease_s: float, partitions: int) -> Roll:
 
 
 LOOK_S = 1.0
-STANDBY = "standby: another gateway leads this site, and this one takes over when that is gone"
+UNANSWERED = Wording("store.silent", "the database does not answer: {why}")
+STANDBY = Wording(
+    "rounds.standby",
+    "standby: another gateway leads this site, and this one takes over when that is gone",
+)()
 
 
 @contextmanager

@@ -21,9 +21,10 @@ from ..intake.door import Guard
 from ..intake.outcomes import Alarm
 from ..mqtt.pump import Pump
 from ..mqtt.service import Link
+from ..operate.health import GONE
 from ..operate.metrics import Metrics
 from . import leases, rounds
-from .leases import Lease, Leases
+from .leases import UNANSWERED, Lease, Leases
 from .part import GOODBYE_S, Part, Surroundings, devices_of, retire_quietly
 
 
@@ -165,7 +166,7 @@ class Sight:
     def _linked(self, up: bool, why: str) -> None:
         self.heard(up)
         self._blind_s = None if up else self._blind_s or time.monotonic()
-        self._say("broker", up, "" if up else why or "the broker is not there")
+        self._say("broker", up, "" if up else why or GONE)
 
 
 GLANCES = 5  # signs of life in the time of a lease
@@ -252,7 +253,7 @@ class Worker:
                 self._say("parts", self._joined, _standing(self.parts, self._joined))
             except DatabaseError as fault:
                 log.warning("the database does not answer the worker", why=describe_fault(fault))
-                self._say("store", False, f"the database does not answer: {describe_fault(fault)}")
+                self._say("store", False, UNANSWERED(why=describe_fault(fault)))
             except OperatorFault as fault:
                 log.error("this worker takes no part", why=str(fault))
                 self._say("parts", False, str(fault))

@@ -160,7 +160,7 @@ def test_what_the_image_copies_is_enough_to_install_and_run(tmp_path: Path) -> N
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout
-    for name in ("web/index.html", "sample.toml", "deploy/heatveil-gateway.service"):
+    for name in ("web/page/index.html", "sample.toml", "deploy/heatveil-gateway.service"):
         assert (target / "gateway" / name).is_file()
     # Every module that is tracked is installed, or the first one to need it fails at night.
     missing = [

@@ -459,7 +459,7 @@ def test_a_picture_of_the_floor_lies_under_the_map(
 
 def test_all_words_are_in_both_languages_and_the_page_is_small() -> None:
     """One table; what is looked up is there, and all of it goes over a slow link."""
-    folder = Path(web.__file__).parent
+    folder = Path(web.__file__).parent / "page"
     sources = {path.name: path.read_text("utf-8") for path in folder.glob("*.[jh][st]*")}
     table = dict(re.findall(r'^  "([\w .²]+)": \[(.*)\],$', sources["words.js"], re.MULTILINE))
     look_up = re.compile(r'(?:\bt\(|data-(?:t|label)=)"([^"]+)"')

@@ -73,7 +73,7 @@ const TABLE = {
   "map.answers": ["from {n} answers", "aus {n} Antworten"],
   "map.last": ["last map: no more may be asked", "letzte Karte: mehr darf nicht gefragt werden"],
   "map.ended": ["last map: no more rounds are planned", "letzte Karte: weitere Runden sind nicht vorgesehen"],
-  "map.exactly": ["Exactly: {why}.", "Genau (englisch): {why}."],
+  "map.exactly": ["Exactly: {why}.", "Genau: {why}."],
   "map.stale": ["No newer map has come.", "Es kam keine neuere Karte."],
   "map.aged": ["This map is {age} old.", "Diese Karte ist {age} alt."],
   "map.gone": ["No connection to the gateway since {at}. The page keeps trying by itself.", "Seit {at} keine Verbindung zum Gateway. Die Seite versucht es von selbst weiter."],
@@ -182,7 +182,7 @@ const TABLE = {
   "who.sensors": ["sensors", "Sensoren"],
   "who.device": ["device", "Gerät"],
   "who.devices": ["devices", "Geräte"],
-  // What the gateway says, by its code (codes.py).
+  // What the gateway says, by its code.
   "said.broker.silent": ["nobody answers at {place}. Start the message broker there, or correct its address.", "unter {place} antwortet niemand. Starten Sie dort den Nachrichtenvermittler, oder berichtigen Sie seine Adresse."],
   "said.broker.refuses": ["the broker at {place} does not let the gateway in ({why}). Its user name or password is wrong, or its access list forbids it.", "der Vermittler unter {place} lässt das Gateway nicht ein ({why}). Benutzername oder Passwort sind falsch, oder seine Zugriffsliste verbietet es."],
   "said.broker.gone": ["the message broker does not answer.", "der Nachrichtenvermittler antwortet nicht."],
@@ -214,6 +214,7 @@ const TABLE = {
   "said.map.silence": ["nobody answered. The devices are off or cut off, or they refuse", "niemand hat geantwortet. Die Geräte sind aus oder abgeschnitten, oder sie weigern sich"],
   "said.map.few": ["{came} of {enrolled} answered, and a map needs {quorum}", "{came} von {enrolled} haben geantwortet, und eine Karte braucht {quorum}"],
   "said.map.unheard": ["no sensor was heard. Look at the sensors' connection", "kein Sensor war zu hören. Sehen Sie nach der Verbindung der Sensoren"],
+  "said.map.unheard.empty": ["no sensor was heard yet both in the empty room and after it. Wait for answers", "noch war kein Sensor sowohl im leeren Raum als auch danach zu hören. Warten Sie auf Antworten"],
   "said.map.unanswered": ["no device answered. Look at the devices' connection", "kein Gerät hat geantwortet. Sehen Sie nach der Verbindung der Geräte"],
   "said.map.shards": ["too few devices took part together", "zu wenige Geräte haben zusammen teilgenommen"],
   "said.map.misfit": ["what was sent does not fit the room as it was set up, so no map is drawn", "was gesendet wurde, passt nicht zum Raum, wie er eingerichtet ist; deshalb wird keine Karte gezeichnet"],
@@ -221,6 +222,21 @@ const TABLE = {
   "said.done.asked": ["all that were asked for have been run", "alle, die verlangt waren, sind gelaufen"],
   "said.done.epsilon": ["no more may be asked", "mehr darf nicht gefragt werden"],
   "said.done.readings": ["all {rounds} that the promise allows have been run", "alle {rounds}, die das Versprechen erlaubt, sind gelaufen"],
+  // What it says for whoever wants it exactly: in English as it is.
+  "exact.map.misfit": ["", "keine Wärme innerhalb der Grenzen kommt den Messwerten näher als {residual}, und das Rauschen erklärt {radius}: durch Zufall, oder weil Ausbreitung, Wände, größte Stärke oder das eigene Rauschen der Sensoren falsch eingestellt sind. Messen Sie noch einmal, lassen Sie eine kleinere Wahrscheinlichkeit des Scheiterns zu, oder prüfen Sie diese Einstellungen"],
+  "exact.map.clamp": ["", "Sensor {sensors} zeigt das Höchste oder Niedrigste, was ein Gerät kann; die Wahrheit liegt also darüber hinaus: es gibt mehr, wärmere oder nähere Quellen als angegeben, oder der Nullpunkt stimmt nicht. Er ist ausgelassen"],
+  "exact.verdict.sensors": ["", "Sensor {sensors} widerspricht den anderen um so viele Standardabweichungen des Rauschens und ist ausgelassen"],
+  "exact.verdict.scatter": ["", "die Sensoren streuen {times}-mal so stark wie angegeben, und die Karte rechnet damit"],
+  "exact.verdict.odds": ["", "mehr als {n} Sensoren widersprechen allen anderen, um bis zu {most} Standardabweichungen des Rauschens: Sensoren sind defekt, oder das Rauschen ist anders als angegeben, oder Wärme hat sich nicht ausgebreitet"],
+  "exact.verdict.contradicted": ["", "die Messwerte widersprechen dem, was über den Raum angegeben ist: keine danach mögliche Wärme kommt ihnen näher als {off} Standardabweichungen des Rauschens, und so weit liegt Rauschen allein in weniger als einer von {rounds} Runden daneben. Mehr oder wärmere Quellen als angegeben, eine andere Ausbreitung, Wände, Wärme von außen oder ein defekter Sensor können der Grund sein"],
+  "exact.verdict.other": ["", "die Messwerte sprechen gegen das, was über den Raum und seine Quellen angegeben ist; am wahrscheinlichsten ist stattdessen: {likely}; die Karte rechnet damit"],
+  "exact.verdict.other.powers": ["", "mehr oder andere Quellen"],
+  "exact.verdict.other.room": ["", "mehr oder andere Quellen, und eine andere Ausbreitung, andere Wände oder Wärme von außen"],
+  "exact.verdict.other.level": ["", "mehr oder andere Quellen, und ein verschobener Nullpunkt"],
+  "exact.verdict.other.equal": ["", "eine andere Ausbreitung oder andere Wände"],
+  "exact.verdict.other.equal level": ["", "eine andere Ausbreitung oder andere Wände, und ein verschobener Nullpunkt"],
+  "exact.verdict.weak": ["", "sie ist der Wahrheit vielleicht kaum näher als geraten"],
+  "exact.verdict.answers": ["", "keine Karte ergibt solche Antworten: Chi-Quadrat der nächsten ist um {off} seiner Standardabweichungen zu groß; manche Geräte antworten also mit anderen Gewichten, oder ihre Antworten sind gefälscht"],
 };
 
 const asked = /[#&]lang=(en|de)/.exec(location.hash)?.[1];
@@ -236,8 +252,13 @@ export function t(key, given = {}) {
 // One of many: `key.1` where there is one of it.
 export const counted = (key, n, given = {}) => t(n === 1 && TABLE[`${key}.1`] ? `${key}.1` : key, { n: number(n), ...given });
 
-// What the gateway says: by its code, or in its own words.
-export const told = ({ why, code, fields }) => (TABLE[`said.${code}`] ? t(`said.${code}`, fields) : why);
+// What the gateway says: by its code, or in its own words; what stands in it may be said so, too.
+export function told({ why, code, fields = {} }, how = "said") {
+  const words = Object.entries(fields).map(([name, one]) => [name, one?.why !== undefined ? told(one, how) : typeof one === "number" ? one.toLocaleString(language) : one]);
+  if (code === "list") return words.map(([, one], i) => (i < words.length - 1 ? one.replace(/\.$/, "") : one)).join("; ");
+  return TABLE[`${how}.${code}`]?.[column] ? t(`${how}.${code}`, Object.fromEntries(words)) : why;
+}
+export const exactly = (sentence) => told(sentence, "exact");
 
 // A text that came in both languages.
 export const own = (texts) => (Array.isArray(texts) ? texts[column] ?? texts[0] : texts);

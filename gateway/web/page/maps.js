@@ -1,7 +1,7 @@
 // A map as it is shown: its layers, its words, its table of places; and as a picture that is kept.
 
 import { SvgPen, cellUnder, doubted, drawAnswers, drawMap, drawReadings, drawScale, embered, greyed, heated, heightOf, metres, onEarth, penOf, placeOf, room, sensorPlaces, written } from "./draw.js";
-import { at, language, make, makeRow, moment, number, own, percent, say, t, told } from "./words.js";
+import { at, exactly, language, make, makeRow, moment, number, own, percent, say, t, told } from "./words.js";
 
 const FULLEST = 6;
 
@@ -190,8 +190,8 @@ export function tell(shown, drawing) {
 function noteOf(map) {
   if (!solved(map)) return "";
   const from = kind.people && map.total > 0 ? t("map.answers", { n: number(map.total) }) : "";
-  const exactly = map.verdict?.why ? t("map.exactly", { why: map.verdict.why }) : "";
-  return [from, map.why === "optimal" ? "" : told(map), exactly].filter(Boolean).join(" · ");
+  const exact = map.verdict?.why ? t("map.exactly", { why: exactly(map.verdict) }) : "";
+  return [from, map.why === "optimal" ? "" : told(map), exact].filter(Boolean).join(" · ");
 }
 
 function tellLayers(map, drawing) {

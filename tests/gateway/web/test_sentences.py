@@ -1,5 +1,6 @@
 """The gateway's own sentences have codes, and the page has a line in both languages for each."""
 
+import ast
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,20 +17,23 @@ from gateway.service.intake import judge
 from gateway.service.mqtt.connection import Session
 from gateway.service.operate import quarantine, schedule
 from gateway.service.operate.health import Health, Vitals
-from gateway.service.secure_sum.gathering import LIED
 from gateway.service.serving import AWAITED
-from gateway.service.telling import SILENCE
-from gateway.service.workers.gathering import describe
+from gateway.service.telling import SILENCE, alarmed
+from gateway.service.workers.gathering import describe as describe_workers
 from gateway.service.workers.leases import STANDBY, Roll
-from gateway.web.codes import SENTENCES, add_code, add_codes
 from gateway.web.server import Page
+from recovery.estimators import robust
 from recovery.estimators.verdict import describe_misfit
+from recovery.maps.sentence import Wording, describe, recognise
 from recovery.noise.sums import NONE_OPENED
+from tests.conftest import ROOT
 
 from .test_page import READY, Opened, Until, drawn, read
 
-TABLE = re.compile(r'^  "said\.([\w.]+)": \[("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")\],$', re.M)
-FIELD = re.compile(r"\{(\w+)\}")
+TABLE = re.compile(
+    r'^  "(said|exact)\.([\w. ]+)": \[("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")\],$', re.M
+)
+FIELD = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
 def _said() -> Iterator[tuple[str, str]]:
@@ -52,41 +56,65 @@ def _said() -> Iterator[tuple[str, str]]:
     yield health.parts()["disk"].why, "disk.full"
     yield quarantine.FLOOD, "out.flood"
     yield quarantine.FORGED, "out.forged"
-    yield LIED, "out.lied"
+    yield quarantine.LIED, "out.lied"
     yield SILENCE, "map.silence"
     yield _few(Turnout(1, 6, 0, 3)), "map.few"
     yield _few(Turnout(2, 6, 0, 3)), "map.few"
     yield describe_misfit(8.0, 4.0), "map.misfit"
     yield NONE_OPENED, "map.shards"
     yield schedule.refusal("08:00-18:00", datetime(2026, 3, 1, 20, 10, tzinfo=UTC)), "rounds.hours"
-    yield f"no round opens: {SPENT % 24}", "rounds.spent"
-    yield f"no round opens: {AWAITED}", "rounds.awaited"
-    yield "no round opens: the broker is not there", "rounds.hindered"
+    yield SPENT(hours=24), "rounds.spent"
+    yield AWAITED, "rounds.awaited"
     yield STANDBY, "rounds.standby"
-    yield describe(Roll([], []), 1).why, "workers.none"
-    yield describe(Roll([], [3]), 1).why, "workers.part"
+    yield describe_workers(Roll([], []), 1).why, "workers.none"
+    both: Any = describe_workers(Roll([], [3]), 1).why
+    yield both.fields["0"], "workers.part"
 
 
 @pytest.mark.parametrize(("sentence", "code"), list(_said()))
 def test_what_the_gateway_says_has_its_code(sentence: str, code: str) -> None:
     """A sentence that is written anew would else be English again, and nobody would notice."""
-    found = add_code({"why": sentence})
+    found = describe(sentence)
 
     assert found["code"] == code
     assert found["why"] == sentence
     assert all(found["fields"].values()) or code == "map.few"
 
 
+@pytest.mark.parametrize("wording", [*judge.ALARMS, *quarantine.OUT], ids=lambda one: one.code)
+def test_what_the_store_keeps_as_text_has_its_code_again(wording: Wording) -> None:
+    """After a start it would else be English; and what another gateway wrote stays as it is."""
+    names = set(FIELD.findall(wording.text))
+    said = wording(**{name: f"<{name}> 3.7" for name in names})
+
+    assert describe(recognise(str(said), (*judge.ALARMS, *quarantine.OUT))) == describe(said)
+    assert recognise(f"{said}!", judge.ALARMS) == f"{said}!"
+
+
+def _wordings() -> Iterator[Wording]:
+    """Yield all that stand in the code."""
+    for room in ("recovery", "gateway"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            text = path.read_text("utf-8")
+            for node in ast.walk(ast.parse(text)) if "Wording(" in text else ():
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Wording":
+                    yield Wording(*(ast.literal_eval(one) for one in node.args))
+
+
 def test_every_code_has_both_languages() -> None:
     """And they name no field that the sentence has not."""
-    text = (Path(web.__file__).parent / "words.js").read_text("utf-8")
-    table = {code: both for code, *both in TABLE.findall(text)}
-    named = {code: set(FIELD.findall(sentence)) for code, sentence in SENTENCES.items()}
+    text = (Path(web.__file__).parent / "page" / "words.js").read_text("utf-8")
+    table = {(how, code): both for how, code, *both in TABLE.findall(text)}
+    named = {one.code: set(FIELD.findall(one.text)) for one in _wordings()}
+    parts = {f"verdict.other.{name}" for name in robust.WEIGHTS}
 
-    assert set(table) == set(SENTENCES)
-    for code, both in table.items():
+    assert len(named) > 30
+    assert {code for _, code in table} - parts == set(named)
+    assert {code for how, code in table if how == "exact"} >= parts
+    for (how, code), both in table.items():
         assert both[0] != both[1]
-        assert set(FIELD.findall("".join(both))) <= named[code]
+        assert (both[0] == '""') == (how == "exact")
+        assert set(FIELD.findall("".join(both))) <= named.get(code, set())
 
 
 @pytest.mark.long
@@ -95,13 +123,13 @@ def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     lost = Session("lan:1883", "gateway").trouble
     why, few = judge.broken(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1], ""
     few = _few(Turnout(2, 6, 0, 3))
-    parts = {"broker": {"ok": False, "why": lost}, "disk": {"ok": False, "why": "it is odd"}}
+    parts = {"broker": lost, "disk": "it is odd"}
+    parts = {name: {"ok": False, **describe(why)} for name, why in parts.items()}
     with Page("127.0.0.1", 0) as page:
         page.feed.put(READY)
-        page.feed.put(add_codes({"kind": "health", "ready": False, "parts": parts}))
-        alarm = {"device": "attic", "why": why, "times": 2}
-        page.feed.put(add_codes({"kind": "alarm", "alarms": [alarm]}))
-        page.feed.put(add_codes(drawn(1, 0, status="unresolved", mass=None, total=None, why=few)))
+        page.feed.put({"kind": "health", "ready": False, "parts": parts})
+        page.feed.put(alarmed({("attic", b""): (why, 2)}))
+        page.feed.put(drawn(1, 0, status="unresolved", mass=None, total=None, **describe(few)))
         tab = opened(f"{page.url}#lang=de")
         until(tab, "document.getElementById('empty').textContent.includes('Runde 1')")
         line = read(tab, "#trouble-line")
