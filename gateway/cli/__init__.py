@@ -32,11 +32,11 @@ COMMANDS = {
     "replay": ("replay", "replay", "See what becomes of recorded messages; nothing is written."),
     "work": ("serve", "work", "Take a share of a site's devices, beside its gateway."),
     "enrol": (
-        "fleet",
+        "devices.fleet",
         "enrol_fleet",
         "Make new keys and budgets for the devices of a deployment.",
     ),
-    "fleet": ("fleet", "fleet", "Run virtual devices against the broker of a deployment."),
+    "fleet": ("devices.fleet", "fleet", "Run virtual devices against the broker of a deployment."),
     "check": ("check", "check", "Say what is, or may be, wrong with a deployment."),
     "config": ("config", "config", "Print a deployment file to begin with, or its schema."),
     "ledger": (
@@ -51,28 +51,44 @@ COMMANDS = {
     "backup": ("export", "backup", "Copy the store of a deployment while its gateway runs."),
     "export": ("export", "export", "Write what a deployment has gathered, with its promise."),
     "delete": ("delete", "delete", "Delete what a site has gathered; what was spent stays."),
-    "unveil": ("owner", "unveil", "Give the holder of keys the exact readings: NOT PRIVATE."),
-    "tighten": ("owner", "tighten", "Send the devices tighter limits: more privacy, never less."),
+    "unveil": (
+        "devices.owner",
+        "unveil",
+        "Give the holder of keys the exact readings: NOT PRIVATE.",
+    ),
+    "tighten": (
+        "devices.owner",
+        "tighten",
+        "Send the devices tighter limits: more privacy, never less.",
+    ),
     "play": ("play", "app", "Play one protocol in memory and hold its map against the truth."),
     "recover": ("recover", "recover_command", "Draw the map of readings that are public already."),
     "calibrate": ("calibrate", "app", "Say which noise a promise needs, and what it hides."),
     "simulate": ("studies", "simulate", "Live through a day in a room."),
     "reproduce": ("studies", "reproduce", "Make figures of the papers again."),
-    "budget": ("doctor", "budget", "Say how long a battery lasts, and what a board needs."),
+    "budget": (
+        "devices.doctor",
+        "budget",
+        "Say how long a battery lasts, and what a board needs.",
+    ),
     "provision": (
-        "provision",
+        "devices.provision",
         "provision_command",
         "Make a device of a bare board with MicroPython.",
     ),
-    "doctor": ("doctor", "doctor", "Say what a board holds, and what is wrong with it."),
-    "rotate": ("provision", "rotate_command", "Bring a new password, or new keys, to a board."),
-    "broker": ("broker", "app", "A broker of your own: TLS, passwords, rights."),
+    "doctor": ("devices.doctor", "doctor", "Say what a board holds, and what is wrong with it."),
+    "rotate": (
+        "devices.provision",
+        "rotate_command",
+        "Bring a new password, or new keys, to a board.",
+    ),
+    "broker": ("devices.broker", "app", "A broker of your own: TLS, passwords, rights."),
     "device": (
-        "devices",
+        "devices.change",
         "app",
         "Devices: list, add, remove, new keys, shut out, let back.",
     ),
-    "keys": ("owner", "keys", "The owner's keys: list, hand out single boots, shred."),
+    "keys": ("devices.owner", "keys", "The owner's keys: list, hand out single boots, shred."),
 }
 
 

@@ -17,7 +17,7 @@ from ..devices.enrol.check import find_exposed
 from ..devices.enrol.enrol import Devices, Secrets
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
-from .device_status import UNFINISHED
+from .devices.status import UNFINISHED
 
 # What `heatveil check` found: one line, `ok`, `note` for what may be meant, or `FAULT`.
 

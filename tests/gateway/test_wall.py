@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.cli import broker
+from gateway.cli.devices import broker
 from gateway.devices.broker import certificates, dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import Right

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gateway.cli import fleet
+from gateway.cli.devices import fleet
 from gateway.devices.broker import dynamic
 from gateway.mechanisms import find
 from gateway.service.ledger import price

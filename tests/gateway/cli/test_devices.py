@@ -18,7 +18,7 @@ from edge.core import budget, limits, slots, wire
 from edge.core.keys import Identity
 from edge.core.window import open_budget
 from edge.host.enrol import provision
-from gateway.cli.devices import Change, Halves
+from gateway.cli.devices.change import Change, Halves
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol, limitsfile
@@ -311,11 +311,11 @@ class Killed(BaseException):
 
 
 STEPS = {
-    "the broker": "gateway.cli.devices.Change._at_broker",
+    "the broker": "gateway.cli.devices.change.Change._at_broker",
     "the limits": "gateway.devices.enrol.limitsfile.save",
     "the fleet": "gateway.devices.enrol.enrol.save_devices",
-    "its file": "gateway.cli.devices.Halves.finish",
-    "its keys": "gateway.cli.devices.Halves.drop",
+    "its file": "gateway.cli.devices.change.Halves.finish",
+    "its keys": "gateway.cli.devices.change.Halves.drop",
 }
 
 

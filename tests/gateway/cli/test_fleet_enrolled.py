@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from edge.host import rootkeys
-from gateway.cli import fleet as gathering
-from gateway.cli import fleet as virtual
+from gateway.cli.devices import fleet as gathering
+from gateway.cli.devices import fleet as virtual
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet import crowd
 from gateway.devices.fleet.spool import Counts

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from gateway.cli.broker import Files
+from gateway.cli.devices.broker import Files
 from gateway.devices.broker import certificates, dynamic
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway.cli import broker
+from gateway.cli.devices import broker
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import (

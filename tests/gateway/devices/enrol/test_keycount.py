@@ -95,7 +95,7 @@ def test_a_key_that_never_left_this_machine_is_not_counted(
     def away(*_: Any) -> None:
         raise OperatorFault("the broker is away")
 
-    monkeypatch.setattr("gateway.cli.devices.at_broker", away)
+    monkeypatch.setattr("gateway.cli.devices.change.at_broker", away)
     for _ in range(3):
         assert heatveil("device", "add", "attic", "--config", site).status == 1
     assert keycount.load(site.with_name("devices.json"), devices(site), {})[5] == 1

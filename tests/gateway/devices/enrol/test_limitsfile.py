@@ -9,7 +9,7 @@ import pytest
 from edge.core import limits, tightening
 from edge.core.limits import Limits
 from edge.mechanisms import disk_limits
-from gateway.cli.devices import sum_charges
+from gateway.cli.devices.change import sum_charges
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.capped import cap_limits, check_capped, remain_of
 from gateway.devices.enrol.limitsfile import Given

@@ -7,7 +7,7 @@ import pytest
 from edge.board import config
 from edge.core.budget import Budget, unpack
 from edge.core.limits import Limits
-from gateway.cli.doctor import _of_state, examine
+from gateway.cli.devices.doctor import _of_state, examine
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state

@@ -10,7 +10,7 @@ from edge.board.binding import Bound
 from edge.board.config import load
 from edge.core import slots
 from edge.host import rootkeys
-from gateway.cli.provision import check_unheard
+from gateway.cli.devices.provision import check_unheard
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, provisioning, settings, siting

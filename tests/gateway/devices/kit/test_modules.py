@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.doctor import examine
+from gateway.cli.devices.doctor import examine
 from gateway.devices import bundle
 from gateway.devices.kit import boards, modules, selftest, settings
 from gateway.devices.kit.boards import list_files, read_file

@@ -12,8 +12,8 @@ import pytest
 from edge.core import slots
 from edge.core.budget import Budget, unpack
 from edge.linux import enrol as linux
-from gateway.cli import provision as commands
-from gateway.cli.provision import find_kept, provision
+from gateway.cli.devices import provision as commands
+from gateway.cli.devices.provision import find_kept, provision
 from gateway.devices import bundle
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
 from gateway.devices.kit.boardfile import Held

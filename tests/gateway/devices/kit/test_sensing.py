@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge.board import config
-from gateway.cli.provision import find_kept, would_be
+from gateway.cli.devices.provision import find_kept, would_be
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boards, provisioning, selftest, settings, state

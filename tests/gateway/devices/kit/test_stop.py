@@ -12,8 +12,8 @@ import pytest
 from edge.core import slots
 from edge.core.budget import Budget
 from edge.core.limits import Limits
-from gateway.cli import devices
-from gateway.cli.provision import find_kept, rotate
+from gateway.cli.devices import change as devices
+from gateway.cli.devices.provision import find_kept, rotate
 from gateway.devices.kit import boards, state
 from gateway.devices.kit.boards import Board, BoardFault
 from gateway.faults import LinkFault, OperatorFault

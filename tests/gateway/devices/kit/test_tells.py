@@ -15,7 +15,7 @@ import pytest
 
 from edge.core.budget import Budget
 from edge.mechanisms import disk_limits
-from gateway.cli.provision import find_kept
+from gateway.cli.devices.provision import find_kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import connect, selftest, settings, siting, state

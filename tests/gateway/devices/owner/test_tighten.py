@@ -233,7 +233,7 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
         raise Killed
 
     site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
-    monkeypatch.setattr("gateway.cli.owner.exchange", killed)
+    monkeypatch.setattr("gateway.cli.devices.owner.exchange", killed)
     with pytest.raises(Killed):
         tighten(heatveil, site)
     known = limitsfile.load(site.deployment.site.devices, site.devices)

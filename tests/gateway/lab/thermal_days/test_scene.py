@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.cli.fleet import stand
+from gateway.cli.devices.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.thermal_days.scene import Scene

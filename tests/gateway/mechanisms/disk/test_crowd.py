@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.cli.fleet import stand
+from gateway.cli.devices.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find, first_limits

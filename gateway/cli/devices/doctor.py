@@ -10,13 +10,13 @@ import typer
 from edge.board.binding import COPIED
 from edge.core.limits import Limits
 
-from ..devices.enrol import enrol
-from ..devices.enrol.check import check_window
-from ..devices.enrol.enrol import Device, Devices
-from ..devices.kit import boards, link, modules, selftest, state
-from ..devices.kit.boards import Board, BoardFault
-from ..devices.kit.connect import open_board
-from ..devices.kit.needs import (
+from ...devices.enrol import enrol
+from ...devices.enrol.check import check_window
+from ...devices.enrol.enrol import Device, Devices
+from ...devices.kit import boards, link, modules, selftest, state
+from ...devices.kit.boards import Board, BoardFault
+from ...devices.kit.connect import open_board
+from ...devices.kit.needs import (
     FIGURES,
     SENSORS,
     TELL,
@@ -29,11 +29,11 @@ from ..devices.kit.needs import (
     parse_figures,
     plan_device,
 )
-from ..faults import OperatorFault
-from ..mechanisms import find, of
-from ..settings import config
-from ..settings.deployment import Deployment
-from . import flags
+from ...faults import OperatorFault
+from ...mechanisms import find, of
+from ...settings import config
+from ...settings.deployment import Deployment
+from .. import flags
 
 # Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
 
@@ -70,8 +70,8 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, 
     Raises:
         OperatorFault: the file cannot be read, or no device can serve it, or not with that.
     """
-    from ..mechanisms import first_limits
-    from ..settings import config
+    from ...mechanisms import first_limits
+    from ...settings import config
 
     deployment = config.load(path)
     tells = of(deployment).reads == "place"

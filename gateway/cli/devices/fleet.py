@@ -10,18 +10,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from .. import logs
-from ..devices.enrol import budgets, enrol, keycount, limitsfile, roster
-from ..devices.fleet.crowd import Churn, Crowd, allow_open_files
-from ..devices.fleet.spool import keep_in_folder, summarize
-from ..faults import OperatorFault
-from ..mechanisms import find_service, first_limits, first_round, of
-from ..mechanisms.worlds import Seen as Seen
-from ..mechanisms.worlds import Stand
-from ..settings import config, windows
-from ..settings.deployment import Deployment
-from . import flags
-from .serve import on_signal
+from ... import logs
+from ...devices.enrol import budgets, enrol, keycount, limitsfile, roster
+from ...devices.fleet.crowd import Churn, Crowd, allow_open_files
+from ...devices.fleet.spool import keep_in_folder, summarize
+from ...faults import OperatorFault
+from ...mechanisms import find_service, first_limits, first_round, of
+from ...mechanisms.worlds import Seen as Seen
+from ...mechanisms.worlds import Stand
+from ...settings import config, windows
+from ...settings.deployment import Deployment
+from .. import flags
+from ..serve import on_signal
 
 # What a fleet shows while it runs: who comes, what goes out, and what became of it.
 

@@ -11,25 +11,25 @@ import typer
 
 from edge.core.limits import NANO
 
-from ..devices.broker.mosquitto import derive_session
-from ..devices.enrol import enrol, keyfile, limitsfile
-from ..devices.enrol.enrol import HOLDS
-from ..devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
-from ..devices.kit.boardfile import Held
-from ..devices.kit.boards import Board
-from ..devices.kit.connect import lend_board, load_modules
-from ..devices.kit.provisioning import Kit
-from ..devices.kit.start import start
-from ..faults import OperatorFault
-from ..mechanisms import first_limits, first_round, of
-from ..service.ledger import unit_of
-from ..settings import config
-from ..settings.deployment import Deployment
-from ..store.places import place_of
-from ..store.reader import Reader
-from . import flags
-from .device_status import find_device, find_unfinished, has_store
-from .devices import Change, Keys, NewBudget, Out, find_summed
+from ...devices.broker.mosquitto import derive_session
+from ...devices.enrol import enrol, keyfile, limitsfile
+from ...devices.enrol.enrol import HOLDS
+from ...devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
+from ...devices.kit.boardfile import Held
+from ...devices.kit.boards import Board
+from ...devices.kit.connect import lend_board, load_modules
+from ...devices.kit.provisioning import Kit
+from ...devices.kit.start import start
+from ...faults import OperatorFault
+from ...mechanisms import first_limits, first_round, of
+from ...service.ledger import unit_of
+from ...settings import config
+from ...settings.deployment import Deployment
+from ...store.places import place_of
+from ...store.reader import Reader
+from .. import flags
+from .change import Change, Keys, NewBudget, Out, find_summed
+from .status import find_device, find_unfinished, has_store
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
 #

@@ -16,23 +16,24 @@ from edge.core.limits import NANO
 from edge.core.slots import COUNT
 from edge.host import rootkeys
 
-from ..devices.broker.doors import Doors
-from ..devices.broker.mosquitto import derive_session
-from ..devices.enrol import budgets, enrol, keycount, limitsfile
-from ..devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
-from ..devices.kit.siting import derive_settings
-from ..faults import OperatorFault
-from ..mechanisms import find_service, first_limits, first_round, of
-from ..service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
-from ..service.rounds import Place
-from ..settings import config, windows
-from ..settings.deployment import Deployment
-from ..store.opening import hold
-from ..store.places import place_of
-from ..store.reader import ChargeRow, Reader
-from ..store.store import Store
-from . import flags
-from .device_status import (
+from ...devices.broker.doors import Doors
+from ...devices.broker.mosquitto import derive_session
+from ...devices.enrol import budgets, enrol, keycount, limitsfile
+from ...devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
+from ...devices.kit.siting import derive_settings
+from ...faults import OperatorFault
+from ...mechanisms import find_service, first_limits, first_round, of
+from ...service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
+from ...service.rounds import Place
+from ...settings import config, windows
+from ...settings.deployment import Deployment
+from ...store.opening import hold
+from ...store.places import place_of
+from ...store.reader import ChargeRow, Reader
+from ...store.store import Store
+from .. import flags
+from ..ledger import ALL
+from .status import (
     at_broker,
     find_device,
     find_unfinished,
@@ -43,7 +44,6 @@ from .device_status import (
     nearest_name,
     shut,
 )
-from .ledger import ALL
 
 # The files of one device: its half of the keys, its budget, and what it leaves behind.
 

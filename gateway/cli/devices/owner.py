@@ -10,14 +10,14 @@ import typer
 
 from edge.host.rootkeys import mac_key
 
-from .. import logs
-from ..devices.enrol import limitsfile
-from ..devices.enrol.enrol import Devices, load_devices
-from ..devices.enrol.limitsfile import Given
-from ..devices.owner import keyring
-from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
-from ..devices.owner.tighten import Answers, exchange
-from ..devices.owner.unveiling import (
+from ... import logs
+from ...devices.enrol import limitsfile
+from ...devices.enrol.enrol import Devices, load_devices
+from ...devices.enrol.limitsfile import Given
+from ...devices.owner import keyring
+from ...devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
+from ...devices.owner.tighten import Answers, exchange
+from ...devices.owner.unveiling import (
     ALL,
     Opening,
     Row,
@@ -26,11 +26,11 @@ from ..devices.owner.unveiling import (
     open_source,
     write_readings,
 )
-from ..faults import OperatorFault, suggestion
-from ..mechanisms import find_service, first_limits
-from ..output import Stage, stages
-from ..settings import config
-from . import flags
+from ...faults import OperatorFault, suggestion
+from ...mechanisms import find_service, first_limits
+from ...output import Stage, stages
+from ...settings import config
+from .. import flags
 
 # Which boots of the devices were heard, as the gateway's database has it.
 #

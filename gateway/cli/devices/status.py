@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
-from ..devices.broker.doors import Doors, open_doors
-from ..devices.enrol.enrol import Devices, load_devices
-from ..faults import LinkFault, OperatorFault
-from ..settings import config
-from ..settings.deployment import Deployment
-from ..store import message_rows
-from ..store.places import place_of
-from ..store.reader import Reader, looking
-from ..store.store import Store
-from . import flags
+from ...devices.broker.doors import Doors, open_doors
+from ...devices.enrol.enrol import Devices, load_devices
+from ...faults import LinkFault, OperatorFault
+from ...settings import config
+from ...settings.deployment import Deployment
+from ...store import message_rows
+from ...store.places import place_of
+from ...store.reader import Reader, looking
+from ...store.store import Store
+from .. import flags
 
 Say = Callable[[str], None]
 STRANGER = (

@@ -13,13 +13,13 @@ import typer
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from ..devices.broker import certificates, dynamic, mosquitto
-from ..devices.broker.mosquitto import derive_session
-from ..devices.enrol import enrol
-from ..faults import OperatorFault
-from ..settings import config
-from ..settings.deployment import Deployment, Mqtt
-from . import flags
+from ...devices.broker import certificates, dynamic, mosquitto
+from ...devices.broker.mosquitto import derive_session
+from ...devices.enrol import enrol
+from ...faults import OperatorFault
+from ...settings import config
+from ...settings.deployment import Deployment, Mqtt
+from .. import flags
 
 # The files of a broker: none is overwritten, and all that are missing are made, or none.
 
