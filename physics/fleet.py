@@ -76,8 +76,9 @@ class Fresh:
         self._truth = np.zeros(self.count)
 
     def step(self, own: slice) -> Fraction | None:
-        """Return the step of these sensors' converters, in kelvin."""
-        return self._sensors.step
+        """Return what a least move may flip of these sensors' converters, in kelvin."""
+        step = self._sensors.step
+        return step if step is None else step + self._sensors.behind
 
     def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
         """Set what there is to see.
@@ -91,7 +92,7 @@ class Fresh:
         """Return the readings of these sensors now, in grains. Private."""
         truth = self._truth[own]  # was checked when it was shown
         seen = truth + self._world.normal(0, self._sensors.noise_sd, truth.shape)
-        return grains(seen, exponent, self._sensors.step)
+        return grains(seen, exponent, self._sensors.step, self._sensors.behind)
 
 
 class Lasting:

@@ -27,6 +27,7 @@ class PointSensors:
         places_m: where they stand, (sensors,) along a line, (sensors, 2) in a plane.
         noise_sd: standard deviation of a sensor's own noise, in kelvin; nought or more.
         step: of the converter, in kelvin, exact; None where it is finer than any grain.
+        behind: counts of another converter, whose whole counts that one sees; 0 without.
 
     Raises:
         ValueError: a noise that is negative or not finite, or a step that is not positive.
@@ -35,6 +36,7 @@ class PointSensors:
     places_m: Floats
     noise_sd: float = 0.0
     step: Fraction | None = None
+    behind: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise_sd < math.inf:
@@ -87,7 +89,10 @@ class PointSensors:
 
 
 def grains(
-    temperatures: ArrayLike, exponent: int, step: Fraction | None = None
+    temperatures: ArrayLike,
+    exponent: int,
+    step: Fraction | None = None,
+    behind: Fraction = Fraction(0),
 ) -> tuple[int, ...]:
     """Return the readings as whole grains of 2**-exponent kelvin.
 
@@ -99,6 +104,7 @@ def grains(
         temperatures: in kelvin above the baseline, (sensors,), below nought allowed.
         exponent: a grain is 2**-exponent kelvin; may be negative.
         step: of the converter, in kelvin, or None.
+        behind: counts of the converter before that one, in kelvin, or 0.
 
     Raises:
         ValueError: a temperature that is not finite.
@@ -112,7 +118,10 @@ def grains(
     _finite(readings)
     if step is None:
         return tuple(_grain(count.as_integer_ratio(), exponent) for count in readings.tolist())
-    counts = [_nearest(Fraction(count) / step) * step for count in readings.tolist()]
+    seen = [Fraction(kelvin) for kelvin in readings.tolist()]
+    if behind:
+        seen = [_nearest(kelvin / behind) * behind for kelvin in seen]
+    counts = [_nearest(kelvin / step) * step for kelvin in seen]
     return tuple(_grain(count.as_integer_ratio(), exponent) for count in counts)
 
 

@@ -255,6 +255,7 @@ class Sensors(Section):
 
     count: Shape
     adc_step: RatioField | None = None
+    adc_behind: RatioField | None = None  # the greatest count of a converter behind that one
     drift_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, all together
     noise_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, of one reading
     background: Literal["recorded", "following", "gateway"] = "recorded"

@@ -19,7 +19,7 @@ from ..faults import OperatorFault
 _SAID = (
     ("room", ("cells", "length_m", "walls", "furniture")),
     ("heat", ("spread_m2", "spread_max_m2")),
-    ("sensors", ("count", "adc_step", "drift_sd")),
+    ("sensors", ("count", "adc_step", "adc_behind", "drift_sd")),
     ("rounds", ("calibration",)),
 )
 

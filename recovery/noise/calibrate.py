@@ -30,7 +30,15 @@ from .gaussian import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from .worst import coarsest_exponent, counted_norm, reach, shifts, whole_square, widest
+from .worst import (
+    NOT_BEHIND,
+    coarsest_exponent,
+    counted_norm,
+    reach,
+    shifts,
+    whole_square,
+    widest,
+)
 
 # Noise of a known width, laid out in whole numbers, and what it really gives.
 #
@@ -49,7 +57,7 @@ class Calibration:
     """Noise in whole numbers, and what it promises. The unit is that of the temperatures."""
 
     exponent: int  # a grain is 2**-exponent units
-    step: int  # of the converter, in grains, rounded up; 1 when none is coarser
+    step: int  # that a least move may flip, in grains, rounded up; 1 when none is coarser
     sensitivity: float  # of the temperatures, continuous, in units
     sensitivity_squared: int  # of the whole numbers, in grains**2
     variance: int  # of the noise on each reading, in grains**2
@@ -72,6 +80,7 @@ class Moved:
     continuous: float  # l2 norm of the temperatures' change
     counted: float  # l2 norm of what the converters show of it
     square: Callable[[int], int]  # squared l2 norm of what is sent, in grains of this exponent
+    behind: Fraction = NOT_BEHIND  # of the converter behind that one, see `worst.pass_behind`
 
 
 def check_scales(
@@ -109,6 +118,7 @@ def change_of_move(
     step: Fraction | None,
     readings: int,
     unfelt: str = "",
+    behind: Fraction = NOT_BEHIND,
 ) -> Moved:
     """Return what a move of one source by up to so many cells changes, with these operators.
 
@@ -117,6 +127,7 @@ def change_of_move(
             cells).
         readings: how many times every sensor reports the same scene.
         unfelt: as for `check_scales`.
+        behind: as for `worst.pass_behind`.
 
     Raises:
         ValueError: a parameter is not positive, or no sensor feels a move.
@@ -126,11 +137,13 @@ def change_of_move(
     continuous = intensity_max * max(widest(operator, one, shape) for one in distances)
     check_scales(cells, intensity_max, step, readings, continuous, unfelt)
 
-    def square(exponent: int) -> int:
-        return whole_square(shifts(operator, shape, distances, intensity_max), exponent, step)
+    scales = operator, shape, distances, intensity_max, behind
 
-    counted = counted_norm(shifts(operator, shape, distances, intensity_max), step)
-    return Moved(operator.shape[-2], intensity_max, step, readings, continuous, counted, square)
+    def square(exponent: int) -> int:
+        return whole_square(shifts(*scales), exponent, step)
+
+    counted, sensors = counted_norm(shifts(*scales), step), operator.shape[-2]
+    return Moved(sensors, intensity_max, step, readings, continuous, counted, square, behind)
 
 
 def settle(
@@ -158,7 +171,7 @@ def settle(
     whole = math.ceil(variance(grain, square))
     return Calibration(
         exponent=exponent,
-        step=1 if change.step is None else math.ceil(change.step / grain),
+        step=1 if change.step is None else math.ceil((change.step + change.behind) / grain),
         sensitivity=change.continuous,
         sensitivity_squared=square,
         variance=whole,

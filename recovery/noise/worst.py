@@ -26,7 +26,8 @@ from physics.places import cell_places, length_m, sensor_places
 # A device rounds twice: to the steps of its converter, then to grains. Rounding is monotone,
 # so a temperature that moves by dy moves its count by at most ceil(dy / step), and its grains
 # by at most ceil(count * step / grain). The noise is scaled to these whole numbers, because a
-# promise about temperatures is no promise about what is sent.
+# promise about temperatures is no promise about what is sent. Where the converter sees what
+# another one, behind it, has rounded already, dy is first widened: see `pass_behind`.
 #
 # Source: the bound on rounded differences is elementary; that a coarse step flips on all
 # sensors at once, and so counts sqrt(sensors) times, is the reason for it.
@@ -38,6 +39,8 @@ Floats = NDArray[np.float64]
 # that it is computed to be a hair below. Errors of the operator and of its products stay
 # under 1e-13 of its largest entry; this much is added to every difference.
 _SLACK = 1e-11
+
+NOT_BEHIND = Fraction(0)  # a converter that sees the temperature itself
 
 
 def reach(shape: tuple[int, int], cells: int) -> range:
@@ -53,7 +56,11 @@ def widest(operator: Floats, cells: int, shape: tuple[int, int]) -> float:
 
 
 def shifts(
-    operator: Floats, shape: tuple[int, int], cells: Iterable[int], intensity_max: float
+    operator: Floats,
+    shape: tuple[int, int],
+    cells: Iterable[int],
+    intensity_max: float,
+    behind: Fraction = NOT_BEHIND,
 ) -> Iterator[Floats]:
     """Yield blocks (sensors, moves) of temperature changes, bounded from above.
 
@@ -63,12 +70,13 @@ def shifts(
         shape: (columns, rows) of the cells.
         cells: the distances, in cells, that a source moves; see `physics.kernel.moves`.
         intensity_max: the most heat of one source.
+        behind: as for `pass_behind`.
     """
     warmest = float(np.abs(operator).max())
     for distance in cells:
         for layer in operator.reshape(-1, *operator.shape[-2:]):
             for block in moves(layer, distance, shape):
-                yield bound_changes(block, intensity_max, warmest)
+                yield pass_behind(bound_changes(block, intensity_max, warmest), behind)
 
 
 def bound_changes(block: Floats, intensity_max: float, warmest: float) -> Floats:
@@ -79,6 +87,29 @@ def bound_changes(block: Floats, intensity_max: float, warmest: float) -> Floats
     """
     hair = _SLACK * intensity_max * warmest
     return np.asarray(np.abs(block) * (intensity_max * (1 + _SLACK)) + hair)
+
+
+def pass_behind(block: Floats, behind: Fraction) -> Floats:
+    """Return by how much what a converter sees can change, where another is behind it.
+
+    The one behind shows f(i) for all temperatures from f(i) to below f(i + 1), but for an offset,
+    and its counts, of whatever sizes, are at most `behind` kelvin apart. Let a temperature rise by
+    dy from count i to count j.
+
+        dy = 0  nothing moves: j = i.
+        j = i   it shows nothing.
+        j > i   it was below f(i + 1) and is f(j) at the least, so f(j) - f(i + 1) < dy and
+                f(j) - f(i) < dy + behind. Counts that are just so small come near it.
+
+    What differs by D differs by at most ceil(D / step) in the steps of the converter that is
+    seen: in all by ceil((dy + behind) / step). It grows with `behind`, so counts may be finer.
+
+    Args:
+        block: changes of temperatures from `bound_changes`, so that none is nought.
+        behind: in their unit; 0 where there is no other converter.
+    """
+    # The slack makes up for a change that is lost beside `behind` in floats.
+    return (block + float(behind)) * (1 + _SLACK) if behind else block
 
 
 def counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
@@ -197,12 +228,15 @@ class Change(NamedTuple):
     each: Floats  # (sensors,)
 
 
-def most_sent(change: Change, exponent: int, step: Fraction | None) -> int:
+def most_sent(
+    change: Change, exponent: int, step: Fraction | None, behind: Fraction = NOT_BEHIND
+) -> int:
     """Return the greatest squared l2 norm of what is sent, in grains squared.
 
     Args:
         exponent: a grain is 2**-exponent kelvin.
         step: of the converter, in kelvin, or None.
+        behind: as for `pass_behind`, in kelvin.
 
     Raises:
         ValueError: it is beyond what can be squared exactly.
@@ -214,14 +248,15 @@ def most_sent(change: Change, exponent: int, step: Fraction | None) -> int:
     """
     unit = math.ldexp(1.0, -exponent) if step is None else float(step)
     tops = np.ceil(change.each / unit)
-    square = _fill((change.joint / unit) ** 2, tops)
+    lag = math.ceil(behind / Fraction(unit if step is None else step))
+    square = _fill((change.joint / unit) ** 2, tops, lag)
     if step is not None:
         ratio = step * Fraction(2) ** exponent
         square = Fraction(square) * ratio**2
         if ratio.denominator != 1:  # then a grain more may show on each sensor
             root = math.sqrt(square) * (1 + _FILLED_SLACK) + math.sqrt(len(tops))
             square = Fraction(root * root)
-    alone = count_sent(change.each[:, None], exponent, step)
+    alone = count_sent(pass_behind(change.each[:, None], behind), exponent, step)
     found = min(math.ceil(square), int(np.square(alone).sum()))
     if found >= 2**53:
         raise ValueError(
@@ -232,11 +267,12 @@ def most_sent(change: Change, exponent: int, step: Fraction | None) -> int:
     return found
 
 
-def _fill(budget: float, tops: Floats) -> Fraction:
-    """Return what squares of whole numbers c, each to its top, come to at the most.
+def _fill(budget: float, tops: Floats, lag: int) -> Fraction:
+    """Return what squares of whole numbers c + lag, c to its top, come to at the most.
 
     Args:
         budget: that the sum of (c - 1)**2 does not exceed.
+        lag: steps that the converter behind may add, at no cost.
     """
 
     def cost(level: int) -> float:
@@ -249,11 +285,11 @@ def _fill(budget: float, tops: Floats) -> Fraction:
             low, high = (middle, high) if cost(middle) <= budget else (low, middle)
     else:
         low = high
-    filled = Fraction(float(np.square(np.minimum(tops, low)).sum()))
+    filled = Fraction(float(np.square(np.minimum(tops, low) + lag).sum()))
     if low == int(tops.max(initial=1)):
         return filled
     # What is left buys part of one step more, on those that may have it.
-    left = Fraction(budget - cost(low)) * Fraction(2 * low + 1, 2 * low - 1)
+    left = Fraction(budget - cost(low)) * Fraction(2 * (low + lag) + 1, 2 * low - 1)
     return filled + left * (1 + Fraction(_FILLED_SLACK))
 
 
@@ -488,6 +524,7 @@ class Grains(NamedTuple):
     exponent: int  # a grain is 2**-exponent units
     step: Fraction | None  # of the converter
     intensity_max: float
+    behind: Fraction = NOT_BEHIND  # see `pass_behind`
 
     def most(self, norms: Floats, sensors: int) -> Floats:
         """Return what changes of these l2 norms come to at the most, squared in grains.
@@ -495,12 +532,15 @@ class Grains(NamedTuple):
         On one sensor x steps are rounded up to ceil(x), and then to grains. Their squares add
         up to at most (|x| + sqrt(sensors))**2; and since ceil(x)**2 is 1 up to a step, and
         beyond it at most 1 + 3 x**2, to at most sensors + 3 |x|**2, or to sensors where |x| is
-        within a step.
+        within a step. A converter behind adds so many steps to each, by Minkowski.
         """
         grain, root = 2.0**-self.exponent, math.sqrt(sensors)
         unit = grain if self.step is None else float(self.step)
         x = norms * self.intensity_max * (1 + 1e-9) / unit
         counts = np.minimum(np.square(x + root), sensors + np.where(x > 1, 3 * np.square(x), 0))
+        if self.behind:
+            lag = math.ceil(self.behind / Fraction(unit if self.step is None else self.step))
+            counts = np.square(np.sqrt(counts) + lag * root)
         if self.step is None or (self.step * Fraction(2) ** self.exponent).denominator == 1:
             return np.asarray(counts * (unit / grain) ** 2 * _UP)
         return np.asarray(np.square(np.sqrt(counts) * (unit / grain) + root) * _UP)
@@ -605,7 +645,8 @@ def _squares(
             those = these if same else other[part]
             for move, (a, b) in enumerate(_changes(room, these, those, cells, int(nth))):
                 greater = np.abs(a) if same else np.maximum(np.abs(a), np.abs(b))
-                sent = count_sent(bound_changes(greater, bent, warmest), *grains[:2])
+                seen = pass_behind(bound_changes(greater, bent, warmest), grains.behind)
+                sent = count_sent(seen, *grains[:2])
                 sums[move] = sums.get(move, 0.0) + np.einsum("ij,ij->j", sent, sent)
         squares[nth] = check_square(max(float(each.max()) for each in sums.values()))
     return squares

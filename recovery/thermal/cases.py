@@ -46,7 +46,7 @@ def neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
     else:
         tried = [_widest(query, spread) for spread in _spreads(query)]
         moves = [move for move in tried if move is not None]
-    pairs = [_send(here, there, params.exponent, query.step) for here, there in moves]
+    pairs = [_send(here, there, params.exponent, query) for here, there in moves]
     return max(pairs, key=lambda pair: int(np.square(pair[1] - pair[0]).sum()))
 
 
@@ -74,20 +74,21 @@ def _widest(query: Query, spread_m2: float) -> tuple[Floats, Floats] | None:
     return warmth[:, here], warmth[:, there]
 
 
-def _send(
-    here: Floats, there: Floats, exponent: int, step: Fraction | None
-) -> tuple[Whole, Whole]:
+def _send(here: Floats, there: Floats, exponent: int, query: Query) -> tuple[Whole, Whole]:
     """Return what is sent of both, each sensor's offset such that it differs the most."""
-    width = float(step) if step is not None else 2.0**-exponent
+    width = float(query.behind or query.step or 2.0**-exponent)
     offsets = np.arange(OFFSETS)[:, None] * (width / OFFSETS)
-    before, after = (_grains(warm + offsets, exponent, step) for warm in (here, there))
+    before, after = (_grains(warm + offsets, exponent, query) for warm in (here, there))
     worst = np.abs(after - before).argmax(axis=0)
     sensors = np.arange(len(here))
     return before[worst, sensors], after[worst, sensors]
 
 
-def _grains(kelvin: Floats, exponent: int, step: Fraction | None) -> Whole:
-    """Return whole grains by way of the converter's whole steps, each to the nearest."""
+def _grains(kelvin: Floats, exponent: int, query: Query) -> Whole:
+    """Return whole grains by way of the converters' whole steps, each to the nearest."""
+    step, behind = query.step, float(query.behind)
+    if behind:
+        kelvin = np.floor(kelvin / behind + 0.5) * behind
     if step is None:
         return np.floor(np.ldexp(kelvin, exponent) + 0.5).astype(np.int64)
     counts = np.floor(kelvin / float(step) + 0.5).astype(np.int64)
@@ -141,6 +142,10 @@ def rooms() -> Iterator[tuple[str, Query]]:
             sources_max=64,
             keyholder=True,
         ),
+    )
+    yield (
+        "converter behind a converter",
+        Query(Grid((6, 1), 500), (3,), 0.05, (1, 1), step=Fraction(1, 100), behind=Fraction(1, 5)),
     )
     # The last two cells are those that the sensor in the corner tells apart best.
     yield "sensor in the corner", Query(Grid((4, 1), 0), (1,), 0.01, (1, 1), (1, 10**6))

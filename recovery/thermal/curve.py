@@ -13,13 +13,22 @@ from typing import NamedTuple
 from ..noise import Ratio, check_ratio, lowest
 from ..noise.calibrate import Calibration, change_of_move, delivered, epsilon_of, exact_epsilon
 from ..noise.gaussian import ndtr
-from ..noise.worst import PRESENCE, Grains, bound_changes, felt, whole_square, worst_squares
+from ..noise.worst import (
+    NOT_BEHIND,
+    PRESENCE,
+    bound_changes,
+    felt,
+    pass_behind,
+    whole_square,
+    worst_squares,
+)
 from .guarantee import adjust_epsilon, exact_delta
 from .noise import (
     as_printed,
     calibration,
     change_by_coming,
     displacement,
+    grains_of,
     most_sent,
     operator,
     room,
@@ -84,14 +93,14 @@ def presence(query: Query) -> float:
 def presence_square(query: Query, made: Calibration) -> int:
     """Return how much a source that comes or goes changes what is sent, squared in grains."""
     if query.response is not None:
-        found = most_sent(change_by_coming(query), made.exponent, query.step)
+        found = most_sent(change_by_coming(query), made.exponent, query.step, query.behind)
         return sent_square(query, found, made.exponent)
     if as_printed(query):
         warmth = operator(query)
         block = bound_changes(warmth, query.intensity_max, float(warmth.max()))
+        block = pass_behind(block, query.behind)
         return sent_square(query, whole_square([block], made.exponent, query.step), made.exponent)
-    grains = Grains(made.exponent, query.step, query.intensity_max)
-    found = worst_squares(room(query), (PRESENCE,), grains)[0]
+    found = worst_squares(room(query), (PRESENCE,), grains_of(query, made.exponent))[0]
     return sent_square(query, found, made.exponent)
 
 
@@ -113,19 +122,15 @@ def _changes(
     """Return the most that moves up to each distance change: in kelvin, and squared in grains."""
     if query.response is not None:
         paths = [displacement(query, far) for far in cells]
-        squares = [most_sent(path, made.exponent, query.step) for path in paths]
+        squares = [most_sent(path, made.exponent, query.step, query.behind) for path in paths]
         return [path.joint for path in paths], _send(query, squares, made)
     if as_printed(query):
-        here = [
-            change_of_move(
-                operator(query), query.grid.shape, far, query.intensity_max, query.step, 1
-            )
-            for far in cells
-        ]
+        scales = query.intensity_max, query.step, 1, "", query.behind
+        here = [change_of_move(operator(query), query.grid.shape, far, *scales) for far in cells]
         squares = [one.square(made.exponent) for one in here]
         return [one.continuous for one in here], _send(query, squares, made)
     continuous = query.intensity_max * felt(room(query), cells).moves.max(axis=0)
-    grains = Grains(made.exponent, query.step, query.intensity_max)
+    grains = grains_of(query, made.exponent)
     return continuous.tolist(), _send(query, worst_squares(room(query), cells, grains), made)
 
 
@@ -171,7 +176,7 @@ def converter(query: Query) -> Converter:
     Raises:
         ValueError: the noise cannot be had.
     """
-    with_step, without = calibration(query), calibration(replace(query, step=None))
+    with_step, without = calibration(query), calibration(without_step(query))
     if query.response is not None:
         apart = displacement(query, query.response.far_cells[-1]).joint
     else:
@@ -184,13 +189,22 @@ def converter(query: Query) -> Converter:
     )
 
 
+def without_step(query: Query) -> Query:
+    """Return the query of sensors that are finer than any grain."""
+    return replace(query, step=None, behind=NOT_BEHIND)
+
+
 def finer_step(query: Query) -> Fraction | None:
-    """Return a step, the present one halved and halved, through which something can be seen."""
-    step = query.step
-    for _ in range(_TRIES if step is not None else 0):
-        step = step / 2 if step is not None else None
-        if _sees(replace(query, step=step)):
-            return step
+    """Return a step, the present one halved and halved, through which something can be seen.
+
+    With a converter behind it, that is halved too, and the two are one step.
+    """
+    finer = query
+    for _ in range(_TRIES if query.step is not None else 0):
+        if finer.step is not None:
+            finer = replace(finer, step=finer.step / 2, behind=finer.behind / 2)
+        if _sees(finer):
+            return None if finer.step is None else finer.step + finer.behind
     return None
 
 

@@ -190,7 +190,12 @@ def _converter(query: Query) -> str:
     if query.step is None:
         return ""
     step = ratio_text(query.step.as_integer_ratio())
-    return f"converters show whole steps of {step}{' K' if query.grid.cell_mm else ''}, "
+    unit = " K" if query.grid.cell_mm else ""
+    behind = ""
+    if query.behind:
+        count = ratio_text(query.behind.as_integer_ratio())
+        behind = f" of what others show in counts of at most {count}{unit}"
+    return f"converters show whole steps of {step}{unit}{behind}, "
 
 
 def _trust(query: Query) -> str:

@@ -159,13 +159,15 @@ def move_in_room(query: Query, cells: int) -> Moved:
     if query.step is not None:
         # In steps of the converter, as if they were the grains.
         steps = Change(change.joint / float(query.step), change.each / float(query.step))
-        counted = math.sqrt(most_sent(steps, 0, None)) * float(query.step)
+        counted = math.sqrt(most_sent(steps, 0, None, query.behind / query.step)) * float(
+            query.step
+        )
 
     def square(exponent: int) -> int:
-        return most_sent(change, exponent, query.step)
+        return most_sent(change, exponent, query.step, query.behind)
 
     sensors, scales = math.prod(query.sensors), (query.intensity_max, query.step, query.readings)
-    return Moved(sensors, *scales, change.joint, counted, square)
+    return Moved(sensors, *scales, change.joint, counted, square, query.behind)
 
 
 def _scale(query: Query, joint: float, each: Floats) -> Change:
@@ -286,10 +288,15 @@ def warmest_felt(query: Query) -> float:
     return warmest(room(query))
 
 
+def grains_of(query: Query, exponent: int) -> Grains:
+    """Return how the query's warmth becomes whole numbers of grains of this exponent."""
+    return Grains(exponent, query.step, query.intensity_max, query.behind)
+
+
 def _at_its_spread(query: Query) -> Moved:
     cells, shape, unfelt = protected_cells(query), query.grid.shape, spread_fault(room(query))
     scales = query.intensity_max, query.step, query.readings
-    return change_of_move(operator(query), shape, cells, *scales, unfelt)
+    return change_of_move(operator(query), shape, cells, *scales, unfelt, query.behind)
 
 
 def _at_every_spread(query: Query) -> Moved:
@@ -300,11 +307,12 @@ def _at_every_spread(query: Query) -> Moved:
     counted = continuous
     if query.step is not None:
         # In steps of the converter, as if they were the grains.
-        steps = Grains(0, None, query.intensity_max / float(query.step))
+        intensity_max, behind = query.intensity_max / float(query.step), query.behind / query.step
+        steps = Grains(0, None, intensity_max, behind)
         counted = math.sqrt(worst_squares(here, cells, steps)[0]) * float(query.step)
 
     def square(exponent: int) -> int:
-        return worst_squares(here, cells, Grains(exponent, query.step, query.intensity_max))[0]
+        return worst_squares(here, cells, grains_of(query, exponent))[0]
 
     return Moved(
         math.prod(query.sensors),
@@ -314,4 +322,5 @@ def _at_every_spread(query: Query) -> Moved:
         continuous,
         counted,
         square,
+        query.behind,
     )

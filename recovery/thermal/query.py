@@ -77,6 +77,8 @@ class Query:
     sources_max: int = 8  # readings are clamped to what so many can warm
     walls: Walls = "none"
     step: Fraction | None = None  # of the sensors' converter
+    # The greatest count of another converter behind it, whose whole counts it sees: 0 without.
+    behind: Fraction = Fraction(0)
     readings: int = 1
     calibration: Literal["exact", "paper"] = field(
         default="exact",
@@ -178,6 +180,12 @@ class Query:
                 "step",
                 self.step is None or (isinstance(self.step, Fraction) and self.step > 0),
                 "left out or a positive Fraction: a float is not exactly the converter's step",
+            ),
+            (
+                "behind",
+                isinstance(self.behind, Fraction)
+                and (self.behind == 0 or (self.behind > 0 and self.step is not None)),
+                "0, or a positive Fraction beside a step: it is of the converter behind that one",
             ),
         ):
             if not good:

@@ -172,7 +172,7 @@ def search(query: Query, round: Round, rng: Any, tries: int, ways: Ways | None =
         ways: of a room with a response, from which cells one can walk to the next.
     """
     params = params_of(round)
-    step = Fraction(2) ** -params.exponent if query.step is None else query.step
+    step = query.behind or query.step or Fraction(2) ** -params.exponent
     best: list[_Move] = []
     tried = 0
     for spread in spreads(query) if query.response is None else [math.nan]:
@@ -199,10 +199,10 @@ def _lift(
         level = np.array([rng.below(LEVELS) for _ in lower]) + 0.5
         # A hair below the level, or a few, for the sum is rounded as well.
         lift = (level - 1e-13 * (1 << rng.below(8)) * LEVELS) * step - lower
-        pairs = zip(
-            *(grains(warm + lift, params.exponent, query.step) for warm in move[1:3]), strict=True
+        sides = (
+            grains(warm + lift, params.exponent, query.step, query.behind) for warm in move[1:3]
         )
-        for sensor, pair in enumerate(pairs):
+        for sensor, pair in enumerate(zip(*sides, strict=True)):
             low, high = (min(max(one, params.low), params.high) for one in pair)
             if abs(high - low) > abs(sent[sensor][1] - sent[sensor][0]):
                 sent[sensor] = low, high

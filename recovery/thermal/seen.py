@@ -315,7 +315,7 @@ def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Float
     if query.estimator == "l1-printed":
         return np.sqrt(noise)
     # Rounding is the same in every reading of a still scene, so it does not average away.
-    steps = 0.0 if query.step is None else float(query.step)
+    steps = math.hypot(query.step or 0.0, query.behind)
     # From the mean of who stood still a level that follows has taken up to so much.
     taken = 0.0 if query.slew is None else float(furthest(query.slew, query.readings)) / 2
     rounded = (grain**2 + steps**2) / 12 + taken**2 / 3

@@ -8,10 +8,10 @@ else looks at them.
 Behind the degrees is the chip's own converter, whose step is coarser than a hundredth: one count
 of a pixel is 1 / (4 alpha T**3), which at 25 degrees is 0.08 K for the pixel of the data sheet's
 example (alpha 1.19e-7, 18 bits as delivered), and more in a corner of the view or a cold room. A
-move may flip it on every pixel at once, so `step` says a fifth of a kelvin. Its converter and the
-host's computing round one after the other, and a fifth does not hold both: a move may show a count
-of the chip and a hundredth more than is reckoned with: a quarter more at .08 K a count, about
-twice as much where a count nears the fifth.
+move may flip it on every pixel at once, and the host's computing rounds what it shows once more.
+So a deployment of one promises for steps of a hundredth (`adc_step`) of what a converter `behind`
+them shows in counts of at most a fifth (`adc_behind`), and `step` is both together: the most that
+the least move shows.
 
 camera: whatever has `getFrame(list)`, which fills 768 places with degrees Celsius.
 
@@ -30,7 +30,8 @@ UNIT = (1, 100)
 class Sensor:
     """The array. empty: its counts of the empty room, or None for 20 degrees."""
 
-    step = (1, 5)
+    step = (21, 100)
+    behind = (1, 5)
     sensors = 768
 
     def __init__(self, camera, empty=None):

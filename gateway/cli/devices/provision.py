@@ -181,8 +181,9 @@ def check_suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> Non
     provisioning.check_count(own, held)
     if held.reads == "place":
         siting.check_place(own, deployment.room.grid)
-    asked, step = first_round(deployment, config.query(deployment)), provisioning.find_step(own)
-    provisioning.check_device(deployment, asked, held, step)
+    asked = first_round(deployment, config.query(deployment))
+    step, behind = (provisioning.find_step(own, word) for word in ("step", "behind"))
+    provisioning.check_device(deployment, asked, held, step, behind)
     settings.check_sum(held, own, asked)
 
 

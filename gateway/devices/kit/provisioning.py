@@ -50,15 +50,19 @@ from .modules import Interpreter
 from .needs import Took
 
 
-def find_step(own: dict[str, Any]) -> Any:
-    """Return the step of the driver that a board is told of, (num, den) of a kelvin, if known."""
+def find_step(own: dict[str, Any], word: str = "step") -> Any:
+    """Return the step of the driver that a board is told of, (num, den) of a kelvin, if known.
+
+    Args:
+        word: or what else it says, "behind": the counts of a converter behind it, if there is one.
+    """
     driver = own.get("driver")
     name = driver.get("name") if isinstance(driver, dict) else None
     if name not in drivers.NAMES:
         return None  # which the config's own reader says
     if name != "yours":
-        return drivers.kind(name).step
-    return _read_word(Path(driver["file"]), "step") if driver and "file" in driver else None
+        return getattr(drivers.kind(name), word, None)
+    return _read_word(Path(driver["file"]), word) if driver and "file" in driver else None
 
 
 def find_count(own: dict[str, Any]) -> int | None:
@@ -91,12 +95,15 @@ def check_count(own: dict[str, Any], held: Held) -> None:
         )
 
 
-def check_device(deployment: Deployment, asked: Any, board: Held, step: Any) -> None:
+def check_device(
+    deployment: Deployment, asked: Any, board: Held, step: Any, behind: Any = None
+) -> None:
     """Check that a device would answer a Round of its deployment.
 
     Args:
         asked: the Round that the deployment asks first.
         step: of its driver; None where it is not known, which is not checked then.
+        behind: counts of the converter behind that one, which `step` has in it; None without.
 
     Raises:
         OperatorFault: it would refuse, and what to do.
@@ -117,15 +124,23 @@ def check_device(deployment: Deployment, asked: Any, board: Held, step: Any) -> 
         shown = SealedRound(*(*asked, bytes(KEY_BYTES))) if keyed else asked
         return str(half.objection(shown, who, held, newest))
 
+    counts, sensors = Fraction(*(behind or (0, 1))), deployment.sensors
+    if behind and Fraction(*(sensors.adc_behind or (0, 1))) < counts:
+        raise OperatorFault(
+            f"its driver sees what a converter behind it shows in counts of {counts} K, and the "
+            "deployment's noise is made for finer ones or for none: a move shows more than it "
+            f'hides. Write adc_step = "{Fraction(*step) - counts}" and adc_behind = "{counts}" '
+            "under [sensors], and enrol anew: that is another promise"
+        )
     if step is not None and objection(step):
-        planned = deployment.sensors.adc_step
+        planned, own = sensors.adc_step, Fraction(*step) - counts
         told = "no adc_step" if planned is None else f"adc_step {Fraction(*planned)}"
         if not objection(None):
             raise OperatorFault(
-                f"its driver counts in steps of {Fraction(*step)} K and the deployment was "
+                f"its driver counts in steps of {own} K and the deployment was "
                 f"planned with {told}; it would refuse every round, for a step flips on all "
                 "sensors at once and the noise must be made for it. Write adc_step = "
-                f'"{Fraction(*step)}" under [sensors], and enrol anew: that is another promise'
+                f'"{own}" under [sensors], and enrol anew: that is another promise'
             )
     if why := objection(None):
         raise OperatorFault(

@@ -2,13 +2,19 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from recovery.maps.guarantee import ratio_text, upward
 from recovery.thermal import Query, calibration
-from recovery.thermal.curve import BLIND, Converter, converter, finer_step, larger_epsilon
+from recovery.thermal.curve import (
+    BLIND,
+    Converter,
+    converter,
+    finer_step,
+    larger_epsilon,
+    without_step,
+)
 from recovery.thermal.noise import room, spread_fault, too_long
 from recovery.thermal.query import cell_m
 
@@ -226,7 +232,7 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
     if query.step is None:
         return told
-    step = ratio_text(query.step.as_integer_ratio())
+    step = _flips(query)
     right, without = (share(seen[f"best_test_right{end}"]) for end in ("", "_without_step"))
     told_apart = (
         ""
@@ -338,13 +344,18 @@ def _describe_converter(query: Query) -> Converter | str:
         if query.step is None:
             raise
         try:
-            first_round(replace(query, step=None))
+            first_round(without_step(query))
         except OperatorFault:
             raise fault from None
         return (
-            f"the converter's step is {ratio_text(query.step.as_integer_ratio())}, and without it "
+            f"the converter's step is {_flips(query)}, and without it "
             f"this promise could be kept: use a finer converter. With this one, {fault}"
         )
+
+
+def _flips(query: Query) -> str:
+    """Return what a least move may show, as a ratio: a step, and what is behind it."""
+    return ratio_text(((query.step or 1) + query.behind).as_integer_ratio())
 
 
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
@@ -353,14 +364,14 @@ def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
         room(query)
     ):  # then no converter is fine enough to be worth buying
         return spread_fault(room(query)).rstrip(".")
-    unit, own = " K" if query.grid.cell_mm else "", (query.step or 1).as_integer_ratio()
+    unit, own = " K" if query.grid.cell_mm else "", _flips(query)
     sigma = calibration(query).sigma
     would = " and ".join(
         [f"a step of {ratio_text(step.as_integer_ratio())}{unit} would do"] * bool(step)
         + [f"epsilon {ratio_text(epsilon)} would do"] * bool(epsilon)
     )
     return (
-        f"the converter's step is {ratio_text(own)}{unit}: as it may flip on all sensors at once, "
+        f"the converter's step is {own}{unit}: as it may flip on all sensors at once, "
         f"sigma must be {sigma:.4g}{unit}, {seen.inflation:.3g} times what heat alone needs. The "
         f"best test of all {query.readings} reading(s) then tells the two ends of the room apart "
         f"{seen.right:.1%} of the time, where half is a blind guess; {BLIND:.0%} is needed, or no "

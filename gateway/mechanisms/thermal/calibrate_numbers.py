@@ -20,7 +20,8 @@ never rounded to the hopeful side; null is an epsilon that has no bound, of nois
     sensitivity_squared_grains, variance_grains, exponent, grain, step_grains
                          the same in whole grains; a grain is 2**-exponent, `grain` as a ratio
     sigma                standard deviation of the noise on each reading
-    adc_step             a ratio, or null
+    adc_step, adc_behind
+                         ratios, or null: of the converter, and of one behind it
     clamp, clamp_grains  [lowest, highest] reading
     map                  null where it takes too long, or {trials, unresolved, off,
                          standard_error, blind, estimator}: of trials with one source so many
@@ -180,7 +181,7 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
     free = None if standing_room(query).all() else standing_room(query)
     scene = random_sources(query.sources or 1, query.grid, world, query.intensity_max, free)
     places = sensors_m(query)
-    sensors = PointSensors(places, query.sensor_noise, query.step)
+    sensors = PointSensors(places, query.sensor_noise)
     if query.response is not None:
         warmth = query.response.operator @ scene.heat(query.grid)
     else:
@@ -190,7 +191,8 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
     level = follower(query)
     for number in range(1, query.readings + 1):
         asked, there = round._replace(number=number), number > query.empty_readings
-        seen = grains(sensors.see(warmth * there, world), params.exponent, query.step)
+        warm, exponent = sensors.see(warmth * there, world), params.exponent
+        seen = grains(warm, exponent, query.step, query.behind)
         if level is not None:
             seen = level.less(seen, params.exponent)
             level.follow()
@@ -307,6 +309,7 @@ def _noise(query: Query) -> dict[str, Any]:
         "step_grains": made.step,
         "sigma": made.sigma,
         "adc_step": None if query.step is None else list(query.step.as_integer_ratio()),
+        "adc_behind": list(query.behind.as_integer_ratio()) if query.behind else None,
         "clamp": [params.low * float(grain), params.high * float(grain)],
         "clamp_grains": [params.low, params.high],
         "sensors": params.sensors,

@@ -28,6 +28,7 @@ def query_of(deployment: "Deployment") -> Query:
         ValueError: there is no such room or promise.
     """
     step, slew = deployment.sensors.adc_step, deployment.sensors.slew
+    behind = deployment.sensors.adc_behind or (0, 1)
     plan, distance_m = deployment.room.plan, deployment.privacy.protect_distance_m
     if plan is None:
         _check_count(deployment.sensors.count, deployment.room.cells)
@@ -44,6 +45,7 @@ def query_of(deployment: "Deployment") -> Query:
         sources_max=deployment.heat.sources_max,
         walls=deployment.room.walls,
         step=None if step is None else Fraction(*step),
+        behind=Fraction(*behind),
         readings=deployment.privacy.readings,
         window_h=deployment.privacy.window_h,
         calibration=deployment.rounds.calibration,

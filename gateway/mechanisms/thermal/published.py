@@ -42,6 +42,8 @@ def public_fields(query: Query) -> Sequence[str]:
     left = {"response"}
     if query.sampler == "exact":
         left.add("sampler")  # which older readers do not know
+    if not query.behind:
+        left.add("behind")
     if not query.window_h:
         left.add("window_h")
     if query.estimator not in HOMES:

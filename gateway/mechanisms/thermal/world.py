@@ -45,7 +45,7 @@ class Room:
     def sensors(self) -> PointSensors:
         """The thermometers, where the query says that they are."""
         query = self.query
-        return PointSensors(sensors_m(query), step=query.step)
+        return PointSensors(sensors_m(query), step=query.step, behind=query.behind)
 
     @cached_property
     def temperatures(self) -> Floats:
@@ -84,7 +84,7 @@ class Room:
         empty = round.number <= self.query.empty_readings
         seen = self.sensors.see(self.temperatures * (not empty), self.world)
         exponent = params_of(round).exponent
-        values = grains(seen, exponent, self.query.step)
+        values = grains(seen, exponent, self.query.step, self.query.behind)
         if self._level is not None:
             values = self._level.less(values, exponent)
             self._level.follow()

@@ -185,7 +185,9 @@ camera = Camera()
 sensor = Sensor(camera, 0)
 # A count of the chip: 1 / (4 alpha T**3), in ten-thousandths of a kelvin, at 25 degrees.
 count = 10**15 // (4 * 11876 * 298**3)
-print(len(sensor.counts()), *sensor.counts()[:4], count < 10000 * sensor.step[0] // sensor.step[1])
+behind, step = sensor.behind, sensor.step
+print(len(sensor.counts()), *sensor.counts()[:4], count < 10000 * behind[0] // behind[1])
+print(100 * step[0] // step[1] == 100 * behind[0] // behind[1] + 1)
 print(all([type(value) is int for value in sensor.read(Params)]))
 for bad in (float("nan"), float("inf"), 501.0, "warm", None):
     camera.degrees = [bad] + [21.0] * 767
@@ -195,9 +197,9 @@ print(fault_of(sensor.read, Params)[:17])
 """
     shown = interpreter.run(CHIPS + script).splitlines()
 
-    assert shown[:2] == ["768 2125 -1050 0 3675 True", "True"]
-    assert all(line == "ValueError: the s" for line in shown[2:])
-    assert len(shown) == 8
+    assert shown[:3] == ["768 2125 -1050 0 3675 True", "True", "True"]
+    assert all(line == "ValueError: the s" for line in shown[3:])
+    assert len(shown) == 9
 
 
 @pytest.mark.parametrize("empty", [[1, 2], [21.5], ["x"]])

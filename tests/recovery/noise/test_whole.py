@@ -19,27 +19,33 @@ from recovery.noise.worst import Change, coarsest_exponent, most_sent, shifts, w
 # Whole numbers that two bounds are known of: held against all that there are.
 
 
-def tried(change: Change, exponent: int, step: Fraction) -> int:
-    """Return the most that steps of a converter add up to, as grains squared, among all."""
+def tried(change: Change, exponent: int, step: Fraction, lag: int) -> int:
+    """Return the most that steps of a converter add up to, as grains squared, among all.
+
+    Args:
+        lag: steps that a converter behind it adds wherever anything changes.
+    """
     ratio, most = step * Fraction(2) ** exponent, 0
     tops = np.ceil(change.each / float(step)).astype(int)
     for counts in product(*(range(top + 1) for top in tops)):
         # Just over one step less than it shows is enough for a sensor to show so many.
         needed = sum((max(count, 1) - 1) ** 2 for count in counts) * float(step) ** 2
         if needed < change.joint**2:
-            most = max(most, sum(math.ceil(count * ratio) ** 2 for count in counts))
+            shown = [(count + lag if count else 0) for count in counts]
+            most = max(most, sum(math.ceil(steps * ratio) ** 2 for steps in shown))
     return most
 
 
+@pytest.mark.parametrize("lag", [0, 2])
 @pytest.mark.parametrize("exponent", [3, 4, 5])
 @pytest.mark.parametrize("joint", [0.05, 0.11, 0.25, 0.31])
 def test_steps_that_are_no_whole_grains_round_up_on_every_sensor(
-    exponent: int, joint: float
+    exponent: int, joint: float, lag: int
 ) -> None:
     """A step of 1/10 K is 1.6 grains of 1/16 K: one shows as two, and on all sensors at once."""
     change = Change(joint, np.array([0.28, 0.24, 0.33, 0.21]))
-    most = tried(change, exponent, Fraction(1, 10))
-    found = most_sent(change, exponent, Fraction(1, 10))
+    most = tried(change, exponent, Fraction(1, 10), lag)
+    found = most_sent(change, exponent, Fraction(1, 10), Fraction(lag, 10))
 
     assert most <= found
     assert found <= (most**0.5 + 2 * 4**0.5 + 2) ** 2

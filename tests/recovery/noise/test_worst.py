@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate, product
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from recovery.noise.worst import (
     bound_changes,
     count_sent,
     felt,
+    pass_behind,
     reach,
     shifts,
     warmest,
@@ -154,21 +156,58 @@ def test_the_spreads_that_were_tried_are_not_the_worst() -> None:
     assert there < counted(LINE, PRESENCE, grains, every) <= bound
 
 
+BEHIND, STEP, WIDEST = 5, 2, 12  # of the two converters and of a change, in one small unit
+
+
+def shown_by_two(widths: tuple[int, ...], offset: int, temperature: int) -> int:
+    """Steps that are seen of a temperature, through counts of these widths, the rest BEHIND."""
+    thresholds = [0, *accumulate(widths + (BEHIND,) * 8)]
+    return (max(one for one in thresholds if one <= temperature) + offset) // STEP
+
+
+def test_two_converters_show_no_more_than_is_planned_for() -> None:
+    """Every row of three counts, every temperature in the first, every change: the worst of all.
+
+    The control is what one converter alone is bounded by, fine or coarse.
+    """
+    worst = [0] * (WIDEST + 1)
+    for widths in product(range(1, BEHIND + 1), repeat=3):
+        for offset, start in product(range(STEP), range(widths[0])):
+            before = shown_by_two(widths, offset, start)
+            for dy in range(WIDEST + 1):
+                worst[dy] = max(worst[dy], shown_by_two(widths, offset, start + dy) - before)
+    block = np.arange(1.0, WIDEST + 1)[:, None]
+
+    def steps(changes: np.ndarray, step: int) -> list[int]:
+        return (count_sent(changes, 0, Fraction(step)) // STEP).ravel().astype(int).tolist()
+
+    # The least change of a continuous temperature is no whole unit: half a step is its due.
+    planned = steps(pass_behind(block, Fraction(BEHIND)), STEP)
+    assert worst[0] == 0
+    assert all(seen <= most <= seen + 1 for seen, most in zip(worst[1:], planned, strict=True))
+    for alone in (STEP, BEHIND):
+        assert any(seen > most for seen, most in zip(worst[1:], steps(block, alone), strict=True))
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
-@example([1e-200] * 3, 0, None)  # 3, where the square of a root of three is less in floats
+@example(
+    [1e-200] * 3, 0, None, Fraction(0)
+)  # 3, where the square of a root of three is less in floats
 @given(
     st.lists(st.floats(0, 40), min_size=1, max_size=12),
     st.integers(-2, 6),
     st.sampled_from([None, Fraction(1, 4), Fraction(1, 10), Fraction(3, 8), Fraction(7, 3)]),
+    st.sampled_from([Fraction(0), Fraction(1, 5)]),
 )
 def test_rounding_never_goes_beyond_what_the_norm_allows(
-    changes: list[float], exponent: int, step: Fraction | None
+    changes: list[float], exponent: int, step: Fraction | None, behind: Fraction
 ) -> None:
     """Stretches are passed over on this bound's word."""
     block = np.array(changes)[:, None]
-    whole = count_sent(block, exponent, step)
+    whole = count_sent(pass_behind(block, behind), exponent, step)
 
-    most = Grains(exponent, step, 1.0).most(np.linalg.norm(block, axis=0), len(changes))
+    grains = Grains(exponent, step, 1.0, behind)
+    most = grains.most(np.linalg.norm(block, axis=0), len(changes))
     assert float(np.square(whole).sum()) <= most[0]
 
 

@@ -14,6 +14,8 @@ from physics.places import cell_places, length_m, sensor_places
 from physics.response import Response
 from recovery.noise.calibrate import calibrate
 from recovery.noise.worst import reach, shifts, whole_square
+from recovery.thermal import plan
+from recovery.thermal.curve import curve, presence_square
 from recovery.thermal.noise import calibration, room, spread_fault, too_long
 from recovery.thermal.query import Query, protected_cells
 from recovery.thermal.search import make_parted
@@ -79,6 +81,58 @@ def test_the_spread_that_is_offered_would_do(query: Query, spread_m2: float, sai
         made = calibration(replace(query, spread_m2=spread))
         assert made.sensitivity > 1e-3
         assert not too_long(room(replace(query, spread_m2=spread)))
+
+
+# A converter behind the one that is seen, whose counts flip on all sensors at once too.
+
+FAINT = 1e-6  # of a source's strength: what it moves is nothing, but for the counts that flip
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        replace(LINE, sensors=(3,), intensity_max=FAINT),
+        replace(LINE, intensity_max=FAINT, grid=Grid((12, 8), 500), sensors=(6, 4)),
+        asking(make_parted(), intensity_max=FAINT),
+    ],
+)
+def test_a_converter_behind_flips_every_sensor_by_its_count_as_well(query: Query) -> None:
+    """A move of nearly nothing shows as a fifth and a hundredth of a kelvin on each of them."""
+    step, behind = Fraction(1, 100), Fraction(1, 5)
+    lone, both = replace(query, step=step), replace(query, step=step, behind=behind)
+    made = calibration(both)
+    flipped = math.prod(query.sensors) * math.ceil((step + behind) * 2**made.exponent) ** 2
+
+    assert made.sensitivity_squared == flipped == presence_square(both, made)
+    assert made.step == math.ceil((step + behind) * 2**made.exponent)
+    alone = calibration(lone)
+    assert alone.sensitivity_squared < flipped * 4.0 ** (alone.exponent - made.exponent) / 100
+    (moved,) = curve(both, [protected_cells(both)])
+    assert moved.epsilon == pytest.approx(made.epsilon, rel=0.01)
+
+
+def test_the_printed_formula_is_held_to_a_converter_behind_too() -> None:
+    """Where it is private at all: what it really gives has what all sensors may flip by in it."""
+    printed = replace(LINE, calibration="paper", epsilon=(1, 2), intensity_max=500.0)
+    lone = replace(printed, step=Fraction(1, 100))
+    both = replace(lone, behind=Fraction(1, 5))
+    one, two = calibration(lone), calibration(both)
+
+    assert one.exponent == two.exponent
+    assert two.sensitivity_squared > one.sensitivity_squared
+    assert presence_square(both, two) > presence_square(lone, one)
+    cells = [protected_cells(both)]
+    assert curve(both, cells)[0].epsilon > curve(lone, cells)[0].epsilon
+
+
+def test_without_a_converter_behind_nothing_is_said_of_one() -> None:
+    """And with one the promise names both, for databases hold charges of one promise."""
+    lone = replace(LINE, step=Fraction(1, 100))
+    both = replace(lone, behind=Fraction(1, 5))
+    said = [plan(query, ()).guarantee.neighbours for query in (lone, both)]
+
+    assert "whole steps of 1/100 K, " in said[0]
+    assert "whole steps of 1/100 K of what others show in counts of at most 1/5 K, " in said[1]
 
 
 # Noise that is enough for the shortest spread of a range is enough for the whole of it.

@@ -67,6 +67,9 @@ def test_a_part_of_a_cell_is_protected_as_a_whole_one(
         ({"walls": "brick"}, "walls is 'brick'"),
         ({"step": 0.0625}, "step is 0.0625"),
         ({"step": Fraction(0)}, "step is Fraction"),
+        ({"behind": Fraction(1, 5)}, "behind is Fraction"),  # and no step in front of it
+        ({"step": Fraction(1), "behind": Fraction(-1, 5)}, "behind is Fraction"),
+        ({"step": Fraction(1), "behind": 0.2}, "behind is 0.2"),
         ({"readings": 0}, "readings is 0"),
         ({"readings": True}, "readings is True"),
         ({"calibration": "rough"}, "calibration is 'rough'"),

@@ -124,11 +124,11 @@ def test_how_many_sensors_a_driver_reads(tmp_path: Path) -> None:
 OWN: dict[str, Any] = {"driver": {"name": "yours"}}
 
 
-def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
+def enrolled(folder: Path, asks: bool, planned: str = "") -> tuple[Deployment, Any, Held]:
     """Return a deployment, the Round that it asks first, and the file of an array of it."""
     path = folder / "gateway.toml"
     text = config.sample().replace("ca_file", "# ca_file").replace("# insecure", "insecure")
-    text = text.replace('adc_step = "1/128"', "")
+    text = text.replace('adc_step = "1/128"', planned)
     path.write_text(text.replace("# sampler", "sampler") if asks else text)
     deployment = config.load(path)
     query = config.query(deployment)
@@ -233,3 +233,16 @@ def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> Non
     assert needed > 215  # what an emulated RP2040 takes for less
     with pytest.raises(OperatorFault, match=f"settings is {needed - 1} and .*it is {needed} then"):
         settings.check_tick(held, OWN | {"tick_ms": needed - 1})
+
+
+def test_a_converter_behind_the_one_that_is_seen_is_planned_for_too(tmp_path: Path) -> None:
+    """A board's driver says both; noise for the finer one alone would hide a part of a move."""
+    (own := tmp_path / "mine.py").write_text("step, behind = (21, 100), (1, 5)\n")
+    words = {"driver": {"name": "yours", "file": str(own)}}
+    step, behind = (provisioning.find_step(words, word) for word in ("step", "behind"))
+    fine, both = 'adc_step = "1/100"', 'adc_step = "1/100"\nadc_behind = "1/5"'
+    for planned in (fine, both.replace("1/5", "1/6"), 'adc_step = "21/100"'):
+        with pytest.raises(OperatorFault, match='adc_step = "1/100" and adc_behind = "1/5"'):
+            provisioning.check_device(*enrolled(tmp_path, False, planned), step, behind)
+
+    provisioning.check_device(*enrolled(tmp_path, False, both), step, behind)
