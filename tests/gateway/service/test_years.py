@@ -222,7 +222,7 @@ def test_a_window_that_is_spent_is_said_once(
 
 
 @pytest.mark.timeout(3600)  # a year takes some four minutes of CPU, and a disk's time
-@pytest.mark.parametrize("hours", [200, pytest.param(8760, marks=pytest.mark.long)])
+@pytest.mark.parametrize("hours", [80, pytest.param(8760, marks=pytest.mark.long)])
 def test_a_budget_is_exact_for_years_and_storage_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
