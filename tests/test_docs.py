@@ -1,8 +1,9 @@
-"""The code that the documents show runs, on every interpreter that they name."""
+"""The documents say what the program does: their code runs, their commands and links are there."""
 
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -13,11 +14,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import jupytext
+import matplotlib as mpl
 import pytest
 
+from gateway import cli
 from gateway.audit.layers import LAYERS
+from gateway.cli import load_all
 from gateway.devices.broker.embedded import find_free_port
+from gateway.settings import config
 from tests import processes
+
+# The code that the documents show runs, on every interpreter that they name.
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -182,3 +190,115 @@ def test_privacy_names_layers_that_the_audit_has() -> None:
 
     assert named <= layers
     assert len(named) > 15
+
+
+# The operator's page says what the program does.
+
+PAGE = (Path(config.__file__).parents[1] / "README.md").read_text("utf-8")
+
+
+def commands() -> dict[str, list[str]]:
+    """Return every command, and of a group those in it."""
+    top: Any = load_all()
+    return {name: list(getattr(one, "commands", ())) for name, one in top.commands.items()}
+
+
+def test_every_table_of_the_deployment_file_is_on_the_page() -> None:
+    """The sample explains each key; the page says where to look. It holds no second copy."""
+    assert [name for name in config.Deployment.model_fields if f"`[{name}]`" not in PAGE] == []
+    assert "heatveil config --sample > gateway.toml" in PAGE
+    assert "gather_s = " not in PAGE
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_command_is_on_the_page(name: str) -> None:
+    """What is not there is not found."""
+    assert re.search(rf"heatveil {name}\b|[`,] ?`?{name}`", PAGE)
+    for inner in commands()[name]:
+        assert re.search(rf"`(heatveil {name} )?{inner}`|heatveil {name} {inner}\b", PAGE), inner
+
+
+def test_every_command_on_the_page_is_one() -> None:
+    """An old name on the page is the first thing that an operator types."""
+    known = commands()
+    for line in re.findall(r"(?:^|`)heatveil ((?:--log \w+ )?[a-z][^`\n]*)", PAGE, re.M):
+        words = re.sub(r"^--log \w+ ", "", line).split()
+        assert words[0] in known, line
+        if known[words[0]] and len(words) > 1 and re.fullmatch("[a-z]+", words[1]):
+            assert words[1] in known[words[0]], line
+
+
+@pytest.mark.long
+def test_every_flag_on_the_page_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the command that it stands beside."""
+    known = commands()
+    for line in re.findall(r"(?:^|`)heatveil ([a-z][^`\n#]*)", PAGE, re.M):
+        words = line.split()
+        path = words[:2] if known.get(words[0]) and len(words) > 1 else words[:1]
+        flags = [word.strip("[],") for word in words if word.strip("[").startswith("--")]
+        if not flags:
+            continue
+        with pytest.raises(SystemExit):
+            cli.main([*path, "--help"])
+        told = capsys.readouterr().out
+        assert [flag for flag in flags if flag not in told] == [], line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "heatveil calibrate --mechanism disk",
+        "heatveil play disk",
+        "heatveil fleet --config gateway.toml --points",
+        "heatveil reproduce",
+        "`[disk]`",
+    ],
+)
+def test_people_are_on_the_page_from_the_first_question_to_the_map(words: str) -> None:
+    """Whoever has no thermometers reads this page too."""
+    assert words in PAGE
+
+
+def test_links_within_the_page_lead_to_a_heading() -> None:
+    """A table of contents that jumps nowhere is worse than none."""
+    headings = {
+        re.sub(r"[^\w\- ]", "", one.lower()).strip().replace(" ", "-")
+        for one in re.findall(r"^#+ (.*)$", PAGE, re.M)
+    }
+
+    assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= headings
+
+
+def test_files_that_the_page_names_are_there() -> None:
+    """Units, dashboards and compositions are found where it says."""
+    root = Path(config.__file__).parents[2]
+    for name in re.findall(r"gateway/deploy/[\w.@-]+\w", PAGE):
+        assert (root / name).exists(), name
+
+
+# Every notebook runs from top to bottom, and its two files tell the same story.
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path) -> None:
+    """Its assertions are the claims that it makes to its reader."""
+    mpl.use("Agg")
+
+    runpy.run_path(str(path))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_page_to_read_is_the_page_that_runs(path: Path) -> None:
+    """`jupytext --to ipynb --execute` makes the one with pictures from the one that is tested."""
+    script, page = jupytext.read(path), jupytext.read(path.with_suffix(".ipynb"))
+
+    assert [cell.source for cell in script.cells] == [cell.source for cell in page.cells]
+    assert any("image/png" in str(cell.get("outputs", "")) for cell in page.cells)
+
+
+def test_there_are_notebooks() -> None:
+    """An empty list of files would pass the tests above."""
+    assert NOTEBOOKS

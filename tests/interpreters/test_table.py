@@ -1,14 +1,16 @@
-"""One noise everywhere: golden vectors and tables of noise, bit for bit, on every interpreter."""
+"""One noise everywhere: golden vectors and tables, bit for bit, on every interpreter."""
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests import processes
+from tests import emulator, processes
 from tests.interpreters.test_life import AS_A_BOARD
+
+# One noise everywhere: golden vectors and tables of noise, bit for bit, on every interpreter.
 
 # The table is the same everywhere, fits a small heap, and machine code finds the same noise.
 
@@ -198,3 +200,39 @@ def test_the_vectors_are_what_their_script_makes(tmp_path: Path) -> None:
     for name in VECTORS:
         made, kept = vectors / name, ROOT / "tests" / "vectors" / name
         assert made.read_bytes() == kept.read_bytes(), f"{name}: python tests/vectors/make.py"
+
+
+# What a real firmware draws on an emulated RP2040 is what every other interpreter draws.
+
+PATIENCE_S = 1200.0
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of an emulated Pico."""
+    if why := emulator.lacking():
+        pytest.skip(why)
+    with emulator.emulated(tmp_path_factory.mktemp("rp2040") / "log") as address:
+        yield address
+
+
+def test_an_rp2040_has_the_same_tables_in_its_machine_code(board: str, tmp_path: Path) -> None:
+    """32-bit words, big integers, and viper for its own processor."""
+    script = tmp_path / "golden.py"
+    script.write_text(
+        GOLDEN + "from edge.core import table\nprint(made.parts[0][1]._search is table.search)\n"
+    )
+    *told, plain = emulator.run(board, script, ROOT, PATIENCE_S).split()
+
+    assert told == DIGESTS.split()
+    assert plain == "False"
+
+
+def test_an_rp2040_replays_the_vectors_bit_for_bit(board: str, tmp_path: Path) -> None:
+    """Signed messages and readings sealed on one Python are opened on this one."""
+    script = tmp_path / "replay.py"
+    script.write_text(REPLAY.replace("NAME", "wire.json"))
+    count, *wrong = emulator.run(board, script, ROOT, PATIENCE_S).splitlines()
+
+    assert wrong == []
+    assert int(count) > 0

@@ -1,14 +1,271 @@
-"""The device half of thermal: what leaves the device, what a key holder gets back."""
+"""Thermal, device half: how readings are blurred, one by one and an array's many at once."""
+
+import builtins
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edge.core import entropy, table, wire
+from edge.core.budget import Budget
 from edge.core.entropy import Tape, keyed
+from edge.core.limits import Limits
+from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Reading, Round
-from edge.mechanisms import thermal, thermal_half
+from edge.core.slots import Ram
+from edge.core.table import WIDEST, Sampler
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.mechanisms import bulk, thermal, thermal_half
+from tests import processes
 
-ROOT = bytes(range(32))
+# Noise from tables is for devices that may, for Rounds that ask, and is taken off bit for bit.
+
+ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
+TOPIC, DATA = wire.round_topic("lab", "thermal"), wire.topic("lab", "n007", "data")
+LIMITS = Limits(1, 8, 500, 250000, 10**9, 0)
+SEEN = tuple(range(100, 164))
+TABLES = (bulk.BITS,)
+
+
+class Array:
+    """A device with 64 readings, or fewer, and how often it was read."""
+
+    def __init__(self, mode: str = "keyholder", sensors: int = 64, tables: bool = True) -> None:
+        self.slots = Ram()
+        provision(self.slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), LIMITS)
+        self.who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 0, mode, sensors)
+        self.tables, self.holder = tables, int(mode == "keyholder")
+        self.boot()
+
+    def boot(self) -> None:
+        self.budget = Budget(self.slots, self.who.state_key)
+        self.budget.boot()
+        self.node, self.reads = Node(self.who, self.budget, tables=self.tables), 0
+
+    def round(self, number: int, more: tuple[int, ...] = TABLES, variance: int = 250000) -> Round:
+        params = tuple(thermal.Params(64, 8, -4000, 4000, variance, 1, self.holder)) + more
+        promise = Guarantee((1, 1), (1, 100000), (1, 1), "n", "local", "u", "p")
+        return Round(number, "thermal", Grid((8, 8), 100), params, promise)
+
+    def answer(self, round: Round, fails: bool = False) -> bytes | None:
+        def read(params: Any) -> tuple[int, ...]:
+            self.reads += 1
+            if fails:
+                raise OSError
+            return SEEN[: self.who.sensors]
+
+        return self.node.answer(bytes(post.pack_round(round, SITE_KEY, TOPIC)), read)
+
+    def opened(self, round: Round, frame: bytes | None) -> tuple[int, ...]:
+        """Return the readings that a key holder, who draws anew, takes out of a frame."""
+        report = post.unpack_report(frame, self.who.mac_key, DATA, "n007")
+        assert report.round == wire.name_of(round)
+        chain = rootkeys.chain_at(ROOT, report.epoch)
+        rng = entropy.keyed(chain, "n007", report.epoch, report.seq, 0)
+        return tuple(thermal.unveil(round, report.payload, rng).values)
+
+
+@pytest.mark.parametrize("variance", [250000, 250001, 10**8, WIDEST])
+def test_the_key_holder_takes_noise_from_tables_off(variance: int) -> None:
+    """Tables and exact noise by turns, over two boots, other variances lying ready."""
+    device = Array()
+    for number in range(1, 9):
+        if number == 5:
+            device.boot()
+        device.node.prepare()
+        more = TABLES if number % 3 else ()
+        round = device.round(number, more, variance if number % 2 else 640000)
+
+        assert device.opened(round, device.answer(round)) == SEEN, device.node.refusal
+
+
+def test_the_noise_is_that_of_the_tables_and_no_other() -> None:
+    """Or the key holder and the device could be wrong together."""
+    round, drawn = Array().round(1), [0] * 64
+    Sampler(250000, 1, bulk.BITS).fill(drawn, Tape(b"same"))
+    held = thermal.Reading(0, SEEN)
+
+    payload = thermal.report(round, held, Tape(b"same"))
+    assert [y - z for y, z in zip(payload[1:], drawn, strict=True)] == list(SEEN)
+    exact = thermal.report(round._replace(params=round.params[:7]), held, Tape(b"same"))
+    assert exact != payload
+
+
+def test_a_sealed_array_answers_and_nobody_repeats_its_noise() -> None:
+    """The same board, the same Round, the same boot counter: other noise."""
+    frames = set()
+    for _ in range(3):
+        device = Array("sealed")
+        round = device.round(1)
+        frames.add(device.answer(round))
+
+        assert device.opened(round, device.answer(round)) != SEEN
+    assert len(frames) == 3
+    assert None not in frames
+
+
+@pytest.mark.parametrize(
+    ("number", "more", "variance", "tables", "words"),
+    [
+        (1, TABLES, 250000, False, "from tables, which this device was not set up for"),
+        (1, (56,), 250000, True, "tables are of 56 bits, and this device makes them of 84"),
+        (1, (0,), 250000, True, "tables are of 0 bits"),
+        (1, (-84,), 250000, True, "tables are of -84 bits"),
+        (0, TABLES, 250000, True, "no Round but number 1 to 1048576"),
+        (bulk.ROUNDS + 1, TABLES, 250000, True, "no Round but number 1 to 1048576"),
+        (1, TABLES, WIDEST + 1, True, "a variance of 1099511627777 grains squared has not"),
+        (1, (84, 84), 250000, True, "it has 9 params instead of 7"),
+        (1, TABLES, 249999, True, "less noise than this device's limit"),
+    ],
+)
+def test_a_round_that_asks_for_what_was_not_paid_is_refused(
+    number: int, more: tuple[int, ...], variance: int, tables: bool, words: str
+) -> None:
+    """Whoever has the site key may write any Round; what delta pays for is on the device."""
+    device = Array(tables=tables)
+
+    assert device.answer(device.round(number, more, variance)) is None
+    assert words in device.node.refusal
+    assert (device.budget.spent, device.reads) == (0, 0)
+    exact = device.round(bulk.ROUNDS + 2, ())
+    assert device.opened(exact, device.answer(exact)) == SEEN
+
+
+def test_the_last_number_is_answered() -> None:
+    """The bound is what was counted, not one less."""
+    device = Array()
+    round = device.round(bulk.ROUNDS)
+
+    assert device.opened(round, device.answer(round)) == SEEN
+
+
+@pytest.mark.parametrize("tables", [False, True])
+def test_few_readings_get_exact_noise_whatever_is_asked(tables: bool) -> None:
+    """Tables for seven readings would cost memory and win nothing; exact noise is never worse."""
+    device = Array(sensors=bulk.ARRAY - 1, tables=tables)
+    round = device.round(1)
+    frame = device.answer(round)
+    plain = device.round(1, ())._replace(number=round.number)
+    report = post.unpack_report(frame, device.who.mac_key, DATA, "n007")
+    rng = entropy.keyed(rootkeys.chain_at(ROOT, 1), "n007", 1, 1, 0)
+
+    assert device.opened(round, frame) == SEEN[: bulk.ARRAY - 1]
+    assert thermal.unveil(plain, report.payload, rng).values == SEEN[: bulk.ARRAY - 1]
+
+
+def test_a_round_that_was_paid_gets_its_own_tables_after_another_was_refused() -> None:
+    """The sensor fails, a wider Round comes and has no budget: the first goes on as it was."""
+    device = Array()
+    first = device.round(1)
+    assert device.answer(first, fails=True) is None
+    spent = device.budget.spent
+    for other in (device.round(2, TABLES, 250000 * 9), device.round(2, ())):
+        charge, device.budget.charge = device.budget.charge, lambda *_: False
+        assert device.answer(other) is None
+        device.budget.charge = charge
+
+    assert device.opened(first, device.answer(first)) == SEEN
+    assert device.budget.spent == spent
+
+
+@pytest.mark.parametrize("fault", [MemoryError, ImportError])
+def test_where_tables_find_no_room_the_round_is_refused_unpaid(
+    fault: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A board that is too small, or was given the files of a smaller kit."""
+    device, load = Array(), builtins.__import__
+
+    def missing(name: str, *args: Any, **more: Any) -> Any:
+        if len(args) > 2 and "bulk" in (args[2] or ()):
+            raise ImportError("no module named 'edge.mechanisms.bulk'")
+        return load(name, *args, **more)
+
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    if fault is MemoryError:
+        monkeypatch.setattr(bulk, "Sampler", full)
+    else:
+        monkeypatch.setattr(builtins, "__import__", missing)
+    assert device.answer(device.round(1)) is None
+    assert fault.__name__ in device.node.refusal
+    assert (device.budget.spent, device.reads) == (0, 0)
+    exact = device.round(2, ())
+    assert device.opened(exact, device.answer(exact)) == SEEN
+
+
+def test_no_room_for_tables_between_two_rounds_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They were given up for a Round that was refused; the next one tries again, or is told."""
+    device = Array()
+    assert device.answer(device.round(1)) is not None
+    device.node.ahead.build(640000, bulk.BITS)
+
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk, "Sampler", full)
+        device.node.prepare()
+        assert device.answer(device.round(2)) is None
+        assert "MemoryError" in device.node.refusal
+    round = device.round(3)
+    assert device.opened(round, device.answer(round)) == SEEN
+
+
+def test_a_device_that_is_not_asked_loads_no_tables() -> None:
+    """Memory is short on a board: a kilobyte of code that never runs is one too many."""
+    script = (
+        "import sys; from edge.core import node; from edge.net import ticker; "
+        "print([n for n in sys.modules if 'edge' in n])"
+    )
+    ran = processes.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).resolve().parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "edge.core.node" in ran.stdout
+    for name in ("bulk", "table", "viper"):
+        assert f".{name}'" not in ran.stdout
+
+
+def test_tables_of_another_variance_are_refused() -> None:
+    """A caller's tables kept for the wrong Round would give other readings, and no sign of it."""
+    device = Array()
+    tables = thermal.source(device.round(1), 64)
+
+    assert thermal.noise(device.round(2), 64, Tape(b"x"), tables)
+    with pytest.raises(ValueError, match="other noise"):
+        thermal.noise(device.round(2, TABLES, 250001), 64, Tape(b"x"), tables)
+    with pytest.raises(ValueError, match="only those of 84"):
+        thermal.source(device.round(1, (112,)), 64)
+
+
+def test_no_tables_are_off_by_more_than_is_paid_for() -> None:
+    """Every size of variance, narrowest and widest, and those around each change of shape."""
+    edges = [1, 2, table.NARROW, table.NARROW + 1, 73204, 73205, WIDEST - 1, WIDEST]
+    rng = Tape(b"widths")
+    edges += [1 + rng.below(1 << width) for width in range(1, 41) for _ in range(3)]
+    made = [Sampler(variance, 1, bulk.BITS) for variance in edges if variance <= WIDEST]
+
+    assert max(len(one.parts) for one in made) <= 7
+    for one in made:
+        num, den = one.slack
+        assert num * bulk.SLACK[1] <= bulk.SLACK[0] * den
+    num, den = Sampler(250000, 1, 56).slack
+    assert num * bulk.SLACK[1] > bulk.SLACK[0] * den  # narrower thresholds are not good enough
+
+
+# The device half of thermal: what leaves the device, what a key holder gets back.
+
 PROMISE = Guarantee((1, 1), (1, 100000), (1, 2), "n", "local", "u", "p")
 
 

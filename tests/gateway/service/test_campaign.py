@@ -90,7 +90,7 @@ class Stage:
         self.parts[part] = ok, why
 
     def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
-        """Draw a map once, and show it ever after: a campaign's solver, whose maps are not tested."""
+        """Show one map ever after, the first that was drawn: maps are not what is tested."""
         self.drawn_of.append([release.reports for release in releases])
         if mechanism not in DRAWN:
             DRAWN[mechanism] = find(mechanism).recover(query, releases)

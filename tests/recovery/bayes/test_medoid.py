@@ -1,13 +1,26 @@
-"""Plans between small sets, and the set nearest to many, against other solvers and all sets."""
+"""A posterior's map: its middle and digits, how far off it says it is, how often that holds."""
+
+import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import ot
 import pytest
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from physics.kernel import forward
-from recovery.bayes.exact import list_sets, scores
+from recovery.bayes.chain import cumulative_shares, from_draws, sample_posterior
+from recovery.bayes.exact import exact_posterior, list_sets, scores
+from recovery.bayes.line import median, shares
 from recovery.bayes.medoid import distances, medoid, plans
+from recovery.bayes.moves import log_mass
+from recovery.bayes.yardstick import bayes_yardstick, regret
+from recovery.distance import earth_movers
+from recovery.estimators.record import Prior, Seen, with_digits
+from recovery.estimators.table import estimate
+
+# Plans between small sets, and the set nearest to many, against other solvers and all sets.
 
 SIDE = 6
 PLACES = np.stack(np.divmod(np.arange(SIDE * SIDE), SIDE), axis=1)[:, ::-1] / SIDE
@@ -91,3 +104,212 @@ def test_too_many_sets_are_not_written_out() -> None:
     found = scores(np.ones((1, 400)), np.ones(1), 1.0, 1.0)
     with pytest.raises(ValueError, match="join cells"):
         list_sets(found, 1, 3)
+
+
+# Extremes: the right answer, or words that say what is wrong; and never a warning.
+
+SPOTS, SENSORS = np.arange(1, 41) / 40, np.arange(1, 26) / 25
+SHORT = forward(SPOTS, SENSORS, 0.05)
+THERE = [5, 15, 29]
+
+
+def seen(sigma: float, prior: Prior, factor: float = 1.0) -> Seen:
+    """Three sources, as they are read with such noise."""
+    noise = np.random.default_rng(0).normal(size=25)
+    readings = factor * (SHORT[:, THERE].sum(axis=1) + sigma * noise)
+    return Seen(SHORT, readings, sigma, SPOTS[:, None], (1, 40), prior)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sigma", [1e-200, 1e-12, 1e-9, 1e-5, 1e-4])
+@pytest.mark.parametrize("prior", [Prior(1, 4), Prior(3, 3), Prior(1, 5)])
+def test_next_to_no_noise_leaves_the_sources_themselves(sigma: float, prior: Prior) -> None:
+    """Exact or sampled: where the digits run out, that is said, and nothing else changes."""
+    found = estimate("posterior", seen(sigma, prior))
+
+    assert np.flatnonzero(found.heat).tolist() == THERE
+    assert found.credible is not None
+    assert found.credible.numbers[3] == pytest.approx(1)
+    assert found.status.startswith("inaccurate: weighed" if sigma < 1e-6 else "optimal")
+
+
+@pytest.mark.parametrize("factor", [1e20, -1e20, 1e200])
+@pytest.mark.parametrize("prior", [Prior(1, 4), Prior(1, 8), Prior(1, 4, 1.0, 0.3)])
+def test_readings_out_of_all_proportion_are_refused(factor: float, prior: Prior) -> None:
+    """A wrong unit is told from a scene, and by name."""
+    with pytest.raises(ValueError, match="Check the unit"):
+        estimate("posterior", seen(0.1, prior, factor))
+
+
+def test_the_noise_that_is_put_in_leaves_squares_their_digits() -> None:
+    """By the count of digits: no square above 1e14 / sensors, and none is changed needlessly."""
+    made = with_digits(seen(1e-30, Prior(1, 4)))
+
+    assert np.abs(made.readings / made.sigma).max() ** 2 <= 1.0001e14 / 25
+    assert np.abs(made.operator / made.sigma).max() ** 2 <= 1.0001e14 / 25
+    assert made.sigma == pytest.approx(5e-7 * np.abs(made.readings).max())
+    assert with_digits(seen(1e-3, Prior(1, 4))).sigma == 1e-3
+
+
+def flat(values: float) -> NDArray[np.float64]:
+    """One number as an array."""
+    return np.full(1, values)
+
+
+@pytest.mark.parametrize("slope", [0.0, 3.0, -1e3, 1e6])
+@pytest.mark.parametrize("width", [1e-3, 1e-9, 1e-14])
+def test_the_mass_between_bounds_that_nearly_touch_is_their_width(
+    slope: float, width: float
+) -> None:
+    """Where the law hardly changes between the bounds, by hand: its height times the width."""
+    high = 1e-3 * width if abs(slope) > 1e4 else width
+    found = log_mass(flat(slope), flat(2.0), -high, high)
+
+    grid = np.linspace(-high, high, 20001)
+    heights = np.exp(slope * grid - grid**2)
+    expected = np.log(np.mean((heights[1:] + heights[:-1]) / 2) * 2 * high)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+# The least average distance, against what is known of it without any posterior.
+
+ALONG = np.arange(1, 101)[:, None] / 100
+PAPER = forward(ALONG[:, 0], np.arange(1, 51) / 50, 0.05)
+# Found elsewhere with 100 trials, at the noise the paper prints for delta 1/10: by sigma, for
+# one to four sources; 95 % half-widths of up to 0.007.
+ELSEWHERE = {
+    0.686: (0.041, 0.045, 0.053, 0.051),
+    0.172: (0.010, 0.015, 0.026, 0.029),
+    0.069: (0.003, 0.007, 0.016, 0.021),
+}
+
+
+@pytest.mark.parametrize("sigma", ELSEWHERE)
+@pytest.mark.parametrize("sources", [1, 2, 3, 4])
+def test_the_yardstick_is_what_was_found_elsewhere(sigma: float, sources: int) -> None:
+    """The paper's line, epsilon 1, 4 and 10, in the scenes' own scatter."""
+    found = bayes_yardstick(PAPER, sigma, sources, None, ALONG)
+
+    elsewhere = ELSEWHERE[sigma][sources - 1]
+    assert found.distance == pytest.approx(elsewhere, abs=0.1 * elsewhere + 0.003)
+    assert 0 < found.standard_error < 0.002
+
+
+def test_readings_of_noise_alone_leave_the_best_guess() -> None:
+    """With hopeless noise nothing is known: the median over all pairs, by counting them."""
+    pairs = np.array(list(itertools.combinations(range(12), 2)))
+    places = np.arange(12.0)[:, None]
+    upto = np.array([[np.mean(pair <= cell) for cell in range(11)] for pair in pairs])
+    guess = np.abs(upto - np.median(upto, axis=0)).sum(axis=1).mean()
+    operator = forward(places[:, 0], places[:, 0], 1.0)
+
+    found = bayes_yardstick(operator, 1e6, 2, 5, places)
+
+    assert found.distance == pytest.approx(guess, abs=1e-4)
+    assert found.standard_error < 1e-4
+
+
+def realised(number: int, sigma: float, by_mean: bool) -> tuple[float, float]:
+    """The average distance of the median map, or of the mean measure, over fresh scenes."""
+    world = np.random.default_rng(7)
+    distances = []
+    for _ in range(300):
+        heat = np.zeros(100)
+        heat[world.choice(100, number, replace=False)] = 1
+        readings = PAPER @ heat + sigma * world.normal(size=50)
+        exact = exact_posterior(scores(PAPER, readings, sigma, 1.0), number, number)
+        share = exact.present / number if by_mean else np.diff(median(shares(exact)), prepend=0)
+        distances.append(earth_movers(share, heat, normalise=True))
+    return float(np.mean(distances)), float(np.std(distances) / 300**0.5)
+
+
+@pytest.mark.long
+def test_the_median_map_reaches_it_and_the_mean_measure_does_not() -> None:
+    """On scenes of another sequence, by the distance itself to what was really there."""
+    yardstick = bayes_yardstick(PAPER, 0.686, 2, 300, ALONG)
+
+    mean, error = realised(2, 0.686, by_mean=False)
+    rival, rival_error = realised(2, 0.686, by_mean=True)
+
+    assert abs(regret(mean, yardstick)) < 3 * np.hypot(error, yardstick.standard_error)
+    assert regret(rival, yardstick) > 3 * np.hypot(rival_error, yardstick.standard_error)
+
+
+@pytest.mark.parametrize(("sources", "trials"), [(1, 1), (0, 10), ((0, 2), 10)])
+def test_no_mean_of_one_and_no_map_of_nothing(sources: int | tuple[int, int], trials: int) -> None:
+    """What has no standard error or no distance is refused."""
+    with pytest.raises(ValueError, match="at least 2 scenes"):
+        bayes_yardstick(PAPER, 1.0, sources, trials, ALONG)
+
+
+# The sampler is right as often as it says: calibration by simulation, over scenes of its prior.
+
+Floats = NDArray[np.float64]
+
+CELLS, RUNS = 30, 50
+WHERE = np.arange(1, CELLS + 1) / CELLS
+OPERATOR = forward(WHERE, np.arange(1, 21) / 20, 0.05)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was said, and what was so: shares below the truth, whole curves in the band, cells."""
+
+    ranks: Floats
+    inside: float
+    said: Floats
+    so: Floats
+
+
+def _tally(prior: Prior, low: float, sigma: float, told: float) -> Tally:
+    """Draw scenes of the prior and sample their posterior with the deviation that is told."""
+    world = np.random.default_rng(11)
+    ranks, inside, said, so = [], [], [], []
+    for run in range(RUNS):
+        number = int(world.integers(prior.fewest, prior.most + 1))
+        heat = np.zeros(CELLS)
+        heat[world.choice(CELLS, number, replace=False)] = world.uniform(low, 1, number)
+        readings = OPERATOR @ heat + sigma * world.standard_normal(20)
+        seen = Seen(OPERATOR, readings, told, WHERE[:, None], (1, CELLS), prior)
+        draws = sample_posterior(seen, scenes=64, last_sweeps=4, stream=run)
+        truth = np.cumsum(heat) / heat.sum()
+        shares = cumulative_shares(draws.cells, draws.powers, CELLS)
+        below = (shares < truth[:, None] - 1e-9).mean(axis=1)
+        same = (np.abs(shares - truth[:, None]) <= 1e-9).mean(axis=1)
+        # Ties are broken evenly, so that a right posterior has even ranks.
+        ranks.append((below + world.uniform() * same)[[7, 14, 22]])
+        credible = from_draws(seen, draws).credible
+        assert credible is not None
+        assert credible.band is not None
+        band = credible.band
+        inside.append(((band.low - 1e-9 <= truth) & (truth <= band.high + 1e-9)).all())
+        said.append(credible.present.ravel())
+        so.append(heat > 0)
+    return Tally(np.array(ranks), float(np.mean(inside)), np.ravel(said), np.ravel(so))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sigma", [0.6, 0.05])
+@pytest.mark.parametrize(("prior", "low"), [(Prior(1, 5), 1.0), (Prior(1, 4, 1.0, 0.3), 0.3)])
+def test_it_is_right_as_often_as_it_says(prior: Prior, low: float, sigma: float) -> None:
+    """At heavy noise and at low: a sampler that is stuck is sure of what is not so."""
+    tally = _tally(prior, low, sigma, told=sigma)
+    middle = np.mean((tally.ranks > 0.05) & (tally.ranks < 0.95))
+    likely = tally.said > 0.2
+    deviation = np.sqrt((tally.said * (1 - tally.said))[likely].sum())
+
+    # Three ranks a run lean on each other: about two deviations of the runs.
+    assert middle == pytest.approx(0.9, abs=0.07)
+    # Whole curves: of fifty runs two deviations are eight in a hundred.
+    assert tally.inside == pytest.approx(0.9, abs=0.09)
+    assert abs((tally.said - tally.so)[likely].sum()) < 3 * max(deviation, 1)
+
+
+@pytest.mark.long
+def test_who_is_told_too_little_noise_is_too_sure() -> None:
+    """Negative control: the same counts give a posterior away that is not right."""
+    tally = _tally(Prior(1, 5), 1.0, 0.6, told=0.1)
+    middle = np.mean((tally.ranks > 0.05) & (tally.ranks < 0.95))
+
+    assert abs(middle - 0.9) > 0.07
+    assert tally.inside < 0.75
