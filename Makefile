@@ -5,10 +5,10 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all mutants survey check bench faults edge tools firmware clean
+.PHONY: help demo test test-all mutants survey check bench reference faults edge tools firmware clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv/has-demo ## hide a room's warmth and find its vicinity, on this machine
 	@$(BIN)/heatveil demo $(ARGS)
@@ -33,6 +33,9 @@ check: .venv/has-test ## format, lint, arrows between packages, types
 
 bench: .venv/has-bench ## time what is claimed to be fast, into tests/bench/RESULTS.md
 	@$(BIN)/python tests/bench/results.py $(ARGS)
+
+reference: .venv/has-demo ## write what may be looked up, commands, keys, HTTP and Python, into dist/reference
+	@$(BIN)/python -m heatveil.reference dist/reference
 
 faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--kills 500"
 	@HEATVEIL_FAULTS=1 $(BIN)/python -m pytest tests/faults -p no:cacheprovider

@@ -18,6 +18,7 @@ import jupytext
 import matplotlib as mpl
 import pytest
 
+import heatveil
 from gateway import cli
 from gateway.audit.layers import LAYERS
 from gateway.cli import load_all
@@ -179,6 +180,11 @@ def test_privacy_quotes_what_calibrate_prints() -> None:
     lines = [" ".join(line.split()) for line in block[1].splitlines() if line.strip()]
     assert len(lines) > 8
     assert [line for line in lines if line not in printed] == []
+
+
+def test_who_cites_cites_the_version_that_there_is() -> None:
+    """A figure is one version's."""
+    assert f"\nversion: {heatveil.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_privacy_names_layers_that_the_audit_has() -> None:
