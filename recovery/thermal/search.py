@@ -156,6 +156,18 @@ class Found(NamedTuple):
     tight: bool = True
 
 
+class _Shown(NamedTuple):
+    """How converters show what sensors feel, in kelvin."""
+
+    step: float
+    behind: float
+
+    def steps(self, felt: Floats) -> Floats:
+        """Return by about how many steps changes of so much may show."""
+        widened = felt + (felt > 0) * self.behind
+        return np.asarray(np.ceil(widened / self.step * (1 - 1e-9)))
+
+
 class _Move(NamedTuple):
     promising: float  # about the square that rounding may make of it, to sort by
     before: Floats  # temperatures, (sensors,)
@@ -172,16 +184,17 @@ def search(query: Query, round: Round, rng: Any, tries: int, ways: Ways | None =
         ways: of a room with a response, from which cells one can walk to the next.
     """
     params = params_of(round)
-    step = query.behind or query.step or Fraction(2) ** -params.exponent
+    step = query.step or Fraction(2) ** -params.exponent
+    shown = _Shown(float(step), float(query.behind))
     best: list[_Move] = []
     tried = 0
     for spread in spreads(query) if query.response is None else [math.nan]:
-        moves = list(_moves(query, spread, float(step), ways))
+        moves = list(_moves(query, spread, shown, ways))
         tried += len(moves)
         best = sorted(best + moves, key=lambda move: -move.promising)[:KEPT]
     found = Found(0, (), (), "", 0)
     for move in best:
-        before, after = _lift(move, query, params, float(step), rng, tries)
+        before, after = _lift(move, query, params, shown, rng, tries)
         square = sum((a - b) ** 2 for a, b in zip(after, before, strict=True))
         if square > found.square:
             found = Found(square, before, after, move.where, 0)
@@ -190,24 +203,28 @@ def search(query: Query, round: Round, rng: Any, tries: int, ways: Ways | None =
 
 
 def _lift(
-    move: _Move, query: Query, params: Params, step: float, rng: Any, tries: int
+    move: _Move, query: Query, params: Params, shown: _Shown, rng: Any, tries: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return what is sent before and after, every sensor on the background that is worst."""
-    lower = np.minimum(move.before, move.after)
+    """Return what is sent before and after, every sensor on the background that is worst.
+
+    A converter behind shows the colder of the two a whole count too low, the other as it is.
+    """
+    before, after = (
+        one - (one < other) * shown.behind * (1 - 1e-9) for one, other in (move[1:3], move[2:0:-1])
+    )
+    lower = np.minimum(before, after)
     sent = [(0, 0)] * len(lower)
     for _ in range(tries):
         level = np.array([rng.below(LEVELS) for _ in lower]) + 0.5
         # A hair below the level, or a few, for the sum is rounded as well.
-        lift = (level - 1e-13 * (1 << rng.below(8)) * LEVELS) * step - lower
-        sides = (
-            grains(warm + lift, params.exponent, query.step, query.behind) for warm in move[1:3]
-        )
+        lift = (level - 1e-13 * (1 << rng.below(8)) * LEVELS) * shown.step - lower
+        sides = (grains(warm + lift, params.exponent, query.step) for warm in (before, after))
         for sensor, pair in enumerate(zip(*sides, strict=True)):
             low, high = (min(max(one, params.low), params.high) for one in pair)
             if abs(high - low) > abs(sent[sensor][1] - sent[sensor][0]):
                 sent[sensor] = low, high
-    before, after = zip(*sent, strict=True)
-    return before, after
+    one, other = zip(*sent, strict=True)
+    return one, other
 
 
 def spreads(query: Query) -> list[float]:
@@ -219,10 +236,10 @@ def spreads(query: Query) -> list[float]:
     return [query.spread_m2 * RUNG**rung for rung in range(rungs + 1)]
 
 
-def _moves(query: Query, spread: float, step: float, ways: Ways | None) -> Iterator[_Move]:
+def _moves(query: Query, spread: float, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
     """Yield the most promising moves within the protected distance at this spread."""
     if query.response is not None:
-        yield from _in_room(query, step, ways)
+        yield from _in_room(query, shown, ways)
         return
     columns, rows = query.grid.shape
     warmth = (query.intensity_max * _warmth(query, spread)).reshape(-1, rows, columns)
@@ -238,26 +255,26 @@ def _moves(query: Query, spread: float, step: float, ways: Ways | None) -> Itera
             across = columns - abs(right)
             here = warmth[:, : rows - down, first : first + across]
             there = warmth[:, down:, first + right : first + right + across]
-            for row, column in _likeliest(here, there, step):
+            for row, column in _likeliest(here, there, shown):
                 before = row * columns + first + column
                 after = before + down * columns + right
                 where = f"from cell {before} to cell {after}, spread {spread:.4g}"
-                yield _move(here[:, row, column], there[:, row, column], step, where)
+                yield _move(here[:, row, column], there[:, row, column], shown, where)
 
 
-def _likeliest(here: Floats, there: Floats, step: float) -> list[tuple[int, int]]:
+def _likeliest(here: Floats, there: Floats, shown: _Shown) -> list[tuple[int, int]]:
     """Return the rows and columns where steps of the converter part the two the most."""
-    square = np.square(np.ceil(np.abs(there - here) / step * (1 - 1e-9))).sum(axis=0)
+    square = np.square(shown.steps(np.abs(there - here))).sum(axis=0)
     best = np.argsort(-square, axis=None, kind="stable")[:KEPT]
     return [(int(one) // square.shape[1], int(one) % square.shape[1]) for one in best]
 
 
-def _move(before: Floats, after: Floats, step: float, where: str) -> _Move:
-    steps = np.ceil(np.abs(after - before) / step * (1 - 1e-9))
+def _move(before: Floats, after: Floats, shown: _Shown, where: str) -> _Move:
+    steps = shown.steps(np.abs(after - before))
     return _Move(float(steps @ steps), before, after, where)
 
 
-def _in_room(query: Query, step: float, ways: Ways | None) -> Iterator[_Move]:
+def _in_room(query: Query, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
     """Yield moves in a room with a response: of people who stay, but in the audit's own room."""
     made = query.response
     if made is None or made.name == NAME:
@@ -271,9 +288,9 @@ def _in_room(query: Query, step: float, ways: Ways | None) -> Iterator[_Move]:
         both = way[: rows - down, : columns - right]
         here = warmth[:, : rows - down, : columns - right] * both
         there = warmth[:, down:, right:] * both
-        for row, column in _likeliest(here, there, step):
+        for row, column in _likeliest(here, there, shown):
             where = f"who stays in column {column}, row {row}, and in the cell beside it"
-            yield _move(here[:, row, column], there[:, row, column], step, where)
+            yield _move(here[:, row, column], there[:, row, column], shown, where)
 
 
 def _side(query: Query) -> float:
