@@ -23,7 +23,7 @@ from edge.linux.enrol import enrol, main
 from edge.mechanisms import disk_limits
 from edge.mechanisms.expo import exp_floor
 from tests.edge.board.test_places import HERE, LOST, PLANE
-from tests.edge.linux.test_run import ROOT, SITE_KEY, host, live
+from tests.edge.linux.test_run import ROOT, SITE_KEY, host, hurry, live
 from tests.waiting import eventually
 
 assert host  # the fixture
@@ -111,6 +111,7 @@ def test_a_raspberry_with_a_receiver_answers_where_it_is(
     walker(device_file, host.port)
     home, words = str(device_file.with_name("node")), [f"port={receiver[1]}", "baud=9600"]
     assert main([str(device_file), home, "gps", *words]) == 0
+    hurry(home)
     config = load(home + "/heatveil.json")
     assert (config.mechanism, config.driver["port"]) == ("disk", receiver[1])
     sensor, where = run.sensor_of(config), wire.round_topic("lab", "disk")
