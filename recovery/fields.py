@@ -49,6 +49,9 @@ OUTSIDE = describe(  # of a field that is "clamp" or "refuse"
 )
 
 
+WINDOW_H = describe("", elsewhere="[privacy] window_h in a deployment file")  # 0: for a key's life
+
+
 def about(field: Field[Any] | Any) -> About:
     """Return what a field says; empty words where it says nothing."""
     metadata: Mapping[str, Any] = field.metadata

@@ -61,11 +61,6 @@ class SumNode(Node):
 
     def __init__(self, identity, budget, mechanism, suite=None):
         half = Half(module_of(mechanism), mechanism, identity)
-        if budget.window:
-            raise ValueError(
-                "%s was enrolled for a window, and in a secure sum it reads later than it pays: "
-                "that would count as too old. Enrol it without" % identity.name
-            )
         Node.__init__(self, identity, budget)
         self.half = half
         where = wire.topic(identity.site, identity.name, "roster")
@@ -179,6 +174,9 @@ class SumNode(Node):
         except BaseException:  # whatever a driver does; never with the place
             found = []
             self.faults += 1
+        if self.budget.window and self.budget.lapsed(round.number):
+            self._member.erase()  # it reads later than it pays, and this would count as too old
+            raise Refused("lapsed")
         for place, count in found:
             numbers[place] += count
         return numbers

@@ -323,4 +323,4 @@ _HEEDED = {
     "privacy": ("delta", "protect_distance_m", "keyholder", "window_h"),
     "rounds": ("estimator", "calibration", "sampler"),
 }
-_UNHEEDED = {"window_h": "no budget comes back: its promise is for all rounds together, and ends"}
+_UNHEEDED = {"window_h": "its rounds go on from one another, and end: no budget comes back"}

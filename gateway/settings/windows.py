@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from edge.core.window import RING, first, step_of
 
+from ..faults import OperatorFault
+
 if TYPE_CHECKING:
     from .deployment import Deployment
 
@@ -48,9 +50,17 @@ def record_of(deployment: "Deployment", limits: Any, *, spent: bool = False) -> 
 
     Args:
         spent: all of it, for an earlier key may have given it away within the window.
+
+    Raises:
+        OperatorFault: devices cannot keep so large a budget.
     """
     hours = deployment.privacy.window_h
-    return first(HOUR_S * hours, limits.budget, limits.budget if spent else 0) if hours else b""
+    if not hours:
+        return b""
+    try:
+        return first(HOUR_S * hours, limits.budget, limits.budget if spent else 0)
+    except ValueError as fault:
+        raise OperatorFault(f"[privacy] epsilon is too large under window_h: {fault}") from fault
 
 
 def windows_in(days: int, window_h: int) -> int:

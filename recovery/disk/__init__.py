@@ -26,7 +26,7 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
-from ..maps.guarantee import pure, said_of_window
+from ..maps.guarantee import LAST_PLACE, pure, said_of_window
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
 from ..maps.sentence import Wording
 from .channel import channel_of
@@ -47,8 +47,6 @@ _UNPROTECTED = (
     "that somebody is there and answers, when, and who it is; how many there are; further "
     "reports; and who stays in a cell for days is hidden only as far as all of epsilon goes"
 )
-
-_LAST = "; the place that a receiver told last counts as one where the device still is"
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -71,7 +69,7 @@ def promise(query: Query) -> Guarantee:
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=f"{said_of_window(query.window_h, reports, 'epsilon')} together",
-        unprotected=_UNPROTECTED + _LAST * (query.window_h > 0),
+        unprotected=_UNPROTECTED + LAST_PLACE * (query.window_h > 0),
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid
 
-from ..fields import describe
+from ..fields import WINDOW_H, describe
 from ..noise import Ratio, check_ratio
 from .footprint import SCHEMES, radius_cells
 
@@ -73,9 +73,7 @@ class Query:
             "Of what is said about how sure the map is.", low=0, high=1, map_only=True
         ),
     )
-    window_h: int = field(  # in any so many hours; 0 for the life of a device's key
-        default=0, metadata=describe("", elsewhere="[privacy] window_h in a deployment file")
-    )
+    window_h: int = field(default=0, metadata=WINDOW_H)
 
     def __post_init__(self) -> None:
         _check_grid(self.grid)

@@ -26,6 +26,10 @@ def pure(epsilon: Ratio, one: Fraction, **words: str) -> Guarantee:
     return Guarantee(lowest(epsilon), None, (one * one / 2).as_integer_ratio(), **words)
 
 
+# In a window of hours, of a device whose receiver may tell a place that it had before.
+LAST_PLACE = "; the place that a receiver told last counts as one where the device still is"
+
+
 def said_of_window(hours: int, answers: str, unit: str) -> str:
     """Return for what a promise holds: for so many answers, or for any window of hours.
 

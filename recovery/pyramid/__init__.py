@@ -29,7 +29,7 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.pyramid import NAME as NAME
 from edge.mechanisms.pyramid import params_of, within
 
-from ..maps.guarantee import pure
+from ..maps.guarantee import LAST_PLACE, pure, said_of_window
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
 from .query import Query as Query
@@ -50,8 +50,11 @@ _UNPROTECTED = (
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
-    """Return the next Round of whole numbers, None when every device has reported enough."""
-    if len(releases) >= query.readings:
+    """Return the next Round of whole numbers, None when every device has reported enough.
+
+    In windows of hours that is never: how often to ask follows from the devices' budgets.
+    """
+    if len(releases) >= query.readings and not query.window_h:
         return None
     kept, first, levels = levels_of(query)
     num, den = epsilon_a_report(query).as_integer_ratio()
@@ -61,14 +64,14 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
-    plural = "s" * (query.readings > 1)
+    reports = f"{query.readings} report{'s' * (query.readings > 1)} of one device"
     return pure(
         query.epsilon,
         epsilon_a_report(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=f"the window of {query.readings} report{plural} of one device together",
-        unprotected=_UNPROTECTED,
+        unit=f"{said_of_window(query.window_h, reports, 'epsilon')} together",
+        unprotected=_UNPROTECTED + LAST_PLACE * (query.window_h > 0),
     )
 
 

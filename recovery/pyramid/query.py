@@ -14,7 +14,7 @@ from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST
 
-from ..fields import OUTSIDE, check, describe
+from ..fields import OUTSIDE, WINDOW_H, check, describe
 from ..noise import Ratio, check_ratio
 
 EstimatorName = Literal["auto", "sparse", "dense", "tree"]
@@ -96,6 +96,7 @@ class Query:
         ),
     )
     outside: Literal["clamp", "refuse"] = field(default="clamp", metadata=OUTSIDE)
+    window_h: int = field(default=0, metadata=WINDOW_H)
 
     def __post_init__(self) -> None:
         shape = self.grid.shape

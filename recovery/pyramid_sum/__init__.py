@@ -22,6 +22,7 @@ from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_
 from edge.mechanisms.pyramid_sum import NAME as NAME
 
 from ..fields import describe
+from ..maps.guarantee import LAST_PLACE, said_of_window
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise import Ratio
 from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, shard_of, trust
@@ -97,10 +98,12 @@ def epsilon_of(query: Query) -> Fraction:
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """Return the next Round of whole numbers, None when every device has reported enough.
 
+    In windows of hours that is never: how often to ask follows from the devices' budgets.
+
     Raises:
         ValueError: nobody knows how many devices there are, or a sum would be too long or wide.
     """
-    if len(releases) >= query.readings:
+    if len(releases) >= query.readings and not query.window_h:
         return None
     _, first, count = measure(query)
     shard, (num, den) = shard_of(query), epsilon_of(query).as_integer_ratio()
@@ -131,9 +134,10 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
-    plural = "s" * (query.readings > 1)
-    unit = f"the window of {query.readings} report{plural} of one device together"
-    return _promise(query, epsilon_of(query), REPLACED, unit)
+    reports = f"{query.readings} report{'s' * (query.readings > 1)} of one device"
+    unit = f"{said_of_window(query.window_h, reports, 'epsilon')} together"
+    promised = _promise(query, epsilon_of(query), REPLACED, unit)
+    return promised._replace(unprotected=promised.unprotected + LAST_PLACE * (query.window_h > 0))
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:

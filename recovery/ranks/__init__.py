@@ -26,7 +26,7 @@ from edge.core.records import Grid, Guarantee, Release, Round
 from edge.mechanisms.ranks import NAME as NAME
 from edge.mechanisms.ranks import Params, epsilon, params_of
 
-from ..maps.guarantee import pure
+from ..maps.guarantee import LAST_PLACE, pure, said_of_window
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from .groups import expected_error, group_of
 from .query import Query as Query
@@ -41,12 +41,17 @@ _UNPROTECTED = (
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
-    """Return the next Round of whole numbers, None when the window is full or its budget spent."""
-    spent = sum((Fraction(*epsilon(release.round)) for release in releases), Fraction(0))
-    left = Fraction(*query.epsilon) - spent
-    if len(releases) >= query.readings or left <= 0:
-        return None
-    one = left / (query.readings - len(releases))
+    """Return the next Round of whole numbers, None when the window is full or its budget spent.
+
+    In windows of hours that is never: how often to ask follows from the devices' budgets.
+    """
+    one = epsilon_of_one(query)
+    if not query.window_h:
+        spent = sum((Fraction(*epsilon(release.round)) for release in releases), Fraction(0))
+        left = Fraction(*query.epsilon) - spent
+        if len(releases) >= query.readings or left <= 0:
+            return None
+        one = left / (query.readings - len(releases))
     params = Params(
         group_of(query),
         one.numerator,
@@ -60,15 +65,15 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the releases of this query promise; true of the whole numbers really drawn."""
-    many = query.points > 1
+    releases = f"{query.readings} release{'s' * (query.readings > 1)}"
+    points = f"{query.points} point{'s' * (query.points > 1)} of a user in each"
     return pure(
         query.epsilon,
         epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=f"the window of {query.readings} release{'s' * (query.readings > 1)}, with "
-        f"{query.points} point{'s' * many} of a user in each",
-        unprotected=_UNPROTECTED,
+        unit=said_of_window(query.window_h, f"{releases}, with {points}", "epsilon"),
+        unprotected=_UNPROTECTED + LAST_PLACE * (query.window_h > 0),
     )
 
 

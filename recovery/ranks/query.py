@@ -7,7 +7,7 @@ from typing import Literal
 from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 
-from ..fields import OUTSIDE, check, describe
+from ..fields import OUTSIDE, WINDOW_H, check, describe
 from ..noise import Ratio, check_ratio
 
 Groups = Literal["rule", "paper"]
@@ -86,6 +86,7 @@ class Query:
         ),
     )
     outside: Literal["clamp", "refuse"] = field(default="clamp", metadata=OUTSIDE)
+    window_h: int = field(default=0, metadata=WINDOW_H)
 
     def __post_init__(self) -> None:
         shape = self.grid.shape

@@ -15,7 +15,7 @@ from physics.response import Response
 
 from ..estimators import HOMES
 from ..estimators.table import ESTIMATORS
-from ..fields import describe
+from ..fields import WINDOW_H, describe
 from ..noise import Ratio, check_delta, check_ratio
 from ..noise.gaussian import paper_sigma
 
@@ -103,9 +103,7 @@ class Query:
         default=None,
         metadata=describe("", elsewhere="[room] plan in a deployment file"),
     )
-    window_h: int = field(  # in any so many hours; 0 for the life of a device's key
-        default=0, metadata=describe("", elsewhere="[privacy] window_h in a deployment file")
-    )
+    window_h: int = field(default=0, metadata=WINDOW_H)
     # What devices draw their noise from: tables are for arrays, and delta pays for their slack.
     sampler: Literal["exact", "table"] = "exact"
     # From here on nothing alters the noise: it is what the map may count on.

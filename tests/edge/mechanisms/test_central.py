@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -14,6 +15,7 @@ from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.records import Grid, Reading, SealedRound
 from edge.core.slots import Ram
+from edge.core.window import first, open_budget, step_of
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import central, crypto, disk_limits, hpke
@@ -390,3 +392,28 @@ def test_ranks_is_sealed_as_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert device.refusal == ""
     assert payload(frame, plan) == ranks.report(plan, Reading(7, (3, 5)), None)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_an_answer_counts_in_the_bucket_that_it_is_read_in_or_is_not_given(slow: bool) -> None:
+    """However the noise comes about, a window holds what the device has paid for in it."""
+    slots, key, now_ms = Ram(), rootkeys.state_key(ROOT), [0]
+    provision(slots, key, rootkeys.first_chain(ROOT), LIMITS, first(86_400, LIMITS.budget))
+    budget = open_budget(slots, key, 1, SimpleNamespace(now_ms=lambda: now_ms[0]))
+    budget.boot()
+    who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, central="tally")
+    device, answers = Node(who, budget, mechanism="tally"), []
+
+    def read(grid: object) -> tuple[int, int]:
+        now_ms[0] += 1000 * step_of(86_400) * slow
+        return 0, 0
+
+    for number in range(1, 100):  # one an hour, of a clock that runs as fast as it may
+        if device.answer(message(sealed_round(number)), read) is not None:
+            answers.append(now_ms[0] / 1.02)
+        now_ms[0] += 3_672_000
+
+    assert (device.refusal == budget.LAPSED) == slow
+    assert (answers == []) == slow
+    for since in answers:
+        assert sum(since <= at <= since + 86_400_000 for at in answers) <= 10

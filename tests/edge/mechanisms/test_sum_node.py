@@ -13,7 +13,7 @@ import pytest
 
 from edge.core import cbor, wire
 from edge.core.records import Grid
-from edge.core.window import Hours, first
+from edge.core.window import first, open_budget, step_of
 from edge.host import post
 from edge.mechanisms.sum_node import SumNode
 from edge.net.device import Device
@@ -211,12 +211,29 @@ def test_only_who_is_enrolled_for_sums_is_made_one(crowd: Crowd) -> None:
             SumNode(who, held, mechanism)
 
 
-def test_a_window_is_refused(crowd: Crowd) -> None:
-    """It pays when it joins and reads when all have joined, which may be another bucket."""
-    who, held = budgets.boot(crowd.made.secrets, crowd.place).devices[0]
-    held.window = Hours(first(86_400, 1000), None)
-    with pytest.raises(ValueError, match="reads later than it pays"):
-        SumNode(who, held, "quadtree", ciphers)
+@pytest.mark.parametrize("late", [False, True])
+def test_who_reads_in_a_later_bucket_than_it_paid_in_keeps_out(crowd: Crowd, late: bool) -> None:
+    """It pays when it joins and reads when all have joined; the others' sum is opened."""
+    limits, place = cap_limits(Fraction(16), 1, 0.0), budgets.keep_in_memory()
+    budgets.provision(crowd.made, limits, place, first(86_400, limits.budget))
+    nodes, ran_ms = {}, dict.fromkeys(crowd.shard.members, 0)
+    for one in crowd.made.secrets.devices:
+        who = one.identity
+        clock = SimpleNamespace(now_ms=lambda name=who.name: ran_ms[name])
+        budget = open_budget(place(who.name), who.state_key, 1, clock)
+        budget.boot()
+        nodes[who.name] = SumNode(who, budget, "quadtree", ciphers)
+    slow = crowd.shard.members[0]
+
+    def read_slowly(grid: Any) -> tuple[int, int]:
+        ran_ms[slow] += 1000 * step_of(86_400) * late
+        return 0, 0
+
+    read = dict.fromkeys(nodes, in_cell(0, 0)) | {slow: read_slowly}
+    found = crowd.summed(nodes, plan(QUERY, ()), read)
+
+    assert found.state == RELEASED
+    assert len(found.counted) == DEVICES - late
 
 
 def test_every_device_brings_its_part_of_the_noise(crowd: Crowd) -> None:

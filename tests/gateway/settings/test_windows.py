@@ -15,10 +15,11 @@ from gateway.cli import check
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.check import check_window
 from gateway.faults import OperatorFault
+from gateway.mechanisms import find
 from gateway.service.ledger import counted_s, terms
 from gateway.settings import config, windows
 from gateway.settings.deployment import Deployment
-from recovery import disk, thermal
+from recovery import thermal
 
 
 def deployment(**tables: Any) -> Deployment:
@@ -75,15 +76,30 @@ def test_longer_than_a_window_is_as_many_as_cover_it(
     assert told == dict(zip(("a day", "a week", "a year"), counts, strict=True))
 
 
-def test_mechanisms_that_read_later_than_they_pay_have_no_windows() -> None:
-    """And those whose gateway is trusted have none yet."""
-    with pytest.raises(ValueError, match="no budget comes back"):
-        Deployment(
-            room={"cells": [4, 4]},
-            privacy={"epsilon": "1/1", "window_h": 24},
-            rounds={"mechanism": "ranks"},
-            ranks={"devices": 10},
-        )
+def asked_of(mechanism: str, **own: Any) -> Deployment:
+    return Deployment(
+        room={"cells": [4, 4]},
+        privacy={"epsilon": "26/1", "readings": 26, "window_h": 24},
+        rounds={"mechanism": mechanism},
+        **{mechanism: {"devices": 100, **own}},
+    )
+
+
+@pytest.mark.parametrize("mechanism", ["disk", "ranks", "pyramid", "pyramid_sum"])
+def test_places_may_be_promised_for_a_window(mechanism: str) -> None:
+    """Whoever draws the noise, each device counts its answers; rounds go on at one price."""
+    query = config.query(asked_of(mechanism))
+    first, later = (find(mechanism).plan(query, [None] * done) for done in (0, 1000))
+
+    assert later == first._replace(number=1001)
+    assert first.guarantee.unit.startswith("any 24 hours (k times as long costs k times epsilon)")
+    assert "a receiver told last" in first.guarantee.unprotected
+
+
+def test_rounds_that_go_on_from_one_another_have_no_window() -> None:
+    """Each is planned by the answers before it, and all of them share one epsilon."""
+    with pytest.raises(ValueError, match="go on from one another"):
+        asked_of("quadtree", adjacency="replace-one")
 
 
 @pytest.mark.parametrize("hours", [1, 24, 168])
@@ -122,19 +138,10 @@ def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
     assert terms(promised) != terms(whole)
     assert counted_s(terms(promised)) == 25 * step_of(86_400)
     assert counted_s(terms(whole)) is None
-    asked = disk.Query(disk_grid(), (4, 1), 4, window_h=36)
-    assert "a receiver told last" in disk.promise(asked).unprotected
-    assert disk.promise(asked).unit.startswith("any 36 hours (k times as long costs k times eps")
 
 
 def _fields(query: Any) -> dict[str, Any]:
     return {name: getattr(query, name) for name in query.__dataclass_fields__}
-
-
-def disk_grid() -> Any:
-    from edge.core.records import Grid
-
-    return Grid((4, 4), 0)
 
 
 def test_what_is_kept_has_an_end_where_rounds_have_none() -> None:
@@ -171,6 +178,8 @@ def test_a_device_is_given_the_window_and_what_was_spent_of_it() -> None:
     assert (held.length_s, held.spent, held.counted_s) == (86_400, limits.budget, 0)
     assert windows.record_of(deployment(privacy={"window_h": 0}), limits) == b""
     assert Hours(windows.record_of(told, limits), None).spent == 0
+    with pytest.raises(OperatorFault, match="Ask for a smaller epsilon"):
+        windows.record_of(told, limits._replace(budget=1 << 40))
 
 
 def test_devices_of_another_window_are_refused() -> None:
