@@ -1,0 +1,242 @@
+"""Mechanisms and their peers at one worst-case promise, on six crowds; what maps say of them.
+
+    python tests/bench/bench_mechanisms.py [runs] [people]   3 runs of 20,000 people without these
+    python tests/bench/bench_mechanisms.py large [people]    what a round of 5,000,000 takes
+
+Epsilon 2 for one person who moves, 32 x 32 cells: whatever promises that one may join or leave has
+epsilon 1. Earth mover's distance (l1) in thousandths of the side, mean over runs; the last column
+is the geometric mean, over crowds, of the ratio to the nearest of equal trust: 1 is the nearest
+everywhere. Then what no paper's map has: how many occupied cells lie within 1.645 of their own
+deviations (of ten, nine should), how many blocks hold their share, in how many maps all do at
+once (nine of ten should), and of the blocks that a map names how many are above an even share.
+Recorded crowds are read from the folder that HEATVEIL_DATA names.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench_places import crowds
+
+from edge.core.entropy import Tape
+from edge.core.noise import dlaplace
+from edge.core.records import Grid, Release
+from gateway.lab.reproduce.people import city
+from gateway.mechanisms.quadtree.crowd import release_crowd
+from physics.crowds.disk import count_many
+from physics.crowds.pyramid import release_points
+from physics.crowds.ranks import release_many
+from physics.points import histogram, mnormal, szipf
+from recovery import disk, pyramid, quadtree, ranks
+from recovery.distance import earth_movers
+from recovery.maps.heatmap import Heatmap
+from recovery.peers.equi_width import SHARE, sort_then_count
+from recovery.peers.grids import Crowd, adaptive_grid, uniform_grid
+from recovery.peers.hierarchies import quadtree as plain_quadtree
+from recovery.peers.hierarchies import wavelet
+from recovery.peers.sketched_trees import privtree
+from recovery.ranks.order import cells_of, places_of
+from recovery.ranks.query import ORDERS
+
+SIDE = 32
+GRID, TWO, ONE = Grid((SIDE, SIDE), 0), (2, 1), (1, 1)
+NORMAL = 1.645  # of a law with a deviation of one, nine in ten lie within
+RECORDED = ("gowalla", "foursquare", "sf_cabs_start")
+Way = Callable[[Any, Tape, np.random.Generator], Any]
+
+
+def by_answers(scheme: str, points: Any, tape: Tape, world: np.random.Generator) -> Any:
+    """Return the map of answers that everybody blurs alone."""
+    query = disk.Query(GRID, TWO, scheme=scheme)
+    round = disk.plan(query, [])
+    counts = count_many(round, histogram(points, GRID), world)
+    return disk.recover(query, [Release(round, counts.ravel().tolist(), len(points))])
+
+
+def by_quadtree(points: Any, tape: Tape, world: np.random.Generator) -> Any:
+    """Return the map of secure sums, round by round."""
+    query, releases = quadtree.Query(GRID, TWO, "replace-one", len(points)), list[Any]()
+    while round := quadtree.plan(query, releases):
+        releases.append(release_crowd(round, histogram(points, GRID), len(points), tape))
+    return quadtree.recover(query, releases)
+
+
+def by_pyramid(points: Any, tape: Tape, world: np.random.Generator) -> Any:
+    """Return the map of a gateway that blurs squares within squares."""
+    query = pyramid.Query(GRID, ONE, users=len(points))
+    x, y = (points * SIDE).astype(int).T
+    return pyramid.recover(query, [release_points(pyramid.plan(query, ()), y * SIDE + x, tape)])
+
+
+def _along(points: Any, epsilon: tuple[int, int], tape: Tape, grid: Grid = GRID) -> Any:
+    query = ranks.Query(grid, epsilon, users=len(points))
+    places = places_of(cells_of(points, ORDERS[2]), ORDERS[2])
+    return ranks.recover(query, [release_many(ranks.plan(query, ()), places, tape)])
+
+
+def by_ranks(points: Any, tape: Tape, world: np.random.Generator) -> Any:
+    """Return the map of a gateway that sorts places along a curve."""
+    return _along(points, TWO, tape)
+
+
+def by_hybrid(points: Any, tape: Tape, world: np.random.Generator) -> Any:
+    """Return the map of counts in squares that sorted places choose; counts cost twice to move."""
+    order = _along(points, (2 * (1 - SHARE)).as_integer_ratio(), tape).mass
+    return sort_then_count(histogram(points, GRID), order, SHARE, partial(dlaplace, rng=tape))
+
+
+def by_peer(peer: Any, points: Any, tape: Tape, world: np.random.Generator) -> Any:
+    """Return the map of a peer whose gateway is trusted."""
+    crowd = Crowd(histogram(points, GRID), len(points))
+    return peer(crowd, Fraction(1), partial(dlaplace, rng=tape))
+
+
+WAYS: dict[str, dict[str, Way]] = {
+    "nobody": {"disk": partial(by_answers, "auto"), "k-ary response": partial(by_answers, "krr")},
+    "a sum": {"quadtree": by_quadtree},
+    "the gateway": {
+        "pyramid": by_pyramid,
+        "ranks": by_ranks,
+        "ranks, then counts": by_hybrid,
+        **{
+            name: partial(by_peer, peer)
+            for name, peer in (
+                ("uniform grid", uniform_grid),
+                ("adaptive grid", adaptive_grid),
+                ("plain quadtree", plain_quadtree),
+                ("wavelet", wavelet),
+                ("privtree", privtree),
+            )
+        },
+    },
+}
+
+
+def draw_crowds(users: int, world: np.random.Generator) -> dict[str, Any]:
+    """Return six crowds, (users, 2) each in [0, 1): three made, three recorded."""
+    found = {"mnormal": mnormal(users, world), "szipf": szipf(users, world)}
+    found["city"] = city(users, world)
+    for name, counts in crowds(SIDE, world):
+        if name in RECORDED:
+            shares = np.ravel(counts) / np.sum(counts)
+            rows, columns = np.divmod(world.choice(SIDE * SIDE, users, p=shares), SIDE)
+            found[name] = (np.stack([columns, rows], axis=1) + world.random((users, 2))) / SIDE
+    return found
+
+
+def compare(runs: int, users: int) -> None:
+    """Print both tables."""
+    far: dict[tuple[str, str], list[float]] = {}
+    said: dict[str, list[tuple[float, ...]]] = {}
+    for run in range(runs):
+        for crowd, points in draw_crowds(users, np.random.default_rng([9, run])).items():
+            truth = histogram(points, GRID) / users
+            even = np.full(truth.shape, 1 / truth.size)
+            far.setdefault((crowd, "nothing asked"), []).append(earth_movers(truth, even))
+            for name, way in ((n, w) for ways in WAYS.values() for n, w in ways.items()):
+                world = np.random.default_rng([run, users])
+                found = way(points, Tape(f"{name} {crowd} {run}".encode()), world)
+                mass = found.mass if isinstance(found, Heatmap) else found
+                score = earth_movers(truth, mass, normalise=True)
+                far.setdefault((crowd, name), []).append(score)
+                if isinstance(found, Heatmap):
+                    said.setdefault(name, []).append(_hold(found, truth))
+    known = list(dict.fromkeys(crowd for crowd, _ in far))
+    mean = {key: 1000 * float(np.mean(values)) for key, values in far.items()}
+    print(f"{'':32}" + "".join(f"{crowd[:13]:>14}" for crowd in known) + f"{'to nearest':>12}")
+    _tell("", "nothing asked", [mean[crowd, "nothing asked"] for crowd in known], "")
+    for trust, ways in WAYS.items():
+        least = [min(mean[crowd, name] for name in ways) for crowd in known]
+        for name in ways:
+            own = [mean[crowd, name] for crowd in known]
+            ratio = np.exp(np.mean(np.log(np.divide(own, least))))
+            _tell(trust, name, own, f"{ratio:12.2f}")
+    print(f"\n{'':32}{'cells held':>14}{'blocks held':>14}{'all at once':>14}{'named right':>14}")
+    for name, rows in said.items():
+        told = np.array(rows)
+        some = np.isfinite(told).any(axis=0)
+        means = [np.nanmean(told[:, at]) if some[at] else np.nan for at in range(4)]
+        print(f"{'':14}{name:18}" + "".join(f"{one:14.3f}" for one in means))
+
+
+def _tell(trust: str, name: str, values: list[float], last: str) -> None:
+    print(f"{trust:14}{name:18}" + "".join(f"{one:14.1f}" for one in values) + last, flush=True)
+
+
+def _hold(found: Heatmap, truth: Any) -> tuple[float, float, float, float]:
+    """Return which shares of cells and blocks are held, whether all are, and of claims."""
+    cells = named = blocks = every = np.nan
+    if found.sd is not None:
+        within = np.abs(found.mass - truth) <= NORMAL * found.sd + 1e-12
+        cells = float(within[truth > 0].mean())
+    if (of := found.blocks) is not None:
+        shares = np.array([truth[y : y + h, x : x + w].sum() for y, x, h, w in of.boxes])
+        held = (of.low - 1e-9 <= shares) & (shares <= of.high + 1e-9)
+        blocks, every = float(held.mean()), float(held.all())
+        if len(of.claims):
+            sizes = of.boxes[:, 2] * of.boxes[:, 3] / truth.size
+            named = float((shares > sizes)[of.claims].mean())
+    return cells, blocks, every, named
+
+
+def large(users: int) -> None:
+    """Print what one round of many simulated people takes, a process each."""
+    peer = None
+    print(f"{users:,} people on 15 x 15 cells; the peer counts them in numpy, nothing more")
+    for name in ("", "disk", "quadtree", "pyramid", "pyramid_sum", "ranks"):
+        words = ["-m", "heatveil", "play", name, "--points", "mnormal", "--users", str(users)]
+        script = (
+            "import sys, resource, runpy; sys.argv[:] = ['heatveil', *sys.argv[1:]]\n"
+            "try: runpy.run_module('heatveil', run_name='__main__')\n"
+            "finally:\n u = resource.getrusage(resource.RUSAGE_SELF)\n"
+            " print('took', u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)"
+        )
+        if not name:
+            words, script = (
+                ["", ""],
+                (
+                    "import numpy as np, resource; from physics.points import *\n"
+                    "from edge.core.records import Grid\n"
+                    f"histogram(mnormal({users}, np.random.default_rng(1)), Grid((15, 15), 0))\n"
+                    "u = resource.getrusage(resource.RUSAGE_SELF)\n"
+                    "print('took', u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)"
+                ),
+            )
+        command = [sys.executable, "-c", script, *words[2:]]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        took = re.search(r"took ([\d.]+) ([\d.]+)", ran.stdout)
+        if ran.returncode or took is None:
+            print(f"{name or 'counted':16} failed: {ran.stderr[-200:]}", flush=True)
+            continue
+        seconds, megabytes = float(took[1]), float(took[2])
+        peer = peer or seconds
+        print(
+            f"{name or 'counted':16}{seconds:8.1f} s of CPU {megabytes:8.0f} MB "
+            f"{seconds / peer:8.1f} times the peer",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Print what was asked for."""
+    numbers = [int(one) for one in sys.argv[1:] if one.isdigit()]
+    if "large" in sys.argv:
+        large(*numbers or [5_000_000])
+    else:
+        compare(*(*numbers, 3, 20_000)[:1], *(numbers[1:2] or [20_000]))
+
+
+if __name__ == "__main__":
+    main()
