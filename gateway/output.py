@@ -100,6 +100,18 @@ def as_json(value: Any) -> Writer:
     return write
 
 
+def say_time(seconds: float) -> str:
+    """Return a time as one says it.
+
+    >>> say_time(90), say_time(3600), say_time(86_400), say_time(30 * 86_400), say_time(0.5)
+    ('90 s', '1 h', '24 h', '30 days', '0.5 s')
+    """
+    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size or (seconds == size and size < 86_400):
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds:g} s"
+
+
 # What a long play is doing at the moment, told to a terminal and to nothing else.
 #
 # A plane of some thousand cells takes a minute; whoever waits in silence takes it for dead.

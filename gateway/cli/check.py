@@ -22,6 +22,7 @@ from ..devices.kit import siting
 from ..faults import DeletedFault, OperatorFault, TakenFault
 from ..mechanisms import find_service, first_round, of
 from ..mechanisms.usual import TRUSTED
+from ..output import say_time
 from ..service.ledger import (
     budget_of,
     check_budget,
@@ -238,9 +239,6 @@ def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
         yield note("store", f"only {free_mb:.0f} MB are free in {folder}")
 
 
-NAMES_OF_OURS = frozenset(("round", "map", "ha", "gateway"))  # levels of topics
-
-
 def check(
     file: Annotated[Path | None, typer.Argument(help="The deployment file, TOML.")] = None,
     config: flags.File = None,
@@ -338,12 +336,6 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
             "made without. Set fewer cells or sensors",
         )
         return
-    if ours := sorted(NAMES_OF_OURS & devices.by_name.keys()):
-        yield fault(
-            "devices",
-            f"a device is named {ours[0]}, which is a level of the gateway's own topics; it could "
-            "write there what only the gateway may. Enrol it under another name",
-        )
     read = sum(device.place[1] for device in devices.by_name.values())
     places = of(deployment).reads == "place"  # of devices that people carry, one each
     what = "that the file counts" if places else "sensors"
@@ -388,17 +380,17 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
             f"[rounds] every_s {rounds.every_s:g} is less than gather_s {rounds.gather_s:g}: "
             "while a device is silent, rounds begin later than they say",
         )
-    lasts = _long(rounds.every_s * deployment.privacy.readings)
+    lasts = say_time(rounds.every_s * deployment.privacy.readings)
     open_hours = " of open hours" * bool(rounds.hours)
     promised = _count(deployment.privacy.readings, "round")
-    said = f"{promised} under the promise; one every {_long(rounds.every_s)}, they last {lasts}"
+    said = f"{promised} under the promise; one every {say_time(rounds.every_s)}, they last {lasts}"
     if hours := deployment.privacy.window_h:
-        said = f"a promise for any {hours} h; one round every {_long(rounds.every_s)}, for ever"
+        said = f"a promise for any {hours} h; one round every {say_time(rounds.every_s)}, for ever"
     if of(deployment).trust == "distributed":
         maps = _count(deployment.privacy.readings, "map")
         said = (
             f"{maps} under the promise, from rounds that share epsilon; one round every "
-            f"{_long(rounds.every_s)}"
+            f"{say_time(rounds.every_s)}"
         )
     yield ok("privacy", said + open_hours)
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
@@ -422,15 +414,3 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
 def _count(number: int, what: str) -> str:
     """Return a number of things as one says it."""
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _long(seconds: float) -> str:
-    """Return a time as one says it.
-
-    >>> _long(90), _long(86_400), _long(1), _long(30 * 86_400)
-    ('90 s', '24 h', '1 s', '30 days')
-    """
-    for unit, name in ((86_400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds:g} s"

@@ -129,8 +129,6 @@ def fold_answers(ended: OpenRound) -> Release | None:
     return fold(find(plan.mechanism), ended, sealed(os.urandom(32)))
 
 
-# Recorded messages once more, to see what becomes of them: `heatveil replay`.
-#
 # A line is an object with the topic and the payload in hex; what else is in it is left alone. So a
 # recording is what `heatveil export --what messages` writes, or what comes of
 #

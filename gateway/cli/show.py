@@ -76,8 +76,6 @@ def _knows(encoding: str | None) -> bool:
     return True
 
 
-# A map that was drawn, looked at again: `heatveil show`, beside a gateway that runs.
-
 KINDS = (".png", ".npz", ".json")
 ALL = 1_000_000_000
 

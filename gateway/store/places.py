@@ -38,6 +38,11 @@ def place_of(deployment: Deployment) -> Place:
     return Database(deployment.store.postgresql, deployment.store.password_file)
 
 
+def has_store(deployment: Deployment) -> bool:
+    """Return whether there is a store to look into: looking must not make one."""
+    return deployment.store.postgresql is not None or deployment.site.database.exists()
+
+
 AGAIN_S = 0.2
 # PostgreSQL's: it is read only for now, a transaction was cancelled by its neighbours.
 PASSING = ("25006", "40001", "40P01")

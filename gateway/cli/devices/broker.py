@@ -180,8 +180,6 @@ def certify(files: Files, site: str, hosts: list[str]) -> datetime:
     return found.not_valid_after_utc
 
 
-# A broker of one's own: `heatveil broker init` writes all that mosquitto needs.
-#
 # What is there already is kept, so a lost file can be made again and an old certificate renewed
 # without a new authority on every board: move it away, and run this again.
 

@@ -28,7 +28,7 @@ from ...service.rounds import Place
 from ...settings import config, windows
 from ...settings.deployment import Deployment
 from ...store.opening import hold
-from ...store.places import place_of
+from ...store.places import has_store, place_of
 from ...store.reader import ChargeRow, Reader
 from ...store.store import Store
 from .. import flags
@@ -38,7 +38,6 @@ from .status import (
     find_device,
     find_unfinished,
     free,
-    has_store,
     let_in,
     list_devices,
     nearest_name,
@@ -324,8 +323,6 @@ def sum_charges(charges: Iterable[Charge | ChargeRow]) -> int:
     return sum(math.ceil(NANO * one.rho) for one in charges)
 
 
-# Adds, removes and renews one device: keys, budget, limits, broker, and the gateway's file.
-#
 # In this order, so that a kill at any point leaves nothing that speaks unseen: what the device is
 # given is on the disk first (without the rest it is worth nothing); then the broker lets it in;
 # and the gateway's devices.json, written whole or not at all, is what makes it one of the fleet. A

@@ -31,6 +31,7 @@ from ...devices.kit.needs import (
 )
 from ...faults import OperatorFault
 from ...mechanisms import find, of
+from ...output import say_time
 from ...settings import config
 from ...settings.deployment import Deployment
 from .. import flags
@@ -164,9 +165,9 @@ def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
     count = "1 reading of" if plan.readings == 1 else f"{plan.readings} readings of"
     count = "a place told by" if plan.tells else count
     noise = "" if plan.tells else f" variance {plan.variance} grains squared,"
-    yield f"{count} {plan.sensor} each {_time(plan.every_s)},{noise} {rest}"
+    yield f"{count} {plan.sensor} each {say_time(plan.every_s)},{noise} {rest}"
     if late := found.sleepless_s:
-        more = f"{late:.3g} s, more than {_time(plan.every_s)}"
+        more = f"{late:.3g} s, more than {say_time(plan.every_s)}"
         yield f"sleep     none: to wake, join and answer takes {more}; reckoned as with --awake"
     yield (
         f"battery   {energy.days:.3g} days on {plan.battery_mah:g} mAh  (estimated: "
@@ -199,8 +200,9 @@ def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
         yield f"privacy   the promise is for any {hours} h, {promised} readings in it, and goes on"
     elif promised is not None:
         yield (
-            f"privacy   the promise is for {promised} readings: {_time(promised * plan.every_s)} "
-            "from the first to the last, and then the device is silent for the life of its key"
+            f"privacy   the promise is for {promised} readings: "
+            f"{say_time(promised * plan.every_s)} from the first to the last, and then the device "
+            "is silent for the life of its key"
         )
 
 
@@ -239,13 +241,6 @@ def _figure(name: str, plan: Plan) -> str:
 
 def _kb(size: int) -> str:
     return f"{size / 1024:.1f} KB"
-
-
-def _time(seconds: float) -> str:
-    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds:.4g} s"
 
 
 # Looks at a board and says what it is, what is left of its budget, and what is wrong with it.

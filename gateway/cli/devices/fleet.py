@@ -91,8 +91,6 @@ def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Gener
     return mechanism.stand(query, seen, columns * rows, world)
 
 
-# Virtual devices against any broker: `heatveil fleet`.
-
 # Beside the devices' half of the keys: what a key holder keeps.
 HOLDER = "keyholder.json"
 

@@ -13,7 +13,6 @@ from edge.host.rootkeys import mac_key
 from ... import logs
 from ...devices.enrol import limitsfile
 from ...devices.enrol.enrol import Devices, load_devices
-from ...devices.enrol.limitsfile import Given
 from ...devices.owner import keyring
 from ...devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
 from ...devices.owner.tighten import Answers, exchange
@@ -375,9 +374,6 @@ RESTART = (
 def tighten(
     path: flags.Config,
     names: Device = None,
-    version: Annotated[
-        int | None, typer.Option(min=1, help="In force now; only where limits.json is lost.")
-    ] = None,
     patience_s: Annotated[
         float,
         typer.Option(
@@ -393,14 +389,9 @@ def tighten(
     served = find_service(deployment.rounds.mechanism)
     known = limitsfile.load(deployment.site.devices, devices)
     chosen = _chosen_devices(names or [], devices)
-    sent = limitsfile.plan_next(chosen, known, wished, version, served.tighter)
+    sent = limitsfile.plan_next(chosen, known, wished, served.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
-    after = {
-        name: known.get(name, Given(b"", one, 0, deployment.privacy.window_h))._replace(
-            key_id=devices.by_name[name].key_id, limits=one
-        )
-        for name, one in sent.items()
-    }
+    after = {name: known[name]._replace(limits=one) for name, one in sent.items()}
     limitsfile.save(deployment.site.devices, devices.site, {**known, **after})
     hours = deployment.privacy.window_h
     typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))

@@ -25,11 +25,11 @@ from ...mechanisms import first_limits, first_round, of
 from ...service.ledger import unit_of
 from ...settings import config
 from ...settings.deployment import Deployment
-from ...store.places import place_of
+from ...store.places import has_store, place_of
 from ...store.reader import Reader
 from .. import flags
 from .change import Change, Keys, NewBudget, Out, find_summed
-from .status import find_device, find_unfinished, has_store
+from .status import find_device, find_unfinished
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
 #

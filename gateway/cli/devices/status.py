@@ -12,10 +12,11 @@ import typer
 from ...devices.broker.doors import Doors, open_doors
 from ...devices.enrol.enrol import Devices, load_devices
 from ...faults import LinkFault, OperatorFault
+from ...output import say_time
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...store import message_rows
-from ...store.places import place_of
+from ...store.places import has_store, place_of
 from ...store.reader import Reader, looking
 from ...store.store import Store
 from .. import flags
@@ -123,11 +124,6 @@ def free(name: flags.Name, path: flags.Config, folder: flags.Folder = None) -> N
     _if_there(deployment, path, folder, lambda door: door.enable(name))
 
 
-def has_store(deployment: Deployment) -> bool:
-    """Return whether there is a store to look into: looking must not make one."""
-    return deployment.store.postgresql is not None or deployment.site.database.exists()
-
-
 def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Doors], str]) -> None:
     """Do something where the broker lets devices in, and say what came of it.
 
@@ -164,8 +160,4 @@ def _if_there(
 
 
 def _ago(at_s: float) -> str:
-    seconds = max(time.time() - at_s, 0)
-    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+    return say_time(round(max(time.time() - at_s, 0)))

@@ -85,7 +85,6 @@ def plan_next(
     names: Iterable[str],
     known: Mapping[str, Given],
     wished: Any,
-    version: int | None,
     tighter: Callable[[Any, Any], tuple[Any, str]],
 ) -> dict[str, Any]:
     """Return the limits to send to each device, of the version after its last.
@@ -95,7 +94,6 @@ def plan_next(
     Args:
         known: what devices were last given; see `load`.
         wished: the limits of the deployment, of any version.
-        version: that is in force, for devices that are not among the known.
         tighter: of the devices' mechanism, as an entry of `serves` has it.
 
     Raises:
@@ -103,21 +101,18 @@ def plan_next(
     """
     found = {}
     for name in names:
-        if name not in known and version is None:
+        if name not in known:
             raise OperatorFault(
                 f"it is not known which limits {name} was last given; the next ones must be of a "
-                "higher version, or the device refuses them. Give --version as limits.version of "
-                "its meta says it; whether they are tighter the device then decides alone"
+                "higher version, or the device refuses them. Bring limits.json back from where "
+                "the fleet was enrolled, or give the device new keys"
             )
-        last = known[name].limits if name in known else wished._replace(version=version)
-        own = wished
-        if name in known:
-            own = wished._replace(budget=max(wished.budget - known[name].before, 0))
+        last = known[name].limits
+        own = wished._replace(budget=max(wished.budget - known[name].before, 0))
         next_one, why = tighter(last, own._replace(version=last.version + 1))
-        again = next_one._replace(version=last.version) == last and name in known
-        if again:
+        if next_one._replace(version=last.version) == last:
             next_one = last
-        elif name in known and why:
+        elif why:
             raise OperatorFault(
                 f"nothing was sent, for {name} would not take what follows from the deployment "
                 f"file after what it was last given: {why}. Limits follow from [privacy], every_s "

@@ -27,7 +27,7 @@ from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...settings.deployment import Deployment, Mqtt
 from ...store.message_rows import EVIDENCE_BYTES
-from ...store.places import place_of
+from ...store.places import has_store, place_of
 from ...store.reader import looking
 from ...store.schema import refused, reports
 from ..enrol.check import check_window
@@ -190,11 +190,6 @@ class Fate(NamedTuple):
 
     kind: str = ""
     why: str = ""
-
-
-def has_store(deployment: Deployment) -> bool:
-    """Say whether a gateway ever ran here."""
-    return deployment.store.postgresql is not None or deployment.site.database.exists()
 
 
 def find_fate(

@@ -19,7 +19,7 @@ from recovery.thermal.noise import room, spread_fault, too_long
 from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
-from ...output import Stage, check_places, write_all
+from ...output import Stage, check_places, say_time, write_all
 from ..flags import refuse
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, map_line, numbers
@@ -122,7 +122,7 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
         "  window   one every   readings   sigma of one   epsilon of a week",
     ]
     for row in rows:
-        window, every = f"{row['window_h']} h", _time(row["every_s"])
+        window, every = f"{row['window_h']} h", say_time(row["every_s"])
         lines.append(
             f"  {window:<8} {every:<11} {row['readings']:<10} {row['sigma']:<14.4g} "
             f"{upward(row['epsilon_week'])}"
@@ -181,7 +181,8 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
     every = (
         ""
         if numbers["every_s"] is None
-        else f", one every {_time(numbers['every_s'])}: it lasts {_time(numbers['window_s'])}"
+        else f", one every {say_time(numbers['every_s'])}: it lasts "
+        f"{say_time(numbers['window_s'])}"
     )
     window = (
         f"Window: {query.readings} reading{'s' * (query.readings > 1)}{every}. Epsilon is for "
@@ -202,18 +203,6 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
         f"{upward(whole[0] / whole[1], 4)} for the window; a device counts "
         f"{numbers['nano_rho_per_reading']} billionths of {numbers['nano_rho_window']}.",
     ]
-
-
-def _time(seconds: float) -> str:
-    """Return a time as one says it.
-
-    >>> _time(90), _time(3600), _time(86400), _time(0.5)
-    ('90 s', '1 h', '24 h', '0.5 s')
-    """
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size or (seconds == size and size < 86400):
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds:g} s"
 
 
 def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:

@@ -216,9 +216,6 @@ def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: P
     write_all({path: lambda half: draw(picture, half)})
 
 
-# Everything on one machine, over real MQTT: `heatveil demo`.
-
-
 def run(
     sensors: int,
     epsilon: str,

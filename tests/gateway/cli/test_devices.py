@@ -300,7 +300,7 @@ def test_devices_are_shut_out_and_let_back_by_hand(make: Callable[..., Site]) ->
             r"node-1: sensor 1, sealed, key \w{8}, never heard, SHUT OUT: stolen", listed
         )
         freed = site.run("free", "node-1")
-        assert re.search(r"shut out \d+ seconds ago: stolen", freed.out)
+        assert re.search(r"shut out \d+ s ago: stolen", freed.out)
         assert store.quarantined() == {}
         store.close()
         assert site.may_come("node-1", password)

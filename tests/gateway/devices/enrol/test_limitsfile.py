@@ -50,7 +50,7 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
         "last": Given(KEY, unspent(WHOLE, 12 * 10**7), 12 * 10**7),
     }
     wished = WHOLE._replace(budget=10 * 10**7)
-    sent = limitsfile.plan_next(known, known, wished, None, TIGHTER)
+    sent = limitsfile.plan_next(known, known, wished, TIGHTER)
 
     assert {name: one.budget // 10**7 for name, one in sent.items()} == {
         "old": 10,
@@ -63,7 +63,7 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
 def test_the_same_again_is_sent_as_it_was() -> None:
     """A late device would else be given another version of the same."""
     late = Given(KEY, unspent(WHOLE, 5 * 10**7)._replace(version=3), 5 * 10**7)
-    sent = limitsfile.plan_next(["late"], {"late": late}, WHOLE, None, TIGHTER)
+    sent = limitsfile.plan_next(["late"], {"late": late}, WHOLE, TIGHTER)
 
     assert sent == {"late": late.limits}
 

@@ -200,7 +200,7 @@ def test_a_place_is_one_short_frame_and_has_no_grains(heatveil) -> None:
     with pytest.raises(OperatorFault, match="tells one"):
         compute_needs(PLAN._replace(sensor="gps", readings=2))
     said = heatveil("budget", "--sensor", "gps", "--every", 600, "--awake")
-    assert (said.status, "a place told by gps each 10 minutes" in said.out) == (0, True)
+    assert (said.status, "a place told by gps each 10 min" in said.out) == (0, True)
 
 
 @pytest.mark.long
