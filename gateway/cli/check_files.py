@@ -284,12 +284,17 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
                 f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
                 "or more, and any password one. Run: openssl rand -hex 32 > FILE",
             )
-    if deployment.page.picture is None and len(tokens) < 2:
+    page = deployment.page
+    if page.picture is None and not page.floor and len(tokens) < 2:
         return
     from ..web import access  # with all of the page
     from ..web.app import read_picture
+    from ..web.floor import read_floor
 
-    checks: list[Callable[[], object]] = [partial(read_picture, deployment.page.picture)]
+    checks: list[Callable[[], object]] = [
+        partial(read_picture, page.picture),
+        partial(read_floor, deployment),
+    ]
     if len(tokens) == 2:
         checks.append(partial(access.check_differ, *tokens))
     for check in checks:

@@ -44,6 +44,7 @@ from ..store.places import place_of
 from ..store.reader import Reader, open_reader
 from ..store.store import Store
 from ..web import access
+from ..web.floor import read_floor
 from ..web.server import Page
 from . import flags
 from .show import mosaic
@@ -254,6 +255,7 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     known: Any = {"token": secret, "viewer_token": viewers, "hosts": where.hosts}
     known |= {"health": health, "metrics": metrics}
     known |= {"probed": where.probed, "picture": where.picture}
+    known |= {"neighbours": read_floor(deployment)}
     with (
         end_well(),
         Page(where.host, where.port, **known) as page,

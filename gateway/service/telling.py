@@ -161,6 +161,7 @@ def ready(deployment: "Deployment", enrolled: int) -> Event:
         "gather_s": deployment.rounds.gather_s,
         "hours": deployment.rounds.hours,
         "picture": deployment.page.picture is not None,
+        "neighbours": len(deployment.page.floor),
         "floor": _floor(deployment.room),
         "earth": _earth(deployment.own),
         "strength_unit": _strength_unit(deployment.room),

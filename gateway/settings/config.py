@@ -112,8 +112,11 @@ def sample(mechanism: str = USUAL) -> str:
     return sections.sample(chosen) + whole[whole.index("[mqtt]") :]
 
 
-def load(path: str | Path) -> Deployment:
+def load(path: str | Path, environment: Environment = os.environ) -> Deployment:
     """Return the deployment in a file; relative paths in it count from the file's folder.
+
+    Args:
+        environment: what stands above the file.
 
     Raises:
         OperatorFault: there is no such file, it is not TOML, or something in it is wrong.
@@ -132,8 +135,8 @@ def load(path: str | Path) -> Deployment:
             "nothing can start without it. Mend it there; heatveil config --sample prints one "
             "that is right"
         ) from fault
-    check(Deployment)
-    given = overlay(fill(given, path.resolve().parent), os.environ)
+    check(Deployment, environment)
+    given = overlay(fill(given, path.resolve().parent), environment)
     try:
         deployment = Deployment(**given)
     except ValidationError as faults:
@@ -164,6 +167,10 @@ def _anchor(deployment: Deployment, folder: Path) -> Deployment:
         section = getattr(deployment, name)
         paths = {key: folder / value for key, value in section if isinstance(value, Path)}
         changed[name] = section.model_copy(update=paths)
+    beside = tuple(
+        one.model_copy(update={"settings": folder / one.settings}) for one in deployment.page.floor
+    )
+    changed["page"] = changed["page"].model_copy(update={"floor": beside})
     return deployment.model_copy(update=changed)
 
 

@@ -124,6 +124,15 @@ class Guard(Section):
     minutes: Positive | None = None  # after which it may come back; None until it is let back
 
 
+class Neighbour(Section):
+    """Another room on the page's floor, of a gateway whose store can be read from here."""
+
+    settings: Path  # its deployment file
+    corner_m: tuple[
+        float, float
+    ]  # its first corner, along this room's columns and rows from its own
+
+
 class Page(Section):
     """Where the page and its API listen, and who may read them."""
 
@@ -132,6 +141,7 @@ class Page(Section):
     token_file: Path | None = None  # a secret that an operator must show
     viewer_token_file: Path | None = None  # another, for all that names no device
     picture: Path | None = None  # of the floor or the ground, PNG, JPEG or WebP: all of the map
+    floor: tuple[Neighbour, ...] = ()  # other rooms, drawn beside this one
     hosts: tuple[str, ...] = ()  # names that it is asked for by besides, such as a proxy's
     # Where /livez, /readyz and /metrics are answered while the page's own port is full.
     health_host: str = "127.0.0.1"

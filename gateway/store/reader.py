@@ -248,6 +248,14 @@ class Reader:
         found = self._all(wanted.limit(1))
         return json.loads(found[0][0]) if found else None
 
+    def map_at(self, at_s: float | None = None) -> tuple[dict[str, Any], float] | None:
+        """Return the newest map of a round that had closed by then, or by now, and when it did."""
+        wanted = _MAPS.add_columns(rounds.c.closed_s)
+        if at_s is not None:
+            wanted = wanted.where(rounds.c.closed_s <= at_s)
+        found = self._all(wanted.limit(1))
+        return (json.loads(found[0][0]), found[0][1]) if found else None
+
     def maps(self, limit: int = LIMIT, before: int | None = None) -> list[str]:
         """Return maps as published, newest first, of rounds with numbers below `before`."""
         wanted = _MAPS if before is None else _MAPS.where(rounds.c.number < before)

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct
 
 from ..service.ledger import Unit, unit_in
 from . import records
+from .floor import Floor, Moment, look
 from .parts import Parts, standing
 from .records import STARTING, refuse_missing
 
@@ -146,6 +147,11 @@ class Map(MapHead):
     guarantee: dict[str, Any] = {}
     code: str = ""
     fields: dict[str, Any] = {}
+
+
+def floor(parts: Parts, asked: Moment) -> Floor:
+    """Return the other rooms of the floor."""
+    return look(parts.neighbours, asked)
 
 
 def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
@@ -431,6 +437,7 @@ OPERATIONS = [
         missing=True,
         tagged=True,
     ),
+    Operation("/floor", "The other rooms of the floor, each with its map.", Moment, Floor, floor),
     Operation(
         "/ledger",
         "What is promised, what was charged and what is left.",

@@ -28,6 +28,7 @@ from ..logs import log
 from ..service.operate.health import Health
 from ..service.operate.metrics import Counted, Metrics
 from .feed import Feed
+from .floor import Neighbour
 from .records import BUSY, STARTING, STORE, Part, Refusal, Standing
 
 
@@ -40,6 +41,7 @@ class Parts:
     health: Health | None = None
     metrics: Metrics | None = None
     picture: tuple[bytes, str] | None = None  # of the floor, with its kind
+    neighbours: tuple[Neighbour, ...] = ()  # the other rooms of the floor
 
     def attach(
         self,

@@ -25,6 +25,7 @@ from .access import Door, check_differ, network_of
 from .app import application, make_probe, read_picture
 from .feed import MOST as VIEWERS
 from .feed import Feed
+from .floor import Neighbour
 from .parts import Parts
 
 MOST = VIEWERS + 100
@@ -103,6 +104,7 @@ class Page:
         hosts: Collection[str] = (),
         probed: tuple[str, int] | None = None,
         picture: Path | None = None,
+        neighbours: tuple[Neighbour, ...] = (),
     ) -> None:
         """Listen.
 
@@ -114,6 +116,7 @@ class Page:
             reader: reads the store beside the gateway; it may come later, by `attach`.
             probed: host and port where `probe_routes` alone are answered; None for nowhere.
             picture: what is drawn under the map, as wide and as deep as that.
+            neighbours: the other rooms of the floor.
 
         Raises:
             OperatorFault: the network could read it, the two tokens are one, a port is taken, a
@@ -123,7 +126,7 @@ class Page:
         tokens = token, viewer_token
         self._parts = Parts()
         self._parts.attach(reader=reader, health=health, metrics=metrics)
-        self._parts.picture = read_picture(picture)
+        self._parts.picture, self._parts.neighbours = read_picture(picture), neighbours
         self.feed = self._parts.feed
         self.attach = self._parts.attach
         self._servers: list[_Server] = []

@@ -7,7 +7,7 @@ import { number, percent } from "./words.js";
 const HEAT = [[22, 11, 43], [87, 16, 110], [152, 37, 101], [212, 72, 66], [249, 142, 9], [252, 255, 164]];
 // Black through teal to near white: how unsure, which must not be taken for how much.
 const DOUBT = [[10, 16, 32], [14, 54, 84], [24, 108, 128], [112, 178, 172], [236, 250, 242]];
-const NIGHT = "#160b2b", PALE = "#d9d2ea", SOFT = "#a99fc4", RING = "#7dd3fc", VIOLET = "#57106e";
+export const NIGHT = "#160b2b", PALE = "#d9d2ea", SOFT = "#a99fc4", RING = "#7dd3fc", VIOLET = "#57106e";
 const EDGE = 18; // pixels left and right of a line
 
 const scaled = (colours) => (share) => {
@@ -271,7 +271,7 @@ function hatch(pen, rows, place) {
 }
 
 // The room's own lines: walls, windows, doors with the way their leaf goes, furniture, heaters.
-function drawFloor(pen, floor, place, side, ink = PALE) {
+export function drawFloor(pen, floor, place, side, ink = PALE, sides = [0, 1].map((axis) => placeOf(room.cells.shape[axis], axis))) {
   const to = ([x, y]) => place(cellsOf(x, 0), cellsOf(y, 1)), px = (length) => cellsOf(length, 0) * side;
   const box = ([left, top, right, bottom]) => [[left, top], [right, top], [right, bottom], [left, bottom]].map(to);
   pen.lineWidth = 1.2;
@@ -312,7 +312,7 @@ function drawFloor(pen, floor, place, side, ink = PALE) {
   }
   pen.strokeStyle = ink;
   pen.lineWidth = 3;
-  outline(pen, box([0, 0, placeOf(room.cells.shape[0], 0), placeOf(room.cells.shape[1], 1)]));
+  outline(pen, box([0, 0, ...sides]));
   pen.stroke();
   pen.strokeStyle = RING;
   for (const { from, to: end } of floor.windows) {

@@ -16,7 +16,10 @@ export function speakFor({ reads, words, strength_unit: unit = "" }) {
 const solved = (map) => Boolean(map) && map.status === "solved" && map.total > 0;
 
 // Whether what the deployment file says is wrong, and the map with it.
-const isDoubtful = (map) => ["assumptions", "clamp"].includes(map?.verdict?.level);
+export const isDoubtful = (map) => ["assumptions", "clamp"].includes(map?.verdict?.level);
+
+// How much a map is in all, with its unit.
+export const amount = (total) => (kind.people ? number(total) : `${number(total, kind.unit === "W" ? 0 : 2)}${kind.unit ? `\u00a0${kind.unit.replace(" ", "\u00a0")}` : ""}`);
 
 // What the answers tell apart of a map of people: squares of cells, each with its interval.
 const LOOKS = ["blank", "hatched", "solid"];
@@ -72,7 +75,7 @@ const tallest = () => Math.max(0.7 * window.innerHeight, 260);
 
 // Draw a map on a canvas; where there is none, an empty one with the same shape.
 export function show(canvas, shown, wanted, least) {
-  const width = canvas.parentElement.clientWidth;
+  const width = Math.max(canvas.parentElement.clientWidth, 120); // before its style has come
   if (!solved(shown.map)) {
     const [columns, rows] = room.cells?.shape || [1, 1];
     const height = heightOf({ cells: Array(rows).fill(Array(columns).fill(0)) }, width, tallest());
@@ -242,7 +245,7 @@ function tellPlaces(map, any) {
     one.where,
     ...(known ? [map.blocks ? between(one) : kind.people ? percent(one.sd) : one.within === null ? t("sources.unknown") : written(one.within)] : []),
     make("b", percent(one.share)),
-    kind.people ? number(one.share * people) : `${number(one.share * map.total, kind.unit === "W" ? 0 : 2)}${kind.unit ? `\u00a0${kind.unit.replace(" ", "\u00a0")}` : ""}`,
+    amount(one.share * (kind.people ? people : map.total)),
   )));
 }
 

@@ -5,6 +5,7 @@ import { room, turned } from "./draw.js";
 import { follow, get, leave, link } from "./link.js";
 import { drawPromise, refreshDevices, showAlarms, showClosed, showDone, showHealth, showLeft, showPromise, showQuarantine, showReports, showRound } from "./panels.js";
 import { begin, mapOf, redrawStrip, refreshDay, view } from "./past.js";
+import { redrawStorey, showStorey } from "./storey.js";
 import { age, at, clock, dress, language, moment, number, say, t, whose } from "./words.js";
 
 const latest = {};
@@ -51,6 +52,7 @@ async function change() {
   }
   [shown, other] = [found, held];
   draw();
+  showStorey(shown, wanted === null ? null : found.at_s);
 }
 view.changed = change;
 
@@ -228,6 +230,7 @@ at("leave").addEventListener("click", leave);
 function redraw() {
   draw();
   redrawStrip();
+  redrawStorey();
   drawPromise();
 }
 

@@ -1,7 +1,7 @@
 // Keeps the page itself for when the gateway is away, and nothing of what it shows: a map is for
 // who may see it now.
 
-const SHELL = ["/", "/style.css", "/icon.svg", "/page.js", "/draw.js", "/link.js", "/maps.js", "/panels.js", "/past.js", "/words.js"];
+const SHELL = ["/", "/style.css", "/icon.svg", "/page.js", "/draw.js", "/link.js", "/maps.js", "/panels.js", "/past.js", "/storey.js", "/words.js"];
 
 self.addEventListener("install", (event) => {
   event.waitUntil(caches.open("heatveil").then((kept) => kept.addAll(SHELL)).then(() => self.skipWaiting()));

@@ -1,0 +1,126 @@
+"""Several rooms on one floor: the maps of other gateways, read from their stores."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.faults import OperatorFault
+from gateway.service.intake.outcomes import Asked
+from gateway.service.telling import ready
+from gateway.settings import config
+from gateway.store.store import Store
+from gateway.web.floor import read_floor
+from gateway.web.server import Page
+
+from .conftest import PRICE
+from .test_page import BRIGHT, Opened, Until, coloured, drawn, read, shown
+
+PLACED = '[[page.floor]]\nsettings = "hall/gateway.toml"\ncorner_m = [{}, 0.0]\n'
+FULL = [[0.0] * 6 for _ in range(3)] + [[0.0] * 5 + [1.0]]
+
+
+def write(folder: Path, name: str, more: str = "", cells: str = "[6, 4]") -> Path:
+    """Return a deployment file of a room of 6 m by 4 m."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "gateway.toml"
+    path.write_text(
+        f'[site]\nname = "{name}"\ndatabase = "{name}.sqlite"\n[room]\ncells = {cells}\n'
+        "length_m = 6.0\n[heat]\nspread_m2 = 1.0\nintensity_max = 1.0\n[sensors]\n"
+        f'count = {cells}\n[privacy]\nepsilon = "8/1"\ndelta = "1/100000"\n[rounds]\n'
+        f'mechanism = "thermal"\nevery_s = 3600\n{more}'
+    )
+    return path
+
+
+@pytest.fixture
+def hall(tmp_path: Path, home: Any) -> Callable[..., None]:
+    """Return what keeps a map in the hall's store, of a round that closed at a time."""
+
+    def keep(number: int, closed_s: float, total: float, **more: Any) -> None:
+        store = Store(tmp_path / "hall" / "hall.sqlite", "hall")
+        name = number.to_bytes(4, "big")
+        asked = Asked(name, name, home.round(number), b"message", PRICE)
+        assert store.open_round(asked, 9 * PRICE, enrolled=4) == ""
+        store.close_round(name, [number, None], 1)
+        store.keep_map(name, json.dumps(drawn(number, 0, mass=FULL, total=total) | more))
+        store.close()
+        with sqlite3.connect(tmp_path / "hall" / "hall.sqlite") as connection:
+            connection.execute(
+                "UPDATE rounds SET closed_s = ? WHERE number = ?", (closed_s, number)
+            )
+        connection.close()
+
+    return keep
+
+
+def test_the_other_rooms_are_read_from_their_stores_as_they_were(
+    tmp_path: Path, hall: Callable[..., None], ask: Callable[..., Any]
+) -> None:
+    """Now, at a time, before the first map, and where a gateway has not begun."""
+    write(tmp_path / "hall", "hall")
+    write(tmp_path / "attic", "attic")
+    placed = PLACED.format("-6.0") + PLACED.format("6.0").replace("hall", "attic")
+    deployment = config.load(write(tmp_path, "lab", placed))
+    hall(1, 1000.0, 2.0)
+    hall(2, 2000.0, 3.0, verdict={"level": "clamp", "why": "it is"})
+    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
+        now, attic = ask(page, "/api/v1/floor").json["rooms"]
+        then = ask(page, "/api/v1/floor?at_s=1999").json["rooms"][0]
+        before = ask(page, "/api/v1/floor?at_s=999").json["rooms"][0]
+
+    assert (now["site"], now["corner_m"], now["shape"]) == ("hall", [-6.0, 0.0], [6, 4])
+    assert (now["number"], now["at_s"], now["total"], now["doubted"]) == (2, 2000.0, 3.0, True)
+    assert (then["number"], then["mass"], then["doubted"]) == (1, FULL, False)
+    assert (before["mass"], before["code"]) == (None, "floor.none")
+    assert (attic["mass"], attic["code"]) == (None, "floor.unread")
+    assert str(tmp_path) not in json.dumps(attic)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "why"),
+    [
+        ("[6, 4]", ("[6, 4]", 3.0), "lie over each other by 3 m x 4 m"),
+        ("[6, 1]", ("[6, 4]", 6.0), "is a line"),
+        ("[6, 4]", ("6", 6.0), "is a line"),
+    ],
+)
+def test_rooms_that_no_floor_can_have_are_refused(
+    tmp_path: Path, own: str, other: tuple[str, float], why: str
+) -> None:
+    """A room that hides another, or whose colours would mean something else, is nobody's floor."""
+    write(tmp_path / "hall", "hall", cells=other[0])
+    path = write(tmp_path, "lab", PLACED.format(other[1]), own)
+
+    with pytest.raises(OperatorFault, match=why):
+        read_floor(config.load(path))
+
+
+def test_the_floor_is_drawn_in_one_scale(
+    tmp_path: Path, hall: Callable[..., None], opened: Opened, until: Until
+) -> None:
+    """The fuller room is bright, ours is not; without other rooms there is no floor."""
+    write(tmp_path / "hall", "hall")
+    deployment = config.load(write(tmp_path, "lab", PLACED.format("6.0")))
+    hall(1, time.time(), 4.0)
+    ours = drawn(1, 0, mass=FULL[::-1], total=1.0)
+    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
+        page.feed.put(ready(deployment, 24))
+        page.feed.put(ours)
+        tab = opened(page.url, 1000)
+        until(tab, shown(1))
+        until(tab, "document.querySelectorAll('#storey-rooms tr').length == 2")
+        rows = read(tab, "#storey-rooms")
+        bright = [coloured(tab, BRIGHT, side, "storey") for side in ("left", "right")]
+        page.feed.put({**ready(deployment, 24), "neighbours": 0})
+        until(tab, "document.getElementById('storey-box').hidden")
+
+        assert tab.said == []
+        assert {url.split("/")[2] for url in tab.asked} == {page.url.split("/")[2]}
+    assert "lab (this page)\t1.00 K m²" in rows
+    assert "hall\t4.00 K m²" in rows
+    assert bright == [False, True]
