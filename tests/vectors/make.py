@@ -207,7 +207,8 @@ def main():
     for name, cases in files.items():
         answered = [{**case, "expect": answer(case)} for case in cases]
         path = HERE / f"{name}.json"
-        path.write_text(json.dumps(answered, indent=1, ensure_ascii=True) + "\n")
+        rows = ",\n".join(map(json.dumps, answered))  # one vector a line, as a change is of one
+        path.write_text(f"[\n{rows}\n]\n")
         print(f"{path.name}: {len(answered)} cases")
 
 
