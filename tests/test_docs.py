@@ -250,21 +250,6 @@ def test_every_flag_on_the_page_is_one(capsys: pytest.CaptureFixture[str]) -> No
         assert [flag for flag in flags if flag not in told] == [], line
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "heatveil calibrate --mechanism disk",
-        "heatveil play disk",
-        "heatveil fleet --config gateway.toml --points",
-        "heatveil reproduce",
-        "`[disk]`",
-    ],
-)
-def test_people_are_on_the_page_from_the_first_question_to_the_map(words: str) -> None:
-    """Whoever has no thermometers reads this page too."""
-    assert words in PAGE
-
-
 def test_links_within_the_page_lead_to_a_heading() -> None:
     """A table of contents that jumps nowhere is worse than none."""
     headings = {

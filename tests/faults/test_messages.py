@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from harness import sized, takes_long
 from harness.brokers import LIMITS, OPEN, Broker
-from harness.frames import Forge
 from harness.radio import Listener, Radio
 from harness.stage import Stage, told
-from harness.truth import ask
+from harness.truth import Forge, ask
 
 from tests.waiting import eventually
 

@@ -13,10 +13,9 @@ from statistics import median, quantiles
 import pytest
 from harness import sized, takes_long
 from harness.brokers import LIMITS, OPEN, Broker
-from harness.frames import Forge
 from harness.radio import Radio, connecting, publishing
 from harness.stage import Stage, locked, secrets
-from harness.truth import ask
+from harness.truth import Forge, ask
 
 from edge.net.device import unpack_receipt
 from gateway.devices.broker import dynamic

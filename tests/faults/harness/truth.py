@@ -1,12 +1,7 @@
-"""The judge: what devices wrote down before they sent it, against what the store holds.
-
-lost      in a device's log, and in no row
-doubled   in two rows, or two answers of one device to one round that both count
-altered   a row under those numbers with other bytes
-foreign   a row that no device wrote down
-"""
+"""What the devices wrote down is held against the store; and frames that a test makes itself."""
 
 import hashlib
+import json
 import sqlite3
 import time
 from collections import Counter
@@ -15,6 +10,15 @@ from contextlib import closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import cbor2
+
+from edge.core import wire
+from edge.core.records import Report
+from edge.mechanisms import thermal
+from gateway.devices.enrol import enrol
+
+# The judge: what devices wrote down before they sent it, against what the store holds.
 
 Numbers = tuple[str, int, int]  # device, epoch, seq
 
@@ -121,3 +125,50 @@ def charges(database: Path | str) -> tuple[int, Fraction, int]:
 def sound(database: Path | str) -> bool:
     """Return whether SQLite finds its own file whole."""
     return ask(database, "PRAGMA integrity_check") == [("ok",)]
+
+
+# Frames that a test makes itself, with the keys of an enrolled device or with others.
+
+
+class Forge:
+    """What may be said under a name: genuine, forged, and nothing of the kind."""
+
+    def __init__(self, folder: Path, database: Path) -> None:
+        site = json.loads((folder / "devices.json").read_text())["site"]
+        self.known = enrol.load_devices(folder / "devices.json", site)
+        self.site, self.names = site, list(self.known.by_name)
+        self._database = database
+
+    def plan(self, number: int | None = None) -> Any:
+        """Return a round as it was asked; None for the last."""
+        rows = ask(self._database, "SELECT number, message FROM rounds ORDER BY number")
+        message = dict(rows)[rows[-1][0] if number is None else number]
+        return wire.unpack_round(
+            message, self.known.site_key, wire.round_topic(self.site, "thermal")
+        )
+
+    def topic(self, name: str, leaf: str = "data") -> str:
+        """Return a topic of a device."""
+        return str(wire.topic(self.site, name, leaf))
+
+    def frame(
+        self,
+        name: str,
+        plan: Any,
+        epoch: int,
+        seq: int,
+        value: int = 7,
+        *,
+        key: bytes | None = None,
+        on: str | None = None,
+    ) -> bytes:
+        """Return a frame of a device; or by another's key, or for another topic."""
+        one = self.known.by_name[name]
+        report = Report(wire.name_of(plan), name, epoch, seq, [one.place.sensor, value])
+        key = one.mac_key if key is None else key
+        return bytes(wire.pack_report(report, key, on or self.topic(name), thermal.bits(plan)))
+
+    def signed(self, name: str, body: dict[int, Any]) -> bytes:
+        """Return anything at all, signed as the device signs."""
+        packed = cbor2.dumps(body)
+        return bytes(wire.sign(packed, self.known.by_name[name].mac_key, self.topic(name)))

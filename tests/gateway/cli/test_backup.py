@@ -1,7 +1,9 @@
-"""A backup is the store as it was at one moment, whole, and never in the place of another file."""
+"""A site's data by command: copied, brought back, and deleted."""
 
+import io
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,10 +11,21 @@ from typing import Any
 
 import pytest
 
+from edge.host import post
 from gateway.faults import OperatorFault
+from gateway.service import homeassistant
 from gateway.service.intake.outcomes import Kept
+from gateway.service.mqtt.access import gateway_session
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings import config
+from gateway.settings.deployment import Mqtt
 from gateway.store import sqlite
+from gateway.store.opening import alone
+from gateway.store.places import place_of
 from gateway.store.store import Store
+
+# A backup is the store as it was at one moment, whole, and never in the place of another file.
 
 SITE = """
 [site]
@@ -143,3 +156,190 @@ def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(
     started[0].close()
     with closing(sqlite3.connect(out)) as copy:
         assert copy.execute("SELECT count(*) FROM reports").fetchone() == (50,)
+
+
+# A site's data deleted: what goes, what stays, and that nothing more is asked.
+
+Heatveil = Callable[..., Any]
+
+
+@pytest.fixture
+def reachable(mosquitto: Mqtt, monkeypatch: pytest.MonkeyPatch) -> Mqtt:
+    """Return the broker at which the site is from now on."""
+    monkeypatch.setenv("HEATVEIL_MQTT__PORT", str(mosquitto.port))
+    return mosquitto
+
+
+def rows(kept: Any, table: str) -> list[Any]:
+    with closing(sqlite3.connect(kept.path.parent / "heatveil.sqlite")) as store:
+        return store.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
+
+
+def test_what_was_gathered_goes_and_what_was_charged_stays(
+    kept: Any, heatveil: Heatveil, reachable: Mqtt
+) -> None:
+    """To the byte: what people are told is deleted must not stand in free pages of the file."""
+    before = heatveil("ledger", "--config", kept.path, "--json").out
+    database = kept.path.parent / "heatveil.sqlite"
+    assert rows(kept, "maps")
+    assert b'"mass"' in database.read_bytes()
+    said = heatveil("delete", "--config", kept.path, "--yes")
+
+    assert (said.status, "1 releases" in said.out, "1 maps" in said.out) == (0, True, True)
+    assert not any(rows(kept, table) for table in ("reports", "releases", "maps", "refused"))
+    assert b'"mass"' not in database.read_bytes()
+    assert heatveil("ledger", "--config", kept.path, "--json").out == before
+    assert heatveil("show", "--config", kept.path).status == 1
+
+
+def test_nothing_is_asked_on_what_was_deleted_so_that_no_budget_comes_back(
+    kept: Any, heatveil: Heatveil, reachable: Mqtt
+) -> None:
+    """Without releases a gateway would begin with its first round; nor is the promise ended."""
+    assert heatveil("delete", "--config", kept.path, "--yes").status == 0
+    assert "has been deleted" in heatveil("check", "--config", kept.path).out
+    # 4: systemd starts no gateway again, which would be in vain every ten seconds.
+    assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 4
+    with (
+        closing(Store.of(config.load(kept.path))) as store,
+        pytest.raises(OperatorFault, match="has been deleted"),
+    ):
+        store.check("any promise", kept.rho)
+
+
+def hear(broker: Mqtt, topics: list[str], waited_s: float = 0.5) -> dict[str, bytes]:
+    """Return what the broker retains at these topics."""
+    heard: dict[str, bytes] = {}
+    take = lambda _, message: heard.update({message.topic: message.payload})  # noqa: E731
+    with Pump("look") as pump:
+        link = Link(broker, "look", pump, subscribe=topics, on_message=take, lasting=False).wait()
+        time.sleep(waited_s)
+        link.close()
+    return heard
+
+
+def test_the_broker_forgets_the_map_what_was_announced_and_what_waits(
+    kept: Any, heatveil: Heatveil, reachable: Mqtt
+) -> None:
+    """A map that stays retained there is read by whoever subscribes next; the round stays."""
+    deployment = config.load(kept.path)
+    last = post.map_topic("seen", "thermal")
+    asked, data = "heatveil/1/seen/round/thermal", "heatveil/1/seen/node-1/data"
+    note = homeassistant.locate_note(deployment)
+    note.write_text('["elsewhere/device/heatveil_seen/config"]')
+    topics = [last, *homeassistant.retained_topics(deployment)]
+    with Pump("gateway") as pump:
+        session = gateway_session("seen")
+        link = Link(reachable, session, pump, subscribe=[data]).wait()
+        for topic in (*topics, asked):
+            link.publish(topic, b"{}", retain=True)
+        assert link.sent(5)
+        link.close()
+        device = Link(reachable, "node-1", pump, lasting=False).wait()
+        device.publish(data, b"a report that waits for the gateway")
+        assert device.sent(5)
+        device.close()
+    assert hear(reachable, [*topics, asked]).keys() == {*topics, asked}
+    said = heatveil("delete", "--config", kept.path, "--yes")
+
+    assert (said.status, said.err) == (0, "")
+    assert hear(reachable, [*topics, asked]).keys() == {asked}
+    assert not note.exists()
+    waiting: list[bytes] = []
+    with Pump("again") as pump:
+        take = lambda _, message: waiting.append(message.payload)  # noqa: E731
+        link = Link(
+            reachable, session, pump, subscribe=[data], on_message=take, lasting=False
+        ).wait()
+        time.sleep(0.5)
+        link.publish(asked, b"", retain=True)
+        link.close()
+    assert waiting == []
+
+
+def test_where_no_broker_answers_the_same_command_clears_it_later(
+    kept: Any, heatveil: Heatveil, mosquitto: Mqtt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is emptied all the same, and it is not said that all is done."""
+    first = heatveil("delete", "--config", kept.path, "--yes")
+    assert (first.status, rows(kept, "maps")) == (1, [])
+    assert "run heatveil delete again" in first.err
+    monkeypatch.setenv("HEATVEIL_MQTT__PORT", str(mosquitto.port))
+    again = heatveil("delete", "--config", kept.path, "--yes")
+
+    assert (again.status, again.err) == (0, "")
+    assert "was deleted before" in again.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["show"], ["report"]]
+    + [["export", "--out", "rows.csv", "--what", what] for what in ("maps", "messages")],
+)
+def test_who_asks_for_what_was_deleted_is_told_so(
+    kept: Any, heatveil: Heatveil, reachable: Mqtt, words: list[str]
+) -> None:
+    """Nobody waits for a map that never comes, or takes an empty file for an empty store."""
+    assert heatveil("delete", "--config", kept.path, "--yes").status == 0
+    said = heatveil(*words, "--config", kept.path)
+
+    assert said.status == 1
+    assert "what this site gathered was deleted" in said.err
+    assert "was deleted" in heatveil("ledger", "--config", kept.path).out
+    assert "kept:" not in heatveil("check", "--config", kept.path).out
+
+
+def test_what_another_program_still_reads_is_not_said_to_be_deleted(
+    kept: Any, heatveil: Heatveil, reachable: Mqtt
+) -> None:
+    """Its bytes stand in the file until nobody reads the old ones; then they go."""
+    database = kept.path.parent / "heatveil.sqlite"
+    with closing(sqlite3.connect(database, isolation_level=None)) as reading:
+        reading.execute("BEGIN")
+        reading.execute("SELECT body FROM maps").fetchall()
+        said = heatveil("delete", "--config", kept.path, "--yes")
+        stood = b'"mass"' in database.read_bytes()
+
+    assert (said.status, "Deleted." in said.out, stood) == (1, False, True)
+    assert "run heatveil delete again" in said.err
+    again = heatveil("delete", "--config", kept.path, "--yes")
+    assert (again.status, "Deleted." in again.out) == (0, True)
+    assert b'"mass"' not in database.read_bytes()
+
+
+def test_when_a_device_was_there_goes_too(kept: Any, heatveil: Heatveil, reachable: Mqtt) -> None:
+    """Its last hour, its alarms and why it was shut out; what it has used up stays."""
+    database = kept.path.parent / "heatveil.sqlite"
+    with closing(sqlite3.connect(database)) as store, store:
+        store.execute("INSERT INTO newest VALUES ('node-3', x'01', 2, 3, 4, 1e9)")
+        store.execute("INSERT INTO alarms VALUES ('node-3', x'01', 'a double', 1, 1e9)")
+        store.execute("INSERT INTO quarantine VALUES ('node-3', 'it floods', 1e9)")
+    said = heatveil("delete", "--config", kept.path, "--yes")
+
+    assert (said.status, "1 alarms" in said.out) == (0, True)
+    assert rows(kept, "newest") == [("node-3", b"\x01", 2, 3, 4, None)]
+    assert rows(kept, "alarms") + rows(kept, "quarantine") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"), [("n\n", "nothing was deleted"), ("", "nobody answered")]
+)
+def test_who_says_no_deletes_nothing(
+    kept: Any, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch, answer: str, why: str
+) -> None:
+    """It is said first what would go."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    said = heatveil("delete", "--config", kept.path)
+
+    assert (said.status, why in said.err) == (1, True)
+    assert "go for good" in said.out
+    assert rows(kept, "maps")
+
+
+def test_where_a_gateway_runs_nobody_is_asked(kept: Any, heatveil: Heatveil) -> None:
+    """An answer that cannot be followed is not asked for."""
+    with alone(place_of(config.load(kept.path))):
+        said = heatveil("delete", "--config", kept.path)
+
+    assert (said.status, said.out) == (1, "")
+    assert "another gateway runs" in said.err

@@ -1,17 +1,28 @@
-"""The command as one types it: what it answers to, and how it leaves."""
+"""The command itself; and the commands that write a file to start from."""
 
+import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import pytest
 
 from gateway import cli
 from gateway.cli import COMMANDS as TABLE
-from gateway.cli import load_all, play
+from gateway.cli import load_all, play, report
+from gateway.cli.config import all_explained, describe
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
 from tests import processes
+
+from .conftest import Kept
+
+# The command as one types it: what it answers to, and how it leaves.
 
 TOP: Any = load_all()
 COMMANDS = sorted(name for name, one in TOP.commands.items() if not hasattr(one, "commands"))
@@ -129,3 +140,136 @@ def test_the_installed_program_is_the_same_command() -> None:
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("heatveil: 0 sources were asked for")
     assert ran.stderr.count("\n") == 1
+
+
+# The commands that write a file to start from: config and report.
+
+# The deployment file explained: the sample loads, and the schema says what the program says.
+
+Heatveil = Callable[..., Any]
+SAMPLE = tomllib.loads(config.sample())
+
+
+def accepts(given: Any) -> bool:
+    """Return what an editor says of a file."""
+    validator = jsonschema.Draft202012Validator(describe())
+    return bool(validator.is_valid(given))
+
+
+def loads(given: Any) -> bool:
+    """Return what the program says of it."""
+    try:
+        Deployment(**given)
+    except ValueError:
+        return False
+    return True
+
+
+def changed(table: str, key: str, value: Any) -> dict[str, Any]:
+    """Return the sample with one value changed."""
+    return {**SAMPLE, table: {**SAMPLE.get(table, {}), key: value}}
+
+
+def test_the_sample_is_printed_as_it_is_and_loads(tmp_path: Path, heatveil: Heatveil) -> None:
+    """`heatveil config --sample > gateway.toml` is how everybody begins."""
+    said = heatveil("config", "--sample")
+    (tmp_path / "gateway.toml").write_text(said.out)
+
+    assert said.out == config.sample()
+    assert config.load(tmp_path / "gateway.toml").site.name == "lab"
+    assert heatveil("config").out == said.out
+
+
+def test_the_schema_is_json_schema_and_takes_the_sample(heatveil: Heatveil) -> None:
+    """An editor that marks the sample as wrong is switched off."""
+    printed = json.loads(heatveil("config", "--schema").out)
+    jsonschema.Draft202012Validator.check_schema(printed)
+
+    assert printed == describe()
+    assert accepts(SAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value"),
+    [
+        ("mqtt", "port", 1883),
+        ("mqtt", "port", 70_000),
+        ("mqtt", "port", "http"),
+        ("mqtt", "prot", 1883),
+        ("room", "cells", [8, 4]),
+        ("room", "cells", [8, 4, 2]),
+        ("room", "cells", 0),
+        ("rounds", "estimator", "guess"),
+        ("rounds", "quorum", 0),
+        ("homeassistant", "enabled", True),
+        ("homeassistant", "enabled", "yes"),
+        ("privacy", "epsilon", 1),
+        ("privacy", "epsilon", [1, 2]),
+        ("workers", "partitions", 257),
+        ("guard", "minutes", 60),
+        ("sensors", "background", "hidden"),
+        ("planet", "name", "mars"),
+    ],
+)
+def test_editor_and_program_agree(table: str, key: str, value: Any) -> None:
+    """What is marked does not load, and what loads is not marked; a ratio is better quoted."""
+    given = changed(table, key, value)
+
+    assert accepts(given) == loads(given) or (key, value) == ("privacy", [1, 2])
+
+
+def test_every_key_of_the_sample_is_explained_and_every_key_is_in_it() -> None:
+    """A key that only the code knows is a key that nobody uses."""
+    schema = describe()
+    words = all_explained()
+    named = {"port", "username", "delta", "mechanism", "calibration"}  # say it themselves
+    for table, reference in schema["properties"].items():
+        keys = schema["$defs"][reference["$ref"].rpartition("/")[2]]["properties"]
+        assert {key for key in keys if (table, key) not in words} <= named, table
+        assert {key for name, key in words if name == table} <= keys.keys(), table
+
+
+# A day as a page: whole in itself, with what it must say, and of a day that was.
+
+
+def test_a_day_is_a_page_that_needs_nothing_else(
+    kept: Kept, heatveil: Heatveil, tmp_path: Path
+) -> None:
+    """Its map, who answered, what was promised; no address that a browser would ask."""
+    file = tmp_path / "day.html"
+    ran = heatveil("report", "--config", kept.path, "--out", file)
+    text = file.read_text("utf-8")
+
+    assert ran.status == 0, ran.err
+    assert "1 round of" in ran.out
+    assert text.count("<figure") == 1
+    assert "5 of 6" in text
+    assert "This map is not a picture of people" in text
+    assert "Formally: epsilon" in text
+    assert 'href="data:image/png;base64,' in text
+    assert "http" not in text
+    assert "<script" not in text
+
+
+def test_a_day_without_rounds_is_refused(kept: Kept, heatveil: Heatveil, tmp_path: Path) -> None:
+    """It says which day has some, and writes nothing."""
+    file = tmp_path / "day.html"
+    early = heatveil("report", "--config", kept.path, "--day", "2001-01-01", "--out", file)
+    wrong = heatveil("report", "--config", kept.path, "--day", "yesterday", "--out", file)
+
+    assert (early.status, wrong.status) == (1, 1)
+    assert "the newest closed on" in early.err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(("reads", "named"), [("place", False), ("temperature", True)])
+def test_nobody_is_named_with_when_he_left(reads: str, named: bool) -> None:
+    """Where devices are people the page, which is passed on, says how many were not heard."""
+    row = SimpleNamespace(name="anna", quarantine=None, alarm=None, last_s=30.0)
+    reader: Any = SimpleNamespace(devices=lambda: [row])
+    last: Any = SimpleNamespace(opened_s=60.0)
+
+    said = report._devices(reader, last, reads)
+
+    assert "need attention" in said
+    assert ("anna" in said, "last heard" in said) == (named, named)

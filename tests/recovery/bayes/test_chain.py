@@ -20,7 +20,7 @@ from recovery.bayes.moves import at_share, log_mass
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 
-from .brute_force import Everything, brute_force
+from .test_enumerate import Everything, brute_force
 
 Floats = NDArray[np.float64]
 
