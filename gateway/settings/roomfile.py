@@ -91,12 +91,11 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
     room = _room(path, _stamp(path))
     steps = {find(one.kind).step for one in room.thermometers}
-    if len(steps) != 1 or room.arrays:
+    if len(steps) != 1:
         raise OperatorFault(
             f"room {path} has {len(room.thermometers)} kinds of thermometers with {len(steps)} "
-            f"different steps, and {len(room.arrays)} arrays, but must have thermometers of one "
-            "step and no arrays: noise is laid out in whole steps of one converter. Keep one "
-            "kind"
+            "different steps but must have some, of one step: noise is laid out in whole steps of "
+            "one converter. Keep one kind"
         )
     cells = grid(room)
     found: dict[str, dict[str, Any]] = {

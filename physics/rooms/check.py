@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ..air import AIR_J_PER_M3K
 from ..instruments.presets import PRESETS
-from ..instruments.views import HEAD_M
 from ..places import cell_places
 from . import records
 from .day import follow, is_straight, known_tracks, may_stand, route, walk
@@ -374,10 +373,10 @@ def _reach(
 
 def _sensors(room: Room, source: Source) -> Faults:
     """Refuse a room without sensors, and sensors outside, in a wall, or of the wrong shape."""
-    if not room.thermometers and not room.arrays:
+    if not room.thermometers:
         yield source.fault(
             (),
-            "there are no [thermometers] and no [[array]]",
+            "there are no [thermometers]",
             "at least one sensor is needed",
             "nothing is measured otherwise",
         )
@@ -388,29 +387,12 @@ def _sensors(room: Room, source: Source) -> Faults:
                 (*table, "kind"),
                 f"kind is {group.kind}, an array",
                 "[thermometers] are of one pixel",
-                "an array looks down from its height",
+                "what a pixel sees from afar is not simulated",
             )
         for number, place in enumerate(group.places_m):
             who = f"thermometer {number + 1} of {describe(table)}"
             at: Where = (*table, "places_m", number)
             yield from _sees(room, source, at, who, place)
-    for index, array in enumerate(room.arrays):
-        where: Where = ("array", index)
-        if PRESETS[array.kind].shape == (1, 1):
-            yield source.fault(
-                (*where, "kind"),
-                f"kind is {array.kind}, a thermometer",
-                "an [[array]] has many pixels",
-                "a thermometer has no field of view",
-            )
-        yield from _sees(room, source, (*where, "at_m"), describe(where), array.at_m)
-        if not HEAD_M < array.height_m <= room.height_m:
-            yield source.fault(
-                (*where, "height_m"),
-                f"{describe(where)} is at {array.height_m:g} m",
-                f"must be above {HEAD_M:g} m, and in the room to {room.height_m:g} m",
-                "it looks down on the heads of people",
-            )
 
 
 def _promise(room: Room, source: Source) -> Faults:

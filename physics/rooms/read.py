@@ -18,7 +18,6 @@ from .check import check
 from .records import (
     SIDES,
     Air,
-    Array,
     Arrivals,
     Clock,
     Door,
@@ -238,7 +237,6 @@ def _build(document: Document, source: Source) -> Room:
         tuple(
             _thermometers(it, nth, grid, source) for nth, it in enumerate(document.thermometers)
         ),
-        tuple(Array(**dict(it)) for it in document.array),
         None if document.privacy is None else Privacy(**dict(document.privacy)),
     )
 

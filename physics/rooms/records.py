@@ -24,14 +24,6 @@ class Thermometers(NamedTuple):
     places_m: tuple[Point, ...]
 
 
-class Array(NamedTuple):
-    """A thermopile array that looks down."""
-
-    kind: str
-    at_m: Point
-    height_m: float
-
-
 class Privacy(NamedTuple):
     """What the veil is asked for, in plain numbers; the ratios are whole numbers."""
 
@@ -194,7 +186,6 @@ class Room:
     walkers: tuple[Walker, ...] = ()
     arrivals: Arrivals | None = None
     thermometers: tuple[Thermometers, ...] = ()
-    arrays: tuple[Array, ...] = ()
     privacy: Privacy | None = None
 
     def opened(self, at_s: float) -> tuple[bool, ...]:

@@ -180,7 +180,7 @@ def respond(
             kept there. Without, it is looked for.
 
     Raises:
-        ValueError: a room without thermometers, or with arrays, or a moment outside of its day.
+        ValueError: a room without thermometers, or a moment outside of its day.
     """
     if at_s is not None:
         return respond_day(room, protect_distance_m, [at_s], hold_s, through_walls, kept)
@@ -238,14 +238,12 @@ def _prepare(
     """Return what all responses of a room need, with the floor of each state of its doors.
 
     Raises:
-        ValueError: a room without thermometers, or with arrays.
+        ValueError: a room without thermometers.
     """
-    if room.arrays or not room.thermometers:
+    if not room.thermometers:
         raise ValueError(
-            f"room {room.name} has {sum(len(one.places_m) for one in room.thermometers)} "
-            f"thermometers and {len(room.arrays)} arrays, but the noise that is scaled to a room "
-            "is that of thermometers alone: what an array sees is not bounded here. Give "
-            "[thermometers], and no [[array]]."
+            f"room {room.name} has no thermometers but needs some: noise is scaled to what they "
+            "feel. Give [thermometers]."
         )
     places = np.array([place for one in room.thermometers for place in one.places_m], float)
     lags = np.array([find(one.kind).lag_s for one in room.thermometers for _ in one.places_m])

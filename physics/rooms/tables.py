@@ -358,14 +358,6 @@ class ThermometersTable(Table):
     )
 
 
-class ArrayTable(Table):
-    """[[array]]."""
-
-    kind: Sensor = _key('"grideye"', "its noise, lag and steps are those of a data sheet")
-    at_m: Place = _key("[3.0, 2.0]", _WHERE)
-    height_m: Number = _key("2.6", "it looks down from there", gt=0, le=100)
-
-
 class PrivacyTable(Table):
     """[privacy]."""
 
@@ -405,5 +397,4 @@ class Document(Table):
         tuple[ThermometersTable, ...],
         BeforeValidator(lambda given: [given] if isinstance(given, dict) else given),
     ] = ()
-    array: tuple[ArrayTable, ...] = ()
     privacy: PrivacyTable | None = None

@@ -12,10 +12,9 @@ from physics.diffusion.run import Run, march
 from physics.instruments.chain import Instruments, middle
 from physics.instruments.presets import Counts as Counts
 from physics.instruments.presets import find
-from physics.instruments.views import array_axes, people_seen
 from physics.rooms import model, plan
 from physics.rooms.day import Day
-from physics.rooms.records import Array, Room
+from physics.rooms.records import Room
 from physics.rooms.vacant import DAY_S, LONG_STEP_S, Cause, daily, driven
 from recovery.maps.heatmap import Credible, Verdict
 from recovery.thermal import Query
@@ -65,17 +64,6 @@ class Read:
 
 
 @dataclass(frozen=True, eq=False)
-class Filmed:
-    """What one thermopile array counted, at the frames of the day. Private, and not veiled."""
-
-    kind: str
-    at_m: tuple[float, float]
-    shape: tuple[int, int]  # rows and columns of pixels
-    counts: Floats  # (frames, pixels), NaN for drop-outs
-    above_k: Floats  # (frames, pixels), less what it counted before the day
-
-
-@dataclass(frozen=True, eq=False)
 class Moment:
     """One round of the day."""
 
@@ -99,7 +87,6 @@ class Played:
     lived: Lived
     read: Read
     places_m: Floats  # (sensors, 2)
-    arrays: tuple[Filmed, ...] = ()
     query: Query | None = None
     moments: tuple[Moment, ...] = ()
     releases: tuple[Any, ...] = ()
@@ -248,7 +235,7 @@ def lately(room: Room, day: Day, at_s: float, hold_s: float) -> Floats:
     return plan.add_heat(room, model.heat(room, day, max(room.day.start_s, at_s - hold_s), at_s))
 
 
-# Instruments that look at a lived day: the thermometers at every step, arrays at its frames.
+# Instruments that look at a lived day: the thermometers at every step.
 
 # Half an hour of looks at the empty room, before anybody comes.
 _LOOKS, _APART_S = 31, 60.0
@@ -289,31 +276,3 @@ def read_day(room: Room, lived: Lived, world: np.random.Generator) -> Read:
         for seen, at_s in zip(lived.seen_k, lived.times_s, strict=True)
     )
     return Read(level, counts, thermometers.step_k)
-
-
-def film_day(room: Room, lived: Lived, world: np.random.Generator) -> tuple[Filmed, ...]:
-    """Return what the thermopile arrays of a room count at the frames of its day.
-
-    The floor below an array is taken to be as warm as the air there: a plan has no other.
-    """
-    return tuple(_film(room, array, lived, world) for array in room.arrays)
-
-
-def _film(room: Room, array: Array, lived: Lived, world: np.random.Generator) -> Filmed:
-    preset = find(array.kind)
-    axes = array_axes(preset, array.at_m, array.height_m, model.grid(room))
-    sees = Instruments(preset, preset.pixels, world, room.air.baseline_c)
-    floor_k = axes.see(lived.air_k)
-    start_s = float(lived.frames_s[0])
-    before = start_s - _APART_S * np.arange(_LOOKS, 0, -1)
-    level = middle([sees.see(floor_k[0], float(at_s)) for at_s in before])
-    seen = [
-        sees.see(
-            people_seen(people, preset, array.at_m, array.height_m, floor),
-            float(at_s),
-        )
-        for people, floor, at_s in zip(lived.people, floor_k, lived.frames_s, strict=True)
-    ]
-    shape = preset.shape[1], preset.shape[0]
-    above_k = sees.kelvin(seen) - sees.kelvin([level])
-    return Filmed(preset.name, array.at_m, shape, np.array(seen, dtype=float), above_k)

@@ -11,7 +11,6 @@ The archive, NaN for what did not come or is not there:
     people_m            (frames, most, 2), where everybody stood
     people_at_rounds_m  (rounds, most, 2), the same when each round was asked
     heat_w              (rounds, rows, columns), what people gave off lately: maps are scored by it
-    array_counts_0 ...  (frames, rows, columns) of pixels, for each array
 
     public
     level, step_k       (sensors,), taken off on the device, in counts; what one count is
@@ -45,7 +44,6 @@ PRIVATE = (
     "people_m",
     "people_at_rounds_m",
     "heat_w",
-    "array_counts",
 )
 PUBLIC = ("level", "empty_k", "sent_grains", "mass")
 
@@ -125,11 +123,7 @@ def _npz(played: Played, path: Path) -> None:
             "people_at_rounds_m": people[asked],
             "heat_w": np.array([moment.heat_w for moment in moments]),
         }
-    for index, filmed in enumerate(played.arrays):
-        frames = filmed.counts.reshape(-1, *filmed.shape).astype(np.float32)
-        parts[f"array_counts_{index}"] = frames
-    named = (*parts, *(["array_counts"] if played.arrays else []))
-    texts = {name: np.array(text) for name, text in _about(played, named).items()}
+    texts = {name: np.array(text) for name, text in _about(played, (*parts,)).items()}
     with path.open("wb") as file:
         np.savez_compressed(file, **parts, **texts)  # type: ignore[arg-type]
 

@@ -17,10 +17,10 @@ from physics.rooms.plan import rect
 from physics.rooms.records import Room, Window
 
 from ...output import FAINT, FOUND, SENT, TRUE, Stage
-from .day import Filmed, Moment, Played
+from .day import Moment, Played
 from .rooms import clock
 
-# The panels that picture and animation share: true warmth, what was sent, the map, an array.
+# The panels that picture and animation share: true warmth, what was sent, the map.
 
 Floats = NDArray[np.float64]
 PERSON, WALL, GLASS = "#7dd3fc", "#8b87a0", "#38bdf8"
@@ -37,7 +37,7 @@ def titles(played: Played) -> list[str]:
         ]
     elif len(played.places_m):
         named.append("Counted, less the empty room")
-    return named + ([f"What the {played.arrays[0].kind} sees"] if played.arrays else [])
+    return named
 
 
 def units(played: Played) -> list[str]:
@@ -47,7 +47,7 @@ def units(played: Played) -> list[str]:
         named += ["K", "share of the warmth found"]
     elif len(played.places_m):
         named.append("K")
-    return named + (["K"] if played.arrays else [])
+    return named
 
 
 def scale(values: Sequence[Floats]) -> float:
@@ -71,7 +71,6 @@ class Panels:
         counted = [self._counted(frame) for frame in frames]
         self.warmest_k = scale([played.lived.warmth_k[frame] for frame in frames])
         self.sent_k = scale([np.abs(values) for values in sent or counted])
-        self._seen_k = scale([filmed.above_k for filmed in played.arrays[:1]])
 
     def show(
         self, frame: int, moment: Moment | None, words: Sequence[str]
@@ -111,8 +110,6 @@ class Panels:
                 shown.append(None)
         elif len(played.places_m):
             shown.append(self._points(others[0], self._counted(frame)))
-        if played.arrays:
-            shown.append(self._film(others[-1], played.arrays[0], frame))
         return shown
 
     def _field(self, panel: Axes, values: Floats, most: float) -> ScalarMappable:
@@ -126,14 +123,6 @@ class Panels:
             places[:, 0], places[:, 1], c=values, s=30, cmap="PuOr_r", vmin=-far, vmax=far,
             edgecolors=FAINT, linewidths=0.4, zorder=4,
         )  # fmt: skip
-
-    def _film(self, panel: Axes, filmed: Filmed, frame: int) -> ScalarMappable:
-        title = panel.get_title(loc="left")
-        panel.clear()
-        panel.set_title(title, loc="left", fontsize=9)
-        _ticks(panel, "pixel")
-        values = filmed.above_k[frame].reshape(filmed.shape)
-        return panel.imshow(values, cmap="inferno", vmin=0.0, vmax=self._seen_k)
 
     def _people(self, panel: Axes, frame: int) -> None:
         x, y = self._played.lived.people[frame].T

@@ -12,7 +12,7 @@ from .rooms import clock, sentences
 
 def lines(played: Played) -> list[str]:
     """Return everything there is to say of a day."""
-    told = [*day_lines(played), *array_lines(played)]
+    told = day_lines(played)
     if played.query is None or not played.releases:
         return [*told, _unveil(played)]
     first = played.releases[0].round
@@ -51,20 +51,6 @@ def day_lines(played: Played) -> list[str]:
         found.append(
             f"The empty room by itself goes from {lived.empty_k.min() + base:.1f} to "
             f"{lived.empty_k.max() + base:.1f} C at the thermometers."
-        )
-    return found
-
-
-def array_lines(played: Played) -> list[str]:
-    """Return what the thermopile arrays saw; no line where there is none."""
-    found = []
-    for filmed in played.arrays:
-        rows, columns = filmed.shape
-        heard = filmed.above_k[np.isfinite(filmed.above_k)]
-        found.append(
-            f"{filmed.kind} at ({filmed.at_m[0]:g}, {filmed.at_m[1]:g}) m, {columns} x {rows} "
-            f"pixels: up to {heard.max(initial=0.0):.1f} K above the room before the day. Its "
-            "frames are simulated as they are: no promise is made for an array in a room yet."
         )
     return found
 

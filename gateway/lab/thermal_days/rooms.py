@@ -235,9 +235,8 @@ def _make_query(
         )
     follows, gateway = (privacy.background == way for way in ("following", "gateway"))
     with refuse():
-        # What arrays see is bounded by nothing here; they are simulated, and not asked.
         response = respond_day(
-            replace(room, arrays=()),
+            room,
             privacy.protect_distance_m,
             rounds_s(room, privacy.readings, privacy.every_min),
             through_walls=privacy.through_walls,

@@ -27,7 +27,7 @@ from ... import mechanisms
 from ...mechanisms import Verbs
 from ...mechanisms.scores import Watch
 from ...output import Stage, Writer, as_json, check_places, write_all
-from .day import Counts, Lived, Living, Moment, Played, Read, film_day, lately, live, read_day
+from .day import Counts, Lived, Living, Moment, Played, Read, lately, live, read_day
 from .files import check_format, write_day
 from .report import lines
 from .rooms import Modelled, fit_query, known_grains, less, make_model, room_of, rounds_s
@@ -207,9 +207,8 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
     moments_s = rounds_s(room.room, room.query.readings, room.every_min) if room.query else ()
     whole = live(Living(room.room, day, room.views, stage), stage, moments_s)
     read = read_day(room.room, whole, world)
-    arrays = film_day(room.room, whole, world)
     if room.query is None:
-        return Played(room.room, whole, read, room.places_m, arrays)
+        return Played(room.room, whole, read, room.places_m)
     query = fit_query(room.query, room.room, whole, moments_s)
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"simulate %d" % seed)
     mechanism = Watch(stage=stage).over(mechanisms.find(thermal.NAME), seed is not None)
@@ -217,7 +216,7 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
     asked = ask(mechanism, query, whole, read, baseline_c, moments_s, rng, stage)
     moments = tuple(_moment(room, query, day, one) for one in asked)
     releases = tuple(one.release for one in asked)
-    return Played(room.room, whole, read, room.places_m, arrays, query, moments, releases)
+    return Played(room.room, whole, read, room.places_m, query, moments, releases)
 
 
 def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:

@@ -273,10 +273,3 @@ def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: 
     query = config.query(config.load(path))
     made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
     assert "each lag at its worst" in " ".join(made.lines)
-
-
-def test_an_array_is_not_left_out_of_the_noise(tmp_path: Path) -> None:
-    """Its pixels would be sent too, and the noise made for the thermometers alone."""
-    array = '[[array]]\nkind = "grideye"\nat_m = [1.5, 1]\nheight_m = 2.4\n'
-    with pytest.raises(OperatorFault, match="and 1 arrays, but must have thermometers"):
-        config.load(deployed(tmp_path, room=ROOM.replace("[privacy]", array + "\n[privacy]")))

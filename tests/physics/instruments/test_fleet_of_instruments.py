@@ -21,7 +21,6 @@ from edge.mechanisms.thermal import Params
 from physics.fleet import Fleet, counted_grains, make_seeded_keys
 from physics.instruments.chain import Instruments
 from physics.instruments.presets import Preset, find
-from physics.instruments.views import people_seen
 from recovery.thermal import Query, plan
 
 GRID, SITE, SITE_KEY = Grid((60, 40), 100), "lab", bytes(range(32))
@@ -76,7 +75,8 @@ def test_an_array_is_one_device_and_its_frame_is_what_its_pixels_counted() -> No
     devices = owned(2, 64)
     virtual, twin = fleet(devices, EYE)
     plan, asked = message(128)
-    frames = [people_seen([place], EYE, (2.0, 2.0), 2.7) for place in ([1.8, 2.1], [2.4, 1.6])]
+    frames = np.zeros((2, 64))
+    frames[0, [20, 21]], frames[1, [35, 43]] = 4.5, 3.0
     virtual.show(np.concatenate(frames), 60.0)
     empty = twin.empty()
     counts = twin.see(np.concatenate(frames), 60.0)

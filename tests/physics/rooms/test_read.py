@@ -183,12 +183,6 @@ FAULTS = {
         "cell_mm",
         "6000 x 4000",
     ),
-    "array at the floor": (
-        PRIVACY,
-        '[[array]]\nkind = "grideye"\nat_m = [3, 2]\nheight_m = 1.6\n' + PRIVACY,
-        "height_m = 1.6",
-        "above 1.6 m",
-    ),
     "too cold": ("outside_c = 21.0", "outside_c = -300", "outside_c = -300", "at least -90"),
     "sure to fail": ('"1/100000"', '"1/1"', "delta", "below one"),
     "over midnight": ('["06:00", "18:00"]', '["22:00", "06:00"]', "on =", "midnight"),

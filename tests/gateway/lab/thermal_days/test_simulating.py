@@ -12,10 +12,7 @@ from PIL import Image
 from pyarrow import parquet
 
 from gateway.lab.thermal_days import files, run
-from physics.instruments.presets import find
 from physics.rooms.read import read
-
-ARRAY = '[[array]]\nkind = "grideye"\nat_m = [1.5, 1.5]\nheight_m = 2.5\n\n[privacy]'
 
 
 def test_the_sample_is_a_room_file(heatveil: Callable[..., Any], tmp_path: Path) -> None:
@@ -88,7 +85,7 @@ def test_the_same_seed_is_the_same_day_and_both_files_agree(
     assert places[1:, 0] == pytest.approx(np.array([[1.0, 2.0]] * 2))
     # What is public, and what is not, is every part that tells of the room.
     named_parts = {*str(a["private"]).split(), *str(a["public"]).split()}
-    assert named_parts == {*files.PRIVATE, *files.PUBLIC} - {"array_counts"}
+    assert named_parts == {*files.PRIVATE, *files.PUBLIC}
     assert set(a.files) >= named_parts
 
 
@@ -131,38 +128,17 @@ def test_an_animation_has_its_frames(
 def test_a_room_without_a_promise_is_lived_and_nothing_is_sent(
     heatveil: Callable[..., Any], written: Callable[..., Path]
 ) -> None:
-    """It is said plainly; an array is filmed and warm where somebody is below it."""
-    path = written(("[privacy]", ARRAY))
+    """It is said plainly."""
+    path = written()
     path.write_text(path.read_text().split("[privacy]")[0])
     out, plot = path.with_name("day.npz"), path.with_name("day.png")
     said = heatveil("simulate", path, "--seed", 2, "--out", out, "--plot", plot)
 
     assert said.status == 0, said.err
     assert "The room has no [privacy], so there is no veil and no map" in said.out
-    day = np.load(out)
-    assert "sent_grains" not in day
-    assert "guarantee" not in day
-    assert day["counts"].shape == (181, 12)
-    frames = day["array_counts_0"] * float(find("grideye").step)
-    assert frames.shape == (97, 8, 8)
-    nobody, somebody = day["frames_s"] < 36600, day["frames_s"] > 38500
-    # Frames that did not come are NaN; noise is averaged away, so that the warm pixel stands out.
-    there, gone = (np.nanmean(frames[part], axis=0) for part in (somebody, nobody))
-    assert (there - gone).max() > 2.0
-    assert np.unravel_index((there - gone).argmax(), (8, 8))[0] > 4  # south of the array
-
-
-@pytest.mark.long
-def test_the_veil_runs_on_the_thermometers_beside_an_array(
-    lived: Callable[..., Any],
-) -> None:
-    """Its noise is that of the room without the array."""
-    with_array, without = lived(("[privacy]", ARRAY)), lived()
-
-    assert with_array.arrays[0].shape == (8, 8)
-    assert [one.round.params for one in with_array.releases] == [
-        one.round.params for one in without.releases
-    ]
+    with np.load(out) as day:
+        assert not {"sent_grains", "guarantee"} & set(day)
+        assert day["counts"].shape == (181, 12)
 
 
 @pytest.mark.long
