@@ -8,7 +8,7 @@ from binascii import unhexlify
 from ..core.records import whole
 from .sensors.bus import GONE, RUBBISH
 
-I2C = ("amg8833", "mcp9808", "mlx90614", "sht4x", "tmp117")
+I2C = ("amg8833", "bme280", "mcp9808", "mlx90614", "sht4x", "tmp117")
 NAMES = I2C + ("ds18b20", "mlx90640", "yours")
 
 
@@ -53,6 +53,10 @@ def kind(name):
         from .sensors import sht4x
 
         return sht4x.Sensor
+    if name == "bme280":
+        from .sensors import bme280
+
+        return bme280.Sensor
     if name == "mcp9808":
         from .sensors import mcp9808
 

@@ -107,7 +107,7 @@ def budget(
     sensor: Annotated[
         str | None,
         typer.Option(
-            help="ds18b20, tmp117, sht4x, mcp9808, mlx90614, amg8833 or mlx90640; gps or "
+            help="ds18b20, tmp117, sht4x, mcp9808, bme280, mlx90614, amg8833 or mlx90640; gps or "
             "fixed for a place. ds18b20 if not said, gps where the deployment asks for places."
         ),
     ] = None,

@@ -82,6 +82,7 @@ SENSORS: dict[str, Sensor] = {
     "tmp117": Sensor(1, 0.001, 0.0155, 0.135, 0.00015, "data sheet: one shot without averaging"),
     "sht4x": Sensor(1, 0.0, 0.0083, 0.32, 0.00008, "data sheet: high repeatability, heater off"),
     "mcp9808": Sensor(1, 0.001, 0.25, 0.2, 0.2, "data sheet: typical; it is not put to sleep"),
+    "bme280": Sensor(1, 0.001, 0.04, 0.35, 0.0001, "data sheet: temperature alone, averaged 16x"),
     "mlx90614": Sensor(1, 0.25, 0.001, 1.5, 1.5, "data sheet: typical, 3 V; it does not sleep"),
     "amg8833": Sensor(64, 0.3, 0.1, 4.5, 0.2, "data sheet: 10 frames a second; asleep between"),
     "gps": Sensor(1, 0.0, 0.0, 0.0, 25.0, "data sheet, u-blox NEO-M8: tracking; it is never off"),

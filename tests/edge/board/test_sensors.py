@@ -4,6 +4,7 @@ The expected numbers are the tables' degrees in exact fractions, and no line of 
 """
 
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,47 @@ for wrong in (Mcp9808(0, 0x0055), Mcp9808(0, 0x0054, 0x0200)):
     expected += "ValueError: what answers at this address is no\n" * 2
 
     assert interpreter.run(CHIPS + script) == expected
+
+
+def test_a_bme280_is_its_data_sheet(interpreter) -> None:
+    """The worked example of its formula, 25.08 degrees; no old result, and no other chip."""
+    script = """
+from edge.board.sensors import bus
+bus.pause = lambda wait_ms: None
+from edge.board.sensors.bme280 import Sensor
+trim = 27504, 26435, -1000
+chip = Bme280(519888, trim)
+sensor = Sensor(Bus(x76=chip), 0)
+print(*sensor.counts(), *sensor.read(Params))
+print(*Sensor(Bus(x77=Bme280(519888, trim, 0x58)), 0, 0x77).counts())
+chip.page[0xF3] = 8
+print(fault_of(sensor.read, Params)[:30])
+chip.page[0xF3], chip.result = 0, 0x80000
+print(fault_of(sensor.read, Params)[:30])
+print(fault_of(Sensor, Bus(x76=Bme280(0, (1, 1, 1), 0x61)))[:46])
+print(fault_of(Sensor, Bus(x76=Bme280(0, (27504, 26435, -8000))))[:30])
+"""
+    shown = interpreter.run(CHIPS + script).splitlines()
+
+    assert shown[:2] == [f"2508 {grains('25.08')}", "2508"]
+    assert shown[2:4] == ["ValueError: the sensor answers"] * 2
+    assert shown[4:] == [
+        "ValueError: what answers at this address is no",
+        "ValueError: the sensor answers",  # with counts that are coarser than is planned for
+    ]
+
+
+@pytest.mark.parametrize("trim", [(27504, 26435, -1000), (28900, 32767, 900), (0, 26000, -1900)])
+def test_no_count_of_a_bme280_is_coarser_than_is_planned_for(trim: tuple[int, int, int]) -> None:
+    """From each result of its converter to the next, and not by what the driver says of it."""
+    from edge.board.sensors.bme280 import Sensor, compensate, widest
+
+    made = [compensate(found, trim) for found in range(0, 1 << 20, 8)]
+    most = max(abs(after - before) for before, after in pairwise(made))
+
+    assert most <= widest(trim) <= most + 4
+    assert Fraction(widest(trim), 5120) <= Fraction(*Sensor.behind)
+    assert Fraction(*Sensor.step) == Fraction(*Sensor.behind) + Fraction(1, 100)
 
 
 def test_an_mlx90614_is_its_data_sheet(interpreter) -> None:
@@ -214,7 +256,7 @@ def test_an_empty_room_must_fit_the_sensor(empty: list[object]) -> None:
 # Sensors that send noise, break off or come back as another: counts within bounds, or a sentence.
 
 HELD = """
-from edge.board.sensors import amg8833, bus, ds18b20, mcp9808, mlx90614, mlx90640
+from edge.board.sensors import amg8833, bme280, bus, ds18b20, mcp9808, mlx90614, mlx90640
 from edge.board.sensors import sht4x, tmp117, yours
 bus.pause = lambda wait_ms: None
 
@@ -275,11 +317,12 @@ class Noise:
 
 WELL = {
     (15, 2): b"\\x01\\x17", (6, 2): b"\\x00\\x54", (7, 2): b"\\x04\\x00",
-    (7, 3): b"\\xd2\\x3a\\x30",
+    (7, 3): b"\\xd2\\x3a\\x30", (0xFA, 3): b"\\x7e\\xed\\x00", (0xF3, 1): b"\\x00",
+    (0xD0, 1): b"\\x60", (0x88, 6): b"\\x70\\x6b\\x43\\x67\\x18\\xfc",
 }
 noise = Noise()
 held = [amg8833.Sensor(noise), tmp117.Sensor(noise), sht4x.Sensor(noise),
-    mcp9808.Sensor(noise), mlx90614.Sensor(noise),
+    bme280.Sensor(noise), mcp9808.Sensor(noise), mlx90614.Sensor(noise),
     ds18b20.Sensor(noise, [b"r", b"s"]), mlx90640.Sensor(noise), yours.Sensor(noise)]
 """
 
