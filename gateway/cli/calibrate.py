@@ -28,7 +28,8 @@ def calibrate(
     settings: flags.Settings = None,
     config: Annotated[Path | None, typer.Option(help="The same as DEPLOYMENT.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw epsilon by distance here; PNG, of thermal alone.")
+        Path | None,
+        typer.Option(help="Draw what is hidden how far (thermal) and other windows here; PNG."),
     ] = None,
     as_json: flags.AsJson = False,
 ) -> None:

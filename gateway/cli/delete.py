@@ -16,7 +16,7 @@ from ..service.mqtt import access
 from ..service.mqtt.pump import Pump
 from ..service.mqtt.service import Link
 from ..service.workers.leases import call_roll
-from ..service.workers.part import session_of
+from ..service.workers.part import retire, session_of
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store import sqlite
@@ -127,8 +127,8 @@ def _clear_broker(deployment: Deployment, mechanisms: Iterable[str]) -> None:
     """Have the broker forget what it keeps of a site, as the gateway, which alone may.
 
     The round that it retains is no reading, and proves to a ledger begun anew that there was one
-    before: it stays. The sessions of gateway and workers end, and with them the reports that
-    wait there.
+    before: it stays. The sessions of gateway and workers end, those of former parts too, and with
+    them the reports that wait there.
 
     Raises:
         OperatorFault: the broker cannot be reached or does not take it; again it is tried again.
@@ -139,6 +139,9 @@ def _clear_broker(deployment: Deployment, mechanisms: Iterable[str]) -> None:
     taken = list[str]()
     topics += homeassistant.retained_topics(deployment)
     try:
+        if deployment.store.postgresql is not None:  # where alone there were ever parts
+            with closing(Store.of(deployment)) as store:
+                retire(deployment, store)
         with Pump("delete") as pump:
             for part in range(many if many > 1 else 0):
                 Link(deployment.mqtt, session_of(site, part), pump, lasting=False).wait().close()

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, PercentFormatter
 from numpy.typing import NDArray
 
+from recovery.maps.guarantee import upward
 from recovery.maps.heatmap import BLANK, HATCHED, Blocks
 
 from ..output import FAINT, FOUND, TRUE
@@ -173,3 +175,63 @@ def _tidy(axis: Axes, panel: Panel) -> None:
     high = axis.get_ylim()[1]
     most = high if panel.top is None else max(high, 1.05 * panel.top)
     axis.set_ylim(0, most * (1.2 if _band(panel) is not None else 1))  # room for what is named
+
+
+def name_plainly(axis: Axis) -> None:
+    """Name the numbers of a logarithmic axis as 1 and 10, not as powers."""
+    axis.set_major_formatter(_Plain())
+    axis.set_minor_formatter(_Plain(labelOnlyBase=False))
+
+
+class _Plain(LogFormatter):
+    """Names the same numbers as its base does, and in plain digits."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
+TRADED = {  # by what is drawn: a title, and what it is called on the axis
+    "sigma": ("How much one reading is blurred", "sigma"),
+    "epsilon_each": ("How much one answer may tell: the more, the sharper a map", "epsilon"),
+}
+
+
+def draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], key: str, unit: str = "") -> None:
+    """Draw what is asked of one answer, by how often one is asked, a line for each window.
+
+    Args:
+        rows: of other windows and cadences, under one epsilon for each window.
+        key: of `TRADED`, which the rows have.
+    """
+    title, axis = TRADED[key]
+    hours = sorted({row["window_h"] for row in rows})
+    for window_h, line in zip(hours, ("-", "--", "-.", ":"), strict=False):
+        own = [row for row in rows if row["window_h"] == window_h]
+        panel.plot(
+            [row["every_s"] / 3600 for row in own],
+            [row[key] for row in own],
+            color=FOUND,
+            linestyle=line,
+            marker="o",
+            markersize=3,
+            label=f"any {window_h} h: a week costs epsilon {upward(own[0]['epsilon_week'])}",
+        )
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    name_plainly(panel.yaxis)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, fontsize=9)
+    panel.set_title(title, loc="left", fontsize=10.5)
+    asked = sorted({row["every_s"] / 3600 for row in rows})
+    panel.set_xticks(asked, [f"{one:g}" for one in asked])
+    panel.set_xticks([], minor=True)
+    panel.set_xlabel("one answer every (hours)")
+    panel.set_ylabel(f"{axis} ({unit})" if unit else axis)
+
+
+def picture_trade(rows: Sequence[dict[str, Any]], key: str, path: Path) -> None:
+    """Write `draw_trade` alone as PNG."""
+    figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 3.6))
+    FigureCanvasAgg(figure)
+    draw_trade(figure.subplots(), rows, key)
+    figure.savefig(path, format="png")

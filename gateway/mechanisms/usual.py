@@ -3,17 +3,19 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from edge.core.records import Release, Round
-from recovery.maps.guarantee import from_json, sentences
+from recovery.maps.guarantee import from_json, sentences, upward
 from recovery.maps.heatmap import Heatmap
 
 from ..faults import OperatorFault
-from ..output import FOUND, SENT, TRUE, Stage, Writer
+from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
+from ..settings.windows import DAYS, cadences, windows_in
 from .record import Fact, Payload
 from .scores import SEEDED, data_free, frame_bytes
 from .summary import far, most_of, say_claims
@@ -278,11 +280,14 @@ def calibrate(
     from .flags import first_round_of
 
     mechanism = of_query(query)
-    if plot is not None:
+    hours = getattr(query, "window_h", 0)
+    if plot is not None and not hours:
         raise OperatorFault(
-            f"--plot {plot} came, and there is no picture of what {mechanism.name} promises. "
-            "Leave it out"
+            f"--plot {plot} came, and of {mechanism.name} only other windows and cadences can be "
+            "drawn, which this promise has none of. Set window_h in a deployment file, or leave "
+            "--plot out"
         )
+    check_places([plot] if plot else [], inputs)
     if mechanism.trust == "distributed" and not query.users:
         raise OperatorFault(
             "users is 0, and the noise is shared among a known number of devices. Say how many "
@@ -291,7 +296,6 @@ def calibrate(
     round = first_round_of(query, mechanism.plan)
     promised = round.guarantee
     length = mechanism.vector_length(round)
-    hours = getattr(query, "window_h", 0)
     lasts_s = 3600 * hours if hours else query.readings * (every_s or 0)
     numbers = {
         "schema": 1,
@@ -310,6 +314,14 @@ def calibrate(
     stage("working out what a report tells whoever sees it")
     more, lines = mechanism.calibrated(query, round)
     refusal = str(more.get("refusal", ""))
+    if hours:
+        numbers["trade"], stays = _trade(query)
+        lines = [*lines, "", *stays]
+        if plot is not None:
+            stage("drawing")
+            from .panels import picture_trade  # half a second
+
+            write_all({plot: lambda path: picture_trade(numbers["trade"], "epsilon_each", path)})
     if as_json:
         return Calibrated([json.dumps(numbers | more)], refusal)
     said = [one for one in mechanism.promise(query, promised) if "ot protected:" not in one]
@@ -322,6 +334,37 @@ def calibrate(
         sent.append(f"One comes every {every_s:g} s, so this {lasts} {lasts_s:g} s.")
     first = [f"NOT PROTECTED: {promised.unprotected}.", ""]
     return Calibrated([*first, *said, *sent, *lines], refusal)
+
+
+def _trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return what other windows and cadences leave for an answer, and what is said of stays.
+
+    Each shares the same epsilon for each window; epsilons of windows add up.
+    """
+    epsilon = Fraction(*query.epsilon)
+    rows = [
+        row
+        | {
+            "epsilon_each": float(epsilon / row["readings"]),
+            "epsilon_week": float(windows_in(7, row["window_h"]) * epsilon),
+        }
+        for row in cadences(query.window_h)
+    ]
+    stays = (
+        f"{name} {upward(float(windows_in(days, query.window_h) * epsilon), 6)}"
+        for name, days in DAYS
+    )
+    table = [
+        f"  {row['window_h']:<8} {row['every_s'] / 3600:<10g} {row['readings']:<9} "
+        f"{row['epsilon_each']:<16.4g} {upward(row['epsilon_week'])}"
+        for row in rows
+    ]
+    return rows, [
+        f"Who is there for longer than {query.window_h} h pays more, in epsilon: "
+        f"{', '.join(stays)}.",
+        "  window h every h    answers   epsilon of one   epsilon of a week",
+        *table,
+    ]
 
 
 def nothing_more(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:

@@ -4,6 +4,7 @@ The device keeps the promise (`edge.core.window`); here it is planned with the s
 spent is counted for up to `span_s` of the device's own uptime, a little more than the window.
 """
 
+from collections.abc import Iterator
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,15 @@ def record_of(deployment: "Deployment", limits: Any, *, spent: bool = False) -> 
         return first(HOUR_S * hours, limits.budget, limits.budget if spent else 0)
     except ValueError as fault:
         raise OperatorFault(f"[privacy] epsilon is too large under window_h: {fault}") from fault
+
+
+def cadences(window_h: int) -> Iterator[dict[str, int]]:
+    """Yield other windows and cadences, and how many answers share a window: rows of a trade."""
+    for hours in sorted({8, 24, 168, window_h}):
+        for every_s in (900, HOUR_S, 4 * HOUR_S):
+            if every_s <= HOUR_S * hours:
+                readings = answers_in(hours, every_s)
+                yield {"window_h": hours, "every_s": every_s, "readings": readings}
 
 
 def windows_in(days: int, window_h: int) -> int:

@@ -71,7 +71,7 @@ from recovery.thermal.query import cell_m, protected_cells, standing_room, unkno
 from recovery.thermal.seen import sensors_m
 
 from ...output import Stage
-from ...settings.windows import DAYS, HOUR_S, answers_in, windows_in
+from ...settings.windows import DAYS, cadences, windows_in
 from ..flags import undrawn
 from .query import first_round
 
@@ -215,7 +215,6 @@ def _apart(truth: Floats, heat: Floats, cells: Floats) -> float:
 
 SCHEMA = 1
 _WINDOWS = (2, 7, 30, 365)
-_OTHERS_H = 8, 24, 168  # windows beside that of the deployment
 
 
 def numbers(
@@ -354,12 +353,8 @@ def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
     made = thermal.calibration(query)
     one = math.sqrt(made.variance / query.readings) * 2.0**-made.exponent
     rows = []
-    for hours in sorted({*_OTHERS_H, query.window_h}):
-        for every_s in (900, 3600, 14_400):
-            if every_s > HOUR_S * hours:
-                continue
-            count, weeks = answers_in(hours, every_s), windows_in(7, hours)
-            week = adjust_epsilon(query, zcdp_epsilon(weeks * rho, delta), weeks)
-            row = {"window_h": hours, "every_s": every_s, "readings": count}
-            rows.append(row | {"sigma": one * math.sqrt(count), "epsilon_week": week})
+    for row in cadences(query.window_h):
+        weeks, sigma = windows_in(7, row["window_h"]), one * math.sqrt(row["readings"])
+        week = adjust_epsilon(query, zcdp_epsilon(weeks * rho, delta), weeks)
+        rows.append(row | {"sigma": sigma, "epsilon_week": week})
     return rows

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from edge.core.records import Release
@@ -21,6 +20,7 @@ from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 from recovery.thermal import Query
 
 from ...output import FAINT, FOUND, SENT, TRUE, Writer
+from ..panels import draw_trade, name_plainly
 from ..summary import far
 from ..worlds import Found, Numbers, Played
 from .words import decode_sent, facts, label
@@ -303,7 +303,7 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     above, below, *more = figure.subplots(2 + bool(trade), 1)
     below.sharex(above)
     for panel in more:
-        _draw_trade(panel, trade, "K" if query.grid.cell_mm else "parts of the unit")
+        draw_trade(panel, trade, "sigma", "K" if query.grid.cell_mm else "parts of the unit")
     rows, own = numbers["distances"], numbers["protect"]["distance"]
     unit = "m" if query.grid.cell_mm else "parts of the side"
     promised = numbers["epsilon"][0] / numbers["epsilon"][1]
@@ -315,9 +315,9 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
         panel.spines[["top", "right"]].set_visible(False)
         panel.axvline(own, color=TRUE, linestyle="--", linewidth=1.1, zorder=0)
         panel.set_xscale("log")
-        _name_plainly(panel.xaxis)
+        name_plainly(panel.xaxis)
     above.set_yscale("log")
-    _name_plainly(above.yaxis)
+    name_plainly(above.yaxis)
     there = numbers["presence_epsilon"]
     for height, colour, said in (
         (promised, TRUE, f"promised up to {own:g} {unit}: epsilon {promised:g}"),
@@ -341,43 +341,3 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     )
     below.set_xlabel(f"the source moves by up to ({unit})")
     figure.savefig(path, format="png")
-
-
-def _name_plainly(axis: Axis) -> None:
-    """Name the numbers of a logarithmic axis as 1 and 10, not as powers."""
-    axis.set_major_formatter(_Plain())
-    axis.set_minor_formatter(_Plain(labelOnlyBase=False))
-
-
-class _Plain(LogFormatter):
-    """Names the same numbers as its base does, and in plain digits."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
-
-
-def _draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], unit: str) -> None:
-    """Draw how much each reading is blurred, by how often one is asked, a line for each window."""
-    hours = sorted({row["window_h"] for row in rows})
-    for window_h, line in zip(hours, ("-", "--", "-.", ":"), strict=False):
-        own = [row for row in rows if row["window_h"] == window_h]
-        panel.plot(
-            [row["every_s"] / 3600 for row in own],
-            [row["sigma"] for row in own],
-            color=FOUND,
-            linestyle=line,
-            marker="o",
-            markersize=3,
-            label=f"any {window_h} h: a week costs epsilon {upward(own[0]['epsilon_week'])}",
-        )
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    _name_plainly(panel.yaxis)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize=9)
-    panel.set_title("How much one reading is blurred", loc="left", fontsize=10.5)
-    asked = sorted({row["every_s"] / 3600 for row in rows})
-    panel.set_xticks(asked, [f"{one:g}" for one in asked])
-    panel.set_xticks([], minor=True)
-    panel.set_xlabel("one reading every (hours)")
-    panel.set_ylabel(f"sigma ({unit})")

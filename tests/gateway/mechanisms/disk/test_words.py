@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from edge.mechanisms.disk_half import draw
 from gateway.mechanisms import find
 from gateway.mechanisms.disk.words import guesses
 from gateway.mechanisms.flags import query_of
+from gateway.settings import config
 from recovery.disk import plan
 
 query = partial(query_of, find("disk"))
@@ -195,3 +197,21 @@ def test_a_round_that_no_device_can_read_is_refused_with_the_reason(
     assert said.status == 1
     assert "a device reads at most" in said.err
     assert "CANNOT BE SENT" in said.out
+
+
+def test_other_windows_are_told_and_drawn(heatveil: Callable[..., Any], tmp_path: Path) -> None:
+    """A day, a week and a year in epsilon, and what is left of it for one answer."""
+    site, picture = tmp_path / "gateway.toml", tmp_path / "windows.png"
+    text = config.sample("disk").replace("readings = 1 ", "readings = 26\nwindow_h = 24 ")
+    site.write_text(text.replace('epsilon = "7/2"', 'epsilon = "13/1"'))
+
+    told = heatveil("calibrate", site, "--plot", picture)
+    rows = json.loads(heatveil("calibrate", site, "--json").out)["trade"]
+
+    assert "in epsilon: a day 13, a week 91, a year 4745." in told.out
+    assert {row["window_h"] for row in rows} == {8, 24, 168}
+    assert {"window_h": 24, "every_s": 3600, "readings": 26}.items() <= rows[4].items()
+    assert (rows[4]["epsilon_each"], rows[4]["epsilon_week"]) == (0.5, 91)
+    assert picture.read_bytes()[1:4] == b"PNG"
+    alone = heatveil("calibrate", "--mechanism", "disk", "--grid", "4x4", "--plot", picture)
+    assert (alone.status, "Set window_h" in alone.err) == (1, True)
