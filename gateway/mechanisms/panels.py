@@ -1,6 +1,6 @@
 """Pictures of grids: one panel beside the other in a plane, one above the other on a line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ class Panel(NamedTuple):
     """What one panel shows."""
 
     title: str
-    values: Floats  # (rows, columns), NaN where there is nothing to show
+    values: Floats | None  # (rows, columns), NaN where there is nothing to show; or painted alone
     label: str
     share: bool = False  # parts of a whole, written in per cent
     top: float | None = None  # the value that the brightest colour stands for; None for the most
@@ -36,6 +36,7 @@ class Panel(NamedTuple):
     colour: str = FOUND  # on a line
     sd: Floats | None = None  # (rows, columns), drawn on a line as a band of one deviation
     blocks: Blocks | None = None  # what is mostly noise is hatched, where few are is blank
+    paint: Callable[[Axes], None] | None = None  # draws on it besides, when all else is there
 
 
 def draw(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") -> None:
@@ -88,30 +89,46 @@ def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
         axis.set_title(fill(panel.title, 42), loc="left", fontsize=10)
         axis.set_xlabel(f"x ({unit})")
         axis.set_ylabel(f"y ({unit})")
-        few = False if panel.blocks is None else panel.blocks.spread(panel.blocks.looks) == BLANK
-        shown = axis.imshow(
-            np.ma.masked_where(few | ~np.isfinite(panel.values), panel.values),
-            cmap="inferno",
-            extent=extent(grid, panel.margin),
-            vmin=0,
-            vmax=panel.top,
-            interpolation="nearest",
-        )
         axis.set_facecolor("#e8e6ec")  # where nothing can be, or too little
-        if panel.blocks is not None:
-            across, down = _cell(grid)
-            for top, left, high, wide in panel.blocks.boxes[panel.blocks.looks == HATCHED]:
-                noisy = Rectangle((left * across, top * down), wide * across, high * down)
-                noisy.set(fill=False, edgecolor=NOISY, hatch="////", linewidth=0)
-                axis.add_patch(noisy)
-        written = FuncFormatter(_percent) if panel.share else None
-        beside = axis.inset_axes((1.03, 0, 0.05, 1))  # as tall as the panel, whatever its shape
-        figure.colorbar(shown, cax=beside, label=panel.label, format=written)
+        if panel.values is not None:
+            _map(axis, grid, panel, panel.values)
+        else:
+            left, right, bottom, top = extent(grid, panel.margin)
+            axis.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", facecolor="white")
         if any(panel.margin):
             left, right, bottom, top = extent(grid, (0, 0))
             frame = Rectangle((left, top), right - left, bottom - top)
             frame.set(fill=False, edgecolor="#7dd3fc", linewidth=1.2)
             axis.add_patch(frame)
+        if panel.paint is not None:
+            panel.paint(axis)
+
+
+def _map(axis: Axes, grid: Any, panel: Panel, values: Floats) -> None:
+    """Show values in colours, and what is mostly noise hatched."""
+    few = False if panel.blocks is None else panel.blocks.spread(panel.blocks.looks) == BLANK
+    shown = axis.imshow(
+        np.ma.masked_where(few | ~np.isfinite(values), values),
+        cmap="inferno",
+        extent=extent(grid, panel.margin),
+        vmin=0,
+        vmax=panel.top,
+        interpolation="nearest",
+    )
+    if panel.blocks is not None:
+        across, down = _cell(grid)
+        for top, left, high, wide in panel.blocks.boxes[panel.blocks.looks == HATCHED]:
+            noisy = Rectangle((left * across, top * down), wide * across, high * down)
+            noisy.set(fill=False, edgecolor=NOISY, hatch="////", linewidth=0)
+            axis.add_patch(noisy)
+    add_colours(axis, shown, panel.label, panel.share)
+
+
+def add_colours(axis: Axes, shown: Any, label: str, share: bool = False) -> None:
+    """Say beside a panel, as tall as it whatever its shape, what its colours are."""
+    written = FuncFormatter(_percent) if share else None
+    beside = axis.inset_axes((1.03, 0, 0.05, 1))
+    axis.get_figure().colorbar(shown, cax=beside, label=label, format=written)  # type: ignore[union-attr]
 
 
 def _tall(grid: Any, margin: tuple[int, int]) -> float:
@@ -134,24 +151,35 @@ def _line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
     for panel, axis in zip(panels, axes, strict=True):
         left, right, *_ = extent(grid, (panel.margin[0], 0))
-        values = panel.values.ravel()
-        width = (right - left) / len(values)
-        places = left + width * (np.arange(len(values)) + 0.5)
-        bars = axis.bar(places, values, width=width, color=panel.colour)
-        if panel.blocks is not None:
-            for bar, look in zip(bars, panel.blocks.spread(panel.blocks.looks)[0], strict=True):
-                if look == HATCHED:
-                    bar.set(facecolor="none", edgecolor=panel.colour, hatch="////", linewidth=0)
-                bar.set_visible(look != BLANK)
-        if (band := _band(panel)) is not None:
-            low, high, label = band
-            axis.vlines(places, low, high, color=TRUE, lw=min(2, 200 / len(values)))
-            axis.plot([], [], color=TRUE, label=label)
-            axis.legend(frameon=False, loc="upper right")
+        if panel.values is not None:
+            _bars(axis, panel, panel.values.ravel(), (left, right))
         if any(panel.margin):
             axis.axvspan(*extent(grid, (0, 0))[:2], color=FAINT, alpha=0.3, zorder=0, lw=0)
         _tidy(axis, panel)
+        if panel.paint is not None:
+            panel.paint(axis)
+    ends = np.array([extent(grid, (panel.margin[0], 0))[:2] for panel in panels])
+    low, high = ends.min(), ends.max()
+    edge = 0.01 * (high - low)  # a source at the wall would be cut in half
+    axes[-1].set_xlim(low - edge, high + edge)
     axes[-1].set_xlabel(f"place ({'m' if grid.cell_mm else 'length of the line'})")
+
+
+def _bars(axis: Axes, panel: Panel, values: Floats, ends: tuple[float, float]) -> None:
+    """Show values as bars along the line, and between what each is."""
+    width = (ends[1] - ends[0]) / len(values)
+    places = ends[0] + width * (np.arange(len(values)) + 0.5)
+    bars = axis.bar(places, values, width=width, color=panel.colour)
+    if panel.blocks is not None:
+        for bar, look in zip(bars, panel.blocks.spread(panel.blocks.looks)[0], strict=True):
+            if look == HATCHED:
+                bar.set(facecolor="none", edgecolor=panel.colour, hatch="////", linewidth=0)
+            bar.set_visible(look != BLANK)
+    if (band := _band(panel)) is not None:
+        low, high, label = band
+        axis.vlines(places, low, high, color=TRUE, lw=min(2, 200 / len(values)))
+        axis.plot([], [], color=TRUE, label=label)
+        axis.legend(frameon=False, loc="upper right")
 
 
 def _band(panel: Panel) -> tuple[Floats, Floats, str] | None:
@@ -160,18 +188,20 @@ def _band(panel: Panel) -> tuple[Floats, Floats, str] | None:
         cells = blocks.boxes[:, 2] * blocks.boxes[:, 3]
         low, high = (blocks.spread(end / cells)[0] for end in (blocks.low, blocks.high))
         return low, high, f"{blocks.level:.0%} interval of each block, shared by its cells"
-    if panel.sd is None:
+    if panel.sd is None or panel.values is None:
         return None
     values, sd = panel.values.ravel(), panel.sd.ravel()
     return np.maximum(values - sd, 0), values + sd, "one standard deviation either way"
 
 
 def _tidy(axis: Axes, panel: Panel) -> None:
-    axis.set_title(panel.title, loc="left", fontsize=10.5)
+    axis.set_title(fill(panel.title, 110), loc="left", fontsize=10.5)
     axis.set_ylabel(panel.label)
     axis.spines[["top", "right"]].set_visible(False)
     if panel.share:
         axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if panel.values is None:
+        return
     high = axis.get_ylim()[1]
     most = high if panel.top is None else max(high, 1.05 * panel.top)
     axis.set_ylim(0, most * (1.2 if _band(panel) is not None else 1))  # room for what is named

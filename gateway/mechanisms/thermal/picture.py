@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,85 +14,24 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from edge.core.records import Release
-from physics.places import cell_places, is_plane, length_m, sensor_places
+from physics.places import cell_places, is_plane, sensor_places
 from recovery.maps.guarantee import ratio_text, upward
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 from recovery.thermal import Query
 
 from ...output import FAINT, FOUND, SENT, TRUE, Writer
-from ..panels import draw_trade, name_plainly
+from ..panels import Panel, add_colours, draw_trade, name_plainly
+from ..panels import draw as draw_panels
 from ..summary import far
 from ..worlds import Found, Numbers, Played
 from .words import decode_sent, facts, label
 
-# How sure a map is, as one more panel of its picture.
-
-Floats = NDArray[np.float64]
-
-
-def title(credible: Credible | None, certified: Band | None) -> str:
-    """Return what stands above the panel."""
-    level = credible.level if credible is not None else certified.level if certified else 0.0
-    return f"How sure: {level:.0%} bands around the heat that lies to the left of each place"
-
-
-def draw_band(
-    panel: Axes,
-    places: Floats,
-    found: tuple[Floats | None, Credible | None, Band | None],
-    heat: Floats | None,
-) -> None:
-    """Fill a panel with the cumulative share of the heat, and the bands around it.
-
-    Args:
-        found: the map, (rows, columns), and what is said of how sure it is.
-        heat: (rows, columns), the truth, where it is known.
-    """
-    mass, credible, certified = found
-    if certified is not None:
-        panel.fill_between(
-            places, certified.low, certified.high, step="post", color=FAINT, alpha=0.45, lw=0
-        )
-        panel.fill_between([], [], color=FAINT, alpha=0.45, label="whatever the heat may be")
-    if credible is not None and credible.band is not None:
-        band = credible.band
-        panel.fill_between(places, band.low, band.high, step="post", color=FOUND, alpha=0.3, lw=0)
-        panel.fill_between([], [], color=FOUND, alpha=0.3, label="if sources are as said")
-    if mass is not None:
-        panel.step(places, np.cumsum(mass), where="post", color=FOUND, lw=1.4, label="the map")
-    if heat is not None:
-        share = np.cumsum(heat) / heat.sum()
-        panel.step(places, share, where="post", color=TRUE, lw=1.2, ls="--", label="the truth")
-    panel.set_ylabel("heat to the left")
-    panel.set_ylim(-0.02, 1.02)
-    panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    panel.legend(frameon=False, loc="upper left", fontsize=8.5)
-
-
-def draw_hills(panel: Axes, places: Floats, credible: Credible) -> None:
-    """Draw behind the bars of a map how the chances of its cells stand to each other."""
-    hills = credible.present.ravel()
-    if hills.max() > 0:
-        tall = 0.7 * panel.get_ylim()[1] / hills.max()
-        panel.fill_between(places, tall * hills, step="mid", color=FOUND, alpha=0.22, lw=0)
-        panel.fill_between(
-            [],
-            [],
-            color=FOUND,
-            alpha=0.22,
-            label="where a source may stand (chance, not to scale)",
-        )
-
-
-def draw_chances(figure: Any, panel: Axes, credible: Credible, extent: Any) -> None:
-    """Fill a panel with the chance of every cell that something warm stands in it."""
-    shown = panel.imshow(credible.present, cmap="inferno", extent=extent, vmin=0)
-    figure.colorbar(shown, ax=panel, shrink=0.72, label="chance of a source in the cell")
-
-
 # Pictures: the truth, what the wire carried, and what was recovered from it.
 #
 # Only a simulation can draw all three, for in a real room nobody has the first.
+
+Floats = NDArray[np.float64]
+SHARE = "share of the heat"
 
 
 class Picture(NamedTuple):
@@ -109,66 +48,32 @@ class Picture(NamedTuple):
     certified: Band | None = None
     verdict: Verdict | None = None
 
-    @property
-    def sure(self) -> bool:
-        """There is something to say of how sure the map is, so there is a fourth panel."""
-        if is_plane(self.grid):
-            return self.credible is not None
-        return self.certified is not None or (
-            self.credible is not None and self.credible.band is not None
-        )
-
 
 def draw(picture: Picture, path: Path) -> None:
     """Write the picture as PNG."""
-    figure = Figure(layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    (_plane if is_plane(picture.grid) else _line)(figure, picture)
-    figure.savefig(path, format="png")
+    _, heat, _, _, _, mass, titles, credible, certified, verdict = picture
+    plane = is_plane(picture.grid)
+    unit = f"warmth ({'K' if picture.grid.cell_mm else 'model unit'})"
+    doubt = f". {verdict.says.rstrip('.')}" if verdict is not None and verdict.contradicts else ""
+    shown = []
+    if heat is not None:
+        shown.append(Panel(titles[0], heat / heat.sum(), SHARE, True, colour=TRUE))
+    wire, found = (_dots, _circles) if plane else (_readings, _hills)
+    shown.append(Panel(titles[1], None, unit, paint=partial(wire, picture, unit)))
+    share = None if mass is None else mass / mass.sum()
+    shown.append(Panel(titles[2] + doubt, share, SHARE, True, paint=partial(found, picture)))
+    if plane and credible is not None:
+        title = "How likely something warm stands in each cell"
+        shown.append(Panel(title, credible.present, "chance of a source in the cell", True))
+    elif not plane and (certified or (credible and credible.band)):
+        level = (credible or certified).level  # type: ignore[union-attr]
+        title = f"How sure: {level:.0%} bands around the heat that lies to the left of each place"
+        shown.append(Panel(title, None, "heat to the left", True, paint=partial(_bands, picture)))
+    draw_panels(picture.grid, shown, path)
 
 
-def _line(figure: Figure, picture: Picture) -> None:
-    figure.set_size_inches(9, 2.6 * (2 + (picture.heat is not None) + picture.sure))
-    places, unit = cell_places(picture.grid), "m" if picture.grid.cell_mm else "length of the line"
-    longest = float(np.asarray(length_m(picture.grid)))
-    panels = list(_panels(figure, picture, (0, 1), share=True))
-    for index, panel in panels:
-        _tidy(panel, _titles(picture)[index])
-        if index == 1:
-            _readings(panel, picture)
-        elif index == 3:
-            sure = (picture.mass, picture.credible, picture.certified)
-            draw_band(panel, places, sure, picture.heat)
-        else:
-            _bars(panel, places, picture.heat if index == 0 else picture.mass, index)
-        if index == 2 and picture.credible is not None:
-            draw_hills(panel, places, picture.credible)
-        if index == 2 and picture.heat is not None:
-            for place in places[picture.heat.ravel() > 0]:
-                panel.axvline(place, 0, 0.85, color=TRUE, ls=(0, (3, 3)), lw=1.2, zorder=0)
-            panel.plot([], [], color=TRUE, linestyle="--", linewidth=1.2, label="true source")
-        if index == 2 and panel.get_legend_handles_labels()[1]:
-            # Above whatever stands there.
-            panel.set_ylim(0, 1.2 * panel.get_ylim()[1])
-            panel.legend(loc="upper right", frameon=False, ncols=2)
-    # A source on the wall would be cut in half.
-    panels[-1][1].set_xlim(-0.01 * longest, 1.01 * longest)
-    panels[-1][1].set_xlabel(f"place ({unit})")
-
-
-def _bars(panel: Axes, places: Floats, heat: Floats | None, index: int) -> None:
-    panel.set_ylabel("share of the heat")
-    panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    if heat is None:
-        panel.text(0.5, 0.5, "no map", ha="center", va="center", transform=panel.transAxes)
-        return
-    share = heat.ravel() / heat.sum()
-    width = float(places[1] - places[0])
-    panel.bar(places, share, width=width, color=FOUND if index else TRUE)
-    panel.set_ylim(0, 1.12 * float(share.max()))
-
-
-def _readings(panel: Axes, picture: Picture) -> None:
+def _readings(picture: Picture, unit: str, panel: Axes) -> None:
+    """Draw what was sent along a line, and what was true."""
     panel.axhline(0, color=FAINT, linewidth=0.8)
     rounds = len(picture.sent)
     label = "sent, blurred" if rounds == 1 else f"sent, blurred, {rounds} rounds"
@@ -179,68 +84,67 @@ def _readings(panel: Axes, picture: Picture) -> None:
         panel.plot(
             picture.places, picture.warmth, color=TRUE, linewidth=1.6, label="true, never sent"
         )
-    panel.set_ylabel(f"warmth ({'K' if picture.grid.cell_mm else 'model unit'})")
     panel.legend(frameon=False, loc="upper right", ncols=2)
     low, high = panel.get_ylim()
     panel.set_ylim(low, high + 0.18 * (high - low))
 
 
-def _plane(figure: Figure, picture: Picture) -> None:
-    figure.set_size_inches(4.4 * (2 + (picture.heat is not None) + picture.sure), 4.0)
-    cells = cell_places(picture.grid)
-    half = np.asarray(length_m(picture.grid)) / picture.grid.shape / 2
-    (left, top), (right, bottom) = cells.min(axis=0) - half, cells.max(axis=0) + half
-    extent = (float(left), float(right), float(bottom), float(top))
-    unit = "m" if picture.grid.cell_mm else "side"
-    for index, panel in _panels(figure, picture, (1, 0), share=False):
-        panel.set_title(fill(_titles(picture)[index], 40), loc="left", fontsize=10)
-        panel.set_xlabel(f"x ({unit})")
-        panel.set_ylabel(f"y ({unit})")
-        if index == 1:
-            x, y = picture.places.T
-            mean = np.ma.masked_invalid(picture.sent).mean(axis=0)
-            dots = panel.scatter(x, y, c=mean, cmap="inferno", s=42, clip_on=False)
-            warmth = f"warmth ({'K' if picture.grid.cell_mm else 'model unit'})"
-            figure.colorbar(dots, ax=panel, shrink=0.72, label=warmth)
-            panel.set_xlim(extent[:2])
-            panel.set_ylim(extent[2:])
-            panel.set_aspect("equal")
-        elif index == 3 and picture.credible is not None:
-            draw_chances(figure, panel, picture.credible, extent)
-        elif (heat := picture.heat if index == 0 else picture.mass) is not None:
-            shown = panel.imshow(heat / heat.sum(), cmap="inferno", extent=extent, vmin=0)
-            figure.colorbar(shown, ax=panel, shrink=0.72, label="share of the heat")
-            if index == 2 and picture.heat is not None:
-                x, y = cells[picture.heat.ravel() > 0].T
-                panel.scatter(x, y, marker="o", s=110, facecolors="none", edgecolors="#7dd3fc")
+def _dots(picture: Picture, unit: str, panel: Axes) -> None:
+    """Draw what was sent in a plane, a dot for each sensor."""
+    mean = np.ma.masked_invalid(picture.sent).mean(axis=0)
+    x, y = picture.places.T
+    dots = panel.scatter(x, y, c=mean, cmap="inferno", s=42, clip_on=False)
+    add_colours(panel, dots, unit)
 
 
-def _panels(
-    figure: Figure, picture: Picture, shape: tuple[int, int], share: bool
-) -> list[tuple[int, Axes]]:
-    """Return the panels to fill, each with its number: 0 truth, 1 wire, 2 map, 3 how sure.
-
-    Args:
-        shape: rows and columns of panels; 0 for as many as there are.
-    """
-    numbers = [0] * (picture.heat is not None) + [1, 2] + [3] * picture.sure
-    rows, columns = (side or len(numbers) for side in shape)
-    axes = figure.subplots(rows, columns, sharex=share, squeeze=False).ravel()
-    return list(zip(numbers, axes, strict=True))
-
-
-def _titles(picture: Picture) -> list[str]:
-    plane = "How likely something warm stands in each cell"
-    sure = plane if is_plane(picture.grid) else title(picture.credible, picture.certified)
-    told = list(picture.titles)
-    if picture.verdict is not None and picture.verdict.contradicts:
-        told[2] += f". {picture.verdict.says.rstrip('.')}"
-    return [*told, sure]
+def _hills(picture: Picture, panel: Axes) -> None:
+    """Draw behind the bars of a map where a source may stand, and where one truly does."""
+    places, credible = cell_places(picture.grid), picture.credible
+    if picture.mass is None:
+        panel.text(0.5, 0.5, "no map", ha="center", va="center", transform=panel.transAxes)
+        return
+    if credible is not None and (hills := credible.present.ravel()).max() > 0:
+        tall = 0.7 * panel.get_ylim()[1] / hills.max()
+        look: Any = {"color": FOUND, "alpha": 0.22, "lw": 0}
+        panel.fill_between(places, tall * hills, step="mid", **look)
+        label = "where a source may stand (chance, not to scale)"
+        panel.fill_between([], [], label=label, **look)
+    if picture.heat is not None:
+        for place in places[picture.heat.ravel() > 0]:
+            panel.axvline(place, 0, 0.85, color=TRUE, ls=(0, (3, 3)), lw=1.2, zorder=0)
+        panel.plot([], [], color=TRUE, linestyle="--", linewidth=1.2, label="true source")
+    if panel.get_legend_handles_labels()[1]:
+        panel.set_ylim(0, 1.2 * panel.get_ylim()[1])  # above whatever stands there
+        panel.legend(loc="upper right", frameon=False, ncols=2)
 
 
-def _tidy(panel: Axes, title: str) -> None:
-    panel.set_title(fill(title, 110), loc="left", fontsize=10.5)
-    panel.spines[["top", "right"]].set_visible(False)
+def _circles(picture: Picture, panel: Axes) -> None:
+    """Draw on a map where something warm truly is."""
+    if picture.heat is not None and picture.mass is not None:
+        x, y = cell_places(picture.grid)[picture.heat.ravel() > 0].T
+        panel.scatter(x, y, marker="o", s=110, facecolors="none", edgecolors="#7dd3fc")
+
+
+def _bands(picture: Picture, panel: Axes) -> None:
+    """Draw the cumulative share of the heat, and the bands around it."""
+    places, credible = cell_places(picture.grid), picture.credible
+    bands = (
+        (picture.certified, FAINT, 0.45, "whatever the heat may be"),
+        (credible.band if credible else None, FOUND, 0.3, "if sources are as said"),
+    )
+    for band, colour, alpha, said in bands:
+        if band is not None:
+            look: Any = {"color": colour, "alpha": alpha, "lw": 0}
+            panel.fill_between(places, band.low, band.high, step="post", **look)
+            panel.fill_between([], [], label=said, **look)
+    if picture.mass is not None:
+        share = np.cumsum(picture.mass)
+        panel.step(places, share, where="post", color=FOUND, lw=1.4, label="the map")
+    if picture.heat is not None:
+        share = np.cumsum(picture.heat) / picture.heat.sum()
+        panel.step(places, share, where="post", color=TRUE, lw=1.2, ls="--", label="the truth")
+    panel.set_ylim(-0.02, 1.02)
+    panel.legend(frameon=False, loc="upper left", fontsize=8.5)
 
 
 def _sure(found: Found) -> tuple[Any, ...]:
