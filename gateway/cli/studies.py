@@ -33,6 +33,14 @@ def reproduce(
     points: Annotated[
         Path | None, typer.Option(help="CSV of user,x,y in the place of the made city.")
     ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WEST,SOUTH,EAST,NORTH",
+            help="In degrees: what is taken of --points, a set as it is published, such as "
+            "Gowalla's.",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes at work at once; left out, all cores.")
     ] = None,
@@ -59,6 +67,8 @@ def reproduce(
         return
     asked = find(figures)
     make_folder(folder)
+    if window is not None:
+        points = _cut(points, window, folder)
     order = Order(trials, seed, quick, points, jobs or os.cpu_count() or 1, cluster)
     if points is not None:
         of_file(points)
@@ -77,6 +87,38 @@ def reproduce(
         found.sort(key=lambda one: asked.index(one[0]))
         typer.echo("\n".join(claims(found)))
     typer.echo(f"a picture and all values of each figure are in {folder}")
+
+
+def _cut(points: Path | None, window: str, folder: Path) -> Path:
+    """Return the file of who is in a window of a published set, which is written first.
+
+    Raises:
+        OperatorFault: there is no set, no such window, or nobody in it.
+    """
+    from physics.published import cut
+
+    try:
+        west, south, east, north = map(float, window.split(","))
+    except ValueError:
+        west = south = east = north = 0.0
+    if points is None or not (west < east and south < north):
+        raise OperatorFault(
+            f"--window {window} came {'without --points' if points is None else ''} but must be "
+            "four degrees of longitude and latitude, of a set that --points names. Write "
+            "--window=-74.05,40.6,-73.75,40.9"
+        )
+    out = folder / "points.csv"
+    try:
+        found = cut(points, (west, south, east, north), out)
+    except (OSError, EOFError, ValueError) as fault:
+        raise OperatorFault(str(fault)) from fault
+    if not found:
+        raise OperatorFault(
+            f"{points} has nobody within {window} but somebody is needed; are longitude and "
+            "latitude the wrong way round? Give another --window"
+        )
+    typer.echo(f"{out}: {found:,} places of {points.name}", err=True)
+    return out
 
 
 def simulate(

@@ -60,12 +60,19 @@ def test_points_of_ones_own_take_the_place_of_the_city(heatveil: Command, tmp_pa
         (("disk-99",), "disk-99 is not a figure that can be made again"),
         (("disk-13a", "--points", "none.csv"), "none.csv cannot be read"),
         (("disk-8", "--folder", "/proc/none"), "cannot be made"),
+        (("disk-8", "--window", "1,2,3,4"), "came without --points"),
+        (("disk-8", "--points", "none.csv", "--window", "1,2,3,4"), "none.csv"),
     ],
 )
 def test_what_cannot_be_made_is_refused_in_a_line(
-    heatveil: Command, words: tuple[str, ...], said: str
+    heatveil: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    said: str,
 ) -> None:
     """Before anything is computed."""
+    monkeypatch.chdir(tmp_path)
     left = heatveil("reproduce", *words)
 
     assert left.status == 1
