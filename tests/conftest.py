@@ -28,6 +28,10 @@ settings.load_profile("patient")
 # The default is one port for whatever runs here; a test that is about it gives one of its own.
 os.environ.setdefault("HEATVEIL_PAGE__HEALTH_PORT", "0")
 
+# Processes are started by the hundred: without bytecode each would compile all of heatveil anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # In the background of a script SIGINT is ignored, which every process started here would inherit:
 # none of them would ever hear the Ctrl-C that a test sends.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

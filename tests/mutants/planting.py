@@ -11,6 +11,7 @@ of code, so that it stays what it is when a file is moved or code is laid out an
 """
 
 import ast
+import compileall
 import os
 import re
 import shutil
@@ -78,7 +79,22 @@ def plant(folder: Path, row: Row) -> str:
     path = folder / file
     path.unlink()  # a hard link to the checkout's own
     path.write_text(changed, "utf-8")
+    forget(path)
     return file
+
+
+def restore(folder: Path, file: str) -> None:
+    """Take a mistake back."""
+    path = folder / file
+    path.unlink()
+    os.link(ROOT / file, path)
+    forget(path)
+
+
+def forget(path: Path) -> None:
+    """Remove a file's bytecode: two mistakes of one second and size would pass for each other."""
+    for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+        compiled.unlink()
 
 
 def planted(row: Row) -> tuple[str, str]:
@@ -119,10 +135,13 @@ def planted(row: Row) -> tuple[str, str]:
 
 
 def prepare(rows: Iterable[Row]) -> None:
-    """Parse what these rows are planted in, before there are threads.
+    """Parse what these rows are planted in, before there are threads, and compile all the rest.
 
-    CPython 3.11 may raise a SystemError where two threads parse at a time.
+    CPython 3.11 may raise a SystemError where two threads parse at a time. A copy takes the
+    bytecode along, or each would compile all of heatveil.
     """
+    for package in PACKAGES:
+        compileall.compile_dir(ROOT / package, quiet=1)
     for row in rows:
         with suppress(AssertionError):  # a stale row fails where it is tried
             planted(row)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from tests import processes
-from tests.mutants.planting import PACKAGES, ROOT, copied, node_id, plant, prepare
+from tests.mutants.planting import PACKAGES, ROOT, copied, node_id, plant, prepare, restore
 
 TABLES = sorted(Path(__file__).parent.glob("*.toml"))
 SAYS = {"AssertionError", "Failed"}  # how a test says that something is not so
@@ -75,7 +75,7 @@ class Bench:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
 
     def tried(self, mistake: Mistake) -> Outcome:
@@ -86,8 +86,7 @@ class Bench:
         try:
             return self._run([mistake.test])
         finally:
-            (self._folder / file).unlink()
-            os.link(ROOT / file, self._folder / file)
+            restore(self._folder, file)
 
     def _run(self, tests: list[str]) -> Outcome:
         asked, answer = self._process.stdin, self._process.stdout
