@@ -11,6 +11,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -55,11 +56,13 @@ from gateway.service.outbox import Outbox
 from gateway.service.rounds import OpenRound
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
+from gateway.settings.windows import span_s
 from gateway.store import sqlite
 from gateway.store.reader import Reader
 from gateway.store.store import Store
 from gateway.web.operations import OPERATIONS
 from gateway.web.server import Page
+from recovery.maps.guarantee import said_of_window
 from recovery.maps.heatmap import Heatmap
 from tests import tally
 
@@ -315,6 +318,42 @@ def lives(home: Path, every: int) -> tuple[dict[int, set[bytes]], int]:
             return published, kills
         kills += 1
         assert kills < 2000
+
+
+def test_no_window_holds_more_releases_than_it_has_budget_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked as fast as may be, through a death: charged with each release, and it comes back."""
+    now_s, promise = [1.8e9], said_of_window(24, "4 reports", "epsilon")
+
+    def planned(query: Any, releases: Any) -> Any:
+        asked = tally.a_round(len(releases) + 1, SHAPE)
+        return asked._replace(guarantee=asked.guarantee._replace(unit=promise))
+
+    def soon(*_: Any) -> float:
+        now_s[0] += 600
+        return 0.0
+
+    monkeypatch.setattr(time, "time", lambda: now_s[0])
+    monkeypatch.setattr(campaign, "find", lambda _: replace(PLANTED, plan=planned))
+    monkeypatch.setattr(campaign.Pause, "wait_s", soon)
+    monkeypatch.setattr(campaign, "GLANCE_S", 1e-9)
+    fleet, closed = Fleet(), count(1)
+    for dies in (lambda where: where == "before close_round" and next(closed) == 4, never):
+
+        def die(where: str, dies: Callable[[str], Any] = dies) -> None:
+            if dies(where):
+                raise Killed(where)
+
+        one = Process(tmp_path, fleet, die)
+        privacy = one.deployment.privacy.model_copy(update={"readings": 4, "window_h": 24})
+        one.deployment = one.deployment.model_copy(update={"privacy": privacy})
+        one.live(6)
+
+    at_s = [row[0] for row in rows(tmp_path, "SELECT at_s FROM charges ORDER BY at_s")]
+    within = [sum(since <= at < since + span_s(24) for at in at_s) for since in at_s]
+    assert len(at_s) == len(rows(tmp_path, "SELECT 1 FROM releases")) == 3 + 6
+    assert max(within) == 4
 
 
 @pytest.mark.long
