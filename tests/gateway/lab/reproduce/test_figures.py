@@ -281,6 +281,33 @@ def test_a_cluster_that_is_not_there_is_named() -> None:
         list(play_all(TASKS, Order(cluster="tcp://127.0.0.1:1")))
 
 
+def test_a_worker_with_another_heatveil_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its values would stand among ours, and nobody could make them again."""
+    monkeypatch.setattr(runs, "play", lambda tasks: ("another", {}))
+
+    with pytest.raises(OperatorFault, match="has another heatveil than this one"):
+        list(play_all(TASKS, Order()))
+
+
+@pytest.mark.long
+def test_a_cluster_that_goes_away_is_told_and_what_is_done_came() -> None:
+    """Its scheduler ends in the middle of a figure."""
+    try:
+        from distributed import LocalCluster
+    except ImportError:
+        miss("dask.distributed is not installed: pip install 'heatveil[cluster]'")
+    tasks = [Task("thermal-3b", ("m", 20), run, 5) for run in range(400)]
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    with cluster:
+        played = play_all(tasks, Order(cluster=cluster.scheduler_address))
+        first = next(played)
+        cluster.close()
+        with pytest.raises(OperatorFault, match=r"what is done is kept|What is done is kept"):
+            list(played)
+
+    assert first
+
+
 @pytest.mark.long
 def test_a_cluster_that_loses_workers_loses_and_doubles_nothing() -> None:
     """The figure is the one that a single process makes, whoever was killed meanwhile."""
