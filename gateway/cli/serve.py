@@ -19,7 +19,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from recovery.maps.guarantee import from_json
+from recovery.maps.guarantee import from_json, reword
+from recovery.maps.sentence import describe
 
 from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
@@ -131,12 +132,15 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
     """
     mechanism = of_query(query)
     with refuse():
-        beside = find_service(mechanism.name).page_values(mechanism.plan(query, []))
+        planned = mechanism.plan(query, [])
+        beside = find_service(mechanism.name).page_values(planned)
         curve = mechanism.curve(query)
 
     @lru_cache(maxsize=8)
     def promise(guarantee: str) -> Sequence[str]:
-        return mechanism.promise(query, from_json(guarantee))
+        given = from_json(guarantee)  # as text alone, and the page says it in German, too
+        made = planned.guarantee._replace(**({"trust": SEEDED} if seeded else {}))
+        return mechanism.promise(query, reword(given, made))
 
     def show(event: Event) -> None:
         if event["kind"] == "release":
@@ -144,11 +148,12 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
         if event["kind"] == "ready":  # for releases of the store, which hold numbers alone
             event = {**event, "wire": beside}
         if seeded and "guarantee" in event:
-            event = {**event, "guarantee": {**event["guarantee"], "trust": SEEDED}}
+            event = {**event, "guarantee": {**event["guarantee"], "trust": str(SEEDED)}}
         page.feed.put(event)
         if event["kind"] == "map":
             said = promise(json.dumps(event["guarantee"]))
-            page.feed.put({"kind": "promise", "sentences": said, "curve": curve})
+            told = {"sentences": [str(one) for one in said], "said": [*map(describe, said)]}
+            page.feed.put({"kind": "promise", "curve": curve, **told})
 
     return show
 

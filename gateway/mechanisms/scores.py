@@ -15,6 +15,7 @@ from edge.core import wire
 from edge.core.records import Report
 from edge.mechanisms import central
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
+from recovery.maps.sentence import Wording
 
 from ..output import Stage
 from .flags import refuse, undrawn
@@ -114,10 +115,11 @@ _DOING = {
 VERBS = tuple(_DOING)
 # So many reports are a crowd: whoever waits for them hears how many there are, and how fast.
 _CROWD = 2_000
-SEEDED = (
+SEEDED = Wording(
+    "guarantee.trust.seeded",
     "in everybody, for this is not private: it was an experiment with --seed, and whoever knows "
-    "the seed can repeat the noise and take it off"
-)
+    "the seed can repeat the noise and take it off",
+)()
 
 
 @dataclass

@@ -12,6 +12,7 @@ import numpy as np
 from edge.core.records import Release, Round
 from recovery.maps.guarantee import from_json, sentences, upward
 from recovery.maps.heatmap import Heatmap
+from recovery.maps.sentence import Wording
 
 from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
@@ -97,10 +98,11 @@ def promise(query: Any, guarantee: Any) -> list[str]:
     return sentences(guarantee)
 
 
-TRUSTED = (
+TRUSTED = Wording(
+    "guarantee.trusted",
     "Trusted: the gateway. It sees every place until the noise is on; whoever runs it, or breaks "
-    "into it before then, sees them too. The promise holds against everybody else."
-)
+    "into it before then, sees them too. The promise holds against everybody else.",
+)()
 
 
 def trusted_promise(query: Any, guarantee: Any) -> list[str]:

@@ -26,9 +26,9 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
-from ..maps.guarantee import LAST_PLACE, pure, said_of_window
+from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, pure, said_of_window
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
-from ..maps.sentence import Wording
+from ..maps.sentence import Wording, join
 from .channel import channel_of
 from .query import Query as Query
 from .query import epsilon_of_one
@@ -41,12 +41,16 @@ _NO_SUCH = Wording(
     "no map gives such answers: chi-square of the nearest one is {off} of its deviations too "
     "large, so some devices draw with other weights, or their answers are forged",
 )
-_NEIGHBOURS = "in which of any two cells of the grid a device is"
-_TRUST = "local: each device blurs its own cell before it leaves it, and nobody has a key"
-_UNPROTECTED = (
+_NEIGHBOURS = Wording("guarantee.cell", "in which of any two cells of the grid a device is")()
+_TRUST = Wording(
+    "guarantee.trust.cell",
+    "local: each device blurs its own cell before it leaves it, and nobody has a key",
+)()
+_UNPROTECTED = Wording(
+    "guarantee.not.cell",
     "that somebody is there and answers, when, and who it is; how many there are; further "
-    "reports; and who stays in a cell for days is hidden only as far as all of epsilon goes"
-)
+    "reports; and who stays in a cell for days is hidden only as far as all of epsilon goes",
+)()
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -62,14 +66,14 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 def promise(query: Query) -> Guarantee:
     """Return what the reports of this query promise; true of the whole numbers really drawn."""
     plural = "s" * (query.readings > 1)
-    reports = f"{query.readings} report{plural} of one device"
+    reports = REPORTS(n=query.readings, s=plural)
     return pure(
         query.epsilon,
         epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=f"{said_of_window(query.window_h, reports, 'epsilon')} together",
-        unprotected=_UNPROTECTED + LAST_PLACE * (query.window_h > 0),
+        unit=TOGETHER(window=said_of_window(query.window_h, reports, "epsilon")),
+        unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 
 

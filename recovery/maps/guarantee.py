@@ -9,6 +9,7 @@ from fractions import Fraction
 from edge.core.records import Guarantee
 
 from ..noise import Ratio, lowest
+from .sentence import Sentence, Wording, join
 
 _RATIOS = ("epsilon", "delta", "rho")
 
@@ -27,7 +28,17 @@ def pure(epsilon: Ratio, one: Fraction, **words: str) -> Guarantee:
 
 
 # In a window of hours, of a device whose receiver may tell a place that it had before.
-LAST_PLACE = "; the place that a receiver told last counts as one where the device still is"
+LAST_PLACE = Wording(
+    "guarantee.last",
+    "; the place that a receiver told last counts as one where the device still is",
+)()
+REPORTS = Wording("guarantee.reports", "{n} report{s} of one device")
+OVER = Wording("guarantee.over", "over {share}")
+TOGETHER = Wording("guarantee.together", "{window} together")
+_LIFE = Wording("guarantee.life", "the window of {answers}")
+_WINDOW = Wording(
+    "guarantee.window", "any {hours} hours (k times as long costs k times {unit}), {answers}"
+)
 
 
 def said_of_window(hours: int, answers: str, unit: str) -> str:
@@ -40,8 +51,8 @@ def said_of_window(hours: int, answers: str, unit: str) -> str:
     ('the window of 24 readings', 'any 24 hours (k times as long costs k times rho), 26 readings')
     """
     if not hours:
-        return f"the window of {answers}"
-    return f"any {hours} hours (k times as long costs k times {unit}), {answers}"
+        return _LIFE(answers=answers)
+    return _WINDOW(hours=hours, unit=unit, answers=answers)
 
 
 def window_of(guarantee: Guarantee) -> int:
@@ -85,12 +96,33 @@ def from_json(text: str) -> Guarantee:
 def sentences(guarantee: Guarantee) -> list[str]:
     """Return the promise in sentences for somebody who manages a building."""
     return [
-        f"Protected: {guarantee.neighbours}.",
+        _PROTECTED(neighbours=guarantee.neighbours),
         *_strength(guarantee.epsilon, guarantee.delta),
-        f"This holds for {_span(guarantee.unit)}.",
-        f"Trust needed: {guarantee.trust}.",
-        f"Not protected: {guarantee.unprotected}.",
+        _HOLDS(span=_span(guarantee.unit)),
+        _TRUST(trust=guarantee.trust),
+        _NOT(unprotected=guarantee.unprotected),
     ]
+
+
+_PROTECTED = Wording("guarantee.protected", "Protected: {neighbours}.")
+_HOLDS = Wording("guarantee.holds", "This holds for {span}.")
+_TRUST = Wording("guarantee.trust", "Trust needed: {trust}.")
+_NOT = Wording("guarantee.not", "Not protected: {unprotected}.")
+_ODDS = Wording(
+    "guarantee.odds",
+    "What is published moves the odds of a guess between two such cases by a factor of at most "
+    "{factor} (epsilon {epsilon})",
+)
+_BUT = Wording("guarantee.but", ", but for a chance of {delta} (delta).")
+
+
+def reword(guarantee: Guarantee, made: Guarantee) -> Guarantee:
+    """Return a promise that came as text with the codes of one that was made, where both agree."""
+    fields = ("neighbours", "trust", "unit", "unprotected")
+    alike = {name: getattr(made, name) for name in fields}
+    return guarantee._replace(
+        **{name: one for name, one in alike.items() if one == getattr(guarantee, name)}
+    )
 
 
 def _span(unit: str) -> str:
@@ -108,10 +140,11 @@ def _span(unit: str) -> str:
         if hours == "1"
         else (f"{hours} hours, wherever they begin", "them")
     )
-    return (
+    text = (
         f"any {window}, and at most {answers} in {there}; "
         f"a stay k times as long costs k times the {price}"
     )
+    return Sentence(text, unit.code, unit.fields) if isinstance(unit, Sentence) else text
 
 
 def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
@@ -123,11 +156,8 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
     factor = (
         upward(math.exp(value)) if value < 50 else f"10 to the {math.ceil(value / math.log(10))}"
     )
-    return [
-        f"What is published moves the odds of a guess between two such cases by a "
-        f"factor of at most {factor} (epsilon {ratio_text(epsilon)})"
-        + (f", but for a chance of {ratio_text(delta)} (delta)." if delta else "."),
-    ]
+    odds = _ODDS(factor=factor, epsilon=ratio_text(epsilon))
+    return [join((odds, _BUT(delta=ratio_text(delta)) if delta else "."), by="")]
 
 
 def ratio_text(ratio: Ratio) -> str:

@@ -55,8 +55,11 @@ def recognise(text: str, wordings: Iterable[Wording]) -> str:
     return next((found for one in wordings if (found := one.read(text))), text)
 
 
-def join(sentences: Iterable[str]) -> str:
-    """Return several sentences as one, in the order that they are given; empty ones are left out.
+def join(sentences: Iterable[str], by: str = "; ") -> str:
+    """Return several sentences, or parts of one, as one, in their order; empty ones are left out.
+
+    Args:
+        by: what stands between them: "; ", or nothing.
 
     >>> both = join([Wording("one", "it rains")(), "", Wording("two", "it pours")()])
     >>> both, [one["code"] for one in describe(both)["fields"].values()]
@@ -65,7 +68,8 @@ def join(sentences: Iterable[str]) -> str:
     said = [one for one in sentences if one]
     if len(said) < 2:
         return said[0] if said else ""
-    return Sentence("; ".join(said), "list", {str(at): one for at, one in enumerate(said)})
+    code = "list" if by else "parts"
+    return Sentence(by.join(said), code, {str(at): one for at, one in enumerate(said)})
 
 
 def describe(said: str) -> dict[str, Any]:

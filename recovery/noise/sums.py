@@ -10,10 +10,18 @@ from ..maps.guarantee import pure
 from ..maps.sentence import Wording
 from . import shard_limits
 
-UNPROTECTED = (
-    "that somebody is there and takes part, and when; how many do; and answers beyond these rounds"
+UNPROTECTED = Wording(
+    "guarantee.not.sum",
+    "that somebody is there and takes part, and when; how many do; and answers beyond these "
+    "rounds",
+)()
+REPLACED = Wording("guarantee.place", "in which of any two places a device is")()
+_TRUST = Wording(
+    "guarantee.trust.shard",
+    "distributed: a device alone adds hardly any noise, so nobody may see less than the sum over "
+    "a shard of at least {threshold} devices, of whom at most {colluders} collude with the "
+    "gateway, and nobody has a key to its noise. A secure sum sees to that",
 )
-REPLACED = "in which of any two places a device is"
 NONE_OPENED = Wording(
     "map.shards",
     "no shard had enough reports to be opened; wait for more devices, or allow for more that drop "
@@ -88,11 +96,7 @@ def check_shards(query: Any) -> None:
 def trust(query: Any) -> str:
     """Return whom to trust, in words."""
     shard = shard_of(query)
-    return (
-        "distributed: a device alone adds hardly any noise, so nobody may see less than the sum "
-        f"over a shard of at least {shard.threshold} devices, of whom at most {shard.colluders} "
-        "collude with the gateway, and nobody has a key to its noise. A secure sum sees to that"
-    )
+    return _TRUST(threshold=shard.threshold, colluders=shard.colluders)
 
 
 def promise(query: Any, one: Fraction, neighbours: str, unit: str) -> Guarantee:

@@ -29,24 +29,27 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.pyramid import NAME as NAME
 from edge.mechanisms.pyramid import params_of, within
 
-from ..maps.guarantee import LAST_PLACE, pure, said_of_window
+from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, pure, said_of_window
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
+from ..maps.sentence import Wording, join
 from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
 from .query import Query as Query
 from .tree import Fit, Leaf, least_squares, reconstruct, spread, tree
 
 Floats = NDArray[np.float64]
 
-_NEIGHBOURS = "what one device reports, or nothing in its place"
-_TRUST = (
+_NEIGHBOURS = Wording("guarantee.report", "what one device reports, or nothing in its place")()
+_TRUST = Wording(
+    "guarantee.trust.report",
     "central: the gateway sees every report and blurs their sum before that leaves it, and nobody "
-    "has a key to the noise"
-)
-_UNPROTECTED = (
+    "has a key to the noise",
+)()
+_UNPROTECTED = Wording(
+    "guarantee.not.report",
     "that somebody is there and answers, when, and how many do; anything at all against the "
     "gateway and who breaks into it; further reports; and to tell one set of a device's places "
-    "from another costs twice epsilon"
-)
+    "from another costs twice epsilon",
+)()
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -64,14 +67,14 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
-    reports = f"{query.readings} report{'s' * (query.readings > 1)} of one device"
+    reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
     return pure(
         query.epsilon,
         epsilon_a_report(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=f"{said_of_window(query.window_h, reports, 'epsilon')} together",
-        unprotected=_UNPROTECTED + LAST_PLACE * (query.window_h > 0),
+        unit=TOGETHER(window=said_of_window(query.window_h, reports, "epsilon")),
+        unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 
 

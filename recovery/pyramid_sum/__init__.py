@@ -22,8 +22,9 @@ from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_
 from edge.mechanisms.pyramid_sum import NAME as NAME
 
 from ..fields import describe
-from ..maps.guarantee import LAST_PLACE, said_of_window
+from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, said_of_window
 from ..maps.heatmap import Heatmap, Unresolved
+from ..maps.sentence import join
 from ..noise import Ratio
 from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, shard_of, trust
 from ..noise.sums import promise as _promise
@@ -134,10 +135,11 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
-    reports = f"{query.readings} report{'s' * (query.readings > 1)} of one device"
-    unit = f"{said_of_window(query.window_h, reports, 'epsilon')} together"
+    reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
+    unit = TOGETHER(window=said_of_window(query.window_h, reports, "epsilon"))
     promised = _promise(query, epsilon_of(query), REPLACED, unit)
-    return promised._replace(unprotected=promised.unprotected + LAST_PLACE * (query.window_h > 0))
+    more = LAST_PLACE if query.window_h else ""
+    return promised._replace(unprotected=join((promised.unprotected, more), by=""))
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:

@@ -39,6 +39,7 @@ from edge.mechanisms.quadtree import (
     sensitivity,
 )
 
+from ..maps.sentence import Wording
 from ..noise.sums import REPLACED, bits_of, shard_of
 from ..noise.sums import promise as _promise
 from .query import KINDS, Query, depth_of, first_squares
@@ -46,8 +47,14 @@ from .tree import active, level, split
 
 FINE = 1 << 20  # an epsilon is a whole number of so many parts of one, but for the last
 
+_ALL_ROUNDS = Wording(
+    "guarantee.rounds", "one device's answers to all rounds of the query together"
+)()
 _NEIGHBOURS = {
-    "zero-out": "whether a device's marks are counted or none; that it takes part is known",
+    "zero-out": Wording(
+        "guarantee.marks",
+        "whether a device's marks are counted or none; that it takes part is known",
+    )(),
     "replace-one": REPLACED,
 }
 
@@ -62,8 +69,7 @@ class Step(NamedTuple):
 
 def promise(query: Query, epsilon: Fraction) -> Guarantee:
     """Return what the answers to this query promise; epsilon is one Round's."""
-    unit = "one device's answers to all rounds of the query together"
-    return _promise(query, epsilon, _NEIGHBOURS[query.adjacency], unit)
+    return _promise(query, epsilon, _NEIGHBOURS[query.adjacency], _ALL_ROUNDS)
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:

@@ -28,16 +28,24 @@ from edge.mechanisms.ranks import Params, epsilon, params_of
 
 from ..maps.guarantee import LAST_PLACE, pure, said_of_window
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
+from ..maps.sentence import Wording, join
 from .groups import expected_error, group_of
 from .query import Query as Query
 from .query import axes_of, epsilon_of_one, order_of
 
-_NEIGHBOURS = "where all points of one user are, in every release"
-_TRUST = "central: the gateway sees every place, blurs the sums and forgets the places"
-_UNPROTECTED = (
-    "that somebody is there and answers, when, and who it is; how many answer; points beyond "
-    "those that count; and further windows"
+_NEIGHBOURS = Wording("guarantee.points", "where all points of one user are, in every release")()
+_TRUST = Wording(
+    "guarantee.trust.sums",
+    "central: the gateway sees every place, blurs the sums and forgets the places",
+)()
+_RELEASES = Wording(
+    "guarantee.releases", "{n} release{s}, with {points} point{plural} of a user in each"
 )
+_UNPROTECTED = Wording(
+    "guarantee.not.points",
+    "that somebody is there and answers, when, and who it is; how many answer; points beyond "
+    "those that count; and further windows",
+)()
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -65,15 +73,15 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the releases of this query promise; true of the whole numbers really drawn."""
-    releases = f"{query.readings} release{'s' * (query.readings > 1)}"
-    points = f"{query.points} point{'s' * (query.points > 1)} of a user in each"
+    many = {"s": "s" * (query.readings > 1), "plural": "s" * (query.points > 1)}
+    releases = _RELEASES(n=query.readings, points=query.points, **many)
     return pure(
         query.epsilon,
         epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=said_of_window(query.window_h, f"{releases}, with {points}", "epsilon"),
-        unprotected=_UNPROTECTED + LAST_PLACE * (query.window_h > 0),
+        unit=said_of_window(query.window_h, releases, "epsilon"),
+        unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 
 

@@ -12,7 +12,8 @@ from edge.mechanisms.bulk import BITS, ROUNDS, SLACK
 from edge.mechanisms.thermal_half import NAME, digits
 from physics.response import Response
 
-from ..maps.guarantee import ratio_text, said_of_window, upward
+from ..maps.guarantee import TOGETHER, ratio_text, said_of_window, upward
+from ..maps.sentence import Wording, join
 from ..noise import Ratio, lowest
 from ..noise.calibrate import Calibration, delivered_delta, epsilon_of
 from ..noise.tables import exponential, slack
@@ -110,14 +111,22 @@ def check_variance(variance: int) -> None:
         )
 
 
-_UNPROTECTED = (
+_UNPROTECTED = Wording(
+    "guarantee.not.warmth",
     "that somebody is there, how many they are and how warm; that a device exists and when it "
-    "speaks; and the further a source moves, the less of that is hidden"
-)
-
-_BEYOND = "; a stronger source; and what the true room does otherwise than its model"
-_LINGERS = "; warmth that lingers from before counts as a source that still stands there"
-_WHICH_ROOM = "in which of the rooms that walls and shut doors part somebody is; "
+    "speaks; and the further a source moves, the less of that is hidden",
+)()
+_BEYOND = Wording(
+    "guarantee.not.beyond",
+    "; a stronger source; and what the true room does otherwise than its model",
+)()
+_LINGERS = Wording(
+    "guarantee.not.lingers",
+    "; warmth that lingers from before counts as a source that still stands there",
+)()
+_WHICH_ROOM = Wording(
+    "guarantee.not.room", "in which of the rooms that walls and shut doors part somebody is; "
+)()
 
 
 def promise(query: Query, made: Calibration) -> Guarantee:
@@ -129,49 +138,78 @@ def promise(query: Query, made: Calibration) -> Guarantee:
         neighbours=_neighbours(query),
         trust=_trust(query),
         unit=_unit(query, made),
-        unprotected=_list_unprotected(query.response) + _LINGERS * (query.window_h > 0),
+        unprotected=_list_unprotected(query),
     )
 
 
-def _list_unprotected(made: Response | None) -> str:
+def _list_unprotected(query: Query) -> str:
+    made, lingers = query.response, _LINGERS if query.window_h else ""
     if made is None:
-        return _UNPROTECTED
-    return _WHICH_ROOM * (not made.through_walls) + _UNPROTECTED + _BEYOND
+        return join((_UNPROTECTED, lingers), by="")
+    room = "" if made.through_walls else _WHICH_ROOM
+    return join((room, _UNPROTECTED, _BEYOND, lingers), by="")
+
+
+_METRES = Wording("guarantee.metres", "at most {far} m")
+_CELLS = Wording("guarantee.cells", "at most {n} cell{s} of 1/{all} of the room")
+_EXACTLY = Wording("guarantee.exactly", "exactly")()
+_AT_LEAST = Wording("guarantee.least", "at least")()
+_NO_WALLS = Wording("guarantee.walls.none", "there are no walls")()
+_INSULATED = Wording("guarantee.walls", "no heat passes the walls")()
+_SOURCE = Wording(
+    "guarantee.source",
+    "one source moves by {far}, everything else the same, if no source is stronger than {most}, "
+    "sources stand at cells' places, heat had a spread of {least} {spread}, {converter}and "
+    "{walls}",
+)
+_THROUGH = Wording("guarantee.through", "through walls too")()
+_ON_FOOT = Wording(
+    "guarantee.foot",
+    "on foot, never through a wall or through a door that is shut at that moment",
+)()
+_PATH = Wording(
+    "guarantee.path",
+    "the path of one source is displaced by {far} at every moment, {way}, everything else the "
+    "same, if no source gives off more than {most} W, {converter}and the room answers heat as the "
+    "model of room {room} does, response {digest}, over the {hours} h since it was empty and at "
+    "its baseline, {doors}",
+)
+_STEPS = Wording("guarantee.steps", "converters show whole steps of {step}{behind}, ")
+_BEHIND = Wording("guarantee.behind", " of what others show in counts of at most {count}")
 
 
 def _neighbours(query: Query) -> str:
     columns, rows = query.grid.shape
     cells = protected_cells(query)
     if query.grid.cell_mm:
-        far = f"at most {_exactly(cells * query.grid.cell_mm / 1000)} m"
+        far = _METRES(far=_exactly(cells * query.grid.cell_mm / 1000))
     else:
-        far = f"at most {cells} cell{'s' * (cells > 1)} of 1/{max(columns, rows)} of the room"
+        far = _CELLS(n=cells, s="s" * (cells > 1), all=max(columns, rows))
     if query.response is not None:
         return _in_room(query, query.response, far)
     # The printed formula knows one spread; all other noise is enough for longer ones too.
-    least = "exactly" if query.calibration == "paper" and query.sigma is None else "at least"
+    printed = query.calibration == "paper" and query.sigma is None
     spread = f"{_exactly(query.spread_m2)}{' m2' if query.grid.cell_mm else ''}"
-    walls = "there are no walls" if query.walls == "none" else "no heat passes the walls"
-    return (
-        f"one source moves by {far}, everything else the same, if no source is stronger than "
-        f"{_exactly(query.intensity_max)}, sources stand at cells' places, heat had a spread of "
-        f"{least} {spread}, {_converter(query)}and {walls}"
+    return _SOURCE(
+        far=far,
+        most=_exactly(query.intensity_max),
+        least=_EXACTLY if printed else _AT_LEAST,
+        spread=spread,
+        converter=_converter(query),
+        walls=_NO_WALLS if query.walls == "none" else _INSULATED,
     )
 
 
 def _in_room(query: Query, made: Response, far: str) -> str:
-    way = (
-        "through walls too"
-        if made.through_walls
-        else "on foot, never through a wall or through a door that is shut at that moment"
-    )
-    return (
-        f"the path of one source is displaced by {far} at every moment, {way}, "
-        "everything else the same, if no source gives off more than "
-        f"{_exactly(query.intensity_max)} W, "
-        f"{_converter(query)}and the room answers heat as the model of room {made.name} does, "
-        f"response {made.digest}, over the {_exactly(made.lasts_s / 3600)} h since it was empty "
-        f"and at its baseline, {made.doors}"
+    return _PATH(
+        far=far,
+        way=_THROUGH if made.through_walls else _ON_FOOT,
+        most=_exactly(query.intensity_max),
+        converter=_converter(query),
+        room=made.name,
+        digest=made.digest,
+        hours=_exactly(made.lasts_s / 3600),
+        doors=made.doors,
     )
 
 
@@ -191,29 +229,46 @@ def _converter(query: Query) -> str:
         return ""
     step = ratio_text(query.step.as_integer_ratio())
     unit = " K" if query.grid.cell_mm else ""
-    behind = ""
+    behind: str = ""
     if query.behind:
-        count = ratio_text(query.behind.as_integer_ratio())
-        behind = f" of what others show in counts of at most {count}{unit}"
-    return f"converters show whole steps of {step}{unit}{behind}, "
+        behind = _BEHIND(count=f"{ratio_text(query.behind.as_integer_ratio())}{unit}")
+    return _STEPS(step=f"{step}{unit}", behind=behind)
 
 
 def _trust(query: Query) -> str:
     if query.keyholder:
-        return (
-            "local: each device blurs its own readings, for everybody who cannot break the "
-            "cipher (SIM-CDP); against the holder of the devices' keys nothing is promised"
-        )
-    return "local: each device blurs its own readings before they leave it, and nobody has a key"
+        return _KEYHOLDER
+    return _LOCAL
+
+
+_KEYHOLDER = Wording(
+    "guarantee.trust.keyholder",
+    "local: each device blurs its own readings, for everybody who cannot break the cipher "
+    "(SIM-CDP); against the holder of the devices' keys nothing is promised",
+)()
+_LOCAL = Wording(
+    "guarantee.trust.local",
+    "local: each device blurs its own readings before they leave it, and nobody has a key",
+)()
+_READINGS = Wording("guarantee.readings", "{n} reading{s} of every sensor")
+_TABLES = Wording(
+    "guarantee.tables",
+    "{window} together, of noise from tables, which a part of delta pays for",
+)
+_LEVEL = Wording(
+    "guarantee.level",
+    ", each less a level that follows them by at most {slew} an answer and begins where it was "
+    "recorded in the empty room, when a device starts and again after {n} answers, all",
+)
 
 
 def _unit(query: Query, made: Calibration) -> str:
-    window = f"{made.readings} reading{'s' * (made.readings > 1)} of every sensor"
-    window = said_of_window(query.window_h, window, "rho") + _level(query)
+    readings = _READINGS(n=made.readings, s="s" * (made.readings > 1))
+    window = join((said_of_window(query.window_h, readings, "rho"), _level(query)), by="")
     if query.sampler == "table":
-        return f"{window} together, of noise from tables, which a part of delta pays for"
+        return _TABLES(window=window)
     if query.calibration == "exact" or query.sigma is not None:
-        return f"{window} together"
+        return TOGETHER(window=window)
     epsilon, delta = really_given(query, made)
     return (
         f"{window} together; the noise is the paper's printed formula and really gives epsilon "
@@ -228,11 +283,7 @@ def _level(query: Query) -> str:
     if query.slew is None:
         return ""
     slew = ratio_text(query.slew.as_integer_ratio()) + " K" * bool(query.grid.cell_mm)
-    return (
-        f", each less a level that follows them by at most {slew} an answer and begins "
-        "where it was recorded in the empty room, when a device starts and again after "
-        f"{query.readings} answers, all"
-    )
+    return _LEVEL(slew=slew, n=query.readings)
 
 
 def really_given(query: Query, made: Calibration) -> tuple[float, float]:

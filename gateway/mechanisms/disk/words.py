@@ -14,8 +14,9 @@ from recovery.disk.channel import channel_of
 from recovery.disk.query import Query, epsilon_of_one
 from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.distance import sliced_distance
-from recovery.maps.guarantee import ratio_text, sentences, upward
+from recovery.maps.guarantee import OVER, ratio_text, sentences, upward
 from recovery.maps.heatmap import Heatmap
+from recovery.maps.sentence import Wording
 from recovery.peers.local_privacy import blind, distances, local_privacy
 
 from ...output import SENT, Stage
@@ -230,12 +231,16 @@ def in_words(query: Query, guarantee: Any) -> list[str]:
     said = sentences(guarantee._replace(epsilon=None))
     epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
     right = 1 / (1 + math.exp(-epsilon))
-    sure = f"{upward(100 * right)}%" if right < 0.999 else "over 99.9%"
+    sure = f"{upward(100 * right)}%" if right < 0.999 else OVER(share="99.9%")
     factor = upward(math.exp(min(epsilon, 50)))
-    chance = (
-        "Whoever sees everything that a device sends, and knows of two cells that it was in one "
-        f"of them, can tell which at best {sure} of the time (half is a blind guess); the odds of "
-        f"any guess move by a factor of at most {factor}."
-    )
-    formally = f"Formally: epsilon {ratio_text(guarantee.epsilon)}, and no delta."
-    return [said[0], chance, formally, *said[1:]]
+    chance = _CHANCE(sure=sure, factor=factor)
+    return [said[0], chance, _FORMALLY(epsilon=ratio_text(guarantee.epsilon)), *said[1:]]
+
+
+_CHANCE = Wording(
+    "guarantee.chance",
+    "Whoever sees everything that a device sends, and knows of two cells that it was in one of "
+    "them, can tell which at best {sure} of the time (half is a blind guess); the odds of any "
+    "guess move by a factor of at most {factor}.",
+)
+_FORMALLY = Wording("guarantee.formally.pure", "Formally: epsilon {epsilon}, and no delta.")

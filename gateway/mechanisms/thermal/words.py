@@ -9,8 +9,9 @@ from edge.core.records import Guarantee, Release
 from edge.mechanisms.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
-from recovery.maps.guarantee import ratio_text, sentences, upward
+from recovery.maps.guarantee import OVER, ratio_text, sentences, upward
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
+from recovery.maps.sentence import Sentence, Wording, join
 from recovery.proofs.certified import certified_distance
 from recovery.thermal import Query
 from recovery.thermal.curve import curve
@@ -40,9 +41,19 @@ def in_words(query: Query, guarantee: Guarantee) -> list[str]:
     test of two Gaussians is known, so its exact chance is said instead.
     """
     said = sentences(guarantee._replace(epsilon=None))
-    said = [one.replace(" m2", " m²") for one in said]  # on the wire it is plain ASCII
+    said = [_squared(one) for one in said]  # on the wire it is plain ASCII
     said = [said[0], _chances(query), _formally(guarantee), *said[1:]]
     return said if guarantee.trust != ELSEWHERE else _as_stated(query, said)
+
+
+def _squared(said: Any) -> Any:
+    """Return a sentence with the sign for square metres."""
+    if not isinstance(said, str):
+        return said
+    text = said.replace(" m2", " m²")
+    if not isinstance(said, Sentence):
+        return text
+    return Sentence(text, said.code, {name: _squared(one) for name, one in said.fields.items()})
 
 
 def label(query: Query, guarantee: Guarantee) -> str:
@@ -68,14 +79,19 @@ def _chances(query: Query) -> str:
     near = min(protected_cells(query), max(query.grid.shape) - 1)
     cells = tuple(one for one in (near, _FURTHER * near) if one < max(query.grid.shape))
     away = [
-        f"one {_far(query.grid, row.cells)} away {_share(row.right)}"
+        _AWAY(far=_far(query.grid, row.cells), share=_share(row.right))
         for row in curve(query, cells)
     ]
-    return (
-        "Whoever sees everything that the sensors send, and knows all but where one source "
-        f"stands, can tell its place at best from {' of the time, and from '.join(away)} of the "
-        "time (half is a blind guess)."
-    )
+    return _CHANCES(away=join(away, by=" of the time, and from "))
+
+
+_CHANCES = Wording(
+    "guarantee.chances",
+    "Whoever sees everything that the sensors send, and knows all but where one source stands, "
+    "can tell its place at best from {away} of the time (half is a blind guess).",
+)
+_AWAY = Wording("guarantee.away", "one {far} away {share}")
+_FORMALLY = Wording("guarantee.formally", "Formally: epsilon {epsilon}, delta {delta}.")
 
 
 def distance_curve(query: Query) -> list[tuple[float, float]]:
@@ -86,7 +102,7 @@ def distance_curve(query: Query) -> list[tuple[float, float]]:
 
 def _formally(guarantee: Guarantee) -> str:
     epsilon, delta = (ratio_text(ratio) for ratio in (guarantee.epsilon, guarantee.delta))
-    return f"Formally: epsilon {epsilon}, delta {delta}."
+    return _FORMALLY(epsilon=epsilon, delta=delta)
 
 
 def _far(grid: Any, cells: int) -> str:
@@ -100,7 +116,7 @@ def _share(chance: float) -> str:
     >>> _share(0.7837), _share(0.9996)
     ('78%', 'over 99%')
     """
-    return f"{chance:.0%}" if chance < 0.99 else "over 99%"
+    return f"{chance:.0%}" if chance < 0.99 else OVER(share="99%")
 
 
 def doubt_lines(verdict: Verdict | None) -> list[str]:

@@ -3,7 +3,7 @@
 import { drawCurve, penOf } from "./draw.js";
 import { get, tellHealth } from "./link.js";
 import { kind } from "./maps.js";
-import { ago, at, counted, date, fillList, make, makeRow, number, percent, say, t, told, whose } from "./words.js";
+import { ago, at, counted, date, exactly, fillList, language, make, makeRow, number, percent, say, t, told, whose } from "./words.js";
 
 const SHOWN = 200; // devices in the table, and lines of what is wrong
 
@@ -97,8 +97,9 @@ export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_sp
 
 // --- what is promised ---
 
-export function showPromise({ sentences, curve }) {
-  fillList(at("promise"), sentences.map(String));
+export function showPromise({ sentences, said = [], curve }) {
+  fillList(at("promise"), sentences.map((why, i) => exactly(said[i] || { why: String(why) })));
+  at("promise").lang = said.length ? language : "en";
   at("curve-figure").hidden = !curve?.length;
   at("promise-box").dataset.curve = JSON.stringify(curve || []);
   drawPromise();

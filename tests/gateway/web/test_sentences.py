@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gateway import web
+from gateway.mechanisms import MECHANISMS, find
 from gateway.service.campaign import SPENT
 from gateway.service.drawing import Turnout, _few
 from gateway.service.intake import judge
@@ -21,9 +22,11 @@ from gateway.service.serving import AWAITED
 from gateway.service.telling import SILENCE, alarmed
 from gateway.service.workers.gathering import describe as describe_workers
 from gateway.service.workers.leases import STANDBY, Roll
+from gateway.settings import config
 from gateway.web.server import Page
 from recovery.estimators import robust
 from recovery.estimators.verdict import describe_misfit
+from recovery.maps.guarantee import from_json, reword, to_json
 from recovery.maps.sentence import Wording, describe, recognise
 from recovery.noise.sums import NONE_OPENED
 from tests.conftest import ROOT
@@ -115,6 +118,26 @@ def test_every_code_has_both_languages() -> None:
         assert both[0] != both[1]
         assert (both[0] == '""') == (how == "exact")
         assert set(FIELD.findall("".join(both))) <= named.get(code, set())
+
+
+@pytest.mark.parametrize("name", [one.name for one in MECHANISMS if one.serving])
+def test_the_promise_that_comes_as_text_is_told_by_codes(name: str, tmp_path: Path) -> None:
+    """All of it, after a Round went over the wire: half a promise is none to a reader."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(config.sample(name))
+    query = config.query(config.load(path))
+    made = find(name).plan(query, []).guarantee
+    said = find(name).promise(query, reword(from_json(to_json(made)), made))
+    other = reword(from_json(to_json(made._replace(trust="nobody"))), made)
+
+    assert all(describe(one).get("code") for one in said)
+    assert all(
+        "code" in one
+        for whole in said
+        for one in describe(whole)["fields"].values()
+        if isinstance(one, dict)
+    )
+    assert (other.trust, describe(other.neighbours)["code"]) == ("nobody", made.neighbours.code)
 
 
 @pytest.mark.long
