@@ -146,11 +146,12 @@ def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     lost = Session("lan:1883", "gateway").trouble
     why, few = judge.broken(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1], ""
     few = _few(Turnout(2, 6, 0, 3))
-    parts = {"broker": lost, "disk": "it is odd"}
-    parts = {name: {"ok": False, **describe(why)} for name, why in parts.items()}
-    with Page("127.0.0.1", 0) as page:
+    health = Health("broker", "disk")
+    health.say("broker", False, lost)
+    health.say("disk", False, "it is odd")
+    with Page("127.0.0.1", 0, health=health) as page:
         page.feed.put(READY)
-        page.feed.put({"kind": "health", "ready": False, "parts": parts})
+        page.feed.put(health_event(health))
         page.feed.put(alarmed({("attic", b""): (why, 2)}))
         page.feed.put(drawn(1, 0, status="unresolved", mass=None, total=None, **describe(few)))
         tab = opened(f"{page.url}#lang=de")
