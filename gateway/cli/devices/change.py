@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -19,7 +19,7 @@ from edge.host import rootkeys
 from ...devices.broker.doors import Doors
 from ...devices.broker.mosquitto import derive_session
 from ...devices.enrol import budgets, enrol, keycount, limitsfile
-from ...devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
+from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
 from ...devices.kit.siting import derive_settings
 from ...faults import OperatorFault
 from ...mechanisms import find_service, first_limits, first_round, of
@@ -190,83 +190,6 @@ def find_summed(secrets: Secrets | None, name: str) -> Secret:
         "with whom is drawn when all are enrolled. Give the board the name of one of these, such "
         "as the first in secrets.json, before the fleet runs"
     )
-
-
-# One device made one of the fleet, in an order that a kill at any point cannot make a hole of.
-
-
-class Places(NamedTuple):
-    """A deployment, where its file is, and where the devices' halves are."""
-
-    path: Path
-    deployment: Deployment
-    halves: Halves
-
-
-def enrol_device(
-    places: Places,
-    devices: Devices,
-    made: Newcomer,
-    virtual: bool,
-    before: int,
-    let_in: Callable[[], None],
-    say: Callable[[str], None],
-) -> None:
-    """Write what a device is given, let it in, and make it one of the fleet.
-
-    Args:
-        before: nano-rho that the room has paid already, by the ledger: its budget is what is left.
-        let_in: does that at the broker.
-
-    Raises:
-        OperatorFault: one of them could not be done; then the device is none of ours.
-    """
-    path, deployment, halves = places
-    who, mechanism = made.secret.identity, of(deployment)
-    if mechanism.trust == "distributed":
-        raise OperatorFault(
-            f"{mechanism.name} adds devices up in shards that are drawn when all are enrolled, "
-            "and their roots are forgotten: none can join or have new keys later. Enrol the fleet "
-            "again, in a new folder, which is a new promise"
-        )
-    served = find_service(mechanism.name)
-    query = config.query(deployment)
-    own = {who.name: Device.of(who)}
-    enrol.check_central(devices._replace(by_name=own), first_round(deployment, query))
-    served.check_held(query, {who.name: who.sensors}, {})
-    whole = first_limits(deployment, query)
-    # In a window all comes back. When it was spent only a wall clock knows, and nobody goes by it.
-    window = windows.record_of(deployment, whole, spent=before > 0)
-    limits = whole if window else served.remaining_limits(query, whole, before)
-    fleet = devices._replace(by_name={**devices.by_name, **own})
-    sensors = prod(mechanism.sensors(deployment))
-    enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
-    again = who.name in devices.by_name
-    if virtual:
-        halves.new_virtual(made, devices.site_key, limits, window)
-        say(f"Its keys are in {halves.path}; start the fleet again")
-    else:
-        halves.new_board(made.secret, rootkeys.first_chain(made.root), limits, window)
-    try:
-        if deployment.privacy.keyholder:
-            holder = path.with_name(f"{who.name}.{who.key_id.hex()}.keyholder.json")
-            alone = enrol.Secrets(devices.site, devices.site_key, (made.secret,))
-            enrol.save_roots(enrol.Enrolment(alone, {who.name: made.root}), holder)
-            say(f"{holder} takes its noise off: move it to where only its owner comes")
-        let_in()
-        given = limitsfile.load(deployment.site.devices, devices)
-        spent, hours = whole.budget - limits.budget, deployment.privacy.window_h
-        given[who.name] = limitsfile.Given(who.key_id, limits, spent, hours)
-        limitsfile.save(deployment.site.devices, devices.site, given)
-        enrol.save_devices(fleet, deployment.site.devices)
-    except OperatorFault:
-        halves.abandon()  # keys that nobody knows are worth nothing
-        if virtual and not again:
-            halves.drop(who.name)
-        raise
-    if not virtual:
-        halves.finish()
-        say(f"{halves.board} is all that its board needs, and nobody else may have it")
 
 
 # What the room has paid already, and so is not in the budget of a device that comes later.
@@ -486,22 +409,75 @@ class Change:
     def _enrol(
         self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
     ) -> None:
-        check_promise(self._deployment)
-        before = (
-            0 if anew else sum_spent(self._deployment, {*self._devices.by_name} - {self._name})
-        )
-        halves = Halves(self._deployment, self._secrets, self._out)
-        places = Places(self._path, self._deployment, halves)
-        own, place = (
-            self._deployment,
-            Place(made.secret.identity.sensor, made.secret.identity.sensors),
-        )
+        """Count a new key, and give it to a device whose budget is what the room has not paid."""
+        own, who = self._deployment, made.secret.identity
+        check_promise(own)
+        before = 0 if anew else sum_spent(own, {*self._devices.by_name} - {self._name})
         most, heard = find_service(own.rounds.mechanism).key_limit(own), keys_heard(own)
+        place = Place(who.sensor, who.sensors)
         with keycount.hold_count(
             own.site.devices, self._devices, place, heard, most, sure=virtual
         ):
-            door = lambda: self._at_broker(let_in)  # noqa: E731
-            enrol_device(places, self._devices, made, virtual, before, door, self._say)
+            self._admit(made, virtual, before, let_in)
+
+    def _admit(
+        self, made: Newcomer, virtual: bool, before: int, let_in: Callable[[Doors], str]
+    ) -> None:
+        """Write what a device is given, let it in, and make it one of the fleet.
+
+        Args:
+            before: nano-rho that the room has paid already, by the ledger.
+
+        Raises:
+            OperatorFault: one of them could not be done; then the device is none of ours.
+        """
+        deployment, devices = self._deployment, self._devices
+        halves = Halves(deployment, self._secrets, self._out)
+        who, mechanism = made.secret.identity, of(deployment)
+        if mechanism.trust == "distributed":
+            raise OperatorFault(
+                f"{mechanism.name} adds devices up in shards that are drawn when all are "
+                "enrolled, and their roots are forgotten: none can join or have new keys later. "
+                "Enrol the fleet again, in a new folder, which is a new promise"
+            )
+        served = find_service(mechanism.name)
+        query = config.query(deployment)
+        own = {who.name: Device.of(who)}
+        enrol.check_central(devices._replace(by_name=own), first_round(deployment, query))
+        served.check_held(query, {who.name: who.sensors}, {})
+        whole = first_limits(deployment, query)
+        # In a window all comes back; when it was spent a wall clock alone knows, and is not asked.
+        window = windows.record_of(deployment, whole, spent=before > 0)
+        limits = whole if window else served.remaining_limits(query, whole, before)
+        fleet = devices._replace(by_name={**devices.by_name, **own})
+        sensors = prod(mechanism.sensors(deployment))
+        enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
+        again = who.name in devices.by_name
+        if virtual:
+            halves.new_virtual(made, devices.site_key, limits, window)
+            self._say(f"Its keys are in {halves.path}; start the fleet again")
+        else:
+            halves.new_board(made.secret, rootkeys.first_chain(made.root), limits, window)
+        try:
+            if deployment.privacy.keyholder:
+                holder = self._path.with_name(f"{who.name}.{who.key_id.hex()}.keyholder.json")
+                alone = enrol.Secrets(devices.site, devices.site_key, (made.secret,))
+                enrol.save_roots(enrol.Enrolment(alone, {who.name: made.root}), holder)
+                self._say(f"{holder} takes its noise off: move it to where only its owner comes")
+            self._at_broker(let_in)
+            given = limitsfile.load(deployment.site.devices, devices)
+            spent, hours = whole.budget - limits.budget, deployment.privacy.window_h
+            given[who.name] = limitsfile.Given(who.key_id, limits, spent, hours)
+            limitsfile.save(deployment.site.devices, devices.site, given)
+            enrol.save_devices(fleet, deployment.site.devices)
+        except OperatorFault:
+            halves.abandon()  # keys that nobody knows are worth nothing
+            if virtual and not again:
+                halves.drop(who.name)
+            raise
+        if not virtual:
+            halves.finish()
+            self._say(f"{halves.board} is all that its board needs, and nobody else may have it")
 
     def _at_broker(self, do: Callable[[Doors], str]) -> None:
         at_broker(self._deployment, self._folder, self._say, do)

@@ -104,18 +104,11 @@ def test_a_bare_board_is_told_how_to_become_a_device(
     assert not [line for line in said if "main.py" in line]
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ("(1 << 70) >> 69 == 2 => False", "no big integers"),
-        ("sys.implementation[1][:3] => (1, 19, 1)", "MicroPython 1.19.1"),
-        ('sys.implementation[0]) => "circuitpython")', "circuitpython"),
-    ],
-)
-def test_a_firmware_that_cannot_is_named_first(board: StandIn, change: str, says: str) -> None:
+def test_a_firmware_that_cannot_is_named_first(board: StandIn) -> None:
     """Before anything else is tried there, and the board is left as it is."""
-    with pytest.raises(OperatorFault, match=says):
-        examine(Otherwise(board, change=change), None, False, False, lambda _: None)
+    small = Otherwise(board, change="(1 << 70) >> 69 == 2 => False")
+    with pytest.raises(OperatorFault, match="no big integers"):
+        examine(small, None, False, False, lambda _: None)
     assert board.starts == 0
 
 

@@ -235,10 +235,7 @@ def test_a_driver_whose_counts_are_not_whole_is_told_so(
     assert not given(desk)
 
 
-# A trial of a sensor that was cut off: no board starts with it, and nothing of it stays.
-
 TRIAL = boards.name_beside(bundle.CONFIG)
-
 
 # A trial of a sensor that was cut off: no board starts with it, and nothing of it stays.
 

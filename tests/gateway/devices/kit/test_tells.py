@@ -18,10 +18,9 @@ from edge.mechanisms import disk_limits
 from gateway.cli.devices.provision import find_kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.kit import connect, selftest, settings, siting, state
+from gateway.devices.kit import connect, selftest, state
 from gateway.devices.kit.boards import BoardFault, list_files, read_file
 from gateway.devices.kit.connect import CONSOLE, StandIn
-from gateway.faults import OperatorFault
 from gateway.settings import config
 from tests import processes
 from tests.gateway.devices.kit.conftest import Ran, budget_place
@@ -277,16 +276,6 @@ def test_other_answers_fail_the_self_test(park: Park, file: str, before: str, af
 
     with pytest.raises(BoardFault):
         selftest.check_places(board, bytes(32))
-
-
-def test_settings_are_held_against_what_the_device_answers(park: Park, tmp_path: Path) -> None:
-    """The promise of a file is the deployment's, and no settings change it."""
-    (tmp_path / "own.toml").write_text('mechanism = "thermal"\n' + GPS)
-    with pytest.raises(OperatorFault, match="enrolment alone"):
-        settings.read_settings(tmp_path / "own.toml")
-    asked = siting.derive_settings(config.load(park.path))
-    assert asked["mechanism"] == "disk"
-    assert "tables" not in asked
 
 
 @pytest.fixture
