@@ -14,7 +14,7 @@ from ..mechanisms import reads
 from ..net.device import Device
 from ..net.link import sleep_ms, until
 from ..net.tls import Clock, ask
-from . import assemble, led, nap, pins, power
+from . import assemble, led, pins, power
 from .binding import COPIED, board_number
 from .net import Station
 
@@ -86,7 +86,7 @@ class Parts:
         self.ring = assemble.ring_of(config, folder)
         self.clock = Clock()
         key, wake_s = config.identity.state_key, config.wake_s
-        self.nap = nap.of_board(machine, key, wake_s) if wake_s else None
+        self.nap = power.nap_of(machine, key, wake_s) if wake_s else None
         number = board_number()
         numbers = [number] if number else []
         self.budget = assemble.budget_of(config, folder, self.nap, numbers=numbers)

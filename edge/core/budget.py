@@ -130,7 +130,7 @@ class Budget:
     def boot(self, nap=None):
         """Start a new epoch with a chain key of its own, on the medium before anything else.
 
-        nap: a `board.nap.Nap`, of a device that sleeps deeply and reserves epochs ahead, or None.
+        nap: a `power.Nap`, of a device that sleeps deeply and reserves epochs ahead, or None.
 
         Lost where the slots cannot be trusted or written. Slots that contradict each other are
         left as they are, as evidence.

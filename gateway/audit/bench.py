@@ -77,7 +77,7 @@ class Device:
         """Start it anew: what was in its memory is gone, what was in its slots is not.
 
         Args:
-            nap: its `board.nap.Nap`, if it sleeps deeply.
+            nap: its `board.power.Nap`, if it sleeps deeply.
         """
         self.budget = open_budget(self.slots, self.identity.state_key, uptime=self.uptime)
         self.budget.boot(nap)

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from edge.core import wire
-from edge.mechanisms import central, hpke
+from edge.mechanisms import central
 
 from ..devices.enrol.enrol import Device, Devices
 from ..faults import OperatorFault
@@ -179,16 +179,16 @@ def open_report(
 ) -> list[int] | None:
     """Return the payload in a sealed report, [] where its device had nothing to report, or None.
 
-    Source: RFC 9180, Section 5.1; the key schedule is the device's own, `edge.mechanisms.hpke`.
+    Source: RFC 9180, Section 5.1; the key schedule is the device's own, `edge.mechanisms.central`.
     """
     sealed: bytes = report.payload
     info, aad = central.bound(plan, site, device.name, report.epoch, report.seq)
-    enc = sealed[: hpke.ENC]
+    enc = sealed[: central.ENC]
     try:
         shared = private.exchange(X25519PublicKey.from_public_bytes(enc))
         secrets = device.seal_key, device.key_id, info
-        key, nonce = hpke.schedule(shared, enc, plan.key, *secrets)
-        plain = ChaCha20Poly1305(key).decrypt(nonce, sealed[hpke.ENC :], aad)
+        key, nonce = central.schedule(shared, enc, plan.key, *secrets)
+        plain = ChaCha20Poly1305(key).decrypt(nonce, sealed[central.ENC :], aad)
     except (InvalidTag, ValueError):  # ValueError: a public key of low order, or none
         return None
     return central.unpack(plain)

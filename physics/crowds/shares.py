@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core import noise, shares
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 
 Whole = NDArray[np.int64]
 _AT_ONCE = 256  # of more the bounds are long numbers

@@ -14,7 +14,7 @@ from edge.core.limits import NANO, Limits
 from edge.core.records import Round
 from edge.mechanisms import disk_half
 from edge.mechanisms.disk_limits import make_limits
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 
 from .round import domain_of
 

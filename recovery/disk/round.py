@@ -4,7 +4,7 @@
 
 The octant has, row by row, how many cells from x = y on weigh `near`, how many follow that do
 not, and the weights of those. What is promised is a fact about these whole numbers: near is at
-most far exp(num/den), proven by `edge.mechanisms.expo`, and no weight is below far or above near.
+most far exp(num/den), proven by `footprint.exp_floor`, and no weight is below far or above near.
 
 Source: the disk area mechanism's paper, Section VI, with whole numbers in the place of
 probabilities.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from edge.core.records import Guarantee, Round
 from edge.core.wire import MAC_BYTES, ROUND_BYTES, round_body
 from edge.mechanisms.disk import NAME, outer
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 
 from .footprint import shares
 from .query import Query, epsilon_of_one, radius_of, scheme_of

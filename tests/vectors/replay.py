@@ -98,11 +98,11 @@ def frame(case):
 
 def hpke_message(case):
     """Return what RFC 9180 seals to, with the public key of the message in front."""
-    from edge.mechanisms import crypto, hpke
+    from edge.mechanisms import central, crypto
 
     given = [unhex(case[word]) for word in ("recipient", "psk", "psk_id", "info", "aad", "plain")]
     secret = unhex(case["secret"])
-    return hexed(hpke.seal((secret, crypto.x25519(secret, crypto.BASE)), *given))
+    return hexed(central.seal((secret, crypto.x25519(secret, crypto.BASE)), *given))
 
 
 def sealed_frame(case):
@@ -110,7 +110,7 @@ def sealed_frame(case):
     from edge.core import wire
     from edge.core.records import Report, SealedRound
     from edge.host import post, rootkeys
-    from edge.mechanisms import central, crypto, hpke
+    from edge.mechanisms import central, crypto
 
     private, secret, root = [unhex(case[word]) for word in ("private", "secret", "root")]
     key = crypto.x25519(private, crypto.BASE)
@@ -125,14 +125,14 @@ def sealed_frame(case):
     info, aad = central.bound(round, site, name, *counters)
     plain = central.pack(case["payload"], case["numbers"])
     fresh = secret, crypto.x25519(secret, crypto.BASE)
-    sealed = hpke.seal(fresh, key, who.seal_key, who.key_id, info, aad, plain)
+    sealed = central.seal(fresh, key, who.seal_key, who.key_id, info, aad, plain)
     data = wire.topic(site, name, "data")
     frame = wire.pack_report(
         Report(wire.name_of(round), name, *(counters + (sealed,))), who.mac_key, data, 0
     )
     report = post.unpack_report(frame, who.mac_key, data, name)
     shared = crypto.x25519(private, report.payload[:32])
-    seal = hpke.schedule(shared, report.payload[:32], key, who.seal_key, who.key_id, info)
+    seal = central.schedule(shared, report.payload[:32], key, who.seal_key, who.key_id, info)
     if central.unpack(crypto.unseal(*(seal + (report.payload[32:], aad)))) != case["payload"]:
         return "does not open"
     return [hexed(message), hexed(wire.name_of(round)), hexed(frame)]
@@ -207,7 +207,7 @@ def curve(case):
 
 def exponentials(case):
     """Return the greatest weights that ratios of epsilon allow."""
-    from edge.mechanisms.expo import exp_floor
+    from edge.mechanisms.footprint import exp_floor
 
     return [exp_floor(num, den, scale) for num, den, scale in case["args"]]
 

@@ -11,7 +11,7 @@ flash that puts two slots back to an older day and loses the third, which no dev
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from edge.board.nap import WAKES, Nap
+from edge.board.power import WAKES, Nap
 from edge.core import budget as budgets
 from edge.core.budget import Budget, Lost
 from edge.core.keys import ratchet

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from edge.board.nap import Nap
+from edge.board.power import Nap
 from edge.core import wire
 from edge.core.budget import Budget, Lost, unpack
 from edge.core.entropy import Tape
@@ -81,7 +81,7 @@ PAID_AHEAD = 8  # answers that are paid for at a time, and numbers that may come
 
 
 class Memory:
-    """What outlives a deep sleep and no power cut, as `nap.Nap` wants it."""
+    """What outlives a deep sleep and no power cut, as `power.Nap` wants it."""
 
     def __init__(self, flash: Flash) -> None:
         self.held, self._flash = b"", flash

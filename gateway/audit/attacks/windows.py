@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from edge.board.nap import Nap
+from edge.board.power import Nap
 from edge.core.budget import Lost
 from edge.core.window import step_of
 

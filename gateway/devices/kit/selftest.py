@@ -27,7 +27,7 @@ from edge.core.shares import shares
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import disk_half, disk_limits, footprint, secure_sum
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 
 from ...mechanisms import USUAL, find
 from ...service.secure_sum import ciphers
@@ -130,7 +130,7 @@ from binascii import hexlify, unhexlify
 from edge.core import entropy, slots, wire
 from edge.mechanisms import disk_half, footprint
 from edge.core.budget import Budget
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 from edge.core.keys import Identity
 from edge.core.node import Node
 from edge.core.records import Reading, Report

@@ -278,7 +278,7 @@ MAY = {  # rule: file, and what it may do there
     rules.calendar: {
         "board/start.py": {"import of ntptime"},  # for TLS, see net/tls.py
         # Its memory, and how long a sleep was: a window ages by no other hour of the day.
-        "board/nap.py": {"the hour of the day from RTC", "the hour of the day from time"},
+        "board/power.py": {"the hour of the day from RTC", "the hour of the day from time"},
     },
     rules.telling: {
         "board/config.py": {"import of json"},

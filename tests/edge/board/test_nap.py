@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from edge.board.nap import WAKES, Nap, of_board
+from edge.board.power import WAKES, Nap, nap_of
 from edge.core.budget import ASLEEP, Budget, Lost
 from edge.core.keys import ratchet
 from edge.core.limits import Limits
@@ -183,14 +183,14 @@ def test_a_board_without_such_a_memory_has_none() -> None:
     from types import SimpleNamespace
 
     rtc = Rtc()
-    assert of_board(SimpleNamespace(), KEY, 600) is None
-    assert of_board(SimpleNamespace(RTC=SimpleNamespace), KEY, 600) is None
-    found = of_board(SimpleNamespace(RTC=lambda: SimpleNamespace(memory=rtc)), KEY, 600)
+    assert nap_of(SimpleNamespace(), KEY, 600) is None
+    assert nap_of(SimpleNamespace(RTC=SimpleNamespace), KEY, 600) is None
+    found = nap_of(SimpleNamespace(RTC=lambda: SimpleNamespace(memory=rtc)), KEY, 600)
     assert isinstance(found, Nap)
 
 
 SCRIPT = """
-from edge.board.nap import Nap
+from edge.board.power import Nap
 from edge.core.budget import Budget
 from edge.core.compat import sha256
 from edge.host.enrol import provision

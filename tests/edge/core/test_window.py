@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edge.board.nap import Nap
+from edge.board.power import Nap
 from edge.core import window
 from edge.core.budget import EXHAUSTED, SIZE, Budget, Lost, Record, pack, unpack
 from edge.core.compat import Uptime, hmac_sha256
@@ -305,7 +305,7 @@ def test_no_receipt_moves_hours_nor_anything_else_beside_them() -> None:
         if path.name != "window.py" and moves.search(text := path.read_text("utf-8"))
     ]
 
-    assert found == [("nap.py", [".wake("])]
+    assert found == [("power.py", [".wake("])]
 
 
 def nap(memory: Any, rtc_s: Callable[[], int], asleep_s: int = 600) -> Nap:

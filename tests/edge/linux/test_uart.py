@@ -21,7 +21,7 @@ from edge.host import post, rootkeys
 from edge.linux import run, uart
 from edge.linux.enrol import enrol, main
 from edge.mechanisms import disk_limits
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 from tests.edge.board.test_places import HERE, LOST, PLANE
 from tests.edge.linux.test_run import ROOT, SITE_KEY, host, hurry, live
 from tests.waiting import eventually

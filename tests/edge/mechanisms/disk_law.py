@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.mechanisms import disk
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 
 Cell = tuple[int, int]
 Law = dict[int, int]  # outer cell -> weight

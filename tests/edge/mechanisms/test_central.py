@@ -18,7 +18,7 @@ from edge.core.slots import Ram
 from edge.core.window import first, open_budget, step_of
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.mechanisms import central, crypto, disk_limits, hpke
+from edge.mechanisms import central, crypto, disk_limits
 from gateway import mechanisms
 from tests import tally
 
@@ -63,7 +63,7 @@ def payload(frame: bytes | None, plan: SealedRound, private: bytes = PRIVATE) ->
     report = post.unpack_report(frame, rootkeys.mac_key(ROOT), DATA, "n007")
     info, aad = central.bound(plan, "lab", "n007", report.epoch, report.seq)
     enc, rest = report.payload[:32], report.payload[32:]
-    key = hpke.schedule(crypto.x25519(private, enc), enc, plan.key, PSK, KEY_ID, info)
+    key = central.schedule(crypto.x25519(private, enc), enc, plan.key, PSK, KEY_ID, info)
     return list(central.unpack(crypto.unseal(*key, rest, aad)))
 
 
@@ -142,8 +142,8 @@ def test_a_message_is_the_rfcs() -> None:
     )
     enc, info = crypto.x25519(secret, crypto.BASE), b"Ode on a Grecian Urn"
     shared = crypto.x25519(secret, public)
-    key, nonce = hpke.schedule(shared, enc, public, psk, name, info)
-    sealed = hpke.seal((secret, enc), public, psk, name, info, b"Count-0", text)
+    key, nonce = central.schedule(shared, enc, public, psk, name, info)
+    sealed = central.seal((secret, enc), public, psk, name, info, b"Count-0", text)
 
     assert enc.hex() == "2261299c3f40a9afc133b969a97f05e95be2c514e54f3de26cbe5644ac735b04"
     assert key.hex() == "600d2fdb0313a7e5c86a9ce9221cd95bed069862421744cfb4ab9d7203a9c019"
@@ -227,7 +227,7 @@ def test_what_fails_in_sealing_is_not_said_of_the_sensor(monkeypatch: pytest.Mon
         raise MemoryError
 
     device, _ = node()
-    monkeypatch.setattr(hpke, "seal", full)
+    monkeypatch.setattr(central, "seal", full)
 
     assert device.answer(message(sealed_round()), lambda grid: (0, 0)) is None
     assert device.refusal == "its report could not be sealed"
@@ -373,7 +373,7 @@ def test_whoever_keeps_the_root_is_not_allowed_it() -> None:
 
 def test_keys_of_messages_come_from_the_stream_of_the_boot() -> None:
     """A board's own entropy may be poor: the host's secret is in what makes the pair."""
-    secret, public = hpke.pair(entropy.Tape(b"pair"))
+    secret, public = central.pair(entropy.Tape(b"pair"))
 
     assert secret == entropy.Tape(b"pair").below(1 << 256).to_bytes(32, "little")
     assert public == crypto.x25519(secret, crypto.BASE)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from edge.core.entropy import Tape
 from edge.core.records import Reading
 from edge.mechanisms import disk
-from edge.mechanisms.expo import MOST, exp_floor
+from edge.mechanisms.footprint import MOST, exp_floor
 from tests.edge.mechanisms.disk_law import At, a_round, disc, enumerated, law, walked
 
 # The device half of disk: the law of an answer, for every cell, against an enumeration.
@@ -288,7 +288,7 @@ def test_a_grid_without_cells_is_refused(shape: tuple[int, int]) -> None:
 def test_the_greatest_weight_that_epsilon_allows_is_taken_and_one_more_is_not(
     epsilon: tuple[int, int],
 ) -> None:
-    """The bound is the one of `expo`, to the last unit."""
+    """The bound is the one of `exp_floor`, to the last unit."""
     near = exp_floor(*epsilon, 1 << 32)
     disk.Table(a_round((4, 4), (0, 1 << 32, near, *epsilon, 1, 0)))
     with pytest.raises(ValueError, match="more than epsilon allows"):

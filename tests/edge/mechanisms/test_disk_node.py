@@ -20,7 +20,7 @@ from edge.core.tightening import topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import disk, disk_half, disk_limits
-from edge.mechanisms.expo import exp_floor
+from edge.mechanisms.footprint import exp_floor
 from edge.net.device import Device
 from tests.edge.mechanisms.disk_law import PROMISE, disc
 

@@ -840,7 +840,11 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     sqlite.backup(process.place, tmp_path / "backup")
     whole = Exported({}, lambda _: lambda *said: [said], {}, lambda _: lambda said: [said], {})
     given = Reader(process.place), export.Span(None, None, SITE)
-    exported = [*export.messages(*given), *export.ledger(*given), *export.maps(False, *given)]
+    exported = [
+        *export.messages(*given),
+        *export.ledger(*given),
+        *export.maps(False, None, *given),
+    ]
     exported += [*export.reports(whole, *given), *export.releases(whole, *given)]
     with Page("127.0.0.1", 0, reader=given[0], metrics=metrics) as page:
         for event in events:
