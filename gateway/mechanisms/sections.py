@@ -17,6 +17,10 @@ from ..faults import OperatorFault
 from ..settings.fields import Count, RatioField, Section
 from . import TABLE, Mechanism, find
 
+_WINDOW = (
+    f"{'# window_h = 24':<31} # they share it in any so many hours, for ever; an answer an hour: "
+    "readings = 26\n"
+)
 # What [privacy] says of every query that has such a field.
 _PRIVACY = ("epsilon", "delta", "protect_distance_m", "readings", "keyholder", "window_h")
 POLE = 85.0  # degrees: beyond it the meridians run together within a grid
@@ -78,6 +82,7 @@ def sample(mechanism: Mechanism) -> str:
             own="\n".join(_line(one, mechanism) for one in _fields(mechanism)),
             privacy='delta = "1/100000"              # the chance by which the promise may fail\n'
             * ("delta" in mechanism.abouts),
+            window=_WINDOW * ("window_h" in mechanism.abouts),
         )
     )
 
