@@ -8,6 +8,7 @@ millionths within twenty kilometres. What is promised of cells is promised of th
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,6 +132,8 @@ def writer(ending: str, earth: Earth) -> Callable[..., None]:
 
     def bound(place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
         write(earth, place, kind.columns, rows, promise)
+        with place.open("rb") as file:
+            os.fsync(file.fileno())
 
     return bound
 

@@ -56,6 +56,7 @@ def _export(
     out = site.with_name(f"map{ending}")
     said = heatveil("export", "--config", site, "--what", "maps", "--out", out, *words)
     assert (said.status, said.err) == (0, "")
+    assert out.stat().st_mode & 0o777 == 0o600
     return out, json.loads(out.with_name(f"{out.name}.guarantee.json").read_text())
 
 
