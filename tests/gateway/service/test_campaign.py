@@ -271,14 +271,17 @@ def test_who_waits_for_the_disk_can_be_stopped(
     """SIGTERM during a backup ends the gateway politely, and what is not written is not said."""
     on = stage()
 
+    asked = threading.Semaphore(0)
+
     def failing(*_: Any, **__: Any) -> Any:
+        asked.release()
         raise locked()
 
     monkeypatch.setattr(on.store, method, failing)
     ended: list[str] = []
     runner = threading.Thread(target=lambda: ended.append(on.campaign.run(None)), daemon=True)
     runner.start()
-    time.sleep(0.5)
+    assert all(asked.acquire(timeout=30) for _ in range(2))  # it was asked, and asked again
     on.campaign.stop()
     runner.join(30)
 
