@@ -28,7 +28,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
-from ..estimators.record import Floats, Near, Seen
+from ..estimators.record import Floats, Near, Room, Seen
+from ..estimators.verdict import heat_directions
 from ..sequence import normals, uniforms
 
 Whole = NDArray[np.int64]
@@ -57,6 +58,7 @@ _LOW, _HIGH = 0.1, 20.0  # all heat, in sources at their warmest
 _LEVEL = 0.12  # deviation of level and slope, of the most that the warmest source shows
 _NEVER = 1e6
 _ENOUGH = 50.0  # worlds that count, at the least
+_FAR = 200.0  # what fits this much worse than another, as a logarithm, is not drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,12 +97,16 @@ class Family:
     def draw(self, count: int, cells: int) -> "Some":
         """Return so many worlds, each as often as it counts."""
         top = self.weights - self.weights.max()
+        fit = np.flatnonzero(top > -_FAR)
+        if len(fit) < _ENOUGH:
+            fit = np.argsort(-top, kind="stable")[: int(_ENOUGH)]
+        top = top[fit]
         cool, weights = 1.0, np.exp(top)
         while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
             cool *= 0.8
             weights = np.exp(cool * top)
         sums = np.cumsum(weights)
-        taken = np.searchsorted(sums, (np.arange(count) + 0.5) / count * sums[-1])
+        taken = fit[np.searchsorted(sums, (np.arange(count) + 0.5) / count * sums[-1])]
         some, walls = self.worlds.heat[taken], self.worlds.walls
         width = some.shape[1] // (len(_SPREADS) * walls)
         numbers = np.diff(some.indptr)
@@ -135,17 +141,12 @@ class Some:
     outside: NDArray[np.bool_]
 
 
-def families(seen: Seen, near: Near, basis: Floats, cells: Whole) -> dict[str, Family]:
-    """Return every family but the stated one, weighed by the readings.
-
-    Args:
-        seen: readings that have passed the veil.
-        near: what sensors feel in other rooms.
-        basis: (sensors, r), the directions in which heat shows.
-        cells: those that places stand for, rising.
-    """
-    sigma, warmest = seen.sigma, seen.prior.warmest
-    table = _table(near, basis, seen.places[cells], warmest / sigma)
+def families(seen: Seen) -> dict[str, Family]:
+    """Return every family but the stated one, weighed by the readings; none without `near`."""
+    near, sigma, warmest, room = seen.near, seen.sigma, seen.prior.warmest, seen.room()
+    if near is None:
+        return {}
+    basis = heat_directions(room)
     readings = basis.T @ seen.readings / sigma
     silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - float(readings @ readings))
     slopes = near.weights[:, None] * (near.sensors_m / near.length_m - 0.5) * 2
@@ -154,8 +155,7 @@ def families(seen: Seen, near: Near, basis: Floats, cells: Whole) -> dict[str, F
     white = np.linalg.inv(np.linalg.cholesky(np.eye(len(readings)) + odd @ odd.T))
     shrunk = float(np.log(np.diag(white)).sum())
     found = {}
-    for name, worlds in bank(*_lattice(seen, cells)).items():
-        plain = worlds.heat @ table
+    for name, (worlds, plain) in _show(room).items():
         for level in (False, True) if name != "powers" else (False,):
             shown = plain @ white.T.astype(np.float32) if level else plain
             target = white @ readings if level else readings
@@ -171,6 +171,18 @@ def families(seen: Seen, near: Near, basis: Floats, cells: Whole) -> dict[str, F
             label = {"room": "level", "equal": "equal level"}[name] if level else name
             found[label] = Family(worlds, weights, warmest * power, evidence)
     return found
+
+
+@lru_cache(maxsize=2)
+def _show(room: Room) -> dict[str, tuple[Worlds, NDArray[np.float32]]]:
+    """Return the worlds of each kind, and what sensors would show in each, (worlds, r)."""
+    seen, near = room.seen, room.seen.near
+    if near is None:
+        return {}
+    cells, scale = places_of(seen), seen.prior.warmest / seen.sigma
+    table = _table(near, heat_directions(room), seen.places[cells], scale)
+    known = bank(*_lattice(seen, cells))
+    return {name: (worlds, worlds.heat @ table) for name, worlds in known.items()}
 
 
 def _numbers(seen: Seen, worlds: Worlds) -> Floats:

@@ -1,9 +1,10 @@
 """The posterior of sources by sampling: unknown number, unknown power, a line or a plane.
 
-Many scenes start as draws of the prior. The likelihood is raised from nothing to itself in
-steps: at each the scenes are kept in proportion to how much better they then fit, and moved by
-draws that leave the law of that step as it is. So no scene has to climb out of a hole that low
-noise has dug, and the product of the mean weights is the evidence.
+Very many scenes are drawn of the prior, of which few fit. The likelihood is raised from nothing
+to itself in steps: at each the scenes are kept in proportion to how much better they then fit,
+and moved by draws that leave the law of that step as it is. So no scene has to climb out of a
+hole that low noise has dug, and the product of the mean weights is the evidence. The first step
+goes as far as some hundred of the many scenes of the prior do; what follows moves these alone.
 
 Limits: with up to eight sources of unknown warmth at low noise (0.038 on the paper's line) the
 scenes do not find all that fits: bands that say 90 held 83 of 100 whole curves.
@@ -98,15 +99,18 @@ def _line(seen: Seen, cells: Whole, powers: Floats) -> tuple[Floats, Band, float
 
 
 # Scenes side by side, and how often they are moved once the likelihood is itself.
-SCENES = 192
-LAST_SWEEPS = 4
+SCENES = 256
+LAST_SWEEPS = 2
 
-# Each step keeps weights worth this share of the scenes.
-_WORTH = 0.5
+# So many scenes are drawn of the prior, and those that fit best go on; of them only so many have
+# a say in how far the first step goes.
+_FIRST, _BEST = 32_768, 4096
+# Each later step keeps weights worth this share of the scenes.
+_WORTH = 0.35
 # Pairs that are drawn a sweep, where powers are not known, and shifts by what share of a
 # difference: whole ones jump between modes, parts of one search near by.
-_PAIRS = 4
-_SCALES = (1.0, 0.5, 1.0, 0.25, 1.0, 0.5, 1.0, 0.25)
+_PAIRS = 2
+_SCALES = (1.0, 0.5, 0.25)
 # More cells than this cost minutes and a gigabyte.
 MOST_CELLS = 4096
 
@@ -173,14 +177,15 @@ def _pool(runs: list[Draws]) -> Draws:
 
 
 def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Draws:
-    crowd = Crowd(problem, scenes, stream)
-    cool, evidence = 0.0, 0.0
+    crowd = Crowd(problem, max(scenes, _FIRST), stream)
+    cool, evidence, wanted = 0.0, 0.0, float(scenes)
     fit = crowd.log_likelihood()
     while cool < 1:
-        warmer = _next(fit, cool)
+        warmer = _next(fit, cool, wanted)
+        wanted = _WORTH * scenes
         gain = (warmer - cool) * fit
         evidence += float(np.log(np.mean(np.exp(gain - gain.max()))) + gain.max())
-        crowd.keep(_resample(gain, float(crowd.even()[0])))
+        crowd.keep(_resample(gain, float(crowd.even()[0]), scenes))
         cool = warmer
         if cool < 1:
             _sweep(crowd, cool)
@@ -207,26 +212,29 @@ def _sweep(crowd: Crowd, cool: float) -> None:
         shift_as_others_differ(crowd, cool, scale)
 
 
-def _next(fit: Floats, cool: float) -> float:
+def _next(fit: Floats, cool: float, wanted: float) -> float:
     """Return the next power of the likelihood: 1, or where weights are worth so many scenes."""
+    # What fits worse than so many others has hardly a say.
+    best = fit if len(fit) <= _BEST else np.partition(fit, len(fit) - _BEST)[-_BEST:]
+    best = best - best.max()
 
     def worth(step: float) -> float:
-        weights = np.exp(step * (fit - fit.max()))
-        return float(weights.sum() ** 2 / np.square(weights).sum() / len(fit))
+        weights = np.exp(step * best)
+        return float(weights.sum() ** 2 / np.square(weights).sum())
 
     low, high = 0.0, 1 - cool
-    if worth(high) >= _WORTH:
+    if worth(high) >= wanted:
         return 1.0
     for _ in range(60):
         middle = np.sqrt(low * high) if low else high / 16
-        low, high = (middle, high) if worth(middle) >= _WORTH else (low, middle)
+        low, high = (middle, high) if worth(middle) >= wanted else (low, middle)
         if low and high / low < 1.02:
             break
     return cool + (low or high)
 
 
-def _resample(gain: Floats, even: float) -> Whole:
+def _resample(gain: Floats, even: float, scenes: int) -> Whole:
     """Return which scenes go on, each as often as its weight says: one comb through all."""
     sums = np.cumsum(np.exp(gain - gain.max()))
-    teeth = (np.arange(len(gain)) + even) / len(gain)
+    teeth = (np.arange(scenes) + even) / scenes
     return np.minimum(np.searchsorted(sums / sums[-1], teeth), len(gain) - 1)

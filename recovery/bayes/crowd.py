@@ -6,9 +6,12 @@ nothing, with no power. All arithmetic is over the whole crowd at once, in numpy
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
+from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
@@ -125,21 +128,39 @@ def _around(places: Floats) -> Whole:
     return near
 
 
+@lru_cache(maxsize=4)
+def _scenes_of_prior(
+    cells: int, sets: bytes, low: float, high: float, scenes: int, stream: int
+) -> tuple[Whole, Floats, Any]:
+    """Return cells and powers of scenes of the prior, (scenes, most), and all heat, sparse."""
+    known = np.frombuffer(sets)
+    most, allowed = len(known) - 1, np.flatnonzero(np.isfinite(known))
+    even = uniforms(scenes * (2 * most + 1), stream).reshape(2 * most + 1, scenes)
+    numbers = allowed[(even[-1] * len(allowed)).astype(np.int64)]
+    where = np.full((scenes, most), cells)
+    for slot in range(most):
+        # Every set of so many cells is as likely: who meets another takes the last there is.
+        last = cells - numbers + slot
+        drawn = (even[slot] * (last + 1)).astype(np.int64)
+        met = (where[:, :slot] == drawn[:, None]).any(axis=1)
+        where[:, slot] = np.where(slot < numbers, np.where(met, last, drawn), cells)
+    there = where < cells
+    powers = np.where(there, low + (high - low) * even[most:-1].T, 0.0)
+    upto = np.append(0, np.cumsum(numbers))
+    heat = scipy.sparse.csr_array((powers[there], where[there], upto), shape=(scenes, cells))
+    return where, powers, heat
+
+
 class Crowd:
     """Scenes that are moved together, and the walk along the fixed sequence that moves them."""
 
     def __init__(self, problem: Problem, scenes: int, stream: int) -> None:
         self.problem = problem
-        self._streams = count(stream << 20)
+        self._streams = count((stream << 20) + 1)
         self.rows = np.arange(scenes)
-        allowed = np.flatnonzero(np.isfinite(problem.sets))
-        numbers = allowed[(self.even() * len(allowed)).astype(np.int64)]
-        order = np.argsort(self.even(problem.cells), axis=1)[:, : problem.most]
-        taken = np.arange(problem.most) < numbers[:, None]
-        self.cells: Whole = np.where(taken, order, problem.cells)
-        spread = problem.low + (problem.high - problem.low) * self.even(problem.most)
-        self.powers: Floats = np.where(taken, spread, 0.0)
-        self.reseat()
+        prior = problem.cells, problem.sets.tobytes(), problem.low, problem.high
+        self.cells, self.powers, heats = _scenes_of_prior(*prior, scenes, stream << 20)
+        self.residual: Floats = problem.readings - heats @ problem.columns[:-1]
 
     def even(self, *shape: int) -> Floats:
         """Return the next numbers of the sequence, (scenes, *shape)."""

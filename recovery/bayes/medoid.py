@@ -36,24 +36,26 @@ def plans(supply: Floats, demand: Floats, cost: Floats) -> Floats:
     Source: Ahuja, Magnanti and Orlin 1993, Section 9.7, successive shortest paths; the paths by
     Bellman and Ford.
     """
-    flow = np.zeros_like(cost)
     if _equal(supply, demand) and supply.shape[1] <= TRIED:
+        flow = np.zeros_like(cost)
         _, chosen = _cheapest_matching(cost)
         pairs, sources = np.indices(chosen.shape)
         flow[pairs, sources, chosen] = supply
         return flow
-    left, wanted = supply.copy(), demand.copy()
+    # Pairs go last, so that each step is along them all.
+    prices = np.ascontiguousarray(cost.transpose(1, 2, 0))
+    left, wanted, sent = supply.T.copy(), demand.T.copy(), np.zeros_like(prices)
     at = np.arange(len(cost))
-    while len(at := at[(left[at] > _NONE).any(axis=1) & (wanted[at] > _NONE).any(axis=1)]):
-        _augment(at, left, wanted, cost, flow)
-    return flow
+    while len(at := at[(left[:, at] > _NONE).any(axis=0) & (wanted[:, at] > _NONE).any(axis=0)]):
+        _augment(at, left, wanted, prices, sent)
+    return sent.transpose(2, 0, 1)
 
 
 def distances(supply: Floats, demand: Floats, cost: Floats) -> Floats:
     """Return what the cheapest plans cost, (pairs,)."""
     if _equal(supply, demand) and supply.shape[1] <= TRIED:
         return _cheapest_matching(cost)[0] / supply.shape[1]
-    return np.asarray((plans(supply, demand, cost) * cost).sum(axis=(1, 2)))
+    return np.asarray(np.einsum("pij,pij->p", plans(supply, demand, cost), cost))
 
 
 def _equal(supply: Floats, demand: Floats) -> bool:
@@ -71,53 +73,55 @@ def _cheapest_matching(cost: Floats) -> tuple[Floats, Whole]:
     return totals[best, np.arange(len(cost))], tried[best]
 
 
-def _augment(at: Whole, left: Floats, wanted: Floats, cost: Floats, flow: Floats) -> None:
+def _augment(at: Whole, left: Floats, wanted: Floats, prices: Floats, flow: Floats) -> None:
     """Send what fits along a cheapest path of each pair, which may call earlier flow back."""
-    prices, sent = cost[at], flow[at]
+    prices, sent = prices[:, :, at], flow[:, :, at]
     backwards = np.where(sent > _NONE, -prices, np.inf)
-    here = np.where(left[at] > _NONE, 0.0, np.inf)
-    there = np.full(wanted[at].shape, np.inf)
+    here = np.where(left[:, at] > _NONE, 0.0, np.inf)
+    there = np.full((len(wanted), len(at)), np.inf)
     # By whom each was reached; a source by none at a path's start. Only what is truly nearer
     # changes them, or two could name each other.
-    by, came = np.zeros(there.shape, np.int64), np.full(here.shape, -1)
-    while True:
-        reached = here[:, :, None] + prices
-        nearer = reached.min(axis=1) < there - _NONE
-        by = np.where(nearer, reached.argmin(axis=1), by)
-        there = np.where(nearer, reached.min(axis=1), there)
-        called = there[:, None, :] + backwards
-        nearer = called.min(axis=2) < here - _NONE
-        if not nearer.any():
-            break
-        came = np.where(nearer, called.argmin(axis=2), came)
-        here = np.where(nearer, called.min(axis=2), here)
+    by, came, moved = np.zeros(there.shape, np.int64), np.full(here.shape, -1), True
+    while moved:
+        for i in range(len(here)):
+            reached = here[i] + prices[i]
+            nearer = reached < there - _NONE
+            np.copyto(there, reached, where=nearer)
+            np.copyto(by, i, where=nearer)
+        moved = False
+        for j in range(len(there)):
+            called = there[j] + backwards[:, j]
+            nearer = called < here - _NONE
+            np.copyto(here, called, where=nearer)
+            np.copyto(came, j, where=nearer)
+            moved |= bool(nearer.any())
     rows = np.arange(len(at))
-    end = np.where(wanted[at] > _NONE, there, np.inf).argmin(axis=1)
+    end = np.where(wanted[:, at] > _NONE, there, np.inf).argmin(axis=0)
     # Walked twice: first for what fits, then to send it.
-    fits = wanted[at, end]
+    fits = wanted[end, at]
     for last in (False, True):
         j, alive = end, rows
         while len(alive):
-            i = by[alive, j]
-            back = came[alive, i]
+            i = by[j, alive]
+            back = came[i, alive]
             start = back < 0
             if last:
-                sent[alive, i, j] += fits[alive]
+                sent[i, j, alive] += fits[alive]
                 on = alive[~start]
-                sent[on, i[~start], back[~start]] -= fits[on]
-                left[at[alive[start]], i[start]] -= fits[alive[start]]
+                sent[i[~start], back[~start], on] -= fits[on]
+                left[i[start], at[alive[start]]] -= fits[alive[start]]
             else:
-                room = np.where(start, left[at[alive], i], sent[alive, i, back])
+                room = np.where(start, left[i, at[alive]], sent[i, back, alive])
                 fits[alive] = np.minimum(fits[alive], room)
             alive, j = alive[~start], back[~start]
-    wanted[at, end] -= fits
-    flow[at] = sent
+    wanted[end, at] -= fits
+    flow[:, :, at] = sent
 
 
 # So many sets stand for all of them, and so many are tried as the nearest, where a pair of sets
 # is matched by trying all matchings; and where it is not, which takes a hundred times longer.
 _SAMPLE, _TRIED = 400, 100
-_SAMPLE_HARD, _TRIED_HARD = 200, 20
+_SAMPLE_HARD, _TRIED_HARD = 200, 12
 # Sets of more sources than these stand with the warmest of them, and all heat at the nearest.
 _SLOTS = 8
 # A map stands for its distance in so many parts of the room along each axis.

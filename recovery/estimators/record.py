@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +150,18 @@ class Seen:
             others=None if self.others is None else self.others[:, kept],
         )
 
+    def room(self) -> "Room":
+        """Return all of it but the readings, told from other rooms by a digest."""
+        near = self.near
+        parts = [self.operator, self.places, self.open, self.others]
+        if near is not None:
+            parts += [near.sensors_m, near.weights]
+        digest = blake2b(repr((self.sigma, self.shape, self.prior)).encode())
+        digest.update(repr(near and (near.spread_m2, near.walls, near.length_m)).encode())
+        for part in parts:
+            digest.update(b"-" if part is None else part.tobytes())
+        return Room(digest.digest(), self)
+
     def of_any_time(self) -> "Seen":
         """Return the same with each cell once for every time that a source may have stood there.
 
@@ -167,6 +180,14 @@ class Seen:
             open=None if self.open is None else np.tile(self.open, copies),
             others=None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is the same for all readings of a room, so that what follows from it can be kept."""
+
+    digest: bytes
+    seen: Seen = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

