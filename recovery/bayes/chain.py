@@ -49,11 +49,15 @@ class Draws:
         return np.asarray((self.cells >= 0).sum(axis=1))
 
 
-def from_draws(seen: Seen, draws: Draws) -> Estimate:
+def from_draws(seen: Seen, draws: Draws, banded: Draws | None = None) -> Estimate:
     """Return the map nearest to the draws on average, and what they say of it.
 
     Along a line that map is the median of the cumulative share of heat, with a band around whole
     curves; in a plane it is the draws' medoid. Its heat is the median of the draws' heat.
+
+    Args:
+        draws: what is possible.
+        banded: of which the band is; without, of the same.
     """
     cells = seen.operator.shape[1]
     numbers = np.bincount(draws.numbers, minlength=seen.prior.most + 1) / len(draws.cells)
@@ -70,7 +74,12 @@ def from_draws(seen: Seen, draws: Draws) -> Estimate:
     share: Floats
     band: Band | None
     if seen.places.shape[1] == 1:
-        share, band, error = _line(seen, where, powers)
+        possible = cumulative_shares(where, powers, cells)
+        share, error = _median(seen, possible)
+        if banded is not None:
+            held = banded.numbers > 0
+            possible = cumulative_shares(banded.cells[held], banded.powers[held], cells)
+        band = band_of_draws(possible.T, seen.level)
     else:
         near = medoid(where, np.ones(len(where)), seen.places, powers)
         share = np.bincount(near.cells, near.shares, cells).astype(np.float64)
@@ -87,15 +96,13 @@ def cumulative_shares(cells: Whole, powers: Floats, size: int) -> Floats:
     return np.minimum(np.cumsum(shares[:size], axis=0), 1.0)
 
 
-def _line(seen: Seen, cells: Whole, powers: Floats) -> tuple[Floats, Band, float]:
-    """Return the median map's shares, its band, and its expected distance."""
-    possible = cumulative_shares(cells, powers, seen.operator.shape[1])
+def _median(seen: Seen, possible: Floats) -> tuple[Floats, float]:
+    """Return the median map's shares, and its expected distance, of curves (size, draws)."""
     # Every draw has all its heat by the last cell; only rounding says less.
-    middle = np.round(np.sort(possible, axis=1)[:, (len(cells) - 1) // 2], 12)
+    middle = np.round(np.sort(possible, axis=1)[:, (possible.shape[1] - 1) // 2], 12)
     middle[-1] = 1.0
     apart = np.abs(possible - middle[:, None]).mean(axis=1)
-    error = float(apart[:-1] @ np.diff(seen.places[:, 0]))
-    return np.diff(middle, prepend=0.0), band_of_draws(possible.T, seen.level), error
+    return np.diff(middle, prepend=0.0), float(apart[:-1] @ np.diff(seen.places[:, 0]))
 
 
 # Scenes side by side, and how often they are moved once the likelihood is itself.

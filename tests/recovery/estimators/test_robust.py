@@ -64,6 +64,26 @@ def stated_room(worlds):
     return heat.indices[heat.indptr[:-1]], np.diff(heat.indptr), heat.shape[1] // 36
 
 
+def test_what_is_kept_of_a_room_serves_no_other() -> None:
+    """Worlds are kept from one map to the next; other noise, spread or walls are another room."""
+    seen = seen_of(1)
+    near = seen.near
+    others = [
+        replace(seen, sigma=2 * seen.sigma),
+        replace(seen, prior=Prior(1, 3)),
+        replace(seen, near=replace(near, spread_m2=0.06)),
+        replace(seen, near=replace(near, walls="insulated")),
+        seen.rows(np.arange(29)),
+    ]
+    first = weighed(seen)["equal"].log_evidence
+    found = [weighed(one)["equal"].log_evidence for one in others]
+
+    assert replace(seen, readings=seen.readings + 1).room() == seen.room()
+    assert len({one.room() for one in (seen, *others)}) == 6
+    assert weighed(seen)["equal"].log_evidence == first
+    assert first not in found
+
+
 def test_one_and_two_sources_in_the_stated_room_weigh_what_enumeration_says() -> None:
     """An independent sum over all sets: no part of the likelihood is left out of either."""
     seen = replace(seen_of(1), prior=Prior(1, 3))
