@@ -91,7 +91,8 @@ def _estimated(seen: Seen) -> Estimate:
     logs = {name: math.log(WEIGHTS[name]) + one.log_evidence for name, one in found.items()}
     ratio = float(np.logaddexp.reduce(list(logs.values()))) - stated.log_evidence - nothing
     logs["stated"] = stated.log_evidence + nothing
-    chances, doubted = _weigh(logs, _STATED), _weigh(logs, _STATED_AT_MOST)
+    chances = _weigh(logs, _STATED)
+    doubted = _weigh(logs, _STATED_AT_MOST)
     known = np.append(cells, -1)
     posterior, alone = stated.posterior, chances["stated"] > 1 - _HARDLY
     if alone and not isinstance(posterior, Draws):
