@@ -17,7 +17,7 @@ from gateway.service.drawing import Turnout, _few
 from gateway.service.intake import judge
 from gateway.service.mqtt.connection import Session
 from gateway.service.operate import quarantine, schedule
-from gateway.service.operate.health import Health, Vitals
+from gateway.service.operate.health import Health, Vitals, health_event
 from gateway.service.serving import AWAITED
 from gateway.service.telling import SILENCE, alarmed
 from gateway.service.workers.gathering import describe as describe_workers
