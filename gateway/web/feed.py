@@ -94,7 +94,7 @@ class Kept:
         return Told(self.number, event, self._framed("reset", event))
 
     def _framed(self, kind: str, event: Event) -> bytes:
-        data = msgspec.json.encode(event)
+        data = msgspec.json.encode(event, enc_hook=str)  # a sentence with a code is text, too
         return b"id: %s:%d\nevent: %s\ndata: %s\n\n" % (
             self._start.encode(),
             self.number,
