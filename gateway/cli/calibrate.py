@@ -10,12 +10,12 @@ from ..mechanisms import TABLE, USUAL, find, of_query
 from ..mechanisms.flags import query_of
 from ..output import stages
 from ..settings import config as deployments
-from . import flags, queries
+from . import flags
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=queries.OfNoise)
+@app.command(cls=flags.OfNoise)
 def calibrate(
     context: typer.Context,
     deployment: Annotated[
@@ -36,11 +36,11 @@ def calibrate(
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
     file, every_s = flags.one_file(deployment, config), None
     if file is None:
-        chosen, given = find(mechanism), queries.find_given(context)
+        chosen, given = find(mechanism), flags.find_given(context)
         flags.check_taken(context, mechanism, chosen.flags, given)
         query = query_of(chosen, settings or (), **given)
     else:
-        flags.check_file(context, file, queries.find_given(context))
+        flags.check_file(context, file, flags.find_given(context))
         loaded = deployments.load(file)
         query, every_s = deployments.query(loaded), loaded.rounds.every_s
         chosen = of_query(query)

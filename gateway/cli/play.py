@@ -20,7 +20,7 @@ from ..mechanisms.scores import Watch, data_free, frame_bytes, scores
 from ..mechanisms.worlds import Inputs, Numbers, Played, Told
 from ..output import Stage, Writer, as_json, check_places, stages, write_all
 from ..service.telling import describe
-from . import flags, queries
+from . import flags
 from .recover import as_public
 
 
@@ -132,7 +132,7 @@ def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=queries.OfQuery)
+@app.command(cls=flags.OfQuery)
 def play_command(
     context: typer.Context,
     mechanism: Annotated[str, typer.Argument(help=f"Which protocol: {' or '.join(TABLE)}.")],
@@ -162,7 +162,7 @@ def play_command(
     frames of a thermal array.
     """
     files = Files(out, scores, plot, published)
-    chosen, given = mechanisms.find(mechanism), queries.find_given(context)
+    chosen, given = mechanisms.find(mechanism), flags.find_given(context)
     flags.check_taken(context, mechanism, chosen.flags, given)
     if "frames" in chosen.flags:
         flags.check_frames(context, frames, given)
