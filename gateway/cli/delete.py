@@ -1,13 +1,16 @@
 """What a site has gathered, deleted for good: `heatveil delete`, where no gateway runs."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from edge.core import wire
 from edge.host import post
 
 from ..faults import LinkFault, OperatorFault
@@ -22,10 +25,12 @@ from ..settings.deployment import Deployment
 from ..store import sqlite
 from ..store.opening import alone
 from ..store.places import Place, place_of
-from ..store.reader import open_reader
+from ..store.reader import RoundRow, open_reader
 from ..store.store import Store
 from . import flags
 
+RETAINED_S = 0.5  # for the broker to have sent what it retains
+NAME_BYTES = 4  # of a round
 CLEARED_S = 5.0  # for the broker to have taken what clears
 WORDS = {
     "reports": "blurred or sealed reports",
@@ -39,6 +44,10 @@ WORDS = {
     "alarms": "alarms of devices",
     "quarantine": "devices that were shut out",
 }
+
+
+class _Overtaken(Exception):
+    """A gateway on another database has asked since."""
 
 
 def delete(
@@ -67,8 +76,9 @@ def delete(
         else:
             typer.echo(f"What site {site} gathered in {place} was deleted before.")
         typer.echo(
-            f"At the broker goes what waits there for a gateway of site {site}, whatever database "
-            "it works on: its map, what Home Assistant was told, and reports not yet taken."
+            f"At the broker goes what waits there for the gateway of site {site}, unless one on "
+            "another database has asked since: its map, what Home Assistant was told, and reports "
+            "not yet taken."
         )
         with closing(Store.of(deployment)) as store:
             _check_workers(deployment, store)
@@ -81,7 +91,7 @@ def delete(
         typer.echo("Deleted.")
         for line in _elsewhere(place):
             typer.echo(line)
-        _clear_broker(deployment, {one.mechanism for one in rounds})
+        _clear_broker(deployment, {one.mechanism for one in rounds}, rounds)
     typer.echo(
         "Cleared at the broker: the last map, what Home Assistant was told, and what waited for "
         "the gateway. Its round topics stay until the devices file is removed, for a ledger that "
@@ -123,7 +133,28 @@ def _ask() -> None:
     raise OperatorFault("nothing was deleted")
 
 
-def _clear_broker(deployment: Deployment, mechanisms: Iterable[str]) -> None:
+def _is_overtaken(
+    deployment: Deployment, names: Iterable[str], rounds: Collection[RoundRow], pump: Pump
+) -> bool:
+    """Return whether another database has asked since: what waits is of that, and its session."""
+    found, known = dict[str, bytes](), {one.name_hex for one in rounds}
+    link = Link(
+        deployment.mqtt,
+        f"heatveil-{deployment.site.name}-delete",  # no gateway's session
+        pump,
+        subscribe=[wire.round_topic(deployment.site.name, name) for name in names],
+        on_message=lambda _, message: found.update({message.topic: bytes(message.payload)}),
+        lasting=False,
+    ).wait()
+    time.sleep(RETAINED_S)
+    link.close()
+    bodies = (message[: -wire.MAC_BYTES] for message in found.values())
+    return any(body and sha256(body).digest()[:NAME_BYTES].hex() not in known for body in bodies)
+
+
+def _clear_broker(
+    deployment: Deployment, mechanisms: Iterable[str], rounds: Collection[RoundRow]
+) -> None:
     """Have the broker forget what it keeps of a site, as the gateway, which alone may.
 
     The round that it retains is no reading, and proves to a ledger begun anew that there was one
@@ -139,10 +170,12 @@ def _clear_broker(deployment: Deployment, mechanisms: Iterable[str]) -> None:
     taken = list[str]()
     topics += homeassistant.retained_topics(deployment)
     try:
-        if deployment.store.postgresql is not None:  # where alone there were ever parts
-            with closing(Store.of(deployment)) as store:
-                retire(deployment, store)
         with Pump("delete") as pump:
+            if _is_overtaken(deployment, names, rounds, pump):
+                raise _Overtaken
+            if deployment.store.postgresql is not None:  # where alone there were ever parts
+                with closing(Store.of(deployment)) as store:
+                    retire(deployment, store)
             for part in range(many if many > 1 else 0):
                 Link(deployment.mqtt, session_of(site, part), pump, lasting=False).wait().close()
             link = Link(deployment.mqtt, access.gateway_session(site), pump, lasting=False).wait()
@@ -152,6 +185,12 @@ def _clear_broker(deployment: Deployment, mechanisms: Iterable[str]) -> None:
             link.close()
         if left := [topic for topic in topics if topic not in taken]:
             raise LinkFault(f"the broker did not take what clears {', '.join(left)}")
+    except _Overtaken:
+        raise OperatorFault(
+            "the store is emptied. The broker retains a round that this database does not have, "
+            "so a gateway on another one has asked since: what waits there is that gateway's, and "
+            "was left. To delete that, run heatveil delete with its deployment file"
+        ) from None
     except OperatorFault as fault:
         raise OperatorFault(
             "the store is emptied, but the broker may still retain the last map, what Home "

@@ -257,6 +257,29 @@ def test_the_broker_forgets_the_map_what_was_announced_and_what_waits(
     assert waiting == []
 
 
+def test_what_waits_for_a_gateway_on_another_database_is_left(
+    kept: Any, heatveil: Heatveil, mosquitto: Mqtt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its round is retained there, and its session is not to be ended."""
+    monkeypatch.setenv("HEATVEIL_MQTT__PORT", str(mosquitto.port))
+    last, asked = post.map_topic("seen", "thermal"), "heatveil/1/seen/round/thermal"
+    with Pump("other") as pump:
+        link = Link(mosquitto, "other", pump, lasting=False).wait()
+        link.publish(last, b"{}", retain=True)
+        link.publish(asked, b"a round of another database, and a MAC", retain=True)
+        assert link.sent(5)
+        said = heatveil("delete", "--config", kept.path, "--yes")
+        left = hear(mosquitto, [last, asked]).keys()
+        for topic in (last, asked):
+            link.publish(topic, b"", retain=True)
+        assert link.sent(5)
+        link.close()
+
+    assert (said.status, rows(kept, "maps")) == (1, [])
+    assert "was left" in said.err
+    assert left == {last, asked}
+
+
 def test_where_no_broker_answers_the_same_command_clears_it_later(
     kept: Any, heatveil: Heatveil, mosquitto: Mqtt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
