@@ -3,8 +3,8 @@
     make -C ports/rp2 BOARD=RPI_PICO_W FROZEN_MANIFEST=/path/to/edge/manifest.py
 
 A port that compiles for no processor (unix) needs MPY_CROSS_FLAGS=-march=x64 beside it, for
-`viper`. Where the board has a manifest of its own, write one that includes both. MicroPython's build runs
-this file in its folder, with `package` and `module` at hand; imported it does nothing.
+`viper`. Where the board has a manifest of its own, write one that includes both. MicroPython's
+build runs this file in its folder, with `package` and `module` at hand; imported it does nothing.
 """
 
 if "package" in globals():
