@@ -10,6 +10,9 @@ everywhere. Then what no paper's map has: how many occupied cells lie within 1.6
 deviations (of ten, nine should), how many blocks hold their share, in how many maps all do at
 once (nine of ten should), and of the blocks that a map names how many are above an even share.
 Recorded crowds are read from the folder that HEATVEIL_DATA names.
+
+Five million people, one core, seconds of CPU and GB: disk 37 and 1.0, quadtree 3 and .45, pyramid
+75 and 1.5, pyramid_sum 19 and .52, ranks 151 and 2.0.
 """
 
 import os
