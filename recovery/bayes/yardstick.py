@@ -94,17 +94,6 @@ def bayes_yardstick(
     return Yardstick(float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(count)), count)
 
 
-def regret(distance: float, yardstick: Yardstick) -> float:
-    """Return how much farther an estimator is than the best on average, in the places' unit.
-
-    Of one scene it can be negative, by luck; of an average over many scenes it is not.
-
-    >>> round(regret(0.08, Yardstick(0.05, 0.002, 100)), 6)
-    0.03
-    """
-    return distance - yardstick.distance
-
-
 def _error(
     found: Scores, fewest: int, most: int, places: Floats, open: NDArray[np.bool_] | None
 ) -> float:

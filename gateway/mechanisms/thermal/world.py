@@ -17,7 +17,7 @@ from physics.fleet import Fleet
 from physics.places import cell_places, is_plane, length_m
 from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
-from recovery.bayes.yardstick import Yardstick, bayes_yardstick, regret
+from recovery.bayes.yardstick import Yardstick, bayes_yardstick
 from recovery.thermal import Query, operator
 from recovery.thermal.noise import follower
 from recovery.thermal.query import cell_m, standing_room
@@ -273,7 +273,7 @@ def yardstick_lines(found: Yardstick | None, score: float | None, far: Any) -> l
     """
     if found is None or score is None:
         return []
-    apart = regret(score, found)
+    apart = score - found.distance
     than = f"{far(abs(apart))} {'more' if apart > 0 else 'less, by luck'}"
     return [
         f"The best map that there can be, for who knows how many sources there are and how warm, "

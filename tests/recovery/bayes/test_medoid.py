@@ -15,7 +15,7 @@ from recovery.bayes.exact import exact_posterior, list_sets, scores
 from recovery.bayes.line import median, shares
 from recovery.bayes.medoid import distances, medoid, plans
 from recovery.bayes.moves import log_mass
-from recovery.bayes.yardstick import bayes_yardstick, regret
+from recovery.bayes.yardstick import bayes_yardstick
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen, with_digits
 from recovery.estimators.table import estimate
@@ -231,8 +231,8 @@ def test_the_median_map_reaches_it_and_the_mean_measure_does_not() -> None:
     mean, error = realised(2, 0.686, by_mean=False)
     rival, rival_error = realised(2, 0.686, by_mean=True)
 
-    assert abs(regret(mean, yardstick)) < 3 * np.hypot(error, yardstick.standard_error)
-    assert regret(rival, yardstick) > 3 * np.hypot(rival_error, yardstick.standard_error)
+    assert abs(mean - yardstick.distance) < 3 * np.hypot(error, yardstick.standard_error)
+    assert rival - yardstick.distance > 3 * np.hypot(rival_error, yardstick.standard_error)
 
 
 @pytest.mark.parametrize(("sources", "trials"), [(1, 1), (0, 10), ((0, 2), 10)])
