@@ -324,7 +324,7 @@ from gateway.store.places import Database
 from gateway.store.store import Store
 
 store = Store(Database(sys.argv[1], Path(sys.argv[2])), "lab")
-promise = Some(neighbours="n", trust="t", epsilon=None, delta=None)
+promise = Some(neighbours="n", trust="t", epsilon=None, delta=None, unit="")
 sys.stdin.readline()
 for n in range(40):
     plan = Some(number=int(sys.argv[3]) * 1000 + n, mechanism="thermal", guarantee=promise)
