@@ -142,7 +142,7 @@ PRIVATE = frozenset(
     [
         *("value", "values", "reading", "readings", "mass", "payload", "frame", "body", "message"),
         *("noise", "warmth", "counts", "total", "sources", "credible", "certified"),
-        *("verdict", "sd", "blocks"),
+        *("verdict", "sd", "blocks", "nobody", "fields"),
         *("secret", "password", "token"),
         *("key", "keys", "root", "site_key", "mac_key", "config_key", "link_key"),
     ]

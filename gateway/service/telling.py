@@ -353,8 +353,9 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 0) -> Event:
 # What of an event is too long for a log, or shown elsewhere.
 DULL = {"guarantee", "kind", "alarms", "parts", "devices", "words", "floor", "earth"}
 # What follows from readings: it is public, and still would make a log of years a log of people.
-TOLD = {"values", "mass", "sd", "blocks", "total", "sources", "credible", "certified", "verdict"}
-RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there
+TOLD = {"values", "mass", "total"}
+# Of a map a log has this alone: whether there is one, and by what, follows from readings too.
+MAP = {"number", "seconds", "sensors_used", "sensors_enrolled", "quorum", "late"}
 # Of a budget: what the promise is not told in.
 OTHER = {"rho": {"epsilon_left"}, "epsilon": {"budget", "spent", "left", "delta"}}
 
@@ -381,7 +382,7 @@ class Teller:
     def tell(self, event: Event) -> None:
         """Remember an event, log what it is, and pass it on."""
         self.last[event["kind"]] = event
-        left = DULL | (RESULT if event["kind"] == "map" else TOLD)
+        left = event.keys() - MAP if event["kind"] == "map" else DULL | TOLD
         if event["kind"] == "budget":
             left = left | OTHER[event.get("unit", "rho")]
         log.info(event["kind"], **{key: event[key] for key in event if key not in left})

@@ -246,7 +246,7 @@ def init(
     others = let_in(files, site, gateway, everybody, deployment.homeassistant.prefix)
     user = pwd.getpwuid(os.getuid()).pw_name
     port = _port(deployment.mqtt)
-    files.text(
+    kept = files.text(
         "mosquitto.conf",
         lambda: mosquitto.render_configuration(
             site,
@@ -258,6 +258,9 @@ def init(
             len(devices),
         ),
     )
+    if f"plugin_opt_config_file {files.folder / dynamic.FILE}" not in kept.splitlines():
+        # A broker that goes by other files would let in whom `device remove` has shut out.
+        raise files.unfit("mosquitto.conf", f"does not let in by {dynamic.FILE}")
     files.write("data")
     for line in _tell(deployment, path, files, gateway, until):
         typer.echo(line)

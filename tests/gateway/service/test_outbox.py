@@ -25,7 +25,10 @@ from gateway.service.ledger import Charge, Ledger
 from gateway.service.outbox import Outbox
 from gateway.service.telling import Teller, heard
 from gateway.store.store import Store
-from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
+from recovery.estimators.verdict import describe_misfit
+from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
+from recovery.maps.sentence import join
+from recovery.thermal import _at_clamp
 from tests.waiting import eventually
 
 # What waits in the store goes out once, in order; a broker that forgot is told again.
@@ -175,16 +178,20 @@ def test_a_listener_that_fails_stops_neither_the_others_nor_the_teller() -> None
 
 
 def test_a_log_line_has_counts_and_no_values() -> None:
-    """Values, maps, and lists of devices are shown elsewhere; a log travels."""
+    """Values, maps, why there is none, and lists of devices are shown elsewhere; a log travels."""
     teller = Teller()
+    why = join([_at_clamp((3, 4)), describe_misfit(3.0, 2.0)])
     with structlog.testing.capture_logs() as logs:
         teller.tell({"kind": "release", "number": 3, "reports": 2, "values": [123456, 654321]})
         teller.tell({"kind": "map", "mass": [[0.123456]], "total": 1.5, "guarantee": {"a": 1}})
+        teller.tell(telling.drawn(1, Unresolved(FOUND.grid, PROMISE, 3.0, 2.0, why), 0.1))
+        teller.tell(telling.drawn(2, replace(FOUND, nobody=0.654321), 0.1))
         teller.tell({"kind": "quarantine", "devices": [{"device": "node-77", "why": "flood"}]})
 
     said = str(logs)
     assert "reports" in said
     assert not any(word in said for word in ("123456", "654321", "node-77"))
+    assert not any(word in said for word in ("sensors 3", "3, 4", "residual", "map.clamp"))
 
 
 def test_a_pure_budget_is_logged_in_its_own_unit() -> None:

@@ -136,6 +136,14 @@ def test_the_authority_signs_brokers_and_no_authorities(init: Any, site: Path) -
     assert "\npersistence true\n" in (folder / "mosquitto.conf").read_text()
 
 
+def by_plain_files(folder: Path) -> None:
+    """Make a broker go by a list of passwords: to remove a device would change another file."""
+    (folder / dynamic.FILE).unlink()
+    path = folder / "mosquitto.conf"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("plugin")]
+    path.write_text("\n".join([*lines, f"password_file {folder}/passwords", ""]))
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -149,6 +157,7 @@ def test_the_authority_signs_brokers_and_no_authorities(init: Any, site: Path) -
         (lambda folder: (folder / "server.key").unlink(), "server.pem is there without"),
         (lambda folder: (folder / "server.pem").write_bytes(b"\xff"), "no broker's certificate"),
         (lambda folder: (folder / dynamic.FILE).write_bytes(b"\xff"), "is no text"),
+        (by_plain_files, "mosquitto.conf does not let in by dynamic-security.json"),
     ],
 )
 def test_files_that_do_not_fit_are_told_and_left(
