@@ -19,24 +19,27 @@ class Words(NamedTuple):
 _PAGE = {
     "map-title": ("Where people are", "Wo Personen sind"),
     "sources-title": ("Fullest places", "Wo die meisten sind"),
-    "within": ("Off by at most (68 % sure)", "Höchstens daneben (zu 68 % sicher)"),
+    "within": (
+        "Possible error (smaller in 68 % of cases)",
+        "Möglicher Fehler (in 68 % der Fälle kleiner)",
+    ),
     "strength": ("People", "Personen"),
     "sensors-title": ("Devices", "Geräte"),
     "sensors-note": (
-        "No device has been heard of yet.",
-        "Von keinem Gerät wurde bisher gehört.",
+        "No device has answered yet.",
+        "Noch hat kein Gerät geantwortet.",
     ),
     "sensor-head": ("Device", "Gerät"),
     "wire-title": ("What the devices answered", "Was die Geräte geantwortet haben"),
     "wire-note": (
-        "What was published of the latest round: whole numbers, with chance mixed in.",
-        "Was von der letzten Runde veröffentlicht wurde: ganze Zahlen, mit beigemischtem Zufall.",
+        "What was published of the latest round: whole numbers, with random noise added.",
+        "Was von der letzten Runde veröffentlicht wurde: ganze Zahlen mit zufälligem Rauschen.",
     ),
     "not": (
-        "This map shows no single person. It shows roughly which part of many people was where, "
-        "and how far that may be off.",
-        "Diese Karte zeigt keine einzelne Person. Sie zeigt ungefähr, welcher Teil von vielen wo "
-        "war, und wie weit das danebenliegen kann.",
+        "This map shows no single person. It shows roughly where which part of many people was, "
+        "and how far off that may be.",
+        "Diese Karte zeigt keine einzelne Person. Sie zeigt ungefähr, wo welcher Teil von vielen "
+        "Personen war, und wie weit das danebenliegen kann.",
     ),
 }
 PLACES = Words(
@@ -45,21 +48,24 @@ PLACES = Words(
     who="device",
     announced=("Fullest place", "Share of people at the fullest place", "mdi:account-group"),
     has_sd=True,
-    of_all=("of all people are in the fullest square", "aller Personen sind im vollsten Quadrat"),
+    of_all=(
+        "of the counted people are in the fullest square",
+        "der gezählten Personen sind im vollsten Quadrat",
+    ),
     page=_PAGE,
 )
 SUMS = {  # on the page of a mechanism whose gateway learns sums alone
     **_PAGE,
     "sensors-note": (
-        "Who took part in which sum is not kept.",
-        "Wer an welcher Summe teilnahm, wird nicht aufbewahrt.",
+        "Which device took part in which sum is not kept.",
+        "Welches Gerät an welcher Summe teilnahm, wird nicht aufbewahrt.",
     ),
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "not": (
         "This map shows no single person. The gateway sees only sums over many devices; it could "
-        "read what one says only if more devices helped it than the promise allows for.",
+        "read what one device sends only if more devices helped it than the promise allows for.",
         "Diese Karte zeigt keine einzelne Person. Das Gateway sieht nur Summen über viele Geräte; "
-        "was eines sagt, könnte es nur lesen, wenn mehr Geräte ihm hülfen, als das Versprechen "
-        "erlaubt.",
+        "was ein Gerät sendet, könnte es nur lesen, wenn ihm mehr Geräte hülfen, als das "
+        "Versprechen erlaubt.",
     ),
 }

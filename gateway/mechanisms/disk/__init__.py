@@ -32,20 +32,20 @@ _PAGE = {
     "wire-note": (
         "How often each square was named in the latest round. A device names a square near its "
         "own more often than one far away, and now and then one outside the frame, where nobody "
-        "can be. Whoever listens on the way sees which device named which square; the promise "
-        "holds against them, too.",
+        "can be. Whoever reads the messages on their way sees which device named which square; "
+        "the privacy promise holds against them, too.",
         "Wie oft jedes Quadrat in der letzten Runde genannt wurde. Ein Gerät nennt ein Quadrat "
         "nahe dem eigenen öfter als ein fernes, und manchmal eines außerhalb des Rahmens, wo "
-        "niemand sein kann. Wer unterwegs zuhört, sieht, welches Gerät welches Quadrat nannte; "
-        "das Versprechen gilt auch gegen ihn.",
+        "niemand sein kann. Wer die Nachrichten unterwegs mitliest, sieht, welches Gerät welches "
+        "Quadrat nannte; das Versprechen gilt auch gegen ihn.",
     ),
     "not": (
         "This map shows no single person: each device shifted its own place at random before it "
-        "answered. It shows roughly which part of many people was where, and how far that may "
-        "be off.",
+        "answered. It shows roughly where which part of many people was, and how far off that "
+        "may be.",
         "Diese Karte zeigt keine einzelne Person: jedes Gerät verschob seinen Ort zufällig, bevor "
-        "es antwortete. Sie zeigt ungefähr, welcher Teil von vielen wo war, und wie weit das "
-        "danebenliegen kann.",
+        "es antwortete. Sie zeigt ungefähr, wo welcher Teil von vielen Personen war, und wie "
+        "weit das danebenliegen kann.",
     ),
 }
 

@@ -11,25 +11,28 @@ from ..words import PLACES
 _words = Module(__name__, "words")
 _crowd = Module(__name__, "crowd")
 _CAUTION = (
-    "Where up to some thousand people spread over many places, an adaptive grid is often nearer "
-    "than this map at the same epsilon; with more it is not.",
-    "Wo bis zu etwa tausend Personen über viele Orte verteilt sind, ist ein adaptives Gitter bei "
-    "gleichem Epsilon oft genauer als diese Karte; bei mehr Personen nicht.",
+    "Where up to some thousand people spread over many places, another method (an adaptive grid) "
+    "is often more exact than this map at equal privacy; with more people it is not.",
+    "Wo bis zu etwa tausend Personen über viele Orte verteilt sind, ist ein anderes Verfahren "
+    "(ein adaptives Gitter) bei gleichem Schutz oft genauer als diese Karte; bei mehr nicht.",
 )
 _PAGE = {
     **PLACES.page,
     "wire-note": (
-        "How many parts of people were counted in each square of each level in the latest round, "
-        "with the noise that the gateway drew. The gateway saw every report before that.",
-        "Wie viele Teile von Personen in der letzten Runde in jedem Quadrat jeder Stufe gezählt "
-        "wurden, mit dem Rauschen des Gateways. Das Gateway sah davor jede Meldung.",
+        "How many people, in fractions, the gateway counted in each square in the latest round, "
+        "from large squares to small ones, with random noise added. Before that it saw every "
+        "device's place.",
+        "Wie viele Personen, in Bruchteilen, das Gateway in der letzten Runde in jedem Quadrat "
+        "gezählt hat, von großen zu kleinen, mit zufälligem Rauschen. Davor sah es den Ort jedes "
+        "Geräts.",
     ),
     "not": (
-        "The gateway is trusted here: it saw where every device was, and blurred the sums. "
-        "Who sees this map alone sees shares of many, and of nobody where they were. "
+        "The gateway must be trusted here: it saw where every device was, and blurred the sums. "
+        "Whoever sees only this map sees shares of many people, and not where any one was. "
         f"{_CAUTION[0]}",
-        "Dem Gateway wird hier vertraut: es sah, wo jedes Gerät war, und verwischte die Summen. "
-        "Wer nur diese Karte sieht, sieht Anteile von vielen und von niemandem, wo er war. "
+        "Dem Gateway muss man hier vertrauen: es sah, wo jedes Gerät war, und verwischte die "
+        "Summen. Wer nur diese Karte sieht, sieht Anteile von vielen Personen und nicht, wo eine "
+        "einzelne war. "
         f"{_CAUTION[1]}",
     ),
 }

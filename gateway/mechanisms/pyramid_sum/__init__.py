@@ -13,12 +13,12 @@ _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
     **SUMS,
     "wire-note": (
-        "Each device marks the squares that it is in, one a level, adds a little noise to every "
-        "number and hides them. Only their sum over many devices can be opened, and that is "
-        "published.",
-        "Jedes Gerät markiert die Quadrate, in denen es ist, eines je Stufe, gibt zu jeder Zahl "
-        "etwas Rauschen und verbirgt sie. Nur ihre Summe über viele Geräte lässt sich öffnen; sie "
-        "ist veröffentlicht.",
+        "Each device marks the squares that it is in, from large to small, adds a little random "
+        "noise to every number and encrypts them. Only their sum over many devices can be read; "
+        "that is published.",
+        "Jedes Gerät markiert die Quadrate, in denen es ist, von groß bis klein, gibt zu jeder "
+        "Zahl etwas zufälliges Rauschen und verschlüsselt sie. Nur ihre Summe über viele Geräte "
+        "lässt sich lesen; sie ist veröffentlicht.",
     ),
 }
 _EXPORTED = Exported(

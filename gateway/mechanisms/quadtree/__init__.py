@@ -14,10 +14,11 @@ _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
     **SUMS,
     "wire-note": (
-        "Each device marks the square that it is in, adds a little noise and hides its numbers. "
-        "Only their sum over many devices can be opened, and that is published.",
-        "Jedes Gerät markiert das Quadrat, in dem es ist, gibt etwas Rauschen dazu und verbirgt "
-        "seine Zahlen. Nur ihre Summe über viele Geräte lässt sich öffnen; sie wird gezeigt.",
+        "Each device marks the square that it is in, adds a little random noise and encrypts its "
+        "numbers. Only their sum over many devices can be read; that is published.",
+        "Jedes Gerät markiert das Quadrat, in dem es ist, gibt etwas zufälliges Rauschen dazu und "
+        "verschlüsselt seine Zahlen. Nur ihre Summe über viele Geräte lässt sich lesen; sie ist "
+        "veröffentlicht.",
     ),
 }
 _EXPORTED = Exported(

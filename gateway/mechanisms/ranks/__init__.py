@@ -11,27 +11,28 @@ from ..words import PLACES
 _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
 _CAUTION = (
-    "Counts in fixed squares err less than sorted places in a plane and in range queries; sorted "
-    "places need no grid, and are as good on a line.",
-    "In der Ebene und in Bereichsabfragen irren Zählungen in festen Quadraten weniger als "
-    "geordnete Orte; diese brauchen kein Gitter und sind auf einer Linie gleich gut.",
+    "In a plane, and for how many people are in an area, counting in fixed squares is more exact "
+    "than sorting places; sorting needs no grid, and is as good on a line.",
+    "In der Ebene, und dafür, wie viele in einem Bereich sind, ist Zählen in festen Quadraten "
+    "genauer als Ordnen von Orten; dieses braucht kein Gitter und ist auf einer Linie gleich gut.",
 )
 _PAGE = {
     **PLACES.page,
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "wire-note": (
         "The gateway sees where every device is. It sorts the places along a curve, adds up "
-        "groups of them, and publishes each sum with noise in it; the places are forgotten then.",
+        "groups of them, publishes each sum with random noise added, and forgets the places.",
         "Das Gateway sieht, wo jedes Gerät ist. Es ordnet die Orte entlang einer Kurve, zählt "
-        "Gruppen davon zusammen und veröffentlicht jede Summe mit Rauschen; dann sind die Orte "
-        "vergessen.",
+        "Gruppen davon zusammen, veröffentlicht jede Summe mit zufälligem Rauschen und vergisst "
+        "die Orte.",
     ),
     "not": (
-        "Who runs the gateway can see where everybody is until the noise is on. This map is made "
-        "of the published sums alone, and shows no person. "
+        "Whoever runs the gateway can see where everybody is until random noise is added. This "
+        "map is made from the published sums alone, and shows no single person. "
         f"{_CAUTION[0]}",
-        "Wer das Gateway betreibt, sieht, wo alle sind, bis das Rauschen darauf liegt. Diese "
-        "Karte entsteht nur aus den veröffentlichten Summen und zeigt keine Person. "
+        "Wer das Gateway betreibt, kann sehen, wo alle sind, bis zufälliges Rauschen darauf "
+        "liegt. Diese Karte entsteht nur aus den veröffentlichten Summen und zeigt keine einzelne "
+        "Person. "
         f"{_CAUTION[1]}",
     ),
 }

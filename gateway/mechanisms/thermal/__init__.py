@@ -41,16 +41,16 @@ _PAGE = {
     "strength": ("Strength", "Stärke"),
     "sensors-title": ("Sensors", "Sensoren"),
     "sensors-note": (
-        "No sensor has been heard of yet.",
-        "Von keinem Sensor wurde bisher gehört.",
+        "No sensor has answered yet.",
+        "Noch hat kein Sensor geantwortet.",
     ),
     "sensor-head": ("Sensor", "Sensor"),
     "wire-title": ("What the sensors sent", "Was die Sensoren gesendet haben"),
     "wire-note": (
-        "One dot is what one sensor sent in this round, already blurred: the brighter or the "
-        "higher, the warmer. Nobody outside the sensors sees more of a round than this.",
-        "Ein Punkt ist, was ein Sensor in dieser Runde gesendet hat, schon verwischt: je heller "
-        "oder höher, desto wärmer. Mehr sieht außerhalb der Sensoren niemand von einer Runde.",
+        "Each dot is what one sensor sent in this round, blurred at random before it was sent: "
+        "the brighter or higher, the warmer. Outside the sensors nobody sees more of a round.",
+        "Jeder Punkt ist, was ein Sensor in dieser Runde gesendet hat, vor dem Senden zufällig "
+        "verwischt: je heller oder höher, desto wärmer. Mehr sieht außerhalb davon niemand.",
     ),
     "not": (
         "This map is not a picture of people: every reading was blurred before it left its "

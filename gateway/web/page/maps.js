@@ -1,7 +1,7 @@
 // A map as it is shown: its layers, its words, its table of places; and as a picture that is kept.
 
 import { SvgPen, cellUnder, doubted, drawAnswers, drawMap, drawReadings, drawScale, embered, greyed, heated, heightOf, metres, onEarth, penOf, placeOf, room, sensorPlaces, written } from "./draw.js";
-import { at, exactly, language, make, makeRow, moment, number, own, percent, say, t, told } from "./words.js";
+import { at, counted, exactly, language, make, makeRow, moment, number, own, percent, say, t, told } from "./words.js";
 
 const FULLEST = 6;
 
@@ -114,7 +114,7 @@ function rangeOf({ x, y, rows, columns, cells }, plane) {
   if (cells === 1) return placed(middle(x, 0), middle(y, 1), plane);
   const edge = (cell, axis) => placeOf(cell, axis).toLocaleString(language, { maximumFractionDigits: metres() ? 1 : 2 });
   const [along, across] = [[x, columns], [y, rows]].map(([from, wide], axis) => t("place.range", { from: edge(from, axis), to: `${edge(from + wide, axis)}${metres() ? "\u00a0m" : ""}` }).replace(/ /g, "\u00a0"));
-  return plane ? t("place.block", { x: along, y: across }) : along;
+  return placed(along, across, plane);
 }
 
 // How wide a cell is, for a legend; nothing where it has no size.
@@ -180,7 +180,7 @@ export function tell(shown, drawing) {
   const { map } = shown, has = solved(map);
   at("map").dataset.number = map ? map.number : "";
   at("empty").hidden = has;
-  say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: told(map) }));
+  say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody") : t("map.because", { n: map.number, why: told(map) }));
   at("doubt").hidden = !(has && isDoubtful(map));
   say("doubt", has && isDoubtful(map) ? verdictWords(map) : "");
   say("sure", has ? sureWords(map) : "");
@@ -192,7 +192,7 @@ export function tell(shown, drawing) {
 
 function noteOf(map) {
   if (!solved(map)) return "";
-  const from = kind.people && map.total > 0 ? t("map.answers", { n: number(map.total) }) : "";
+  const from = kind.people && map.total > 0 ? counted("map.answers", map.total) : "";
   const exact = map.verdict?.why ? t("map.exactly", { why: exactly(map.verdict) }) : "";
   return [from, map.why === "optimal" ? "" : told(map), exact].filter(Boolean).join(" · ");
 }
@@ -233,9 +233,11 @@ function tellPlaces(map, any) {
   at("sources").hidden = !found.length;
   if (!map) say("sources-note", t(any ? "sources.empty" : "sources.none"));
   else if (!found.length) say("sources-note", isDoubtful(map) ? t("sources.doubt") : spreadWords());
-  else if (map.blocks) say("sources-note", t("sources.blocks", { p: percent(map.blocks.level) }));
-  else if (kind.people) say("sources-note", t("sources.people"));
-  else say("sources-note", [map.mass.length > 1 && metres() ? t("sources.where") : "", t(`unit.${kind.unit}`)].filter(Boolean).join(" "));
+  else {
+    // Where north is up the corners lie elsewhere.
+    const where = map.mass.length > 1 && metres() && !room.cells.earth ? t("sources.where") : "";
+    say("sources-note", [where, !kind.people ? t(`unit.${kind.unit}`) : map.blocks ? t("sources.blocks", { p: percent(map.blocks.level) }) : t("sources.people")].filter(Boolean).join(" "));
+  }
   if (!kind.people) say("within", t("sources.within", { p: percent(map?.credible?.level ?? 0.9) }));
   else say("within", map?.blocks ? t("sources.between") : kind.within);
   say("part", t(kind.people ? "sources.share.people" : "sources.share.warmth"));

@@ -179,7 +179,7 @@ function tellDevices() {
     return row;
   }));
   const silent = devices.filter((one) => one.rank < 4).length, all = number(devices.length);
-  const told = silent ? t("devices.some", { n: number(silent), all, who: whose(devices.length, kind.who) }) : t("devices.good", { all, who: whose(devices.length, kind.who) });
+  const told = counted(silent ? "devices.some" : "devices.good", silent || devices.length, { all, who: whose(devices.length, kind.who) });
   const most = !fitting.length ? t("devices.fit") : fitting.length > SHOWN ? t("devices.most", { n: number(fitting.length), most: SHOWN }) : "";
   say("sensors-note", [told, most].filter(Boolean).join(" "));
 }

@@ -50,7 +50,7 @@ def test_what_does_not_work_is_on_top_and_goes_when_it_does(
     live.feed.put(health_event(health))
     until(tab, "document.getElementById('trouble').hidden")
 
-    assert words == "Message broker: it does not answer"
+    assert words == "Messages: it does not answer"
     assert tab.said == []
 
 
@@ -116,9 +116,9 @@ def test_a_link_opens_the_same_view(live: Page, opened: Opened, until: Until) ->
     assert [words.split(" ·")[0] for words in two] == ["Runde 3", "Runde 5"]
     assert tab.evaluate("document.documentElement.lang") == "de"
     assert tab.inner_text("#map-title") == "Wo die Wärme ist"
-    assert lost.inner_text("#notice").startswith("There is no round 99 here")
+    assert lost.inner_text("#notice").startswith("Round 99 is not stored here")
     assert lost.evaluate(shown(6))
-    assert alone.inner_text("#notice") == "There is no round 99 here to compare with."
+    assert alone.inner_text("#notice").startswith("Round 99 is not stored here")
     assert alone.evaluate("location.hash") == "#round=3"
 
 
@@ -154,7 +154,7 @@ def test_devices_are_found_and_those_that_are_silent_come_first(
     tab.click("#sensor-head")
 
     assert [row[0] for row in rows] == ["south", "north", "west"]
-    assert [row[2] for row in rows] == ["shut out", "silent", "silent"]
+    assert [row[2] for row in rows] == ["blocked", "did not answer", "did not answer"]
     assert {row[3] for row in rows} == {"56 %"}  # 9/8 of 2
     assert tab.inner_text("#sensors-note").startswith("3 of 3 sensors")
     assert tab.inner_text("#devices tr:first-child th") == "west"
