@@ -219,12 +219,12 @@ def save_roots(enrolment: Enrolment, path: Path) -> None:
 def _device(_: Row, row: Row) -> Device:
     ours = parse_key(row, "key_id", 4), parse_key(row, "mac_key"), parse_key(row, "config_key")
     place = Place(*map(int, row["place"]))
-    return Device(str(row["name"]), place, str(row["mode"]), *ours, *_read_allowed(row))
+    return Device(_read_name(row), place, str(row["mode"]), *ours, *_read_allowed(row))
 
 
 def _secret(head: Row, row: Row) -> Secret:
-    name, mode = str(row["name"]), str(row["mode"])
-    if Path(name).name != name or mode not in rootkeys.MODES:
+    name, mode = _read_name(row), str(row["mode"])
+    if mode not in rootkeys.MODES:
         raise ValueError(f"a device {name!r} of mode {mode!r}")
     ours: list[Any] = [head["site"], name, int(row["sensor"]), int(row["sensors"]), mode]
     ours += [
@@ -233,6 +233,13 @@ def _secret(head: Row, row: Row) -> Secret:
     ]
     ours += [parse_key(row, "state_key"), parse_key(row, "key_id", 4)]
     return Secret(identity_of(ours, row), parse_key(row, "link_key"))
+
+
+def _read_name(row: Row) -> str:
+    """Return a device's name; ValueError where it could write what only the gateway may."""
+    if not _may_be_named(name := str(row["name"])):
+        raise ValueError(f"{name!r} can be no device's name")
+    return name
 
 
 def identity_of(ours: Sequence[Any], row: Row) -> Any:
@@ -252,6 +259,10 @@ def _read_allowed(row: Row) -> tuple[str, bytes] | tuple[()]:
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 TAKEN = {"round", "map", "ha", "gateway", "sum"}  # what else stands at a device's place in a topic
 HOLDS = "everything of one device"
+
+
+def _may_be_named(name: str) -> bool:
+    return bool(NAME.fullmatch(name)) and ".." not in name and name not in TAKEN
 
 
 class Newcomer(NamedTuple):
@@ -278,7 +289,7 @@ def check_name(name: str, devices: Devices, gateway: str | None) -> None:
             f"the name {name} is {whose}; two of one name could speak for each other. Choose "
             f"another, or give the device that has it new keys: heatveil device rotate --keys"
         )
-    if not NAME.fullmatch(name) or ".." in name or name in TAKEN:
+    if not _may_be_named(name):
         raise OperatorFault(
             f"{name!r} cannot be a device's name; it stands in topics and names files, so it must "
             "be letters, digits, dots, dashes and underscores, 63 at most, begin with a letter or "

@@ -113,6 +113,21 @@ def test_a_file_of_other_keys_is_not_taken(tmp_path: Path) -> None:
         enrol.load_secrets(path, "attic")
 
 
+@pytest.mark.parametrize("name", ["round", "sum", "+", "../a", "a/data"])
+@pytest.mark.parametrize("load", [enrol.load_devices, enrol.load_secrets])
+def test_no_device_is_named_like_a_topic_of_the_gateways(
+    tmp_path: Path, load: Callable[[Path, str], Any], name: str
+) -> None:
+    """A file may be written by hand: such a device could ask in the gateway's place."""
+    path = tmp_path / "fleet.json"
+    holds = "mac keys" if load is enrol.load_devices else "device keys"
+    SAVES[holds](enrol.enrol_fleet("lab", 1), path)
+    assert load(path, "lab")
+    path.write_text(path.read_text().replace('"node-0"', f'"{name}"'))
+    with pytest.raises(OperatorFault, match="can be no device's name"):
+        load(path, "lab")
+
+
 def test_a_file_of_the_first_format_says_to_enrol_again(tmp_path: Path) -> None:
     """It held roots and a boot counter that could be set back; its keys are not to be used."""
     path = tmp_path / "secrets.json"
