@@ -386,7 +386,7 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
     said = f"{promised} under the promise; one every {say_time(rounds.every_s)}, they last {lasts}"
     if hours := deployment.privacy.window_h:
         said = f"a promise for any {hours} h; one round every {say_time(rounds.every_s)}, for ever"
-    if of(deployment).trust == "distributed":
+    elif of(deployment).trust == "distributed":
         maps = _count(deployment.privacy.readings, "map")
         said = (
             f"{maps} under the promise, from rounds that share epsilon; one round every "

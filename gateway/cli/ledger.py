@@ -198,14 +198,14 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     guarantee = plan.guarantee
     left = int(standing.left / rho)
     share = float(standing.spent / standing.budget)
+    windowed, unit = deployment.privacy.window_h, unit_of(guarantee)
     end = f"{left} more can be paid for."
     if not left:
-        windowed = deployment.privacy.window_h
         end = "It comes back as it grows older." if windowed else "Nothing more is asked."
-    unit = unit_of(guarantee)
     if is_distributed(guarantee):
         each = "all rounds"
-        end = "Further rounds have the rest." if standing.left else "Nothing more is asked."
+        if not windowed:
+            end = "Further rounds have the rest." if standing.left else "Nothing more is asked."
     else:
         answers = f"an answer, of each device; {_answers(left)} left"
         each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"

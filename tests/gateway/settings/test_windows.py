@@ -11,12 +11,12 @@ from edge.core.budget import unpack
 from edge.core.slots import Ram
 from edge.core.window import Hours, step_of
 from edge.host.enrol import provision
-from gateway.cli import check
+from gateway.cli import check, ledger
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.check import check_window
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find
-from gateway.service.ledger import counted_s, terms
+from gateway.service.ledger import Charge, Ledger, budget_of, counted_s, price, terms
 from gateway.settings import config, windows
 from gateway.settings.deployment import Deployment
 from recovery import thermal
@@ -94,6 +94,22 @@ def test_places_may_be_promised_for_a_window(mechanism: str) -> None:
     assert later == first._replace(number=1001)
     assert first.guarantee.unit.startswith("any 24 hours (k times as long costs k times epsilon)")
     assert "a receiver told last" in first.guarantee.unprotected
+
+
+def test_what_is_spent_of_a_window_of_secure_sums_comes_back() -> None:
+    """Nobody is told of a last map, or that nothing more is asked, where rounds go on for ever."""
+    site = asked_of("pyramid_sum")
+    plan = config.query(site)
+    first = find("pyramid_sum").plan(plan, [])
+    rho, whole = price(first.guarantee), budget_of(first.guarantee, site.privacy.readings)
+    some, all_of_it = (
+        ledger._in_words(site, Ledger(whole, (Charge(rho),) * count), rho, first)[0]
+        for count in (1, 26)
+    )
+
+    assert "25 more can be paid for" in some
+    assert "comes back" in all_of_it
+    assert any("any 24 h" in finding.sentence for finding in check._sense(site, plan))
 
 
 def test_rounds_that_go_on_from_one_another_have_no_window() -> None:
