@@ -72,7 +72,7 @@ def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
         raise OperatorFault(
             f"the limits that were sent cannot be read from {path} ({fault.__cause__ or fault}); "
             "they must be known, for the next ones have to be tighter and of a higher version. "
-            "Move the file away and give --version as the devices' meta says it"
+            "Bring back a copy from where the fleet was enrolled, or give the devices new keys"
         ) from fault
     return {
         name: given
