@@ -253,3 +253,14 @@ def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
     assert said.status == 0, said.err
     assert held(desk).given
     assert held(desk).identity.key_id != first
+
+
+@pytest.mark.long
+def test_another_devices_board_costs_nobody_the_keys(desk, made: tuple[str, ...]) -> None:
+    """The wrong one on the cable is refused while those of the right one are still worth it."""
+    devices = desk.path.with_name("devices.json")
+    known = json.loads(devices.read_text())
+    said = desk.run("rotate", "node-4", *made, "--keys", "--new-budget")
+    assert said.status == 1
+    assert f"holds the budget of {NAME}" in said.err
+    assert json.loads(devices.read_text()) == known
