@@ -69,7 +69,7 @@ class Watchdog:
 
     def _tick(self, timer):
         self._left_ms -= STEP_MS
-        if self._left_ms > 0:
+        if self._left_ms > 0 and self._inner is not None:
             self._inner.feed()
 
 
