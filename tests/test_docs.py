@@ -156,8 +156,9 @@ def _state(port: int, kind: str) -> dict[str, Any]:
     until_s = time.monotonic() + 60
     while time.monotonic() < until_s:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/state", timeout=2) as answer:
-                found: dict[str, Any] = json.loads(answer.read())
+            url = f"http://127.0.0.1:{port}/api/v1/state"
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                found: dict[str, Any] = json.loads(answer.read())["events"]
             if kind in found:
                 return found
         except OSError:

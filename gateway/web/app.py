@@ -5,7 +5,6 @@
     /api/v1/...                see `operations`; described at /api/v1/openapi.json (OpenAPI 3.1)
     /api/v1/session            a cookie for a token; what names devices is for operators alone
     /api/v1/events             server-sent events, one for each thing the service tells
-    /api/state, /api/map, /api/events    the same as they were before there were versions
 
 Server-sent events and not a web socket: they go one way, and a browser reconnects by itself. An
 answer is good for a second, or until something is told: two hundred pages that ask for the devices
@@ -29,7 +28,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from ..faults import OperatorFault
@@ -313,17 +312,6 @@ def application(
     door = door or Door(None)
     reading = Reading()
 
-    async def state(request: Request) -> Response:
-        if not access.session_of(request).names_devices:
-            raise access.OPERATORS
-        return JSONResponse(parts.feed.latest())
-
-    async def last_map(request: Request) -> Response:
-        drawn = parts.feed.latest().get("map")
-        if drawn is None:
-            raise refuse_missing("map yet")
-        return JSONResponse(drawn)
-
     async def floor(request: Request) -> Response:
         if parts.picture is None:
             raise refuse_missing("picture of the floor")
@@ -336,10 +324,8 @@ def application(
         reading.close()
 
     routes = [
-        Route("/api/state", state),
-        Route("/api/map", last_map),
         *access.session_routes(door),
-        *feed.event_routes(parts.feed, door),
+        feed.event_route(parts.feed, door),
         *api_routes(parts, reading, door.locked),
         *probe_routes(parts, reading),
         Route("/floor", floor),

@@ -243,7 +243,7 @@ class Feed:
             self._loop.call_later(BEAT_S, self._beat)
 
 
-PATHS = ("/api/v1/events", "/api/events")
+PATH = "/api/v1/events"
 KIND = "text/event-stream"
 # A proxy would hold events back; a browser that lost us asks again after half a second.
 HEADERS = {"x-accel-buffering": "no"}
@@ -261,8 +261,8 @@ FULL = Refusal(
 )
 
 
-def event_routes(feed: Feed, door: Door) -> list[Route]:
-    """Return the addresses of the events, which end with the session of who asks."""
+def event_route(feed: Feed, door: Door) -> Route:
+    """Return the address of the events, which end with the session of who asks."""
 
     async def events(request: Request) -> Response:
         check_accepts(request, KIND)
@@ -272,7 +272,7 @@ def event_routes(feed: Feed, door: Door) -> list[Route]:
             raise FULL
         return Events(feed, last_id, door, session_of(request))
 
-    return [Route(path, events) for path in PATHS]
+    return Route(PATH, events)
 
 
 class Events(StreamingResponse):

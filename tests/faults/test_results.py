@@ -169,7 +169,7 @@ def asleep(site: Stage) -> socket.socket:
     viewer = socket.socket()
     viewer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
     viewer.connect(("127.0.0.1", site.page))
-    viewer.sendall(b"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    viewer.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     return viewer
 
 

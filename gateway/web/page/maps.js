@@ -180,7 +180,7 @@ export function tell(shown, drawing) {
   const { map } = shown, has = solved(map);
   at("map").dataset.number = map ? map.number : "";
   at("empty").hidden = has;
-  say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody") : t("map.because", { n: map.number, why: told(map) }));
+  say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: told(map) }));
   at("doubt").hidden = !(has && isDoubtful(map));
   say("doubt", has && isDoubtful(map) ? verdictWords(map) : "");
   say("sure", has ? sureWords(map) : "");

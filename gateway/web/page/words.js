@@ -69,7 +69,7 @@ const TABLE = {
   "map.first": ["The first map appears when the first answers are in.", "Die erste Karte erscheint, wenn die ersten Antworten da sind."],
   "map.round": ["Round {n}", "Runde {n}"],
   "map.because": ["Round {n}: {why}.", "Runde {n}: {why}."],
-  "map.nobody": ["No warmth of a person was found. Somebody may still be there: do not take the room to be empty because of this map.", "Keine Wärme einer Person wurde gefunden. Es kann trotzdem jemand da sein: halten Sie den Raum nicht wegen dieser Karte für leer."],
+  "map.nobody": ["Probably nobody is there (chance {p}), but this is no proof: somebody may still be there.", "Wahrscheinlich ist niemand da (Chance {p}), aber das ist kein Beweis: es kann trotzdem jemand da sein."],
   "map.answers": ["made from the answers of {n} devices", "aus den Antworten von {n} Geräten"],
   "map.answers.1": ["made from the answer of 1 device", "aus der Antwort von 1 Gerät"],
   "map.last": ["last map: the privacy allowance is used up, so there are no more rounds", "letzte Karte: das Datenschutz-Kontingent ist verbraucht, daher gibt es keine weiteren Runden"],

@@ -127,7 +127,7 @@ def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo]) -> None:
     run = demo("--keep", "--rounds", "1", "--sensors", "8")
     said = run.until("Still running")
     page = re.search(r"http://127.0.0.1:\d+/", said)[0]
-    with urllib.request.urlopen(f"{page}api/state", timeout=30) as answer:
+    with urllib.request.urlopen(f"{page}api/v1/state", timeout=30) as answer:
         assert b'"done"' in answer.read()
     assert len(run.left()) > 1  # the check itself sees what runs
     run.process.send_signal(signal.SIGINT)

@@ -73,7 +73,8 @@ def _map(site: Path, number: int) -> Any:
     end_s = time.monotonic() + 60
     while time.monotonic() < end_s:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/map", timeout=2) as answer:
+            url = f"http://127.0.0.1:{port}/api/v1/maps/latest"
+            with urllib.request.urlopen(url, timeout=2) as answer:
                 found = json.loads(answer.read())
             if found["number"] == number:
                 return found

@@ -849,7 +849,7 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     with Page("127.0.0.1", 0, reader=given[0], metrics=metrics) as page:
         for event in events:
             page.feed.put(event)
-        paths = [f"api/v1{one.path}" for one in OPERATIONS] + ["metrics", "api/state", "api/map"]
+        paths = [f"api/v1{one.path}" for one in OPERATIONS] + ["metrics"]
         answers = [fetch(page.url + path.format(number=1, name="node-0")) for path in paths]
     given[0].close()
     process.outbox.close()

@@ -40,8 +40,8 @@ def locked(known: Any) -> Iterator[Page]:
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/v1/rounds", "/api/v1/events", "/api/v1/openapi.json", "/api/state", "/api/map",
-     "/api/events", "/readyz", "/metrics", "/nothing", "/api/v1/devices?x=1"],
+    ["/api/v1/rounds", "/api/v1/events", "/api/v1/openapi.json", "/readyz", "/metrics",
+     "/nothing", "/api/v1/devices?x=1"],
 )  # fmt: skip
 def test_without_the_token_nothing_is_told(locked: Page, ask: Ask, path: str) -> None:
     """Not even which addresses there are."""
@@ -76,8 +76,6 @@ def test_a_browser_gets_a_cookie_for_the_token(locked: Page, ask: Ask) -> None:
     ("path", "names_devices"),
     [
         *((f"/api/v1{one.path}", one.names_devices) for one in OPERATIONS),
-        ("/api/state", True),
-        ("/api/map", False),
         ("/readyz", False),
         ("/metrics", False),
     ],
