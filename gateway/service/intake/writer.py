@@ -64,7 +64,7 @@ class Gatherer(Protocol):
         """Commit and let go of what has come so far, and end."""
 
 
-BETWEEN = (50_000, 20, 20)  # records made and not let go of, before one looks: some megabytes
+BETWEEN = (10_000, 20, 20)  # records made and not let go of, before one looks: two megabytes
 
 
 def seldom() -> None:
