@@ -288,12 +288,22 @@ class Campaign:
     def _next(self, releases: list[Any]) -> Any:
         """Return the next Round as it is planned, or None; releases of earlier windows go."""
         if not self._window_h:
-            return self._mechanism.plan(self._query, releases)
+            return self._share(self._mechanism.plan(self._query, releases))
         older = max(len(releases) - self.deployment.privacy.readings, 0)
         del releases[:older]
         self._before += older
-        planned = self._mechanism.plan(self._query, [])
+        planned = self._share(self._mechanism.plan(self._query, []))
         return planned._replace(number=self._before + len(releases) + 1)
+
+    def _share(self, planned: Any) -> Any:
+        """Return a Round that differs from the first in its number alone with the first's parts.
+
+        A release of each is kept and sent to the solver: the parts are kept and sent once.
+        """
+        first = self._plan
+        if planned is None or planned._replace(number=first.number) != first:
+            return planned
+        return first._replace(number=planned.number)
 
     def _count_older(self) -> int:
         """Return how many rounds of this promise are in the store, less those of a last window."""
