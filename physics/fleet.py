@@ -20,7 +20,7 @@ from edge.core.node import Node
 from edge.core.pixels import above
 
 from .instruments.chain import Instruments
-from .sensors import PointSensors, grains
+from .sensors import PointSensors, grains, least_shown
 
 # Where the device has its privacy stage: after the converter, before anything leaves.
 #
@@ -78,7 +78,7 @@ class Fresh:
     def step(self, own: slice) -> Fraction | None:
         """Return what a least move may flip of these sensors' converters, in kelvin."""
         step = self._sensors.step
-        return step if step is None else step + self._sensors.behind
+        return step if step is None else least_shown(step, self._sensors.behind)
 
     def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
         """Set what there is to see.

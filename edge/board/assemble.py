@@ -11,7 +11,7 @@ from ..net.link import sleep_ms, within_ms
 from ..net.mqtt import Client
 from ..net.ring import File, Ring
 from .binding import COPIED, Bound
-from .drivers import Held, kind, open_sensor
+from .drivers import Held, converters, least_shown, open_sensor
 
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
 SPILL = 65536  # bytes of frames on the medium, for an outage that is longer
@@ -26,7 +26,8 @@ def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
     i2c, wire, analog, camera: as for `drivers.open_sensor`. ValueError where there is no
     such driver.
     """
-    step = kind(config.driver["name"]).step  # a wrong name is found now, not at a Round
+    # A wrong name is found now, not at a Round.
+    step = least_shown(*converters(config.driver["name"]))
 
     def opening():
         return open_sensor(config.driver, i2c, wire, analog, camera)

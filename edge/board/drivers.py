@@ -83,6 +83,21 @@ def kind(name):
     )
 
 
+def converters(name):
+    """Return a driver's step, and the counts of a converter behind that one, 0 without."""
+    sensor = kind(name)
+    return sensor.step, getattr(sensor, "behind", (0, 1))
+
+
+def least_shown(step, behind):
+    """Return what the least move shows in a driver's readings: `physics.sensors.least_shown`.
+
+    step, behind: of `converters`, ratios (num, den) of a kelvin, as what is returned.
+    """
+    (num, den), (counts, parts) = step, behind
+    return num * (counts * den // (parts * num) + 1), den
+
+
 def need(opening, name):
     """Return what opens that; ValueError where this computer has no such thing."""
     if opening is None:
@@ -96,8 +111,8 @@ def need(opening, name):
 class Held:
     """A sensor that may vanish and come back: opened when it is needed, anew after a fault.
 
-    opening: opens it, with no argument. sensors: how many the device was enrolled for. step: its
-    driver's.
+    opening: opens it, with no argument. sensors: how many the device was enrolled for. step: what
+    the least move shows in its readings.
     """
 
     def __init__(self, opening, sensors, step):

@@ -1,4 +1,7 @@
-"""The first record of a device's budget, written on the host that enrols it."""
+"""The first record of a device's budget, and whether its driver may be enrolled at all.
+
+Both are the host's: no device loads this.
+"""
 
 from ..core.budget import COUNT, Copies
 from ..core.keys import check_key
@@ -22,3 +25,21 @@ def provision(slots, state_key, chain, limits, window=b""):
     copies = Copies(slots, check_key(state_key, "state key"))
     copies.window = window
     copies.put(0, 0, -1, check_key(chain, "chain key"), limits)
+
+
+def shows_more(step, behind, planned):
+    """Say whether a move may show more in a driver's readings than the noise is made for.
+
+        ceil((dy + behind) / step) * step
+
+    is the most that a change by dy shows (`recovery.noise.worst`). For no dy it is more than the
+    planned one where the planned step is a multiple of `step` and the planned count is not below
+    `behind`; nor where it is at least `step` and `behind` together, for less than dy, step and
+    behind is shown. All other drivers are refused, whatever the grain.
+
+    step, behind: of the driver, (num, den) of a kelvin. planned: the same two of the deployment,
+    the first its grain where it plans for converters that are finer.
+    """
+    (a, b), (c, d), ((e, f), (g, h)) = step, behind, planned
+    divides = e * b % (f * a) == 0
+    return not ((divides and c * h <= g * d) or (a * d + c * b) * h <= g * b * d)

@@ -14,11 +14,11 @@ import sys
 from ..board import places
 from ..board.binding import Bound
 from ..board.config import DRIVER, check, pack
-from ..board.drivers import NAMES
+from ..board.drivers import NAMES, converters
 from ..core.compat import write_durably
 from ..core.limits import Limits
 from ..core.slots import COUNT, Files, Ram
-from ..host.enrol import provision
+from ..host.enrol import provision, shows_more
 from ..mechanisms import reads
 from . import uart
 from .place import CONFIG, alone, computer_numbers
@@ -57,7 +57,7 @@ def enrol(path, folder, driver):
         if row.get(word):
             told[word] = row[word]
     config = check(told, path)
-    _check_driver(config)
+    _check_driver(config, row)
     fresh = Ram()
     chain, window = bytes.fromhex(row["chain"]), bytes.fromhex(row.get("window", ""))
     provision(fresh, config.identity.state_key, chain, Limits(*row["limits"]), window)
@@ -86,8 +86,11 @@ def enrol(path, folder, driver):
     return config
 
 
-def _check_driver(config):
-    """Check that it tells what the device is to answer, while the device's file is still there."""
+def _check_driver(config, row):
+    """Check that it tells what the device is to answer, while the device's file is still there.
+
+    row: of that file; its `steps` are the two converters that the noise is made for.
+    """
     name = config.driver["name"]
     if reads(config.mechanism) == "place":
         if why := places.objection(config):
@@ -108,6 +111,15 @@ def _check_driver(config):
             "the driver %s came and the device is to measure warmth; any other's bytes would be "
             "taken for degrees. Name one of %s" % (name, ", ".join(NAMES))
         )
+    else:
+        step, behind = converters(name)
+        if shows_more(step, behind, row.get("steps", (step, (0, 1)))):
+            raise ValueError(
+                "the driver %s counts in steps of %d/%d K, of what another converter shows in "
+                "counts of %d/%d K, and the deployment's noise is made for others: a move would "
+                "show more than it hides. Write both as adc_step and adc_behind in the "
+                "deployment, and enrol anew: that is another promise" % ((name,) + step + behind)
+            )
 
 
 def _bind(path, body):

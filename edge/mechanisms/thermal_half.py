@@ -108,7 +108,8 @@ def objection(round, identity, limits, newest, step=None, tables=(False, None)):
     """Return why the device of this identity must not answer a thermal Round, or "".
 
     newest is the greatest number of a Round that it answered in this boot or an earlier one,
-    step its converter's step, (num, den) of a kelvin, or None for one finer than any grain.
+    step what the least move shows, its converter's step for most, (num, den) of a kelvin, or None
+    for one finer than any grain.
     tables: whether it may draw noise from tables, if a Round asks for that, and what makes them of
     variance and bits, or None: they are there before anything is charged.
     """
@@ -174,7 +175,8 @@ def _too_cheap(round, params, limits):
 def _coarse(params, step):
     """Return a clause when readings move further than the noise of the Round is made for.
 
-    A step that divides the planned one does not; the planned one is rounded up to grains.
+    A step that divides the planned one does not. The planned one is rounded up to grains, so it is
+    known here to within one; before there is a device `host.enrol.shows_more` has the exact one.
     """
     if step is None:
         return ""
@@ -187,6 +189,7 @@ def _coarse(params, step):
         return ""
     return (
         "its noise is for converter steps of %d grains of 2**%d K, which this device's step of "
-        "%d/%d K does not divide: a step flips on all sensors at once"
+        "%d/%d K does not divide: a step flips on all sensors at once (of two converters in a "
+        "row, the counts of both; edge/README has adc_step and adc_behind of each)"
         % (params.step, -params.exponent, step[0], step[1])
     )

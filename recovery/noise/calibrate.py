@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.limits import NANO
+from physics.sensors import least_shown
 
 from . import Ratio, check_ratio, lowest
 from .gaussian import (
@@ -57,7 +58,7 @@ class Calibration:
     """Noise in whole numbers, and what it promises. The unit is that of the temperatures."""
 
     exponent: int  # a grain is 2**-exponent units
-    step: int  # that a least move may flip, in grains, rounded up; 1 when none is coarser
+    step: int  # what the least move shows, in grains, rounded up; 1 when none is coarser
     sensitivity: float  # of the temperatures, continuous, in units
     sensitivity_squared: int  # of the whole numbers, in grains**2
     variance: int  # of the noise on each reading, in grains**2
@@ -169,9 +170,10 @@ def settle(
     grain = Fraction(2) ** -exponent
     square = change.square(exponent)
     whole = math.ceil(variance(grain, square))
+    least = grain if change.step is None else least_shown(change.step, change.behind)
     return Calibration(
         exponent=exponent,
-        step=1 if change.step is None else math.ceil((change.step + change.behind) / grain),
+        step=math.ceil(least / grain),
         sensitivity=change.continuous,
         sensitivity_squared=square,
         variance=whole,

@@ -10,8 +10,7 @@ of a pixel is 1 / (4 alpha T**3), which at 25 degrees is 0.08 K for the pixel of
 example (alpha 1.19e-7, 18 bits as delivered), and more in a corner of the view or a cold room. A
 move may flip it on every pixel at once, and the host's computing rounds what it shows once more.
 So a deployment of one promises for steps of a hundredth (`adc_step`) of what a converter `behind`
-them shows in counts of at most a fifth (`adc_behind`), and `step` is both together: the most that
-the least move shows.
+them shows in counts of at most a fifth (`adc_behind`).
 
 camera: whatever has `getFrame(list)`, which fills 768 places with degrees Celsius.
 
@@ -30,7 +29,7 @@ UNIT = (1, 100)
 class Sensor:
     """The array. empty: its counts of the empty room, or None for 20 degrees."""
 
-    step = (21, 100)
+    step = UNIT
     behind = (1, 5)
     sensors = 768
 

@@ -4,7 +4,8 @@ As it stands it is a TMP36 on a Pico, ten millivolts a kelvin and 500 mV at zero
 4096 counts of the pin's converter in 3.3 V each is 165/2048 of a kelvin, and 869 are 20 degrees.
 What you get is that converter, or the I2C bus where the config names one: `bus`, `sda` or `scl`.
 Return whole counts, as they come, nothing scaled: the promise is made for this order. A fault is
-raised without the number in it, which `bus` does for you.
+raised without the number in it, which `bus` does for you. Where the counts are of what another
+converter rounded, say the greatest count of that one too, beside `step`: `behind = (1, 250)`.
 
 Source: Analog Devices, TMP35/TMP36/TMP37 data sheet: 10 mV a kelvin, 750 mV at 25 degrees.
 """

@@ -20,7 +20,7 @@ from ...devices.broker.doors import Doors
 from ...devices.broker.mosquitto import derive_session
 from ...devices.enrol import budgets, enrol, keycount, limitsfile
 from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
-from ...devices.kit.siting import derive_settings
+from ...devices.kit.siting import derive_settings, derive_steps
 from ...faults import OperatorFault
 from ...mechanisms import find_service, first_limits, first_round, of
 from ...service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
@@ -107,6 +107,8 @@ class Halves:
         more = derive_settings(self._deployment)
         if window:
             more["window"] = window.hex()
+        if of(self._deployment).reads == "temperature":
+            more["steps"] = derive_steps(self._deployment, limits.exponent)
         enrol.save_board(self.begun, who, chain, limits, link, more)
 
     def hand_out(self, name: str) -> None:

@@ -27,7 +27,7 @@ from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, identity_of
 
 LINK = "the link of one device"  # as `enrol.save_link` writes it
-MORE = ("tables", "mechanism", "plane", "window")
+MORE = ("tables", "mechanism", "plane", "window", "steps")
 HANDED = "what is left of one device's file"
 MARKS, MARKED = "boards.json", "which board each device's keys went to"  # beside the devices file
 

@@ -28,6 +28,7 @@ from edge.core import budget as budgets
 from edge.core.records import SealedRound
 from edge.core.slots import COUNT, Ram
 from edge.core.wire import KEY_BYTES
+from edge.host.enrol import shows_more
 
 from ...faults import OperatorFault
 from ...loopback import is_loopback
@@ -48,6 +49,7 @@ from .boards import (
 )
 from .modules import Interpreter
 from .needs import Took
+from .siting import derive_steps
 
 
 def find_step(own: dict[str, Any], word: str = "step") -> Any:
@@ -103,7 +105,7 @@ def check_device(
     Args:
         asked: the Round that the deployment asks first.
         step: of its driver; None where it is not known, which is not checked then.
-        behind: counts of the converter behind that one, which `step` has in it; None without.
+        behind: counts of the converter behind that one, (num, den) of a kelvin; None without.
 
     Raises:
         OperatorFault: it would refuse, and what to do.
@@ -124,29 +126,43 @@ def check_device(
         shown = SealedRound(*(*asked, bytes(KEY_BYTES))) if keyed else asked
         return str(half.objection(shown, who, held, newest))
 
-    counts, sensors = Fraction(*(behind or (0, 1))), deployment.sensors
-    if behind and Fraction(*(sensors.adc_behind or (0, 1))) < counts:
-        raise OperatorFault(
-            f"its driver sees what a converter behind it shows in counts of {counts} K, and the "
-            "deployment's noise is made for finer ones or for none: a move shows more than it "
-            f'hides. Write adc_step = "{Fraction(*step) - counts}" and adc_behind = "{counts}" '
-            "under [sensors], and enrol anew: that is another promise"
-        )
-    if step is not None and objection(step):
-        planned, own = sensors.adc_step, Fraction(*step) - counts
-        told = "no adc_step" if planned is None else f"adc_step {Fraction(*planned)}"
-        if not objection(None):
-            raise OperatorFault(
-                f"its driver counts in steps of {own} K and the deployment was "
-                f"planned with {told}; it would refuse every round, for a step flips on all "
-                "sensors at once and the noise must be made for it. Write adc_step = "
-                f'"{own}" under [sensors], and enrol anew: that is another promise'
-            )
+    if board.reads == "temperature" and not objection(None):
+        _check_converters(deployment, held.exponent, step, behind, objection)
     if why := objection(None):
         raise OperatorFault(
             f"{who.name} would refuse every round of this deployment: {why}. It was enrolled for "
             "another one; give it new keys under this: heatveil rotate --keys"
         )
+
+
+def _check_converters(
+    deployment: Deployment, exponent: int, step: Any, behind: Any, objection: Callable[[Any], str]
+) -> None:
+    """Check that a move shows no more of warmth, by a driver's converters, than is planned for."""
+    if step is None and behind:
+        raise OperatorFault(
+            "its driver says the counts of a converter behind its own and not the step of its own "
+            "in so many words; what a move shows is made of both. Write step = NUM, DEN there"
+        )
+    both, sensors = (step, behind or (0, 1)), deployment.sensors
+    if step is None or not (
+        shows_more(*both, derive_steps(deployment, exponent))
+        or objection(drivers.least_shown(*both))
+    ):
+        return
+    own, counts = (Fraction(*ratio) for ratio in both)
+    planned = "no adc_step" if not sensors.adc_step else f"adc_step {Fraction(*sensors.adc_step)}"
+    if sensors.adc_behind:
+        planned += f" and adc_behind {Fraction(*sensors.adc_behind)}"
+    raise OperatorFault(
+        f"its driver counts in steps of {own} K"
+        + f", of what another converter shows in counts of {counts} K," * bool(behind)
+        + f" and the deployment was planned with {planned}; a step flips on all sensors at once, "
+        "and noise that is made for others does not hide what a move shows. Write adc_step = "
+        f'"{own}"'
+        + f' and adc_behind = "{counts}"' * bool(behind)
+        + " under [sensors], and enrol anew: that is another promise"
+    )
 
 
 def _read_word(file: Path, word: str) -> Any:

@@ -249,7 +249,7 @@ def make_config(held: Held, own: dict[str, Any]) -> bytes:
     body: dict[str, Any] = {
         key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()
     }
-    asked = {word: said for word, said in held.more.items() if word != "window"}
+    asked = {word: said for word, said in held.more.items() if word not in ("window", "steps")}
     body |= {"link": held.link, **own, **asked}
     if isinstance(driver := body.get("driver"), dict):
         body["driver"] = {key: item for key, item in driver.items() if key != "file"}

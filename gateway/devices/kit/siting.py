@@ -13,11 +13,13 @@ Bowring 1985 for latitude from a point in space.
 """
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from edge.board import config, drivers, places
 from edge.board.sensors import plane
 from edge.core.records import Grid
+from recovery.noise import Ratio
 
 from ...faults import OperatorFault
 from ...mechanisms import of
@@ -155,6 +157,16 @@ def derive_settings(deployment: Deployment) -> dict[str, Any]:
     if plane := compute_plane(deployment):
         more["plane"] = plane
     return more
+
+
+def derive_steps(deployment: Deployment, exponent: int) -> tuple[Ratio, Ratio]:
+    """Return the two converters that the noise of warmth is made for, in kelvin.
+
+    Where no `adc_step` is stated, the first is the grain of its readings, 2**-exponent kelvin.
+    """
+    grain = (Fraction(2) ** -exponent).as_integer_ratio()
+    sensors = deployment.sensors
+    return sensors.adc_step or grain, sensors.adc_behind or (0, 1)
 
 
 def check_driver(told: config.Config, held: Held) -> None:

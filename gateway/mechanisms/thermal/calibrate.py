@@ -2,9 +2,11 @@
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from physics.sensors import least_shown
 from recovery.maps.guarantee import ratio_text, upward
 from recovery.thermal import Query, calibration
 from recovery.thermal.curve import (
@@ -343,8 +345,8 @@ def _describe_converter(query: Query) -> Converter | str:
 
 
 def _flips(query: Query) -> str:
-    """Return what a least move may show, as a ratio: a step, and what is behind it."""
-    return ratio_text(((query.step or 1) + query.behind).as_integer_ratio())
+    """Return what the least move may show, as a ratio: a step, with what is behind it."""
+    return ratio_text(least_shown(query.step or Fraction(1), query.behind).as_integer_ratio())
 
 
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:

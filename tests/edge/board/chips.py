@@ -79,7 +79,10 @@ class Mcp9808(Tmp117):
 
 
 class Bme280:
-    """Byte registers; a result is there once it was told to measure as it must be."""
+    """Byte registers; a result is there once it was told to measure as it must be.
+
+    Another program has left its filter on, which only a reset ends: a result is of earlier ones.
+    """
 
     def __init__(self, result, trim, kind=0x60):
         self.page = bytearray(256)
@@ -88,11 +91,21 @@ class Bme280:
             word = trim[i] % 65536
             self.page[0x88 + 2 * i : 0x8A + 2 * i] = bytes([word % 256, word // 256])
         self.result = result
-        self.page[0xFA] = 0x80
+        self.dark = False  # it loses its power while it measures
+        self.page[0xFA], self.page[0xF5] = 0x80, 0x1C
 
     def store(self, register, data):
+        if register == 0xE0 and data == b"\xb6":
+            self.page[0xF4] = self.page[0xF5] = 0
         if register == 0xF4 and data == b"\xa1":
-            word = self.result * 16
+            self.page[0xF4] = 0 if self.dark else 0xA0  # it is asleep again
+            word = (
+                0x80000
+                if self.dark
+                else self.result * 15 // 16
+                if self.page[0xF5]
+                else self.result
+            ) * 16
             self.page[0xFA:0xFD] = bytes([word // 65536, word // 256 % 256, word % 256])
 
     def load(self, register, size):

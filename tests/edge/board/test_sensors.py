@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from edge.board import drivers
+from physics.sensors import least_shown
+
 CHIPS = (Path(__file__).parent / "chips.py").read_text("utf-8")
 
 # Degrees and words, as printed in the data sheets: temperature tables of each.
@@ -97,7 +100,11 @@ for wrong in (Mcp9808(0, 0x0055), Mcp9808(0, 0x0054, 0x0200)):
 
 
 def test_a_bme280_is_its_data_sheet(interpreter) -> None:
-    """The worked example of its formula, 25.08 degrees; no old result, and no other chip."""
+    """The worked example of its formula, 25.08 degrees; no old result, and no other chip.
+
+    A device that is silent at one temperature would tell it: 26.46 degrees are a result too, which
+    a chip that measured nothing gives as well.
+    """
     script = """
 from edge.board.sensors import bus
 bus.pause = lambda wait_ms: None
@@ -110,6 +117,8 @@ print(*Sensor(Bus(x77=Bme280(519888, trim, 0x58)), 0, 0x77).counts())
 chip.page[0xF3] = 8
 print(fault_of(sensor.read, Params)[:30])
 chip.page[0xF3], chip.result = 0, 0x80000
+print(fault_of(sensor.read, Params))
+chip.dark = True
 print(fault_of(sensor.read, Params)[:30])
 print(fault_of(Sensor, Bus(x76=Bme280(0, (1, 1, 1), 0x61)))[:46])
 print(fault_of(Sensor, Bus(x76=Bme280(0, (27504, 26435, -8000))))[:30])
@@ -117,8 +126,12 @@ print(fault_of(Sensor, Bus(x76=Bme280(0, (27504, 26435, -8000))))[:30])
     shown = interpreter.run(CHIPS + script).splitlines()
 
     assert shown[:2] == [f"2508 {grains('25.08')}", "2508"]
-    assert shown[2:4] == ["ValueError: the sensor answers"] * 2
-    assert shown[4:] == [
+    assert shown[2:5] == [
+        "ValueError: the sensor answers",
+        "nothing",
+        "ValueError: the sensor answers",
+    ]
+    assert shown[5:] == [
         "ValueError: what answers at this address is no",
         "ValueError: the sensor answers",  # with counts that are coarser than is planned for
     ]
@@ -134,7 +147,7 @@ def test_no_count_of_a_bme280_is_coarser_than_is_planned_for(trim: tuple[int, in
 
     assert most <= widest(trim) <= most + 4
     assert Fraction(widest(trim), 5120) <= Fraction(*Sensor.behind)
-    assert Fraction(*Sensor.step) == Fraction(*Sensor.behind) + Fraction(1, 100)
+    assert Fraction(*Sensor.step) == Fraction(1, 100)
 
 
 def test_an_mlx90614_is_its_data_sheet(interpreter) -> None:
@@ -227,9 +240,8 @@ camera = Camera()
 sensor = Sensor(camera, 0)
 # A count of the chip: 1 / (4 alpha T**3), in ten-thousandths of a kelvin, at 25 degrees.
 count = 10**15 // (4 * 11876 * 298**3)
-behind, step = sensor.behind, sensor.step
+behind = sensor.behind
 print(len(sensor.counts()), *sensor.counts()[:4], count < 10000 * behind[0] // behind[1])
-print(100 * step[0] // step[1] == 100 * behind[0] // behind[1] + 1)
 print(all([type(value) is int for value in sensor.read(Params)]))
 for bad in (float("nan"), float("inf"), 501.0, "warm", None):
     camera.degrees = [bad] + [21.0] * 767
@@ -239,9 +251,19 @@ print(fault_of(sensor.read, Params)[:17])
 """
     shown = interpreter.run(CHIPS + script).splitlines()
 
-    assert shown[:3] == ["768 2125 -1050 0 3675 True", "True", "True"]
-    assert all(line == "ValueError: the s" for line in shown[3:])
-    assert len(shown) == 9
+    assert shown[:2] == ["768 2125 -1050 0 3675 True", "True"]
+    assert all(line == "ValueError: the s" for line in shown[2:])
+    assert len(shown) == 8
+
+
+@pytest.mark.parametrize("name", drivers.NAMES)
+def test_a_driver_holds_rounds_against_what_its_least_move_shows(name: str) -> None:
+    """As they are planned, and not against the finer of two converters alone."""
+    step, behind = drivers.converters(name)
+    least = Fraction(*drivers.least_shown(step, behind))
+
+    assert least == least_shown(Fraction(*step), Fraction(*behind))
+    assert least > Fraction(*behind)
 
 
 @pytest.mark.parametrize("empty", [[1, 2], [21.5], ["x"]])

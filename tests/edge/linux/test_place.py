@@ -87,6 +87,36 @@ def test_a_thermometer_needs_a_driver_of_warmth(
     assert not (tmp_path / "node").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "steps", "taken"),
+    [
+        ("mlx90640", [[1, 100], [1, 5]], True),
+        ("mlx90640", None, False),  # of a host that said nothing of converters
+        ("mlx90640", [[21, 100], [0, 1]], False),
+        ("mlx90640", [[1, 100], [1, 6]], False),
+        ("bme280", [[1, 100], [1, 250]], True),
+        ("bme280", [[1, 100], [0, 1]], False),
+        ("tmp117", [[1, 100], [1, 250]], False),
+        ("tmp117", [[1, 128], [0, 1]], True),
+    ],
+)
+def test_noise_is_made_for_both_converters_of_a_driver(
+    device_file: Path, tmp_path: Path, name: str, steps: object, taken: bool
+) -> None:
+    """The device itself sees one number of a Round, which is no word on a count behind."""
+    body = json.loads(device_file.read_text())
+    if steps is not None:
+        body["devices"][0]["steps"] = steps
+    device_file.write_text(json.dumps(body))
+    if taken:
+        enrol(str(device_file), str(tmp_path / "node"), {"name": name})
+        assert not device_file.exists()
+        return
+    with pytest.raises(ValueError, match="adc_step and adc_behind"):
+        enrol(str(device_file), str(tmp_path / "node"), {"name": name})
+    assert device_file.exists()
+
+
 @pytest.mark.parametrize("step", range(7))
 def test_cut_off_anywhere_it_goes_on(
     device_file: Path, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch

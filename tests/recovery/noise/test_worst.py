@@ -11,7 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edge.core.records import Grid
+from edge.host.enrol import shows_more
 from physics.kernel import sensitivity
+from physics.sensors import least_shown
 from recovery.noise import worst as worst_module
 from recovery.noise.calibrate import calibrate
 from recovery.noise.worst import (
@@ -187,6 +189,45 @@ def test_two_converters_show_no_more_than_is_planned_for() -> None:
     assert all(seen <= most <= seen + 1 for seen, most in zip(worst[1:], planned, strict=True))
     for alone in (STEP, BEHIND):
         assert any(seen > most for seen, most in zip(worst[1:], steps(block, alone), strict=True))
+
+
+def most_shown(dy: Fraction, step: Fraction, behind: Fraction, exponent: int) -> int:
+    """Grains that a change by dy shows at the most, exactly."""
+    return math.ceil(math.ceil((dy + behind) / step) * step * 2**exponent)
+
+
+WIDTHS = st.fractions(Fraction(1, 300), Fraction(1, 4), max_denominator=300)
+COUNTS = st.one_of(st.just(Fraction(0)), WIDTHS)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@example(Fraction(1, 128), Fraction(0), Fraction(128, 100), Fraction(1, 250), 9)
+@example(Fraction(1, 128), Fraction(0), Fraction(128, 50), Fraction(0), 8)
+@given(WIDTHS, COUNTS, st.fractions(1, 6, max_denominator=2), COUNTS, st.integers(4, 12))
+def test_a_driver_that_is_enrolled_shows_no_more_than_is_planned_for(
+    step: Fraction, behind: Fraction, times: Fraction, counts: Fraction, exponent: int
+) -> None:
+    """At no change of a temperature, whatever the grain; just above a count of it is worst."""
+    own, planned = (step, behind), (step * times, counts)
+    ratios = [[part.as_integer_ratio() for part in both] for both in (own, planned)]
+    if shows_more(*ratios[0], ratios[1]):
+        return
+    for count in range(60):
+        dy = max(count * step - behind, Fraction(0)) + Fraction(1, 10**9)
+        assert most_shown(dy, *own, exponent) <= most_shown(dy, *planned, exponent)
+
+
+def test_a_step_that_divides_rounded_grains_may_show_more() -> None:
+    """The control: four grains divide eight, or six, and are no part of what those are made of."""
+    own, dy = (Fraction(1, 128), Fraction(0)), Fraction(1, 10**9)
+    behind = Fraction(1, 100), Fraction(1, 250)
+
+    assert (
+        most_shown(Fraction(1, 64) + dy, *own, 9)
+        == 12
+        > most_shown(Fraction(1, 64) + dy, *behind, 9)
+    )
+    assert least_shown(*behind) * 2**9 <= 6  # which four do not divide
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

@@ -105,6 +105,8 @@ def test_a_converter_behind_flips_every_sensor_by_its_count_as_well(query: Query
 
     assert made.sensitivity_squared == flipped == presence_square(both, made)
     assert made.step == math.ceil((step + behind) * 2**made.exponent)
+    little = calibration(replace(lone, behind=Fraction(1, 250)))
+    assert little.step == math.ceil(step * 2**little.exponent)  # in whole steps no move shows more
     alone = calibration(lone)
     assert alone.sensitivity_squared < flipped * 4.0 ** (alone.exponent - made.exponent) / 100
     (moved,) = curve(both, [protected_cells(both)])

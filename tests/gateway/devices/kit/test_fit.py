@@ -237,11 +237,12 @@ def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> Non
 
 def test_a_converter_behind_the_one_that_is_seen_is_planned_for_too(tmp_path: Path) -> None:
     """A board's driver says both; noise for the finer one alone would hide a part of a move."""
-    (own := tmp_path / "mine.py").write_text("step, behind = (21, 100), (1, 5)\n")
+    (own := tmp_path / "mine.py").write_text("step, behind = (1, 100), (1, 5)\n")
     words = {"driver": {"name": "yours", "file": str(own)}}
     step, behind = (provisioning.find_step(words, word) for word in ("step", "behind"))
     fine, both = 'adc_step = "1/100"', 'adc_step = "1/100"\nadc_behind = "1/5"'
-    for planned in (fine, both.replace("1/5", "1/6"), 'adc_step = "21/100"'):
+    others = (fine, both.replace("1/5", "1/6"), both.replace("1/5", "1/4"), 'adc_step = "21/100"')
+    for planned in others:
         with pytest.raises(OperatorFault, match='adc_step = "1/100" and adc_behind = "1/5"'):
             provisioning.check_device(*enrolled(tmp_path, False, planned), step, behind)
 
