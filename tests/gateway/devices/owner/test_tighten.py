@@ -256,6 +256,21 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
     assert {given.limits.version for given in known.values()} == {2}
 
 
+def test_what_devices_count_for_is_kept_with_tighter_limits(heatveil: Heatveil, site: Any) -> None:
+    """Else `serve` would say that its devices were enrolled for life, and a promise would end."""
+    path, site_name = site.deployment.site.devices, site.deployment.site.name
+    known = limitsfile.load(path, site.devices)
+    windowed = {name: one._replace(window_h=24) for name, one in known.items()}
+    limitsfile.save(path, site_name, windowed)
+    site.write(site=site_name, port=site.deployment.mqtt.port, every_s="10")
+    said = heatveil("tighten", "--config", site.config, "--patience", 0)
+    after = limitsfile.load(path, site.devices)
+
+    assert said.status == 0, said.err
+    assert {one.limits.version for one in after.values()} == {2}
+    assert {one.window_h for one in after.values()} == {24}
+
+
 def test_without_what_was_sent_last_nothing_is_sent(heatveil: Heatveil, site: Any) -> None:
     """A version that was given to other limits would be refused by every device."""
     limitsfile.locate(site.deployment.site.devices).unlink()
