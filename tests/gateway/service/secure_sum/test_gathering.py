@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from edge.core import wire
+from edge.core import slots, wire
 from edge.mechanisms import secure_sum
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.fleet.crowd import Crowd
@@ -24,8 +26,10 @@ from gateway.service.operate.metrics import Metrics
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment, Mqtt
+from tests import processes
 from tests.waiting import eventually
 
+ROOT = Path(__file__).resolve().parents[4]
 DEVICES = 20
 CELLS = [(person % 3, 0) if person % 2 else (7, 7) for person in range(DEVICES)]
 
@@ -225,6 +229,59 @@ def test_devices_that_die_in_the_middle_take_nothing_with_them(square: Square, a
     release = square.told("release")[-1]
     assert release["values"] == square.counts(QUARTERS, counted)
     assert release["reports"] == len(counted) >= DEVICES - len(dying)
+
+
+BOARD = """
+import asyncio
+from edge.core import slots
+from edge.core.budget import Budget
+from edge.mechanisms.summing import Summed
+from edge.net.device import Device
+from edge.net.mqtt import Client
+from edge.net.ring import Ring
+
+who, kept = Summed(*{who}), slots.Ram()
+for at, record in enumerate({kept}):
+    kept.write(at, record)
+budget = Budget(kept, who.state_key)
+budget.boot()
+
+async def main():
+    client = Client("127.0.0.1", {port}, "board-" + who.name, wait_s=5)
+    device = Device(who, budget, lambda params: {cell}, client, Ring(1024), tick_ms=100,
+                    mechanism="quadtree")
+    asyncio.create_task(client.run())
+    await device.run()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.long
+def test_devices_in_micropython_take_part(
+    square: Square, need: Callable[[str], str], tmp_path: Path
+) -> None:
+    """With the link, the clock and the arithmetic of a board, among others."""
+    boards = [one.identity for one in square.made.secrets.devices if one.identity.sensor < 2]
+    names = {one.identity.name for one in square.made.secrets.devices}
+    with ExitStack() as running:
+        for who in boards:
+            kept = [square.place(who.name).read(at) for at in range(slots.COUNT)]
+            given = {"port": square.mqtt.port, "cell": CELLS[who.sensor]}
+            path = tmp_path / f"{who.name}.py"
+            path.write_text(BOARD.format(who=tuple(who), kept=kept, **given))
+            command = [need("micropython"), "-X", "heapsize=256k", path]
+            paths = {"MICROPYPATH": f"{ROOT}:.frozen"}
+            child = running.enter_context(processes.Child(command, env=paths))
+            running.callback(child.terminate)
+        fleet = running.enter_context(square.fleet(away={who.name for who in boards}))
+        service = running.enter_context(square.service(quadtree=ONE_ROUND))
+        fleet.wait()
+        service.run()
+
+    (release,) = square.told("release")
+    assert release["values"] == square.counts(QUARTERS, names)
+    assert release["reports"] == DEVICES
 
 
 @pytest.mark.long
