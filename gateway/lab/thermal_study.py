@@ -236,7 +236,7 @@ def _blur(query: Query, felt: Floats, rng: Any) -> list[Release]:
         exponent = thermal.params_of(planned).exponent
         payloads = [
             thermal.report(planned, Reading(sensor, (value,)), rng)
-            for sensor, value in enumerate(grains(felt, exponent, query.step))
+            for sensor, value in enumerate(grains(felt, exponent, query.step, query.behind))
         ]
         releases.append(thermal.release(planned, payloads, None))
     return releases

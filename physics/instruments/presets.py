@@ -63,34 +63,6 @@ class Preset:
 
 _MOUNT = "assumed for still air; it depends on the mount, so measure it there"
 _DRIFT = "assumed"
-_MLX = {
-    "step": "data sheet, 11.2.2: 0.08 K a count at 25 degC for its example's pixel; for corners "
-    "of the view and cold rooms more, a fifth taken",
-    "noise_sd_k": "data sheet, section 1: NETD 0.1 K RMS at a refresh rate of 1 Hz",
-    "accuracy_k": "data sheet, from memory: 1 K typical, a half of it taken",
-    "uniformity_k": "assumed",
-    "drift_k": "assumed, as measured for the Grid-EYE",
-    "conversion_s": "data sheet, section 1: 0.5 to 64 Hz; 1 Hz taken, see `at_rate`",
-    "view_deg": "data sheet, section 1: 32 by 24 pixels, 55 x 35 or 110 x 75 degrees",
-    "drop_out": "assumed",
-}
-
-
-def _mlx(name: str, view_deg: tuple[float, float]) -> Preset:
-    return Preset(
-        name,
-        step=Fraction(1, 5),
-        noise_sd_k=0.1,
-        accuracy_k=0.5,
-        uniformity_k=0.3,
-        drift_k=0.1,
-        conversion_s=1.0,
-        shape=(32, 24),
-        view_deg=view_deg,
-        drop_out=0.001,
-        sources=_MLX,
-    )
-
 
 _ALL = (
     Preset(
@@ -234,8 +206,6 @@ _ALL = (
             "drop_out": "measured: 3 of 1531 logged frames hold bytes of nought",
         },
     ),
-    _mlx("mlx90640-110", (110.0, 75.0)),
-    _mlx("mlx90640-55", (55.0, 35.0)),
 )
 
 PRESETS: Mapping[str, Preset] = {one.name: one for one in _ALL}

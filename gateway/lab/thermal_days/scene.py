@@ -117,12 +117,18 @@ def _check(query: Query, path: Path, thermometers: Thermometers) -> None:
         )
     for kind in thermometers.kinds:
         own = kind.preset.step
-        if own is not None and (query.step is None or (query.step / own).denominator > 1):
+        alike = query.step is not None and not query.behind
+        if own is not None and not (alike and (query.step / own).denominator == 1):
             steps = "/".join(map(str, own.as_integer_ratio()))
+            planned = str(query.step or "endlessly fine ones")
+            if query.behind:
+                planned += f" of what others show in counts of {query.behind} K"
             raise OperatorFault(
                 f"{kind.preset.name} in the room file {path} counts in steps of {steps} K but the "
-                f"deployment's noise is for {query.step or 'endlessly fine ones'}: its devices "
-                f'would refuse every round. Write adc_step = "{steps}" in [sensors]'
+                f"deployment's noise is for {planned}: its devices would refuse every round. "
+                f'Write adc_step = "{steps}" in [sensors]'
+                + " and no adc_behind"
+                * bool(query.behind)
             )
 
 

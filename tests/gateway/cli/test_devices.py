@@ -150,6 +150,7 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
         row = site.board("attic")
         assert stat.S_IMODE(site.path.with_name("attic.device.json").stat().st_mode) == 0o600
         assert site.may_come("attic", row["link"]["password"])
+        assert row["steps"] == [[1, 128], [0, 1]]  # the converters that the noise is made for
         assert row["link"]["ca"] == (site.path.with_name("broker") / "ca.pem").read_text()
     assert in_file(site, "attic", row["link"]["password"])
     assert site.devices.by_name["attic"].place == (2, 1)

@@ -21,8 +21,6 @@ from physics.instruments.presets import PRESETS, Preset, find
         ("mcp9808", Fraction(625, 10**4), 0.25, 1, 0),
         ("mlx90614", Fraction(2, 100), 0.1, 1, 0),
         ("grideye", Fraction(25, 100), 0.1, 64, 7.5),
-        ("mlx90640-110", Fraction(1, 5), 1.0, 768, 110 / 32),
-        ("mlx90640-55", Fraction(1, 5), 1.0, 768, 55 / 32),
     ],
 )
 def test_the_numbers_are_those_of_the_data_sheets(

@@ -246,4 +246,19 @@ def test_a_converter_behind_the_one_that_is_seen_is_planned_for_too(tmp_path: Pa
         with pytest.raises(OperatorFault, match='adc_step = "1/100" and adc_behind = "1/5"'):
             provisioning.check_device(*enrolled(tmp_path, False, planned), step, behind)
 
-    provisioning.check_device(*enrolled(tmp_path, False, both), step, behind)
+    deployment, asked, held = enrolled(tmp_path, False, both)
+    assert siting.derive_steps(deployment, held.limits.exponent) == ((1, 100), (1, 5))
+    provisioning.check_device(deployment, asked, held, step, behind)
+    with pytest.raises(OperatorFault, match="Write step = NUM, DEN"):
+        provisioning.check_device(deployment, asked, held, None, behind)
+
+
+@pytest.mark.parametrize(
+    "planned", ['adc_step = "1/100"\nadc_behind = "1/250"', 'adc_step = "1/50"']
+)
+def test_a_step_that_divides_grains_and_not_the_planned_step_is_refused(
+    tmp_path: Path, planned: str
+) -> None:
+    """Such a device would answer, and show more of a move than its noise is made for."""
+    with pytest.raises(OperatorFault, match='Write adc_step = "1/128" under'):
+        provisioning.check_device(*enrolled(tmp_path, False, planned), (1, 128))

@@ -128,6 +128,7 @@ def scene_exponent(query: Any) -> int:
             "has 16 thermometers but the deployment has 12",
         ),
         (('"tmp117"', '"ds18b20"'), {}, "counts in steps of 1/16 K but"),
+        (("small", "small"), {"adc_behind": True}, "and no adc_behind"),
         (("small", "small"), {"since": "07:00"}, "the day of"),
         (("small", "small"), {"since": "noon"}, "Write --from 08:00"),
         (("small", "small"), {"sources_random": 2}, "Leave one out"),
@@ -146,8 +147,10 @@ def test_a_room_that_does_not_fit_is_refused(
     room = written(change)
     site = room.with_name("site.toml")
     text = config.sample().replace("count = 50", "count = 12").replace("port = 8883", "port = 1")
+    if "adc_behind" in seen:
+        text = text.replace("# adc_behind", "adc_behind")
     site.write_text(text)
-    words = {"scene": room, **seen}
+    words = {"scene": room, **seen, "adc_behind": None}
     flags = {"since": "--from", "sources_random": "--sources-random"}
     asked = [
         part
