@@ -20,8 +20,8 @@ _PAGE = {
     "map-title": ("Where people are", "Wo Personen sind"),
     "sources-title": ("Fullest places", "Wo die meisten sind"),
     "within": (
-        "Possible error (smaller in 68 % of cases)",
-        "Möglicher Fehler (in 68 % der Fälle kleiner)",
+        "Possible error (smaller in 68\u00a0% of cases)",
+        "Möglicher Fehler (in 68\u00a0% der Fälle kleiner)",
     ),
     "strength": ("People", "Personen"),
     "sensors-title": ("Devices", "Geräte"),

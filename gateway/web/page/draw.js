@@ -178,7 +178,7 @@ function drawLine(pen, { cells: [mass], paint, most, present, sources, silent, f
   for (const tick of ticks(longest, width < 420 ? 5 : 10)) {
     const x = across(width, tick / longest);
     pen.fillRect(x, height - foot + 12, 1, 4);
-    pen.fillText(tickText(tick) + (metres() ? " m" : ""), Math.min(Math.max(x, 14), width - 16), height - 6);
+    pen.fillText(tickText(tick) + (metres() ? " m" : ""), Math.min(Math.max(x, 14), width - 20), height - 6);
   }
   pen.textAlign = "left";
 }
@@ -366,7 +366,7 @@ function axes(pen, { place, side, across, down }, width) {
       const along = cellsOf(tick, upward ? 1 : 0), [x, y] = upward ? place(0, along) : place(along, down);
       pen.textAlign = upward ? "right" : "center";
       pen.fillRect(upward ? x - 5 : x, upward ? y : y + 1, upward ? 4 : 1, upward ? 1 : 4);
-      const end = upward ? x - 7 : Math.min(x, width - 16);
+      const end = upward ? x - 7 : Math.min(x, width - 20);
       pen.fillText(tickText(tick) + (tick && !upward ? unit : upward && !tick ? unit : ""), end, upward ? y + (tick ? 4 : 10) : y + 18);
     }
   }

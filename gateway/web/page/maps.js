@@ -114,7 +114,7 @@ function rangeOf({ x, y, rows, columns, cells }, plane) {
   if (cells === 1) return placed(middle(x, 0), middle(y, 1), plane);
   const edge = (cell, axis) => placeOf(cell, axis).toLocaleString(language, { maximumFractionDigits: metres() ? 1 : 2 });
   const [along, across] = [[x, columns], [y, rows]].map(([from, wide], axis) => t("place.range", { from: edge(from, axis), to: `${edge(from + wide, axis)}${metres() ? "\u00a0m" : ""}` }).replace(/ /g, "\u00a0"));
-  return placed(along, across, plane);
+  return placed(along, across, plane).replace("/\u00a0", "/ "); // a phone breaks it there
 }
 
 // How wide a cell is, for a legend; nothing where it has no size.
