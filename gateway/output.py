@@ -81,6 +81,9 @@ def write_all(writers: Mapping[Path, Writer]) -> None:
         try:
             for path, writer in writers.items():
                 writer(halves[path])
+            for half in halves.values():
+                with half.open("rb") as file:  # on the disk before it has its name
+                    os.fsync(file.fileno())
             for path, half in halves.items():
                 os.replace(half, path)
         except OSError as fault:

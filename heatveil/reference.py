@@ -68,6 +68,8 @@ def _kind(one: dict[str, Any]) -> str:
         return " or ".join(dict.fromkeys(_kind(part) for part in one["anyOf"]))
     if "enum" in one:
         return ", ".join(f"`{value}`" for value in one["enum"])
+    if one.get("type") == "array" and "$ref" in one.get("items", {}):
+        return f"array of {one['items']['$ref'].rpartition('/')[2]}"
     said = [str(one.get("type", one.get("$ref", "").rpartition("/")[2]))]
     words = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "pattern": "like"}
     said += [f"{word} `{_cell(str(one[key]))}`" for key, word in words.items() if key in one]

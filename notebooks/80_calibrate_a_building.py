@@ -21,7 +21,7 @@
 # roughly. In short:
 #
 # - Plan with the **end of the interval at which a move is felt most**, never with its middle: with
-#   the middle the promise is broken in one of two buildings, with that end in one of hundreds.
+#   the middle the promise is broken in one of two buildings, with that end in a few of a hundred at most.
 # - What the rough afternoon costs is a little noise, and it is known beforehand how much.
 # - Then ask what the map will be worth, **before** anything is bought: sensors, epsilon and rounds
 #   are three numbers in a file until then.
@@ -141,7 +141,9 @@ def plan_for(fitted, errors):
     """Return spread and warmth of the warmest person, so many errors on the safe side."""
     (spread, off), (warmth, other) = fitted
     warmest = (warmth + errors * other) * PERSON_W / HEATER_W
-    return max(0.2, np.floor(100 * (spread - errors * off)) / 100), np.ceil(100 * warmest) / 100
+    shortest = np.floor(100 * (spread - errors * off)) / 100
+    assert shortest >= 0.2, "too few readings to plan by: measure again"
+    return shortest, np.ceil(100 * warmest) / 100
 
 
 DELTA = 1e-5

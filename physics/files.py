@@ -260,6 +260,16 @@ def read_points(path: str | Path) -> Points:
     return found
 
 
+def has_degrees(path: str | Path) -> bool:
+    """Return whether a file of points has longitude and latitude.
+
+    Raises:
+        ValueError: no such file, or another header.
+    """
+    with _open_table(path, _POINTS_HEADERS, "points") as (header, _):
+        return header[1] == _EARTH[1]
+
+
 def _read_columns(path: str | Path) -> Points:
     """Return the points, column by column, which is quicker and holds less.
 

@@ -194,8 +194,8 @@ def _clear_broker(
     except OperatorFault as fault:
         raise OperatorFault(
             "the store is emptied, but the broker may still retain the last map, what Home "
-            f"Assistant was told and reports for the gateway: {fault}. Where its access list "
-            "forbids it, clear them there by hand; else run heatveil delete again, before another "
+            f"Assistant was told and reports for the gateway: {fault}. Where its rights "
+            "forbid it, clear them there by hand; else run heatveil delete again, before another "
             "gateway of this site is started"
         ) from fault
     homeassistant.locate_note(deployment).unlink(missing_ok=True)

@@ -61,7 +61,8 @@ class Earth(NamedTuple):
     def place(self, x: float, y: float) -> tuple[float, float]:
         """Return longitude and latitude of a point of the grid, counted in cells."""
         latitude, longitude = self.site.where(x * self.cell_mm, y * self.cell_mm)
-        return longitude, latitude
+        # Beyond the 180th meridian it counts on, or a cell there would go round the earth.
+        return longitude + 360 * round((self.site.longitude - longitude) / 360), latitude
 
     def ring(self, row: int, column: int) -> list[tuple[float, float]]:
         """Return the corners of a cell against the clock, the first one twice."""

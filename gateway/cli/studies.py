@@ -3,6 +3,7 @@
 `heatveil reproduce` and `heatveil simulate`.
 """
 
+import csv
 import os
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ..faults import OperatorFault
-from ..output import make_folder, stages
+from ..output import check_places, make_folder, stages, write_all
 from . import flags
 
 
@@ -107,10 +108,17 @@ def _cut(points: Path | None, window: str, folder: Path) -> Path:
             "four degrees of longitude and latitude, of a set that --points names. Write "
             "--window=-74.05,40.6,-73.75,40.9"
         )
-    out = folder / "points.csv"
+    out, found = folder / "points.csv", 0
+    check_places([out], [points])
+
+    def write(half: Path) -> None:
+        nonlocal found
+        found = cut(points, (west, south, east, north), half)
+
     try:
-        found = cut(points, (west, south, east, north), out)
-    except (OSError, EOFError, ValueError) as fault:
+        points.open("rb").close()  # what cannot be read is told as that, not as what is written
+        write_all({out: write})
+    except (OSError, EOFError, ValueError, csv.Error) as fault:
         raise OperatorFault(str(fault)) from fault
     if not found:
         raise OperatorFault(

@@ -61,8 +61,9 @@ def measure(bench: Path, full: bool) -> str:
         end.cancel()
     took = time.monotonic() - began
     if child.returncode:
-        cut = took >= limit_s
-        lines.append(f"cut off after {limit_s:g} s" if cut else f"failed ({child.returncode})")
+        if took < limit_s:
+            raise subprocess.CalledProcessError(child.returncode, words)
+        lines.append(f"cut off after {limit_s:g} s")
     on = (
         f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}, "
         f"numpy {version('numpy')}, scipy {version('scipy')}; {took:.0f} s"
@@ -95,8 +96,8 @@ def merge(page: str, part: str) -> str:
 
 
 def main() -> None:
-    """Measure the benches that are named, or all."""
-    names = [one for one in sys.argv[1:] if one != "--full"]
+    """Measure the benches that are named, or all; what failed keeps its earlier part."""
+    names, failed = [one for one in sys.argv[1:] if one != "--full"], list[str]()
     for bench in sorted(HERE.glob("bench_*.py")):
         if names and bench.stem not in names:
             continue
@@ -105,7 +106,12 @@ def main() -> None:
             continue
         print(f"== {bench.stem}", flush=True)
         page = PAGE.read_text("utf-8") if PAGE.exists() else _HEAD
-        PAGE.write_text(merge(page, measure(bench, "--full" in sys.argv)), "utf-8")
+        try:
+            PAGE.write_text(merge(page, measure(bench, "--full" in sys.argv)), "utf-8")
+        except subprocess.CalledProcessError as fault:
+            failed.append(f"{bench.stem} ({fault.returncode})")
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -224,7 +224,9 @@ def init(
 ) -> None:
     """Write certificates, passwords, rights and configuration for mosquitto."""
     deployment = config.load(path)
-    if (plugin := plugin or dynamic.find_plugin()) is None:
+    files = Files(folder or path.with_name("broker"))
+    given, plugin = plugin, plugin or dynamic.find_plugin()
+    if plugin is None and files.lack("mosquitto.conf"):
         raise OperatorFault(
             f"{dynamic.PLUGIN} is not on this machine; without it no broker knows which device "
             "may write what. Install mosquitto 2 (apt install mosquitto), or say where it lies "
@@ -238,7 +240,6 @@ def init(
             f"username {gateway} under [mqtt] is a device's name too; the broker tells them apart "
             "by name, or the device could write what only the gateway may. Choose another one"
         )
-    files = Files(folder or path.with_name("broker"))
     names = list(dict.fromkeys([deployment.mqtt.host, *(hosts or ())]))
     until = certify(files, site, names)
     own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
@@ -254,13 +255,15 @@ def init(
             names,
             port,
             user,
-            plugin,
+            Path(plugin or ""),  # of a kept configuration nobody asks
             len(devices),
         ),
     )
     if f"plugin_opt_config_file {files.folder / dynamic.FILE}" not in kept.splitlines():
         # A broker that goes by other files would let in whom `device remove` has shut out.
         raise files.unfit("mosquitto.conf", f"does not let in by {dynamic.FILE}")
+    if given is not None and f"plugin {given}" not in kept.splitlines():
+        raise files.unfit("mosquitto.conf", f"does not name the plugin {given}")
     files.write("data")
     for line in _tell(deployment, path, files, gateway, until):
         typer.echo(line)

@@ -10,14 +10,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from physics.files import has_degrees
+
 from ... import logs
 from ...devices.enrol import budgets, enrol, keycount, limitsfile, roster
 from ...devices.fleet.crowd import Churn, Crowd, allow_open_files
 from ...devices.fleet.spool import keep_in_folder, summarize
 from ...faults import OperatorFault
 from ...mechanisms import find_service, first_limits, first_round, of
+from ...mechanisms.worlds import EXAMPLES, Stand
 from ...mechanisms.worlds import Seen as Seen
-from ...mechanisms.worlds import Stand
 from ...settings import config, windows
 from ...settings.deployment import Deployment
 from .. import flags
@@ -86,7 +88,18 @@ def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Gener
     Raises:
         OperatorFault: a flag or a file is wrong, or the room does not fit the query.
     """
-    mechanism = of(deployment)
+    mechanism, own = of(deployment), deployment.own
+    if seen.points and seen.points not in EXAMPLES and own is not None and own.corner is not None:
+        try:
+            degrees = has_degrees(seen.points)
+        except ValueError as fault:
+            raise OperatorFault(str(fault)) from fault
+        if degrees:
+            raise OperatorFault(
+                f"{seen.points} has longitude and latitude and [{mechanism.name}] says where the "
+                "corner of the grid lies; virtual devices are placed in metres from it. Write "
+                "user,x,y in metres east and south of the corner, or leave corner out"
+            )
     columns, rows = mechanism.sensors(deployment)
     return mechanism.stand(query, seen, columns * rows, world)
 

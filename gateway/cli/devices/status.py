@@ -160,4 +160,6 @@ def _if_there(
 
 
 def _ago(at_s: float) -> str:
-    return say_time(round(max(time.time() - at_s, 0)))
+    past_s = max(time.time() - at_s, 0)
+    step = next((size for size in (86_400, 3600, 60) if past_s >= 2 * size), 1)
+    return say_time(step * round(past_s / step))

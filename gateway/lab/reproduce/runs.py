@@ -9,7 +9,7 @@ the same code and under the same settings, is not computed again.
 import csv
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -19,10 +19,11 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -34,11 +35,13 @@ from .figures import Figure, Finding, Results, Task, Value, table
 from .picture import draw
 
 Played: TypeAlias = dict[Task, list[Value]]
+Losses: TypeAlias = tuple[type[Exception], ...]
 
 _SETTINGS = ("code", "seed", "scale", "points", "place", "run")
 _ROOT = Path(__file__).parents[3]
 # Whatever has a part in a value; a change of the page or of a command is none.
 _PARTS = ("edge", "physics", "recovery", "gateway/mechanisms", "gateway/lab/reproduce")
+_LIBRARIES = ("numpy", "scipy", "cvxpy", "clarabel", "pot", "numba")  # so has each of these
 _CHUNK, _CHUNK_S = 64, 1.0  # the most runs that are handed over at once, and for how long
 _ATTEMPTS = 3  # pools that may lose a process before we give up
 
@@ -137,8 +140,8 @@ def play_all(tasks: Sequence[Task], order: Order) -> Iterator[Played]:
             queue, running = deque(left), dict[Future[Any], list[Task]]()
             try:
                 while queue or running:
-                    while queue and len(running) < hands:
-                        some = _take(queue, hands)
+                    while queue and len(running) < (many := hands()):
+                        some = _take(queue, many)
                         running[executor.submit(play, some)] = some
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         some = running.pop(future)
@@ -177,8 +180,8 @@ class _Here(Executor):
 
 
 @contextmanager
-def _executor(order: Order) -> Iterator[tuple[Executor, int, tuple[type[Exception], ...]]]:
-    """Give what plays runs, how many lots at once, and what it raises where some was lost."""
+def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losses]]:
+    """Give what plays runs, how many lots at once now, and what it raises where some was lost."""
     losses = (BrokenExecutor, CancelledError, OSError)
     if order.cluster is None:
         # Forking a process that has threads may hang it.
@@ -188,7 +191,7 @@ def _executor(order: Order) -> Iterator[tuple[Executor, int, tuple[type[Exceptio
             else _Here()
         )
         try:
-            yield executor, 2 * order.jobs if order.jobs > 1 else 1, losses
+            yield executor, lambda: 2 * order.jobs if order.jobs > 1 else 1, losses
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
         return
@@ -208,22 +211,29 @@ def _executor(order: Order) -> Iterator[tuple[Executor, int, tuple[type[Exceptio
             "is done is kept"
         ) from fault
     with client:
-        hands = max(1, 2 * sum(client.ncores().values()))
+
+        def hands() -> int:  # workers come and go
+            return max(1, 2 * sum(client.ncores().values()))
+
         yield client.get_executor(pure=False, retries=_ATTEMPTS), hands, (*losses, KilledWorker)
 
 
 def _check_code(theirs: str) -> None:
     if theirs != code():
         raise OperatorFault(
-            "a worker of the cluster has another heatveil than this one but all must have the "
-            "same: a figure would be of neither. Install the same there; what is done is kept"
+            "a worker of the cluster has another heatveil than this one, or other libraries, but "
+            "all must have the same: a figure would be of neither. Install the same there; what "
+            "is done is kept"
         )
 
 
 @lru_cache(maxsize=1)
 def code() -> str:
-    """Return what tells the heatveil that computes values from any other: of its sources."""
+    """Return what tells the heatveil that computes values from any other: sources, libraries."""
     digest = sha256()
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            digest.update(f"{name} {version(name)}\0".encode())
     for path in sorted(path for part in _PARTS for path in (_ROOT / part).rglob("*.py")):
         digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]

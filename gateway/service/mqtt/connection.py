@@ -43,7 +43,7 @@ SILENT = Wording(
 REFUSES = Wording(
     "broker.refuses",
     "the broker at {place} will not have {name} ({why}); it must let the gateway in, or no "
-    "reading arrives. Mend username and password_file under [mqtt], or the broker's access list",
+    "reading arrives. Mend username and password_file under [mqtt], or the broker's rights",
 )
 
 

@@ -12,6 +12,10 @@ import pytest
 
 from edge.core import wire
 from edge.host import post
+from gateway.cli.devices.fleet import Seen, stand
+from gateway.cli.earth import Earth
+from gateway.devices.kit.siting import Site
+from gateway.faults import OperatorFault
 from gateway.mechanisms import plan
 from gateway.service.intake.outcomes import Asked
 from gateway.service.ledger import price
@@ -184,3 +188,19 @@ def test_a_library_that_is_not_there_is_named(
         assert said.status == 1
         assert "Install heatveil[geo]" in said.err
         assert not list(site[0].parent.glob("*a.*"))
+
+
+def test_a_cell_over_the_180th_meridian_stays_whole() -> None:
+    """Its corners are as near each other in degrees as those of any other."""
+    earth = Earth(Site(0.0, 179.999, 90.0, 3_000_000, 1_000_000), (3, 1), 1_000_000)
+    east = [longitude for longitude, _ in earth.ring(0, 2)]
+    assert max(east) - min(east) == pytest.approx(1000 / 111_319.5, rel=1e-3)
+    assert max(east) > 180
+
+
+def test_virtual_devices_do_not_stand_by_a_corner_of_their_own(site: tuple[Path, float]) -> None:
+    """Degrees are metres from the points' own corner, and the deployment has another."""
+    deployment, people = config.load(site[0]), site[0].with_name("people.csv")
+    people.write_text("user,longitude,latitude\na,13.3780,52.5160\n")
+    with pytest.raises(OperatorFault, match="metres east and south of the corner"):
+        stand(deployment, None, Seen(points=str(people)), np.random.default_rng(1))

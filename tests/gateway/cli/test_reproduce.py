@@ -78,3 +78,16 @@ def test_what_cannot_be_made_is_refused_in_a_line(
     assert left.status == 1
     assert said in left.err
     assert left.err.count("\n") == 1
+
+
+def test_a_window_is_not_written_over_the_set_that_it_is_of(
+    heatveil: Command, tmp_path: Path
+) -> None:
+    """The user's own file would be emptied before it is read."""
+    own = tmp_path / "points.csv"
+    own.write_text("user,longitude,latitude\na,2,3\n")
+    words = ("--points", own, "--window", "1,2,3,4", "--folder", tmp_path)
+    left = heatveil("reproduce", "disk-8", *words)
+
+    assert left.status == 1
+    assert own.read_text() == "user,longitude,latitude\na,2,3\n"
