@@ -125,6 +125,8 @@ def maps(
         if body is None:
             continue
         lines = _lines(body["mass"])
+        if earth is not None:
+            _check_grid(_read_asked(reader, row)[3], earth, row)
         sds = _lines(body.get("sd")) or [[None] * len(line) for line in lines]
         yield [
             (
@@ -134,6 +136,17 @@ def maps(
             for i, line in enumerate(lines)
             for j, share in enumerate(line)
         ]
+
+
+def _check_grid(asked: list[int], earth: Earth, row: RoundRow) -> None:
+    if asked != [*earth.shape, earth.cell_mm]:
+        (columns, rows, cell_mm), now = asked, earth.shape
+        raise OperatorFault(
+            f"round {row.number} was asked on {columns}x{rows} cells of {cell_mm / 1000:g} m and "
+            f"the deployment says {now[0]}x{now[1]} of {earth.cell_mm / 1000:g} m; its places on "
+            "the earth would be wrong. Give the deployment file that it was asked under, or ask "
+            "for another time with --since"
+        )
 
 
 def _lines(values: Any) -> Any:

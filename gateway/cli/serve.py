@@ -45,7 +45,7 @@ from ..store.places import place_of
 from ..store.reader import Reader, open_reader
 from ..store.store import Store
 from ..web import access
-from ..web.floor import read_floor
+from ..web.floor import Neighbour, read_floor
 from ..web.server import Page
 from . import flags
 from .show import mosaic
@@ -124,11 +124,14 @@ def has_terminal() -> bool:
 # The gateway of a deployment with its page, until it is told to stop: `heatveil serve`.
 
 
-def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event], None]:
+def make_show(
+    page: Page, query: Any, seeded: bool = False, neighbours: int = 0
+) -> Callable[[Event], None]:
     """Return what takes the service's events to the page, with words and units for people.
 
     Args:
         seeded: the noise can be repeated; then the page says so, whatever the Round said.
+        neighbours: how many other rooms the page can draw.
     """
     mechanism = of_query(query)
     with refuse():
@@ -146,7 +149,7 @@ def make_show(page: Page, query: Any, seeded: bool = False) -> Callable[[Event],
         if event["kind"] == "release":
             event = {**event, **beside}
         if event["kind"] == "ready":  # for releases of the store, which hold numbers alone
-            event = {**event, "wire": beside}
+            event = {**event, "wire": beside, "neighbours": neighbours}
         if seeded and "guarantee" in event:
             event = {**event, "guarantee": {**event["guarantee"], "trust": str(SEEDED)}}
         page.feed.put(event)
@@ -260,14 +263,14 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     known: Any = {"token": secret, "viewer_token": viewers, "hosts": where.hosts}
     known |= {"health": health, "metrics": metrics}
     known |= {"probed": where.probed, "picture": where.picture}
-    known |= {"neighbours": read_floor(deployment)}
+    known |= {"neighbours": (neighbours := _read_neighbours(deployment))}
     with (
         end_well(),
         Page(where.host, where.port, **known) as page,
         Service(
             deployment,
             now.devices,
-            on_event=each(manager.hear, make_show(page, query)),
+            on_event=each(manager.hear, make_show(page, query, neighbours=len(neighbours))),
             health=health,
             metrics=metrics,
         ) as service,
@@ -288,6 +291,15 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
             typer.echo(f"the page stays up at {page.url} until Ctrl-C")
             over.wait()  # the promise is spent, but its map can be seen until we are told
             service.identity.check()
+
+
+def _read_neighbours(deployment: Deployment) -> tuple[Neighbour, ...]:
+    """Return the other rooms of the floor: none where one is at fault, for our rounds go on."""
+    try:
+        return read_floor(deployment)
+    except OperatorFault as fault:
+        log.warning("the other rooms of the floor are not drawn", why=str(fault))
+        return ()
 
 
 # One round and its map, on a terminal, and nothing left running: `heatveil once`.

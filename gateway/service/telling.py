@@ -145,6 +145,9 @@ SILENCE = Wording(
 )()
 
 
+DUE = 2.5  # rounds after which a map is old, and drawn grey
+
+
 def ready(deployment: "Deployment", enrolled: int) -> Event:
     """The service is connected and about to ask."""
     mechanism = of(deployment)
@@ -159,6 +162,7 @@ def ready(deployment: "Deployment", enrolled: int) -> Event:
         "insecure": deployment.mqtt.insecure,
         "every_s": deployment.rounds.every_s,
         "gather_s": deployment.rounds.gather_s,
+        "due_s": DUE * deployment.rounds.every_s + deployment.rounds.gather_s,
         "hours": deployment.rounds.hours,
         "picture": deployment.page.picture is not None,
         "neighbours": len(deployment.page.floor),

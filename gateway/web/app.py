@@ -180,10 +180,14 @@ def _fail(body: "asyncio.Task[bytes]") -> bool:
 JSON = "application/json"
 
 
-def api_routes(parts: Parts, reading: Reading, needs_token: bool) -> list[Route]:
-    """Return a route for each operation, and for what describes them."""
+def api_routes(parts: Parts, reading: Reading, others: Reading, needs_token: bool) -> list[Route]:
+    """Return a route for each operation, and for what describes them.
+
+    Args:
+        others: reads the stores of other gateways, so that no look at ours waits for them.
+    """
     described = msgspec.json.encode(document(needs_token))
-    shared = Shared(reading, parts.feed)
+    shared, theirs = Shared(reading, parts.feed), Shared(others, parts.feed)
 
     async def openapi(request: Request) -> Response:
         parse(Nothing, {}, request.scope["query_string"])
@@ -191,7 +195,10 @@ def api_routes(parts: Parts, reading: Reading, needs_token: bool) -> list[Route]
         return Response(described, media_type=JSON)
 
     return [
-        *(Route(BASE + one.path, _endpoint(one, parts, shared)) for one in OPERATIONS),
+        *(
+            Route(BASE + one.path, _endpoint(one, parts, theirs if one.others else shared))
+            for one in OPERATIONS
+        ),
         Route(f"{BASE}/openapi.json", openapi),
     ]
 
@@ -310,7 +317,7 @@ def application(
         hosts: the names it goes by, besides this machine's own; None for any.
     """
     door = door or Door(None)
-    reading = Reading()
+    reading, others = Reading(), Reading()
 
     async def floor(request: Request) -> Response:
         if parts.picture is None:
@@ -322,11 +329,12 @@ def application(
         parts.feed.opened()
         yield
         reading.close()
+        others.close()
 
     routes = [
         *access.session_routes(door),
         feed.event_route(parts.feed, door),
-        *api_routes(parts, reading, door.locked),
+        *api_routes(parts, reading, others, door.locked),
         *probe_routes(parts, reading),
         Route("/floor", floor),
         *(Route(path, _answer_file) for path in FILES),

@@ -9,8 +9,9 @@ from itertools import combinations
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from sqlalchemy.exc import SQLAlchemyError
 
-from recovery.maps.sentence import Wording
+from recovery.maps.sentence import Sentence, Wording
 
 from ..faults import OperatorFault
 from ..service import telling
@@ -18,14 +19,13 @@ from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.reader import open_reader
 
-DUE = 2.5  # rounds after which a map is old, and its room drawn grey
-
 
 class Neighbour(NamedTuple):
     """A room beside ours."""
 
     deployment: Deployment
     corner_m: tuple[float, float]  # of its first cell, along our columns and rows from our own
+    ready: dict[str, Any]  # what its own page is told: read once, for its room file may go away
 
 
 def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
@@ -37,13 +37,13 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
     """
     found = tuple(
         # Our own environment speaks of our own deployment.
-        Neighbour(config.load(one.settings, {}), one.corner_m)
+        _place(config.load(one.settings, {}), one.corner_m)
         for one in deployment.page.floor
     )
+    own = _place(deployment, (0.0, 0.0))
     for one in found:
-        _check_alike(deployment, one.deployment)
-    rooms = [(deployment, (0.0, 0.0)), *found] if found else []
-    for (first, at), (second, then) in combinations(rooms, 2):
+        _check_alike(own, one)
+    for (first, at, _), (second, then, _) in combinations((own, *found), 2):
         shared = [
             min(a + p, b + q) - max(a, b)
             for a, p, b, q in zip(at, _sides_m(first), then, _sides_m(second), strict=True)
@@ -58,18 +58,19 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
     return found
 
 
-def _check_alike(own: Deployment, other: Deployment) -> None:
-    def shown(deployment: Deployment) -> Any:
-        ready = telling.ready(deployment, 0)
-        return ready["reads"], ready["strength_unit"]
+def _place(deployment: Deployment, corner_m: tuple[float, float]) -> Neighbour:
+    return Neighbour(deployment, corner_m, telling.ready(deployment, 0))
 
+
+def _check_alike(ours: Neighbour, its: Neighbour) -> None:
+    own, other = ours.deployment, its.deployment
     for one in (own, other):
         if not one.room.cell_mm or 1 in one.room.cells:
             raise OperatorFault(
                 f"room {one.site.name} is a line, or has no size in metres, and has no place on a "
                 "floor. Give it length_m and rows, or leave [[page.floor]] away"
             )
-    if shown(own) != shown(other):
+    if any(ours.ready[what] != its.ready[what] for what in ("reads", "strength_unit")):
         raise OperatorFault(
             f"rooms {own.site.name} and {other.site.name} measure different things, which no "
             "colour can compare: people and warmth, or warmth with a room file and without. Leave "
@@ -93,7 +94,8 @@ class Moment(Struct, forbid_unknown_fields=True):
 class Room(Struct):
     """A room and its newest map of that time; without mass there is none, and why says why not.
 
-    corner_m is where it lies; a map is old after due_s; one that is doubted has no colours.
+    corner_m is where it lies; a map is old after due_s; one that is doubted has no colours. total
+    is what the mass is a share of: of people those of one round, however many a map is made from.
     """
 
     site: str
@@ -126,33 +128,43 @@ def look(neighbours: tuple[Neighbour, ...], asked: Moment) -> Floor:
 
 
 def _look(one: Neighbour, at_s: float | None) -> Room:
-    deployment = one.deployment
-    told = telling.ready(deployment, 0)
-    rounds = deployment.rounds
+    deployment, ready = one.deployment, one.ready
+    cells = deployment.room.cells
     room = Room(
         deployment.site.name,
         one.corner_m,
-        deployment.room.cells,
+        cells,
         deployment.room.cell_mm,
-        DUE * rounds.every_s + rounds.gather_s,
-        told["floor"],
+        ready["due_s"],
+        ready["floor"],
     )
     try:
         with open_reader(deployment) as reader:
             found = reader.map_at(at_s)
-    except OperatorFault:  # which names files and machines, and viewers are not told of those
-        room.why, room.code = str(UNREAD), UNREAD.code
-        return room
+    # These name files and machines, and viewers are not told of those.
+    except (OperatorFault, SQLAlchemyError, OSError):
+        return _without_map(room, UNREAD)
     if found is None:
-        room.why, room.code = str(NONE), NONE.code
-        return room
+        return _without_map(room, NONE)
     body, room.at_s = found
-    room.number, room.mass, room.total = body["number"], body["mass"], body["total"]
-    room.guarantee = body["guarantee"]
-    room.doubted = (body.get("verdict") or {}).get("level") in ("assumptions", "clamp")
-    if not room.mass:
+    room.number, mass, room.guarantee = body["number"], body["mass"], body["guarantee"]
+    if body.get("status") == "nobody":
+        return _without_map(room, NOBODY)
+    if not mass:
         room.why, room.code = body["why"], body.get("code", "")
         room.fields = body.get("fields", {})
+        return room
+    if (len(mass[0]), len(mass)) != cells:
+        return _without_map(room, OTHER_GRID)
+    room.mass, room.total = mass, body["total"]
+    if ready["reads"] == "place":
+        room.total = body.get("sensors_used", room.total)
+    room.doubted = (body.get("verdict") or {}).get("level") in ("assumptions", "clamp")
+    return room
+
+
+def _without_map(room: Room, why: Sentence) -> Room:
+    room.why, room.code = str(why), why.code
     return room
 
 
@@ -161,3 +173,7 @@ UNREAD = Wording(
     "its store cannot be read from here: no gateway has run there yet, or its disk is away",
 )()
 NONE = Wording("floor.none", "it has no map of that time")()
+NOBODY = Wording("floor.nobody", "it says that nobody is there")()
+OTHER_GRID = Wording(
+    "floor.grid", "its newest map is of another grid than its deployment file says"
+)()

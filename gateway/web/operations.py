@@ -368,6 +368,7 @@ class Operation(NamedTuple):
     tagged: bool = False  # it has an ETag
     stored: bool = True  # it takes the store: else it is answered while that hangs, and anew
     names_devices: bool = False  # then it is for operators alone
+    others: bool = False  # it takes others' stores, which may hang while ours does not
 
     @property
     def name(self) -> str:
@@ -437,7 +438,14 @@ OPERATIONS = [
         missing=True,
         tagged=True,
     ),
-    Operation("/floor", "The other rooms of the floor, each with its map.", Moment, Floor, floor),
+    Operation(
+        "/floor",
+        "The other rooms of the floor, each with its map.",
+        Moment,
+        Floor,
+        floor,
+        others=True,
+    ),
     Operation(
         "/ledger",
         "What is promised, what was charged and what is left.",

@@ -52,7 +52,7 @@ async function change() {
   }
   [shown, other] = [found, held];
   draw();
-  showStorey(shown, wanted === null ? null : found.at_s);
+  showStorey(shown, wanted === null ? null : found.at_s, Boolean(lastOf(shown.map)));
 }
 view.changed = change;
 
@@ -88,8 +88,7 @@ function tellAge() {
   const last = lastOf(shown.map);
   say("map-when", [whenOf(shown), last].filter(Boolean).join(" · "));
   const now_s = Date.now() / 1000, old_s = shown.at_s ? now_s - shown.at_s : null;
-  const due_s = 2.5 * (room.cells?.every_s || Infinity) + (room.cells?.gather_s || 0);
-  const lost = link.lost_s !== null && now_s - link.lost_s > 3, stale = view.number === null && !last && old_s > due_s;
+  const lost = link.lost_s !== null && now_s - link.lost_s > 3, stale = view.number === null && !last && old_s > room.cells?.due_s;
   at("stage").dataset.stale = lost || stale ? "yes" : "";
   at("main").toggleAttribute("data-lost", lost);
   at("aged").hidden = !(lost || stale);

@@ -8,12 +8,16 @@ import { at, clock, makeRow, moment, number, say, t, told } from "./words.js";
 const REST_MS = 5000; // between two looks at what the other rooms show now
 let others = [], own = null, asked = "", asked_ms = 0;
 
-// Show the floor with our map; at_s is of a time that somebody looks back to, null for now.
-export async function showStorey(shown, at_s) {
+// Show the floor with our map; at_s is of a time that somebody looks back to, null for now. The last
+// map of all does not grow old.
+export async function showStorey(shown, at_s, last) {
   at("storey-box").hidden = !room.cells?.neighbours;
   if (at("storey-box").hidden) return;
-  const { site, shape, cell_mm, floor, every_s, gather_s } = room.cells, { map } = shown;
-  own = { site, shape, cell_mm, floor, corner_m: [0, 0], due_s: 2.5 * every_s + gather_s, at_s: shown.at_s, mass: map?.mass ?? null, total: map?.total ?? 0, doubted: isDoubtful(map), why: map ? told(map) : t("said.floor.none") };
+  const { site, shape, cell_mm, floor, due_s } = room.cells, { map } = shown;
+  // Of people those of one round: a map's total is the answers of all rounds that it is made from.
+  const total = (kind.people ? map?.sensors_used : null) ?? map?.total ?? 0;
+  const why = map?.status === "nobody" ? t("said.floor.nobody") : map ? told(map) : t("said.floor.none");
+  own = { site, shape, cell_mm, floor, corner_m: [0, 0], due_s: last ? Infinity : due_s, at_s: shown.at_s, mass: map?.mass ?? null, total, doubted: isDoubtful(map), why };
   const wanted = at_s === null ? "floor" : `floor?at_s=${Math.ceil(at_s)}`;
   if (wanted !== asked || Date.now() - asked_ms > REST_MS) {
     [asked, asked_ms] = [wanted, Date.now()];
@@ -33,7 +37,8 @@ let past_s = null;
 export function redrawStorey(at_s = past_s) {
   past_s = at_s;
   if (!own || at("storey-box").hidden) return;
-  const rooms = [own, ...others], then_s = at_s ?? Date.now() / 1000, most = Math.max(...rooms.map(densest)) || 1;
+  const rooms = [own, ...others], then_s = at_s ?? Date.now() / 1000;
+  const trusted = rooms.filter((one) => !one.doubted && !isOld(one, then_s)), most = Math.max(0, ...trusted.map(densest)) || 1;
   draw(rooms, then_s, most);
   drawScale(penOf(at("storey-ramp"), 112, 10), heated, 1, 0, 0, 112);
   say("storey-most", number(most, most < 10 ? 2 : 0));

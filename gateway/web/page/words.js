@@ -233,6 +233,8 @@ const TABLE = {
   "said.map.clamp": ["the reading of sensor {sensors} is the highest or lowest that it can report, so no map is drawn", "der Messwert von Sensor {sensors} ist der höchste oder niedrigste, den er melden kann; deshalb wird keine Karte gezeichnet"],
   "said.floor.unread": ["this room's map cannot be read from here: its gateway has not run yet, or its disk is not connected", "die Karte dieses Raums lässt sich von hier nicht lesen: sein Gateway lief noch nie, oder dessen Festplatte ist nicht verbunden"],
   "said.floor.none": ["no map of that time", "keine Karte aus dieser Zeit"],
+  "said.floor.nobody": ["nobody was found there; somebody may still be", "niemand wurde dort gefunden; es kann trotzdem jemand da sein"],
+  "said.floor.grid": ["its newest map has other cells than are set up now", "seine neueste Karte hat andere Felder, als jetzt eingerichtet sind"],
   "said.done.asked": ["all that were planned have been run", "alle geplanten sind gelaufen"],
   "said.done.epsilon": ["the privacy allowance is used up", "das Datenschutz-Kontingent ist verbraucht"],
   "said.done.readings": ["all {rounds} that the privacy allowance is for have been run", "alle {rounds}, für die das Datenschutz-Kontingent reicht, sind gelaufen"],

@@ -176,6 +176,20 @@ def test_what_has_no_place_on_the_earth_is_refused(
     assert {path.suffix for path in tmp_path.iterdir()} <= {".toml", ".sqlite"}
 
 
+def test_a_map_of_an_earlier_grid_is_not_put_where_the_present_one_lies(
+    site: tuple[Path, float], heatveil: Callable[..., Any]
+) -> None:
+    """The shape may be as it was, and each cell twice as large."""
+    text = site[0].read_text()
+    for one in (text.replace("[3, 2]", "[3, 3]"), text.replace(f"{3 * CELL_M}", f"{6 * CELL_M}")):
+        site[0].write_text(one)
+        out = site[0].with_name("a.geojson")
+        said = heatveil("export", "--config", site[0], "--what", "maps", "--out", out)
+        assert said.status == 1
+        assert "round 1 was asked on 3x2 cells of 100 m" in said.err
+        assert not list(site[0].parent.glob("*a.*"))
+
+
 def test_a_library_that_is_not_there_is_named(
     site: tuple[Path, float], heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,11 @@ from gateway.service.intake.outcomes import Asked
 from gateway.service.telling import ready
 from gateway.settings import config
 from gateway.store.store import Store
-from gateway.web.floor import read_floor
+from gateway.web import operations
+from gateway.web.floor import Floor, read_floor
 from gateway.web.server import Page
 
-from .conftest import PRICE
+from .conftest import PRICE, Known
 from .test_page import BRIGHT, Opened, Until, coloured, drawn, read, shown
 
 PLACED = '[[page.floor]]\nsettings = "hall/gateway.toml"\ncorner_m = [{}, 0.0]\n'
@@ -66,7 +68,7 @@ def test_the_other_rooms_are_read_from_their_stores_as_they_were(
     write(tmp_path / "attic", "attic")
     placed = PLACED.format("-6.0") + PLACED.format("6.0").replace("hall", "attic")
     deployment = config.load(write(tmp_path, "lab", placed))
-    hall(1, 1000.0, 2.0)
+    hall(1, 1000.0, 2.0, sensors_used=4)
     hall(2, 2000.0, 3.0, verdict={"level": "clamp", "why": "it is"})
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
         now, attic = ask(page, "/api/v1/floor").json["rooms"]
@@ -76,9 +78,88 @@ def test_the_other_rooms_are_read_from_their_stores_as_they_were(
     assert (now["site"], now["corner_m"], now["shape"]) == ("hall", [-6.0, 0.0], [6, 4])
     assert (now["number"], now["at_s"], now["total"], now["doubted"]) == (2, 2000.0, 3.0, True)
     assert (then["number"], then["mass"], then["doubted"]) == (1, FULL, False)
+    assert then["total"] == 2.0
     assert (before["mass"], before["code"]) == (None, "floor.none")
     assert (attic["mass"], attic["code"]) == (None, "floor.unread")
     assert str(tmp_path) not in json.dumps(attic)
+
+
+def test_people_on_the_floor_are_those_of_one_round(
+    tmp_path: Path, hall: Callable[..., None], ask: Callable[..., Any]
+) -> None:
+    """A map of many rounds has all of their answers, and would outshine every other room."""
+    for name, folder in (("lab", tmp_path), ("hall", tmp_path / "hall")):
+        folder.mkdir(exist_ok=True)
+        sample = config.sample("disk").replace("[15, 15]", "[6, 4]").replace("30.0", "6.0")
+        sample = sample.replace('"lab"', f'"{name}"').replace("heatveil.sqlite", f"{name}.sqlite")
+        placed = PLACED.format("6.0") if name == "lab" else ""
+        (folder / "gateway.toml").write_text(f"{sample}\n{placed}")
+    deployment = config.load(tmp_path / "gateway.toml")
+    hall(1, 1000.0, 840.0, sensors_used=35)
+    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
+        found = ask(page, "/api/v1/floor").json["rooms"][0]
+
+    assert (found["mass"], found["total"]) == (FULL, 35)
+
+
+@pytest.mark.parametrize(
+    ("more", "broken", "code"),
+    [
+        ({"mass": [[0.5, 0.5]]}, "", "floor.grid"),
+        ({"mass": None, "status": "nobody", "why": "nobody is there: 90 %"}, "", "floor.nobody"),
+        ({}, "DROP TABLE maps", "floor.unread"),
+        ({}, "UPDATE about SET schema = 1", "floor.unread"),
+    ],
+)
+def test_a_room_that_cannot_be_drawn_says_why_and_takes_no_other_away(
+    tmp_path: Path,
+    hall: Callable[..., None],
+    ask: Callable[..., Any],
+    more: dict[str, Any],
+    broken: str,
+    code: str,
+) -> None:
+    """Its store is damaged or another heatveil's, or its map is none that this floor can show."""
+    write(tmp_path / "hall", "hall")
+    write(tmp_path / "attic", "attic")
+    placed = PLACED.format("-6.0") + PLACED.format("6.0").replace("hall", "attic")
+    deployment = config.load(write(tmp_path, "lab", placed))
+    hall(1, 1000.0, 2.0, **more)
+    with sqlite3.connect(tmp_path / "hall" / "hall.sqlite") as connection:
+        connection.execute(broken)
+    connection.close()
+    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
+        found, attic = ask(page, "/api/v1/floor").json["rooms"]
+
+    assert (found["mass"], found["code"]) == (None, code)
+    assert attic["site"] == "attic"
+
+
+def test_a_hanging_store_of_another_room_keeps_nobody_from_ours(
+    tmp_path: Path, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many look at the floor."""
+    over, hanging = threading.Event(), threading.Semaphore(0)
+
+    def hang(*given: Any) -> Any:
+        hanging.release()
+        over.wait(30)
+        return Floor([])
+
+    monkeypatch.setattr(operations, "look", hang)
+    with Page("127.0.0.1", 0, reader=Known()) as page:
+        looks = [
+            threading.Thread(target=ask, args=(page, f"/api/v1/floor?at_s={at}")) for at in (1, 2)
+        ]
+        for one in looks:
+            one.start()
+            assert hanging.acquire(timeout=10)
+        status = ask(page, "/api/v1/rounds").status
+        over.set()
+        for one in looks:
+            one.join()
+
+    assert status == 200
 
 
 @pytest.mark.parametrize(
@@ -124,3 +205,20 @@ def test_the_floor_is_drawn_in_one_scale(
     assert "lab (this page)\t1.00 K m²" in rows
     assert "hall\t4.00 K m²" in rows
     assert bright == [False, True]
+
+
+def test_what_is_not_to_be_trusted_does_not_make_the_scale(
+    tmp_path: Path, hall: Callable[..., None], opened: Opened, until: Until
+) -> None:
+    """Nor does what is old: a wrong map of a hundred people would leave the others dark."""
+    write(tmp_path / "hall", "hall")
+    deployment = config.load(write(tmp_path, "lab", PLACED.format("6.0")))
+    hall(1, time.time(), 400.0, verdict={"level": "clamp", "why": "it is"})
+    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
+        page.feed.put(ready(deployment, 24))
+        page.feed.put(drawn(1, 0, mass=FULL[::-1], total=1.0))
+        tab = opened(page.url, 1000)
+        until(tab, "document.querySelectorAll('#storey-rooms tr').length == 2")
+
+        assert coloured(tab, BRIGHT, "left", "storey")
+        assert not coloured(tab, BRIGHT, "right", "storey")

@@ -29,6 +29,7 @@ READY = {
     "enrolled": 4,
     "every_s": 3600,
     "gather_s": 30,
+    "due_s": 9030,
 }
 COLUMNS, ROWS, REACH = 6, 4, 1
 PEOPLE = {
