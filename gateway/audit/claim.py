@@ -10,7 +10,7 @@ raises a false alarm with at most the sum, which the runner holds against `FALSE
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from edge.core.entropy import Tape
 
@@ -113,86 +113,25 @@ class Effort:
         return root
 
 
-# How grave a failure is, and in what words it is told, by the unit of a claim's numbers.
+# How grave a failure is, by the unit of a claim's numbers. What gives people away comes first:
+# noise that is too small or used twice. Then come messages believed that must not be, then plain
+# facts, and noise for nothing last.
 
 LEAK, COUNT, FACT, WASTE = range(4)  # from the gravest
+GRAVITY = {
+    **dict.fromkeys(("epsilon", "delta", "variance asked / given", "sigmas", "rho"), LEAK),
+    **dict.fromkeys(("variance promised / found", "grains", "truth / ours", "chance"), LEAK),
+    **dict.fromkeys(("blocks", "streams shared", "correlation", "total variation"), LEAK),
+    **dict.fromkeys(("variance found / promised, or the inverse", "-log10 p"), LEAK),
+    **dict.fromkeys(("exceptions", "writes", "probability"), FACT),
+    **dict.fromkeys(("claimed / found", "variance given / asked", "ours / truth"), WASTE),
+    **dict.fromkeys(("variance found / promised", "sigmas promised / found"), WASTE),
+}  # and COUNT for what is not in the table
 
 
-class Unit(NamedTuple):
-    """How the numbers of one unit are to be read.
-
-    The words of a failure may name {proven} and {claimed}, {times} the one over the other,
-    {part} its inverse, and {noise} and {more}, the roots of those two, for sigmas of variances.
-    """
-
-    gravity: int
-    fails: str = "{proven} {unit} found where {claimed} may be"
-
-
-OTHER = Unit(COUNT)  # for what is not in the table
-TOO_LITTLE = "the noise is {noise} of what is promised"
-# The gravest first.
-UNITS: dict[str, Unit] = {
-    "epsilon": Unit(
-        LEAK, "epsilon is {proven} where {claimed} is promised, {times} times as much"
-    ),
-    "delta": Unit(LEAK, "delta is {proven} where {claimed} is promised, {times} times as much"),
-    "variance asked / given": Unit(LEAK, TOO_LITTLE),
-    "variance promised / found": Unit(LEAK, f"{TOO_LITTLE} at most"),
-    "variance found / promised, or the inverse": Unit(
-        LEAK, "the noise of all sensors together is {more} times too small or too large at least"
-    ),
-    "sigmas": Unit(
-        LEAK,
-        "two rooms are told {proven} standard deviations apart, {times} times what is promised",
-    ),
-    "rho": Unit(
-        LEAK, "an answer costs {proven} rho where {claimed} is promised, {times} times as much"
-    ),
-    "grains": Unit(
-        LEAK,
-        "one neighbour changes what is sent {times} times as much as the noise is made for",
-    ),
-    "truth / ours": Unit(LEAK, "what is reckoned is {part} of the truth"),
-    "chance": Unit(LEAK, "it happened with a chance of {proven} where {claimed} is promised"),
-    "blocks": Unit(LEAK, "{proven} blocks of noise are used twice"),
-    "streams shared": Unit(LEAK, "{proven} streams are shared"),
-    "correlation": Unit(
-        LEAK,
-        "noises that must be independent go together, by a correlation of {proven} at least",
-    ),
-    "total variation": Unit(
-        LEAK, "values come more or less often than the formula says ({proven} of all draws)"
-    ),
-    "-log10 p": Unit(LEAK, "draws so far off the formula come by chance once in 10^{proven}"),
-    "exceptions": Unit(FACT, "it is not so"),
-    "writes": Unit(FACT),
-    "probability": Unit(FACT),
-    "claimed / found": Unit(
-        WASTE, "the noise is made for {proven} times what is there, for nothing"
-    ),
-    "variance given / asked": Unit(WASTE, "the noise is {more} times what is needed"),
-    "variance found / promised": Unit(
-        WASTE, "the noise is {more} times what is promised at least"
-    ),
-    "sigmas promised / found": Unit(
-        WASTE, "readings are {times} times harder to tell apart than is promised"
-    ),
-    "ours / truth": Unit(WASTE, "what is reckoned is {proven} times the truth"),
-}
-
-
-# Which of the claims that fail is the gravest, and what it comes to in words.
-#
-# What gives people away comes first: noise that is too small or used twice. Then come messages
-# believed that must not be, then plain facts, and noise for nothing last.
-
-ORDER = list(UNITS)
-
-
-def unit(claim: Claim) -> Unit:
-    """Return how to read a claim's numbers."""
-    return UNITS.get(claim.unit, OTHER)
+def gravity(claim: Claim) -> int:
+    """Return how grave it is when a claim fails: LEAK, COUNT, FACT or WASTE."""
+    return GRAVITY.get(claim.unit, COUNT)
 
 
 def times(claim: Claim) -> float:
@@ -203,34 +142,13 @@ def times(claim: Claim) -> float:
 
 
 def gravest(claims: Iterable[Claim]) -> list[Claim]:
-    """Return the claims that fail, the gravest first."""
-
-    def rank(claim: Claim) -> tuple[int, int, float]:
-        place = ORDER.index(claim.unit) if claim.unit in UNITS else len(ORDER)
-        return unit(claim).gravity, place, -times(claim)
-
-    return sorted((claim for claim in claims if not claim.fits), key=rank)
+    """Return the claims that fail, the gravest first, and of these the furthest off."""
+    failed = (claim for claim in claims if not claim.fits)
+    return sorted(failed, key=lambda claim: (gravity(claim), -times(claim)))
 
 
 def failure(claim: Claim) -> str:
     """Return in words what a claim that fails comes to."""
-    over = times(claim)
-    part = 1 / over if over else math.inf
-    numbers = {
-        "proven": claim.proven,
-        "claimed": claim.claimed,
-        "times": over,
-        "part": part,
-        "noise": math.sqrt(part),
-        "more": math.sqrt(max(over, 0.0)),
-    }
-    words = {name: _short(value) for name, value in numbers.items()}
-    return " ".join(unit(claim).fails.format(unit=claim.unit, **words).split())
-
-
-def _short(value: float) -> str:
-    if not math.isfinite(value):
-        return "infinity" if value > 0 else str(value)
-    if abs(value) >= 1000:
-        return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3g}"
-    return f"{value:.2f}" if 0.1 <= value < 10 and value != int(value) else f"{value:.3g}"
+    if claim.unit == "exceptions":
+        return "it is not so"
+    return f"{claim.unit or 'it'} is {claim.proven:.4g} where {claim.claimed:.4g} may be"

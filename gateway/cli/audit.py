@@ -13,7 +13,7 @@ import typer
 
 from ..audit import report
 from ..audit.attacks.deployment import Own
-from ..audit.claim import WASTE, Claim, Effort, failure, gravest, unit
+from ..audit.claim import WASTE, Claim, Effort, failure, gravest, gravity
 from ..audit.layers import LAYERS, Layer, tasks_of
 from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggestion
@@ -179,7 +179,7 @@ def _complaint(failed: Sequence[Claim], page: Path) -> str:
     detail = f" ({claim.detail})" if claim.detail else ""
     more = f", the gravest of {len(failed)} that fail" if len(failed) > 1 else ""
     why, do = "what is published may be less private than is said", "Publish nothing more and read"
-    if unit(claim).gravity == WASTE:  # the gravest, so nobody is given away
+    if gravity(claim) == WASTE:  # the gravest, so nobody is given away
         why, do = "nobody is given away, but maps are worse for nothing", "Read"
     return " ".join(
         f"{failure(claim)}; promised was ({of}{more}): {claim.sentence}{detail}; {why}. "

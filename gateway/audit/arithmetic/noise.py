@@ -20,7 +20,7 @@ from scipy.fft import next_fast_len
 from edge.core import noise
 
 from .. import claim
-from ..claim import Claim, Effort, at_most, true, unit
+from ..claim import Claim, Effort, at_most, gravity, true
 
 # The privacy that whole-number noise really gives, from its own probabilities.
 #
@@ -136,7 +136,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         family, args = mechanism.subject.noise(round)
         times = mechanism.subject.readings(query)
         given = GIVEN[family](name, shifts, args, times, round.guarantee)
-        yield from (one for one in given if found.tight or unit(one).gravity != claim.WASTE)
+        yield from (one for one in given if found.tight or gravity(one) != claim.WASTE)
 
 
 def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:

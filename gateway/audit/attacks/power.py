@@ -1,6 +1,6 @@
 """Budgets on a flash that loses its power at any write, and who remembers what they answered."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -248,8 +248,6 @@ class WatchedDevice:
 MOST_WRITES = 12  # before a power cut: some six boots, leases or tightenings
 LEASE = 3
 
-Start = Callable[[Flash, bytes], Any]
-
 
 @dataclass
 class Witness:
@@ -300,31 +298,27 @@ class Seen:
 
     devices: int = 0
     cuts: int = 0
-    boots: int = 0
     answers: int = 0
-    tightened: int = 0
-    ended: int = 0  # devices that used up their budget
-    lost: int = 0  # devices that gave up their key
     faults: list[str] = field(default_factory=list)
 
 
-def live(cuts: int, seed: bytes, start: Start | None = None, spite: int = 0) -> Seen:
+def live(cuts: int, seed: bytes, spite: int = 0) -> Seen:
     """Return what was seen of devices that lost their power `cuts` times in all.
 
     A device boots, answers and tightens its limits; at a random write, at a random byte, the power
     fails. The Witness remembers what was really answered and holds the device to it.
 
-    start(flash, state key) makes their budget. spite is how many per cent of the starts find
-    their slots spoilt beyond what a power cut does; only then may a device be lost.
+    spite is how many per cent of the starts find their slots spoilt beyond what a power cut does;
+    only then may a device be lost.
     """
     rng = Tape(seed)
     seen = Seen()
     while seen.cuts < cuts and seen.devices < cuts:
-        _life(rng, seen, start or (lambda flash, key: Budget(flash, key, LEASE)), spite)
+        _life(rng, seen, spite)
     return seen
 
 
-def _life(rng: Any, seen: Seen, start: Start, spite: int) -> None:
+def _life(rng: Any, seen: Seen, spite: int) -> None:
     """One device, from its enrolment until its budget is out or its key is lost."""
     seen.devices += 1
     root = rng.below(1 << 256).to_bytes(32, "big")
@@ -340,9 +334,8 @@ def _life(rng: Any, seen: Seen, start: Start, spite: int) -> None:
         try:
             flash.fuse = rng.below(MOST_WRITES)
             flash.drops = rng.below(MOST_WRITES) if rng.below(100) < spite else -1
-            budget = start(flash, key)
+            budget = Budget(flash, key, LEASE)
             budget.boot()
-            seen.boots += 1
             witness.booted(budget)
             _day(budget, witness, seen, rng)
         except PowerCut:
@@ -351,11 +344,9 @@ def _life(rng: Any, seen: Seen, start: Start, spite: int) -> None:
             if not spite:
                 witness.faults.append(f"a power cut alone lost the key: {why}")
             if "new key" in str(why):
-                seen.lost += 1
                 break
         witness.forgiven += LEASE * price(limits, 4, limits.variance)
         if witness.closed and rng.below(4) == 0:
-            seen.ended += 1
             break
     seen.faults += witness.faults
 
@@ -373,7 +364,6 @@ def _day(budget: Any, witness: Witness, seen: Seen, rng: Any) -> None:
                 )
             )
             witness.limits = budget.limits
-            seen.tightened += 1
         cost = price(now, 4, now.variance * (1 + rng.below(3)))
         if budget.charge(cost, seen.answers):
             witness.sent(budget.epoch, seq, cost)

@@ -20,11 +20,7 @@ from edge.core.slots import COUNT, Ram
 from edge.core.window import BYTES, Hours, WindowBudget, first, open_budget, step_of
 from edge.host import rootkeys
 from edge.host.enrol import provision
-from gateway.audit.attacks import windows
-from gateway.audit.attacks.windows import Clock, live
-from gateway.audit.bench import plans, subject_of
-from gateway.audit.claim import Effort
-from gateway.mechanisms import find
+from gateway.audit.attacks.windows import Clock
 
 ROOT = bytes(range(32))
 KEY = rootkeys.state_key(ROOT)
@@ -135,17 +131,6 @@ def test_every_short_life_keeps_to_its_budget(
     lives = [led(order, phase_ms) for order in product(kinds, repeat=acts)]
 
     assert max(map(len, lives)) >= 6, "budget comes back"
-
-
-@pytest.mark.parametrize("mechanism", ["thermal", "disk"])
-def test_nobody_gets_more_out_of_a_window(mechanism: str) -> None:
-    """Power cuts, sleeps, an RTC that is set, slow and failing sensors; drawn at random."""
-    plan = plans(find(mechanism))[0]
-    mode, asked = subject_of(plan.round).modes(plan.round)[0]
-    lives = [live(asked, mode, Effort().tape, number) for number in range(6)]
-
-    assert [life.faults for life in lives] == [[]] * len(lives)
-    assert all(len(life.answers) > windows.ANSWERS for life in lives), "budget comes back"
 
 
 def test_a_device_is_exhausted_until_it_can_pay_what_was_asked_last() -> None:

@@ -52,13 +52,6 @@ def test_noise_as_promised_is_never_rejected() -> None:
     assert all(one.low <= 2.5 <= one.high for one in found)
 
 
-def test_a_rate_is_bounded_as_clopper_and_pearson_do() -> None:
-    """No hit in n tries proves a rate below 1 - alpha**(1/n), and no more."""
-    assert rate(0, 100, 0.05).high == pytest.approx(1 - 0.05 ** (1 / 100))
-    assert rate(100, 100, 0.05).low == pytest.approx(0.05 ** (1 / 100))
-    assert rate(0, 100, 0.05).low == 0
-
-
 def test_the_bounds_of_a_rate_fail_as_seldom_as_they_say() -> None:
     """Counted over every outcome of 50 tries, from the binomial law itself."""
     for p in (0.02, 0.3, 0.5, 0.93):

@@ -77,11 +77,6 @@ def failed(mechanism: Mechanism) -> list[str]:
     ]
 
 
-def test_devices_as_they_are_say_nothing_beside_their_answers() -> None:
-    """The control of all that follows."""
-    assert failed(places()) == []
-
-
 def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
     """One answer more than epsilon is for."""
 
