@@ -20,7 +20,7 @@ from edge.core.node import Node
 from edge.core.pixels import above
 
 from .instruments.chain import Instruments
-from .sensors import PointSensors, grains, least_shown
+from .sensors import PointSensors, grains
 
 # Where the device has its privacy stage: after the converter, before anything leaves.
 #
@@ -76,9 +76,9 @@ class Fresh:
         self._truth = np.zeros(self.count)
 
     def step(self, own: slice) -> Fraction | None:
-        """Return what a least move may flip of these sensors' converters, in kelvin."""
+        """Return what the least move may show, in kelvin: `recovery.noise.worst.least_shown`."""
         step = self._sensors.step
-        return step if step is None else least_shown(step, self._sensors.behind)
+        return step if step is None else step * (self._sensors.behind // step + 1)
 
     def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
         """Set what there is to see.

@@ -88,23 +88,6 @@ class PointSensors:
         return np.asarray(truth + world.normal(0, self.noise_sd, truth.shape))
 
 
-def least_shown(step: Fraction, behind: Fraction) -> Fraction:
-    """Return what the least change of a temperature may show, in kelvin: whole steps.
-
-    As dy falls to nought, ceil((dy + behind) / step) steps do; see `recovery.noise.worst`.
-
-    Args:
-        step: of the converter, in kelvin.
-        behind: counts of the converter before that one, in kelvin, or 0.
-
-    >>> least_shown(Fraction(1, 100), Fraction(1, 5))
-    Fraction(21, 100)
-    >>> least_shown(Fraction(1, 100), Fraction(1, 250))
-    Fraction(1, 100)
-    """
-    return step * (behind // step + 1)
-
-
 def grains(
     temperatures: ArrayLike,
     exponent: int,

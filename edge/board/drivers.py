@@ -90,7 +90,7 @@ def converters(name):
 
 
 def least_shown(step, behind):
-    """Return what the least move shows in a driver's readings: `physics.sensors.least_shown`.
+    """Return what the least move shows in a driver's readings: `recovery.noise.worst.least_shown`.
 
     step, behind: of `converters`, ratios (num, den) of a kelvin, as what is returned.
     """

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.limits import NANO
-from physics.sensors import least_shown
 
 from . import Ratio, check_ratio, lowest
 from .gaussian import (
@@ -35,6 +34,7 @@ from .worst import (
     NOT_BEHIND,
     coarsest_exponent,
     counted_norm,
+    least_shown,
     reach,
     shifts,
     whole_square,

@@ -112,6 +112,23 @@ def pass_behind(block: Floats, behind: Fraction) -> Floats:
     return (block + float(behind)) * (1 + _SLACK) if behind else block
 
 
+def least_shown(step: Fraction, behind: Fraction) -> Fraction:
+    """Return what the least change of a temperature may show, in kelvin: whole steps.
+
+    As dy falls to nought, ceil((dy + behind) / step) steps do; see `pass_behind`.
+
+    Args:
+        step: of the converter, in kelvin.
+        behind: counts of the converter before that one, in kelvin, or 0.
+
+    >>> least_shown(Fraction(1, 100), Fraction(1, 5))
+    Fraction(21, 100)
+    >>> least_shown(Fraction(1, 100), Fraction(1, 250))
+    Fraction(1, 100)
+    """
+    return step * (behind // step + 1)
+
+
 def counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
     """Return the greatest l2 norm of what the converters show, in the temperatures' unit.
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from physics.sensors import least_shown
 from recovery.maps.guarantee import ratio_text, upward
+from recovery.noise.worst import least_shown
 from recovery.thermal import Query, calibration
 from recovery.thermal.curve import (
     BLIND,

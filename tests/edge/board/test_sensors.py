@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edge.board import drivers
-from physics.sensors import least_shown
+from recovery.noise.worst import least_shown
 
 CHIPS = (Path(__file__).parent / "chips.py").read_text("utf-8")
 

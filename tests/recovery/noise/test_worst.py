@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from edge.core.records import Grid
 from edge.host.enrol import shows_more
 from physics.kernel import sensitivity
-from physics.sensors import least_shown
 from recovery.noise import worst as worst_module
 from recovery.noise.calibrate import calibrate
 from recovery.noise.worst import (
@@ -23,6 +22,7 @@ from recovery.noise.worst import (
     bound_changes,
     count_sent,
     felt,
+    least_shown,
     pass_behind,
     reach,
     shifts,
