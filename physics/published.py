@@ -45,13 +45,15 @@ def cut(path: Path, window: Window, out: Path) -> int:
 def rows_of(path: Path) -> Iterator[Row]:
     """Yield user, longitude and latitude of each row that has a place; gzip is read as it is.
 
+    Where no column names a user each row is one.
+
     Raises:
         ValueError: the file is none of these, or a row of it is wrong; it names the first one.
         OSError: it cannot be read.
     """
     opens: Any = gzip.open if path.suffix == ".gz" else open
     with opens(path, "rb") as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as file:
-        first = file.readline()
+        first = file.readline().removeprefix("\xef\xbb\xbf")  # what Excel writes before UTF-8
         tabs = _TABS.get(first.count("\t") + 1)
         lines = csv.reader(file, "excel-tab", quoting=csv.QUOTE_NONE) if tabs else csv.reader(file)
         if tabs:

@@ -30,7 +30,8 @@ class PointSensors:
         behind: counts of another converter, whose whole counts that one sees; 0 without.
 
     Raises:
-        ValueError: a noise that is negative or not finite, or a step that is not positive.
+        ValueError: a noise that is negative or not finite, a step that is not positive, or
+            `behind` that is negative or without a step.
     """
 
     places_m: Floats
@@ -48,6 +49,11 @@ class PointSensors:
             raise ValueError(
                 f"step is {self.step} but must be positive, for it is the smallest change of "
                 "temperature that the converter can tell. Give None for an endless fineness."
+            )
+        if self.behind < 0 or (self.behind and self.step is None):
+            raise ValueError(
+                f"behind is {self.behind} but must be 0, or positive beside a step: it is of the "
+                "converter behind that one. Correct it."
             )
 
     def truth(self, temperatures: ArrayLike) -> Floats:

@@ -19,6 +19,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from gateway.devices.broker import dynamic
 from tests import processes
 
 # No test may fail for the time that it took: the machine may have other work.
@@ -76,6 +77,11 @@ def miss(sentence: str, optional: bool = False) -> NoReturn:
     if os.environ.get("CI") == "true" and not optional:
         pytest.fail(sentence)
     pytest.skip(sentence)
+
+
+def plugin() -> Path:
+    """Return mosquitto's dynamic security, or skip."""
+    return dynamic.find_plugin() or miss("mosquitto has no dynamic security here; Debian's has")
 
 
 QUICK_CPU_S = 0.5  # what a test of the quick tier may take, its children included

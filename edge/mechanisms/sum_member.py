@@ -64,7 +64,7 @@ _AWAITED = {JOINED: JOIN, SHARED: BOXES, HIDDEN: SET, CONFIRMED: TAGS}
 
 
 class Refused(ValueError):
-    """What a device does not do, in one word; it takes no part in this round any more."""
+    """Why a device takes no part in this round any more: a word, or what its budget says."""
 
 
 class Rows:

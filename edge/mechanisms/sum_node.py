@@ -176,7 +176,7 @@ class SumNode(Node):
             self.faults += 1
         if self.budget.window and self.budget.lapsed(round.number):
             self._member.erase()  # it reads later than it pays, and this would count as too old
-            raise Refused("lapsed")
+            raise Refused(self.budget.LAPSED)
         for place, count in found:
             numbers[place] += count
         return numbers

@@ -1,6 +1,5 @@
 """From a temperature to the count of a converter, in the order of a real device.
 
-    optics       a view of the field: `views`, before anything here
     lag          what the sensor itself has come to
     zero         its offset for life, and its drift
     noise        white, fresh in each reading

@@ -58,6 +58,7 @@ _LOW, _HIGH = 0.1, 20.0  # all heat, in sources at their warmest
 _LEVEL = 0.12  # deviation of level and slope, of the most that the warmest source shows
 _NEVER = 1e6
 _ENOUGH = 50.0  # worlds that count, at the least
+_AT_HAND = 4 * int(_ENOUGH)  # of which they are, at the least: never all weigh alike
 _FAR = 200.0  # what fits this much worse than another, as a logarithm, is not drawn
 
 
@@ -98,8 +99,8 @@ class Family:
         """Return so many worlds, each as often as it counts."""
         top = self.weights - self.weights.max()
         fit = np.flatnonzero(top > -_FAR)
-        if len(fit) < _ENOUGH:
-            fit = np.argsort(-top, kind="stable")[: int(_ENOUGH)]
+        if len(fit) < _AT_HAND:
+            fit = np.argsort(-top, kind="stable")[:_AT_HAND]
         top = top[fit]
         cool, weights = 1.0, np.exp(top)
         while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
@@ -141,11 +142,13 @@ class Some:
     outside: NDArray[np.bool_]
 
 
-def families(seen: Seen) -> dict[str, Family]:
-    """Return every family but the stated one, weighed by the readings; none without `near`."""
-    near, sigma, warmest, room = seen.near, seen.sigma, seen.prior.warmest, seen.room()
-    if near is None:
-        return {}
+def families(seen: Seen, near: Near) -> dict[str, Family]:
+    """Return every family but the stated one, weighed by the readings.
+
+    Args:
+        near: that of `seen`.
+    """
+    sigma, warmest, room = seen.sigma, seen.prior.warmest, seen.room()
     basis = heat_directions(room)
     readings = basis.T @ seen.readings / sigma
     silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - float(readings @ readings))
@@ -177,8 +180,7 @@ def families(seen: Seen) -> dict[str, Family]:
 def _show(room: Room) -> dict[str, tuple[Worlds, NDArray[np.float32]]]:
     """Return the worlds of each kind, and what sensors would show in each, (worlds, r)."""
     seen, near = room.seen, room.seen.near
-    if near is None:
-        return {}
+    assert near is not None  # noqa: S101  `families` has looked
     cells, scale = places_of(seen), seen.prior.warmest / seen.sigma
     table = _table(near, heat_directions(room), seen.places[cells], scale)
     known = bank(*_lattice(seen, cells))

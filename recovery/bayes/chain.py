@@ -57,7 +57,7 @@ def from_draws(seen: Seen, draws: Draws, banded: Draws | None = None) -> Estimat
 
     Args:
         draws: what is possible.
-        banded: of which the band is; without, of the same.
+        banded: draws that the band is of; the same where left out.
     """
     cells = seen.operator.shape[1]
     numbers = np.bincount(draws.numbers, minlength=seen.prior.most + 1) / len(draws.cells)
@@ -224,6 +224,7 @@ def _next(fit: Floats, cool: float, wanted: float) -> float:
     # What fits worse than so many others has hardly a say.
     best = fit if len(fit) <= _BEST else np.partition(fit, len(fit) - _BEST)[-_BEST:]
     best = best - best.max()
+    wanted = min(wanted, len(best) / 2)
 
     def worth(step: float) -> float:
         weights = np.exp(step * best)

@@ -148,6 +148,7 @@ def _scenes_of_prior(
     powers = np.where(there, low + (high - low) * even[most:-1].T, 0.0)
     upto = np.append(0, np.cumsum(numbers))
     heat = scipy.sparse.csr_array((powers[there], where[there], upto), shape=(scenes, cells))
+    where.flags.writeable = powers.flags.writeable = False  # kept, and handed out again
     return where, powers, heat
 
 

@@ -151,7 +151,10 @@ class Seen:
         )
 
     def room(self) -> "Room":
-        """Return all of it but the readings, told from other rooms by a digest."""
+        """Return what is the same for all readings, without them; told from others by a digest.
+
+        Nothing that is kept of a room may read `upper`, `failure` or `level`: they are not in it.
+        """
         near = self.near
         parts = [self.operator, self.places, self.open, self.others]
         if near is not None:
@@ -159,8 +162,8 @@ class Seen:
         digest = blake2b(repr((self.sigma, self.shape, self.prior)).encode())
         digest.update(repr(near and (near.spread_m2, near.walls, near.length_m)).encode())
         for part in parts:
-            digest.update(b"-" if part is None else part.tobytes())
-        return Room(digest.digest(), self)
+            digest.update(b"-" if part is None else str(part.shape).encode() + part.tobytes())
+        return Room(digest.digest(), replace(self, readings=np.empty(0)))
 
     def of_any_time(self) -> "Seen":
         """Return the same with each cell once for every time that a source may have stood there.

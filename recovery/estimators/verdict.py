@@ -157,19 +157,19 @@ _LEFT_OUT = Wording(
 )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def heat_directions(room: Room) -> Floats:
     """Return U, (sensors, r): all that heat, level and slope can do to the readings."""
     seen = room.seen
     cells = np.arange(seen.operator.shape[1])
     few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)
     near = seen.near
-    others = np.ones((len(seen.readings), 1)) if near is None else near.columns(seen.places[few])
+    others = np.ones((len(seen.operator), 1)) if near is None else near.columns(seen.places[few])
     longer = () if seen.others is None else seen.others[:, :, few]
     made = np.hstack([seen.operator[:, few], *longer, others]) * (seen.prior.warmest / seen.sigma)
     made = made[:, np.any(made, axis=0)]
     if not made.size:
-        return np.zeros((len(seen.readings), 0))
+        return np.zeros((len(seen.operator), 0))
     left, values, right = np.linalg.svd(made, full_matrices=False)
     # What each column leaves outside of the first r directions, for every r.
     outside = np.square(values[:, None] * right)

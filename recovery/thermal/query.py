@@ -77,8 +77,6 @@ class Query:
     sources_max: int = 8  # readings are clamped to what so many can warm
     walls: Walls = "none"
     step: Fraction | None = None  # of the sensors' converter
-    # The greatest count of another converter behind it, whose whole counts it sees: 0 without.
-    behind: Fraction = Fraction(0)
     readings: int = 1
     calibration: Literal["exact", "paper"] = field(
         default="exact",
@@ -104,6 +102,8 @@ class Query:
         metadata=describe("", elsewhere="[room] plan in a deployment file"),
     )
     window_h: int = field(default=0, metadata=WINDOW_H)
+    # Counts of another converter before that of `step`, which sees them whole: 0 without.
+    behind: Fraction = Fraction(0)
     # What devices draw their noise from: tables are for arrays, and delta pays for their slack.
     sampler: Literal["exact", "table"] = "exact"
     # From here on nothing alters the noise: it is what the map may count on.

@@ -18,7 +18,7 @@ from harness.stage import Stage, locked, secrets
 from harness.truth import Forge, ask
 
 from edge.net.device import unpack_receipt
-from gateway.devices.broker import dynamic
+from tests.conftest import plugin
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
@@ -108,14 +108,12 @@ def flooded(site: Stage, flood_s: float) -> tuple[list[float], int, bool]:
 
 def flooding(stage: Staged, stack: ExitStack, quarantine: bool) -> tuple[Stage, list[float], bool]:
     """Put a site on stage in which one device floods."""
-    plugin = dynamic.find_plugin()
-    if plugin is None:
-        pytest.skip("mosquitto's dynamic security shuts devices out, and it is not here")
+    security = plugin()
     site = stage(gather_s=600)
     if not quarantine:
         site.more = "[guard]\nquarantine = false\nmessages_per_s = 1e6\nburst = 1000000\n"
         site.more += "forged = 1000000\n"
-    locked(site, stack, plugin)
+    locked(site, stack, security)
     site.gateway()
     assert site.asked()
     took_s, sent, cut = flooded(site, sized(3, 10))

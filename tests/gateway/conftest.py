@@ -20,6 +20,7 @@ from gateway.devices.broker import dynamic, embedded
 from gateway.devices.enrol import budgets, enrol
 from gateway.settings.deployment import Mqtt
 from tests import processes
+from tests.conftest import plugin
 
 SITE = "testsite"
 SENSORS = 4
@@ -67,15 +68,13 @@ def doors(
     need: Callable[[str], str], answers: Callable[[int], None], tmp_path: Path
 ) -> Iterator[Doors]:
     """Return a broker that is not running yet."""
-    program, plugin = need("mosquitto"), dynamic.find_plugin()
-    if plugin is None:
-        pytest.skip("mosquitto has no dynamic security here; Debian's package has")
+    program, security = need("mosquitto"), plugin()
     port, folder = embedded.find_free_port(), tmp_path / "doors"
     folder.mkdir()
     names = ["gateway", *(f"node-{number}" for number in range(SENSORS))]
     held = dynamic.make_file(SITE, "gateway", {one: f"secret of {one}" for one in names}, "ha")
     (folder / dynamic.FILE).write_text(held)
-    lines = [f"listener {port} 127.0.0.1", "allow_anonymous false", f"plugin {plugin}"]
+    lines = [f"listener {port} 127.0.0.1", "allow_anonymous false", f"plugin {security}"]
     lines += [f"plugin_opt_config_file {folder / dynamic.FILE}", f"user {getpass.getuser()}"]
     lines += ["set_tcp_nodelay true", "max_inflight_messages 500", "max_queued_messages 100000"]
     (folder / "mosquitto.conf").write_text("\n".join(lines) + "\n")

@@ -17,6 +17,7 @@ import pytest
 from gateway.devices.broker import certificates, dynamic, mosquitto
 from gateway.devices.broker.embedded import find_free_port
 from tests import processes
+from tests.conftest import plugin
 
 # {0} is what the case adds; it must print one line.
 DEVICE = """
@@ -96,15 +97,13 @@ def broker(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Broker]:
     """Run the broker of a site that has one device, and another whose time is over."""
-    program, folder = need("mosquitto"), tmp_path_factory.mktemp("tls")
-    if (plugin := dynamic.find_plugin()) is None:
-        pytest.skip("mosquitto has no dynamic security here; Debian's package has")
+    program, folder, security = need("mosquitto"), tmp_path_factory.mktemp("tls"), plugin()
     now = datetime.now(UTC)
     signer = certificates.make_authority("a test", now)
     (folder / "ca.pem").write_bytes(signer.certificate)
     ports = [
-        settled(folder / "good", signer, now, plugin),
-        settled(folder / "old", signer, now - timedelta(days=4000), plugin),
+        settled(folder / "good", signer, now, security),
+        settled(folder / "old", signer, now - timedelta(days=4000), security),
     ]
     children = [
         processes.Child([program, "-c", folder / name / "mosquitto.conf"], stderr=subprocess.PIPE)

@@ -64,8 +64,9 @@ class Token(NamedTuple):
 
 def copied(folder: Path, packages: Sequence[str]) -> None:
     """Make a copy of these packages, of hard links: nothing there is written in place."""
+    half_written = shutil.ignore_patterns("*.pyc.*")  # bytecode, by another process
     for package in packages:
-        shutil.copytree(ROOT / package, folder / package, copy_function=os.link)
+        shutil.copytree(ROOT / package, folder / package, False, half_written, os.link)
 
 
 def plant(folder: Path, row: Row) -> str:

@@ -420,7 +420,7 @@ def main() -> None:
     if asked.report:
         return report(every, data, asked.audit)
     FOUND.parent.mkdir(exist_ok=True)
-    os.environ.update(PYTHONDONTWRITEBYTECODE="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     os.chdir(ROOT)
     every = [one for one in every if asked.only in one.file]
     every = sorted(every, key=lambda one: sample(one.key))[: asked.most]

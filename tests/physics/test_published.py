@@ -30,6 +30,14 @@ def test_whoever_is_in_the_window_is_written(tmp_path: Path, text: str, ending: 
     assert user == ("3" if text == CRIME else "7")  # a crime has no user: its row stands for one
 
 
+def test_a_mark_before_the_header_hides_no_user(tmp_path: Path) -> None:
+    """Excel writes one before UTF-8; every row would be one more person."""
+    path = tmp_path / "set.csv"
+    path.write_text("user,lon,lat\n7,1,2\n7,3,4\n", "utf-8-sig")
+
+    assert [user for user, *_ in rows_of(path)] == ["7", "7"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -141,6 +141,17 @@ def test_what_no_sensor_can_see_is_refused(truth, fault: str) -> None:
         PointSensors(PLACES).see(truth, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize(
+    ("step", "behind"), [(None, Fraction(1, 4)), (Fraction(1, 4), Fraction(-1, 4))]
+)
+def test_a_converter_is_behind_another_or_there_is_none(
+    step: Fraction | None, behind: Fraction
+) -> None:
+    """Alone it would be left out in silence, and less noise be drawn than its steps ask for."""
+    with pytest.raises(ValueError, match="behind"):
+        PointSensors(PLACES, step=step, behind=behind)
+
+
 # Where things stand: the paper's places on the unit interval, middles in metres.
 
 

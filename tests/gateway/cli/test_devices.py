@@ -36,6 +36,7 @@ from gateway.settings import config
 from gateway.store.schema import charges
 from gateway.store.store import Store
 from tests import processes
+from tests.conftest import plugin
 from tests.waiting import may_come
 
 
@@ -90,8 +91,7 @@ def make(
     """Return what makes a site."""
 
     def made(sample: str | None = None) -> Site:
-        if dynamic.find_plugin() is None:
-            pytest.skip("mosquitto has no dynamic security here; Debian's package has")
+        plugin()
         path = tmp_path / "gateway.toml"
         text = (sample or config.sample()).replace("port = 8883", f"port = {find_free_port()}")
         path.write_text(text.replace("count = 50 ", "count = 4 "))

@@ -34,7 +34,7 @@ from gateway.store.schema import charges, maps, promises, releases, reports, rou
 from gateway.store.store import Store
 
 SITE, SENSORS, HOUR_S, WINDOW_H = "house", 2, 3600, 24
-REPORT_DAYS, KEEP_DAYS = 7, 30
+REPORT_DAYS, KEEP_DAYS = 2, 30
 
 
 class Cut(BaseException):

@@ -28,6 +28,7 @@ from gateway.service.mqtt.service import Link
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from tests import processes
+from tests.conftest import plugin
 from tests.waiting import eventually
 
 MANY = 40
@@ -56,8 +57,7 @@ def site(
     Where the parameter is false a device may come under any session, as often as it likes.
     """
     program, port = need("mosquitto"), find_free_port()
-    if dynamic.find_plugin() is None:
-        pytest.skip("mosquitto has no dynamic security here; Debian's package has")
+    plugin()
     path = tmp_path / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
     enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")

@@ -221,6 +221,13 @@ def test_a_device_is_made_over_the_cable(cable: str, desk: Any, tmp_path: Path) 
     assert (tmp_path / "flash" / bundle.SLOTS[0]).stat().st_size > 0
 
 
+def test_a_broker_on_this_machine_alone_is_refused_for_a_board(cable: str, desk: Any) -> None:
+    """To the board 127.0.0.1 is the board; nobody would ever hear it, nor know why."""
+    said = desk.run("provision", "attic", "--board", cable, "--settings", desk.own)
+    assert said.status == 1
+    assert "is the board itself" in said.err
+
+
 STANDS_IN = """
 import shutil, subprocess, sys
 from pathlib import Path

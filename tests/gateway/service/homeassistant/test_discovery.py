@@ -237,7 +237,10 @@ def test_readings_that_contradict_their_query_are_a_problem(
 ) -> None:
     """1.7 times as warm as any source can be; an error is said where the map counts on that."""
     bad = drawn([17 * value // 10 for value in reports], estimator)
+    good = shown(drawn(reports))  # the control
 
+    assert good["contradicted"] == "OFF"
+    assert None not in (good["error"], good["sources"])
     assert [shown(bad)[name] is None for name in ("error", "sources")] == [unknown, unknown]
     assert shown(bad)["contradicted"] == "ON"
     assert bad["verdict"]["why"] not in str(shown(bad))
