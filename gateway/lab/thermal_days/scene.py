@@ -117,8 +117,9 @@ def _check(query: Query, path: Path, thermometers: Thermometers) -> None:
         )
     for kind in thermometers.kinds:
         own = kind.preset.step
-        alike = query.step is not None and not query.behind
-        if own is not None and not (alike and (query.step / own).denominator == 1):
+        if own is not None and (
+            query.behind or query.step is None or (query.step / own).denominator > 1
+        ):
             steps = "/".join(map(str, own.as_integer_ratio()))
             planned = str(query.step or "endlessly fine ones")
             if query.behind:
