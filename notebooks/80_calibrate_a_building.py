@@ -21,7 +21,8 @@
 # roughly. In short:
 #
 # - Plan with the **end of the interval at which a move is felt most**, never with its middle: with
-#   the middle the promise is broken in one of two buildings, with that end in a few of a hundred at most.
+#   the middle the promise is broken in one of two buildings, with that end in a few of a hundred
+#   at most.
 # - What the rough afternoon costs is a little noise, and it is known beforehand how much.
 # - Then ask what the map will be worth, **before** anything is bought: sensors, epsilon and rounds
 #   are three numbers in a file until then.
