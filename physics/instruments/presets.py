@@ -37,7 +37,6 @@ class Preset:
         lag_s: time constant of the first-order lag.
         conversion_s: what one reading takes; asked again sooner, the last one is given again.
         shape: (columns, rows) of pixels, (1, 1) for a thermometer.
-        view_deg: the field of view (across, down) of the whole array; nought for a thermometer.
         drop_out: the share of readings, of an array of frames, that do not come.
         sources: where each number is from, by its name.
     """
@@ -51,7 +50,6 @@ class Preset:
     lag_s: float = 0.0
     conversion_s: float = 0.0
     shape: tuple[int, int] = (1, 1)
-    view_deg: tuple[float, float] = (0.0, 0.0)
     drop_out: float = 0.0
     sources: Mapping[str, str] = field(default_factory=dict)
 
@@ -190,7 +188,6 @@ _ALL = (
         drift_k=0.1,
         conversion_s=0.1,
         shape=(8, 8),
-        view_deg=(60.0, 60.0),
         drop_out=0.002,
         sources={
             "step": "data sheet: 0.25 K",
@@ -202,7 +199,7 @@ _ALL = (
             "drift_k": "measured: what all pixels share grows from 0.08 to 0.10 K between 1 and "
             "20 s; beyond that assumed",
             "conversion_s": "data sheet: 10 frames a second, or 1 which is the mean of ten",
-            "view_deg": "data sheet: 8 by 8 pixels, 60 degrees, 7.5 a pixel",
+            "shape": "data sheet: 8 by 8 pixels",
             "drop_out": "measured: 3 of 1531 logged frames hold bytes of nought",
         },
     ),

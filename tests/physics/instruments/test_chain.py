@@ -84,7 +84,7 @@ def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
 
 def test_drift_is_a_device_s_and_its_pixels_share_it() -> None:
     """Two arrays of four, with drift alone: alike within each, and not between them."""
-    one = Preset("drifts", drift_k=1.0, shape=(2, 2), view_deg=(60.0, 60.0))
+    one = Preset("drifts", drift_k=1.0, shape=(2, 2))
     seen = instruments(one, 8).see(np.zeros(8), 0.0)
 
     assert len(set(seen[:4])) == len(set(seen[4:])) == 1

@@ -14,23 +14,22 @@ from physics.instruments.presets import PRESETS, Preset, find
 
 
 @pytest.mark.parametrize(
-    ("name", "step", "conversion_s", "pixels", "pixel_deg"),
+    ("name", "step", "conversion_s", "pixels"),
     [
-        ("tmp117", Fraction(78125, 10**7), 0.125, 1, 0),
-        ("ds18b20", Fraction(625, 10**4), 0.75, 1, 0),
-        ("mcp9808", Fraction(625, 10**4), 0.25, 1, 0),
-        ("mlx90614", Fraction(2, 100), 0.1, 1, 0),
-        ("grideye", Fraction(25, 100), 0.1, 64, 7.5),
+        ("tmp117", Fraction(78125, 10**7), 0.125, 1),
+        ("ds18b20", Fraction(625, 10**4), 0.75, 1),
+        ("mcp9808", Fraction(625, 10**4), 0.25, 1),
+        ("mlx90614", Fraction(2, 100), 0.1, 1),
+        ("grideye", Fraction(25, 100), 0.1, 64),
     ],
 )
 def test_the_numbers_are_those_of_the_data_sheets(
-    name: str, step: Fraction, conversion_s: float, pixels: int, pixel_deg: float
+    name: str, step: Fraction, conversion_s: float, pixels: int
 ) -> None:
     """Written here as the sheets print them, not as the code derives them."""
     one = find(name)
 
     assert (one.step, one.conversion_s, one.pixels) == (step, conversion_s, pixels)
-    assert one.view_deg[0] / one.shape[0] == pixel_deg
 
 
 @pytest.mark.parametrize("one", PRESETS.values(), ids=PRESETS)
@@ -40,9 +39,8 @@ def test_every_number_says_where_it_is_from(one: Preset) -> None:
     set_here = {
         part.name for part in fields(one) if getattr(one, part.name) != getattr(plain, part.name)
     }
-    told = set(one.sources) | ({"shape"} if "view_deg" in one.sources else set())
 
-    assert set_here - {"name", "sources"} <= told
+    assert set_here - {"name", "sources"} <= set(one.sources)
 
 
 # Presets against what real sensors recorded: the noise of an empty room, frame by frame.
