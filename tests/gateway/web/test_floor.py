@@ -85,7 +85,7 @@ def test_the_other_rooms_are_read_from_their_stores_as_they_were(
 
 
 def test_people_on_the_floor_are_those_of_one_round(
-    tmp_path: Path, hall: Callable[..., None], ask: Callable[..., Any]
+    tmp_path: Path, hall: Callable[..., None], opened: Opened, until: Until
 ) -> None:
     """A map of many rounds has all of their answers, and would outshine every other room."""
     for name, folder in (("lab", tmp_path), ("hall", tmp_path / "hall")):
@@ -97,9 +97,14 @@ def test_people_on_the_floor_are_those_of_one_round(
     deployment = config.load(tmp_path / "gateway.toml")
     hall(1, 1000.0, 840.0, sensors_used=35)
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        found = ask(page, "/api/v1/floor").json["rooms"][0]
+        page.feed.put(ready(deployment, 35))
+        page.feed.put(drawn(1, 0, mass=FULL, total=350.0, sensors_used=35))
+        tab = opened(page.url, 1000)
+        until(tab, "document.querySelectorAll('#storey-rooms tr').length == 2")
+        rows = read(tab, "#storey-rooms")
 
-    assert (found["mass"], found["total"]) == (FULL, 35)
+    assert "lab (this page)\t35\t" in rows
+    assert "hall\t35\t" in rows
 
 
 @pytest.mark.parametrize(
