@@ -58,7 +58,7 @@ _LOW, _HIGH = 0.1, 20.0  # all heat, in sources at their warmest
 _LEVEL = 0.12  # deviation of level and slope, of the most that the warmest source shows
 _NEVER = 1e6
 _ENOUGH = 50.0  # worlds that count, at the least
-_AT_HAND = 4 * int(_ENOUGH)  # of which they are, at the least: never all weigh alike
+_AT_HAND = 4 * int(_ENOUGH)  # worlds among which these are sought, at the least
 _FAR = 200.0  # what fits this much worse than another, as a logarithm, is not drawn
 
 

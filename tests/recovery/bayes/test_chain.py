@@ -124,6 +124,13 @@ def test_the_same_readings_give_the_same_draws() -> None:
     assert not np.array_equal(once.cells, other.cells)
 
 
+def test_more_scenes_than_have_a_say_in_the_first_step_come_to_an_end() -> None:
+    """No step would be short enough for weights worth more scenes than are looked at."""
+    seen = _line(8, {1: 1.0}, 0.05, Prior(1, 2), seed=4)
+
+    assert len(sample_posterior(seen, scenes=9000, last_sweeps=1).cells) == 9000
+
+
 def test_too_many_cells_are_refused_before_the_memory_is_gone() -> None:
     """A number that can be acted on, not a process that is killed."""
     cells = 5000
