@@ -187,6 +187,7 @@ class Files:
             OperatorFault: one is at fault.
         """
         deployment = config.load(path)
+        find_service(deployment.rounds.mechanism)
         return cls(path, deployment, load_devices(deployment.site.devices, deployment.site.name))
 
     def reload(self, take: Callable[[Deployment, Devices], None]) -> None:
@@ -247,7 +248,6 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     logs.to_stderr()
     now = Files.read(path)
     deployment = now.deployment
-    find_service(deployment.rounds.mechanism)
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
     query = config.query(deployment)
     manager = Supervised()
