@@ -435,11 +435,13 @@ def export(
             f"{out} ends in none of {', '.join((*FORMATS, *ENDINGS))}, and the ending says how it "
             "is to be written. Name it by one of these"
         )
-    if what != "maps" and (h3 or ending in ENDINGS):
-        raise OperatorFault(
-            f"{'--h3' if h3 else out} came without --what maps, and nothing else has cells that "
-            "lie on the earth. Add --what maps"
-        )
+    if h3 or ending in ENDINGS:
+        if what not in (None, "maps"):
+            raise OperatorFault(
+                f"{'--h3' if h3 else out} came with --what {what}, and nothing but maps has cells "
+                "that lie on the earth. Write --what maps"
+            )
+        what = "maps"
     deployment = deployments.load(config)
     first, end = _moment("since", since), _moment("until", until)
     if first is not None and end is not None and first >= end:

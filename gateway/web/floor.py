@@ -17,6 +17,7 @@ from ..faults import OperatorFault
 from ..service import telling
 from ..settings import config
 from ..settings.deployment import Deployment
+from ..store.places import place_of
 from ..store.reader import open_reader
 
 
@@ -42,6 +43,11 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
     )
     own = _place(deployment, (0.0, 0.0))
     for one in found:
+        if place_of(one.deployment) == place_of(deployment):
+            raise OperatorFault(
+                f"floor under [page] names {one.deployment.site.name}, the room of this page, "
+                "which is on the floor already. Name the other rooms alone"
+            )
         _check_alike(own, one)
     for (first, at, _), (second, then, _) in combinations((own, *found), 2):
         shared = [
@@ -68,7 +74,8 @@ def _check_alike(ours: Neighbour, its: Neighbour) -> None:
         if not one.room.cell_mm or 1 in one.room.cells:
             raise OperatorFault(
                 f"room {one.site.name} is a line, or has no size in metres, and has no place on a "
-                "floor. Give it length_m and rows, or leave [[page.floor]] away"
+                "floor. Give it length_m and cells = [columns, rows] under [room], or leave "
+                "floor under [page] away"
             )
     if any(ours.ready[what] != its.ready[what] for what in ("reads", "strength_unit")):
         raise OperatorFault(

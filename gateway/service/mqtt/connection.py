@@ -42,8 +42,9 @@ SILENT = Wording(
 )
 REFUSES = Wording(
     "broker.refuses",
-    "the broker at {place} will not have {name} ({why}); it must let the gateway in, or no "
-    "reading arrives. Mend username and password_file under [mqtt], or the broker's rights",
+    "the broker at {place} will not have {name} ({why}); it must, or no reading "
+    "arrives. The gateway's password is in password_file under [mqtt]; a device's is in the file "
+    "that heatveil enrol wrote, and heatveil broker init tells this broker of it",
 )
 
 

@@ -154,7 +154,7 @@ def test_a_plain_table_says_where_its_cells_lie(
     ("words", "said"),
     [
         (("--what", "maps", "--out", "a.geojson"), "Write corner = [latitude, longitude] under"),
-        (("--what", "releases", "--out", "a.tif"), "Add --what maps"),
+        (("--what", "releases", "--out", "a.tif"), "Write --what maps"),
         (("--what", "maps", "--out", "a.csv", "--h3"), "Write corner ="),
     ],
 )
