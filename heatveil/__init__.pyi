@@ -1,6 +1,5 @@
 # What is public: `heatveil/__init__.py` reads the names, and where each is, from here.
 from edge.core.records import Grid as Grid
-from edge.core.records import Guarantee as Guarantee
 from edge.core.records import Reading as Reading
 from edge.entropy import Tape as Tape
 from edge.entropy import keyed as keyed
@@ -38,6 +37,7 @@ from recovery.estimators.record import Seen as Seen
 from recovery.estimators.table import ESTIMATORS as ESTIMATORS
 from recovery.estimators.table import estimate as estimate
 from recovery.estimators.table import register as register_estimator
+from recovery.maps.guarantee import Guarantee as Guarantee
 from recovery.maps.heatmap import Heatmap as Heatmap
 from recovery.maps.heatmap import Unresolved as Unresolved
 from recovery.maps.heatmap import from_npz as from_npz

@@ -6,10 +6,18 @@ import re
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from edge.core.records import Guarantee
+from edge.core.records import Guarantee as Guarantee
 
 from ..noise import Ratio, lowest
 from .sentence import Sentence, Wording, join
+
+# Said here and not beside the record, for a board has no room for it.
+Guarantee.__doc__ = """What a release promises.
+
+Ratios are pairs (num, den). `epsilon` and `delta` hold for all that `unit` names together; `delta`
+is None for a promise of epsilon alone. `rho` is what one round costs a device, in zCDP. The rest
+are sentences: `neighbours` says what is hidden, `trust` from whom, `unprotected` what is not.
+"""
 
 _RATIOS = ("epsilon", "delta", "rho")
 
