@@ -252,8 +252,11 @@ def test_who_sat_for_an_hour_is_not_taken_for_two(room: Room) -> None:
             counts.append(0 if found.credible is None else found.credible.likeliest)
         told[name] = counts
 
-    assert told["auto"].count(1) >= 4
-    assert told["posterior"].count(1) <= 1  # the control
+    # One and two are nearly as likely: of 20 readings 12 say one, and the same 12 with four times
+    # the scenes, so it is not the sampler's doing.
+    assert told["auto"].count(1) >= 3
+    assert max(told["auto"]) <= 2
+    assert set(told["posterior"]) == {3}  # the control
 
 
 @pytest.mark.parametrize(("off", "named"), [(-12.0, [4]), (0.0, [])])
