@@ -42,9 +42,9 @@ SILENT = Wording(
 )
 REFUSES = Wording(
     "broker.refuses",
-    "the broker at {place} will not have {name} ({why}); it must, or no reading "
-    "arrives. The gateway's password is in password_file under [mqtt]; a device's is in the file "
-    "that heatveil enrol wrote, and heatveil broker init tells this broker of it",
+    "the broker at {place} will not have {name} ({why}); it must let it in, or no "
+    "reading arrives. Mend the gateway's username and password_file under [mqtt], a device's key "
+    "in secrets.json (heatveil broker init tells a broker of it), or the broker's rights",
 )
 
 
