@@ -13,7 +13,6 @@ import random
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 SITE, DEVICES, BAD, BATCH = "bench", 8, 7, 100
@@ -59,8 +58,7 @@ class Memory:
 
 def run(payloads: int, seed: int) -> Found:
     """Return what a gateway made of so many bad messages and the good ones between them."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent / "load"))
-    from progress import Progress
+    from rich.progress import Progress
 
     from edge.core import wire
     from edge.core.records import Grid, Guarantee, Report, Round
@@ -80,9 +78,11 @@ def run(payloads: int, seed: int) -> Found:
     kinds: Counter[str] = Counter()
     raised = good = kept = absorbed = unexplained = sent = 0
     seconds = 0.0
-    progress = Progress("refused", payloads)
+    progress = Progress(transient=True)
+    bar = progress.add_task("refused", total=payloads)
+    progress.start()
     while sent < payloads:
-        progress.at(sent)
+        progress.update(bar, completed=sent)
         number = 1 + good // BAD
         plan = Round(number, "thermal", Grid((10, 1), 0), (4, 8, 0, 4096, 10_000, 1, 0), promise)
         round = OpenRound(plan, wire.name_of(plan), 100.0, places)
@@ -118,6 +118,7 @@ def run(payloads: int, seed: int) -> Found:
         if len(memory.seen) > 200_000:  # as the store forgets what is old
             memory.seen.clear()
             memory.pairs.clear()
+    progress.stop()
     return Found(sent, seconds, kinds, raised, good, kept, absorbed, unexplained)
 
 
