@@ -24,6 +24,7 @@ import sys
 import tempfile
 import threading
 import urllib.request
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ from tests import sites
 FROZEN = Path(__file__).parent / "frozen"
 NEAR = 1e-8  # what another processor may make of a float
 SHORT = 72  # parts of a frozen file that share a line with others, in letters
+GONE = "(gone)"
 PORTS = ("interpreters", "links")  # what they look at need not be installed
 
 
@@ -81,9 +83,10 @@ def played(words: str, folder: Path) -> dict[str, Any]:
     if (said.status, said.err) != (0, ""):
         raise AssertionError(f"{words} left with {said}")
     scores = json.loads((folder / "scores.json").read_text())
+    public = json.loads((folder / "public.json").read_text())
     return {
         "words": words,
-        "public": json.loads((folder / "public.json").read_text()),
+        "public": public | {"rounds": {str(one["number"]): one for one in public["rounds"]}},
         "scores": {key: one for key, one in scores.items() if not key.startswith("seconds_")},
         "map": _arrays(drawn) if drawn.exists() else None,
     }
@@ -200,29 +203,52 @@ def layers(folder: Path) -> list[str]:
     return listed.strip().replace(" and ", ", ").split(", ")
 
 
-def claimed(layer: str, folder: Path) -> list[str]:
-    """Return what the quick audit claims in a layer: of which mechanism, and the sentence."""
+def claimed(layer: str, folder: Path) -> list[dict[str, list[str]]]:
+    """Return what the quick audit claims in a layer: which sentences, each of all these."""
     said = heatveil(f"audit --quick --json --layer {layer} --folder .", folder)
     if "has nothing to look at" in said.err:  # without a deployment
         return []
     if said.status not in (0, 3 if layer in PORTS else 0):
         raise AssertionError(said)
-    claims = json.loads(said.out)["claims"]
-    return _sentences(claims, layer)
-
-
-def _sentences(claims: Any, layer: str) -> list[str]:
-    return [
-        f"{one['mechanism']}: {one['sentence']}"
-        for one in claims
-        if one["layer"] == layer and "32-bit" not in one["sentence"]  # of a port not all can run
-    ]
+    sentences, subjects = defaultdict(list), defaultdict(list)
+    for one in json.loads(said.out)["claims"]:
+        if one["layer"] == layer and "32-bit" not in one["sentence"]:  # a port not all can run
+            subject, _, sentence = one["sentence"].rpartition(": ")
+            sentences[f"{one['mechanism']}: {subject}"].append(sentence)
+    for subject, claims in sentences.items():
+        subjects[tuple(claims)].append(subject)
+    return [{"claims": [*claims], "of": of} for claims, of in subjects.items()]
 
 
 def status(words: str, folder: Path) -> list[Any]:
     """Return with which status an argument list leaves, and how it complains."""
     said = heatveil(words, folder)
     return [said.status, said.complaint]
+
+
+def kinds(runs: dict[str, Any]) -> dict[str, str]:
+    """Return beside which run each is written: that of its mechanism with the fewest words."""
+    shortest = sorted(runs, key=lambda name: len(runs[name]["words"]), reverse=True)
+    first = {runs[name]["words"].split()[0]: name for name in shortest}
+    return {name: first[one["words"].split()[0]] for name, one in runs.items()}
+
+
+def thin(found: Any, beside: Any) -> Any:
+    """Return what of this differs from the other; what is not there any more is GONE."""
+    if not (isinstance(found, dict) and isinstance(beside, dict)):
+        return found
+    differs = {key: one for key, one in found.items() if beside.get(key, GONE) != one}
+    return {key: thin(one, beside.get(key)) for key, one in differs.items()} | {
+        key: GONE for key in beside if key not in found
+    }
+
+
+def whole(thinned: Any, beside: Any) -> Any:
+    """Return of what `thin` has returned this: `whole(thin(a, b), b) == a`."""
+    if not (isinstance(thinned, dict) and isinstance(beside, dict)):
+        return thinned
+    kept = {key: whole(one, beside.get(key)) for key, one in thinned.items() if one != GONE}
+    return {key: one for key, one in beside.items() if key not in thinned} | kept
 
 
 def differences(found: Any, frozen: Any, where: str = "") -> Iterator[str]:
@@ -245,7 +271,22 @@ def differences(found: Any, frozen: Any, where: str = "") -> Iterator[str]:
 
 def frozen(name: str) -> Any:
     """Return what was frozen under a name."""
-    return json.loads((FROZEN / f"{name}.json").read_text("utf-8"))
+    found = json.loads((FROZEN / f"{name}.json").read_text("utf-8"))
+    if name != "play":
+        return found
+    return {
+        one: found[one] if one == of else whole(found[one], found[of])
+        for one, of in kinds(found).items()
+    }
+
+
+def play(folder: Path) -> dict[str, Any]:
+    """Return every run, what it shares with the plainest run of its mechanism left out."""
+    runs = {name: played(one["words"], folder) for name, one in frozen("play").items()}
+    return {
+        one: runs[one] if one == of else thin(runs[one], runs[of])
+        for one, of in kinds(runs).items()
+    }
 
 
 # Each is frozen in the folder of one site, in this order: the store is made after all that asks
@@ -257,9 +298,7 @@ FREEZES: dict[str, Callable[[Path, int], Any]] = {
     "statuses": lambda at, port: {words: status(words, at) for words in frozen("statuses")},
     "api": lambda at, port: served(at, port)[0][0],
     "store": lambda at, port: stored(at),
-    "play": lambda at, port: {
-        name: played(one["words"], at) for name, one in frozen("play").items()
-    },
+    "play": lambda at, port: play(at),
     "audit": lambda at, port: {layer: claimed(layer, at) for layer in layers(at)},
 }
 
