@@ -29,7 +29,6 @@ from .attacks import (
     deployment,
     device,
     gateway,
-    interpreters,
     keys,
     links,
     sealed,
@@ -64,7 +63,6 @@ ALL = (*NOISE, *FINITE, *CENTRAL, *DISTRIBUTED)
 
 # The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
-    Layer("interpreters", "a board that reckons otherwise", interpreters.claims, False),
     Layer("device", "two rooms told apart, from plan to map", device.claims, kinds=NOISE),
     Layer("crash", "a power cut makes noise serve twice", crash.claims),
     Layer("attack", "dangers that come one after the other", sequences.claims),

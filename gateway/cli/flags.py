@@ -158,7 +158,6 @@ _ALWAYS = (
     *("mechanism", "seed", "out", "scores", "plot", "published"),
     *("deployment", "config", "as_json"),
 )
-_READINGS = ["cells", "length", "sensors", "spread", "sigma", "delta", "settings"]
 
 
 def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[str] = ()) -> None:
@@ -211,7 +210,7 @@ def check_taken(
 
 
 def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) -> None:
-    """Check that nothing is said beside a file that says it, a deployment or published readings.
+    """Check that nothing is said beside a deployment file that says it.
 
     Args:
         asked: the flags of a query that stand on the command line.
@@ -219,8 +218,7 @@ def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) ->
     Raises:
         OperatorFault: there is such a flag.
     """
-    beside = ["mechanism", "settings"] if context.info_name == "calibrate" else _READINGS
-    if given := _join_given(context, beside, asked):
+    if given := _join_given(context, ["mechanism", "settings"], asked):
         raise OperatorFault(
             f"{given} came with {file}; the file says that itself, and two answers to one "
             "question cannot both count. Leave it out, or change the file"
@@ -282,20 +280,6 @@ Points = Annotated[
 Users = Annotated[
     int | None, typer.Option(min=1, help="So many people in an example of --points; 10000 else.")
 ]
-Grid = Annotated[
-    str, typer.Option(metavar="NxM", help="Cells of a map of people: columns x rows.")
-]
-Cells = Annotated[str, typer.Option(help="Cells of the map: N on a line, NxM in a plane.")]
-Length = Annotated[
-    float | None, typer.Option(help="Metres along the columns; without it the unit interval.")
-]
-Sensors = Annotated[str, typer.Option(help="Sensors, evenly spread: M, or MxK in a plane.")]
-Spread = Annotated[
-    float, typer.Option(help="Diffusivity times time: the paper's T, or m2 with --length.")
-]
-Epsilon = Annotated[str, typer.Option(help="A ratio such as 1/2, for all readings together.")]
-Delta = Annotated[str, typer.Option(help="A ratio such as 1/100000.")]
-Calibration = Annotated[str, typer.Option(help="exact, or paper for the formula as printed.")]
 Estimator = Annotated[
     str,
     typer.Option(

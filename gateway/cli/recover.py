@@ -21,8 +21,8 @@ from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from ..faults import OperatorFault
-from ..mechanisms import MECHANISMS, Mechanism, find, of_query, recover
-from ..mechanisms.flags import from_fields, query_of, read_text, undrawn
+from ..mechanisms import Mechanism, find, of_query, recover
+from ..mechanisms.flags import from_fields, read_text, undrawn
 from ..mechanisms.flags import value as field_of
 from ..output import Writer, check_places, write_all
 from . import flags
@@ -81,7 +81,7 @@ def read(path: Path) -> tuple[Mechanism, Any, list[Release]]:
         raise OperatorFault(
             f"{path} is no file of published readings ({why}); it must be what heatveil play "
             "--published writes, for a map needs the room and the noise beside the readings. "
-            "Write it anew, or give a CSV with the header sensor,reading"
+            "Write it anew"
         ) from fault
     for release in releases:
         mechanism.check_possible(release, path)
@@ -130,47 +130,17 @@ def _whole(digits: str) -> int:
 
 
 def recover_command(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="What play --published wrote, or a .csv.")],
-    cells: flags.Cells = "100",
-    length: flags.Length = None,
-    sensors: flags.Sensors = "50",
-    spread: flags.Spread = 0.05,
-    sigma: Annotated[
-        str | None,
-        typer.Option(help="Standard deviation of the noise in a .csv, a ratio such as 1/10."),
-    ] = None,
-    delta: flags.Delta = "1/100000",
-    estimator: flags.Estimator = "auto",
-    settings: flags.Settings = None,
+    file: Annotated[Path, typer.Argument(help="What play --published wrote.")],
+    estimator: flags.Estimator = "",
     out: flags.Out = None,
     plot: flags.Plot = None,
 ) -> None:
-    """Draw the map of readings that are public already, by another estimator if you like.
-
-    The flags of room and noise are for a .csv (sensor,reading); a JSON file has its own.
-    """
+    """Draw the map of readings that are public already, by another estimator if you like."""
     check_places([place for place in (out, plot) if place], [file])
-    if file.suffix.lower() == ".csv":
-        mechanism, read_csv = next((one, one.read_csv) for one in MECHANISMS if one.read_csv)
-        query = query_of(
-            mechanism,
-            [*(settings or ()), *([f"sigma={sigma}"] if sigma is not None else [])],
-            cells=cells,
-            length=length,
-            sensors=sensors,
-            spread=spread,
-            delta=delta,
-            estimator=estimator,
-        )
-        releases = read_csv(file, query)
-    else:
-        flags.check_file(context, file)
-        mechanism, query, releases = read(file)
-        asked = context.get_parameter_source("estimator")
-        if asked is not None and asked.name == "COMMANDLINE":
-            known = {field.name: getattr(query, field.name) for field in fields(query)}
-            query = from_fields(mechanism, known | {"estimator": estimator})
+    mechanism, query, releases = read(file)
+    if estimator:
+        known = {field.name: getattr(query, field.name) for field in fields(query)}
+        query = from_fields(mechanism, known | {"estimator": estimator})
     with undrawn():
         found = recover(query, releases)
     writers: dict[Path, Writer] = {}

@@ -228,7 +228,6 @@ class Mechanism(Verbs):
         public_fields(query): the names of the query's fields that a published file holds.
         read_release(query, round): a Release from such a file; ValueError where it is none.
         check_possible(release, path): refuses what no noise can have made.
-        read_csv(path, query): releases of a plain table of readings; None where there is none.
         calibrate(query, ...): what `heatveil calibrate` prints; usually the promise and what
             calibrated(query, round) has to say of it beside that: numbers for JSON, and lines.
         play_frames(**flags): what `play --frames` prints, of recorded frames; demo(sensors,
@@ -274,7 +273,6 @@ class Mechanism(Verbs):
     public_fields: Callable[[Any], Sequence[str]] = _usual.public_fields
     read_release: Callable[[Any, Any], Any] = _usual.read_release
     check_possible: Callable[[Any, Any], None] = _usual.nothing
-    read_csv: Callable[[Any, Any], list[Any]] | None = None
     calibrate: Callable[..., Any] = _usual.calibrate
     calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.nothing_more
     play_frames: Callable[..., list[str]] | None = None

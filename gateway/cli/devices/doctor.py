@@ -50,7 +50,7 @@ PARTS = {
 }
 
 MEASURED = ["noise_ms", "bytes.frame", "bytes.packet", "memory.running", "memory.running_mpy"]
-MEASURED += ["memory.table", "memory.load_source", "memory.load_mpy"]
+MEASURED += ["memory.load_source", "memory.load_mpy"]
 ESTIMATED = [
     "awake_s",
     "tick_ms",
@@ -117,7 +117,6 @@ def budget(
     every: Annotated[float, typer.Option(help="Seconds from one answer to the next.")] = 60.0,
     variance: Annotated[int, typer.Option(help="Of the noise, in grains squared.")] = 250_000,
     battery: Annotated[float, typer.Option(help="What it holds, in mAh.")] = 2500.0,
-    sampler: Annotated[str, typer.Option(help="exact, table or viper.")] = "exact",
     awake: Annotated[bool, typer.Option("--awake", help="It never sleeps.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Without TLS.")] = False,
     own: Annotated[
@@ -133,7 +132,7 @@ def budget(
     chosen, promised, hours = sensor or USUAL, None, 0
     known = SENSORS.get(chosen)
     count = known.readings if known else 1
-    plan = Plan(chosen, count, every, variance, battery, sampler, not plain, not awake)
+    plan = Plan(chosen, count, every, variance, battery, not plain, not awake)
     if config is not None:
         found, promised, hours = of_deployment(config, sensor)
         plan = plan._replace(**found)
@@ -176,16 +175,15 @@ def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
     for name, mas in sorted(energy.parts.items(), key=lambda part: -part[1]):
         share = 100 * mas / energy.answer_mas
         yield f"          {share:5.1f} %  {PARTS[name]}"
+    how = "estimated" if plan.tells else "exact; measured"
     yield (
-        f"time      {found.noise_ms:.3g} ms to draw the noise ({_draw(plan)}), "
+        f"time      {found.noise_ms:.3g} ms to draw the noise ({how}), "
         f"{found.awake_s:.3g} s awake for an answer, its tick at {found.tick_ms} ms (estimated)"
     )
     yield (
         f"memory    {_kb(memory.running)} of heap running, {_kb(memory.running_mpy)} from .mpy; "
         f"starts in {_kb(memory.load_source)}, {_kb(memory.load_mpy)} from .mpy  (measured)"
     )
-    if memory.table:
-        yield f"          {_kb(memory.table)} of it for the table of the noise"
     if hours:
         yield "          5 KB more to count for a window, from source (measured)"
     yield (
@@ -204,10 +202,6 @@ def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
             f"{say_time(promised * plan.every_s)} from the first to the last, and then the device "
             "is silent for the life of its key"
         )
-
-
-def _draw(plan: Plan) -> str:
-    return "estimated" if plan.tells else f"{plan.sampler}; measured"
 
 
 def _plain(found: Needs, promised: int | None) -> dict[str, Any]:

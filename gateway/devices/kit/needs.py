@@ -11,17 +11,15 @@ measured on a PC `tests/bench/bench_kit.py` prints anew.
 import csv
 import math
 from collections.abc import Iterable, Mapping
-from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
-from edge.core import table, wire
+from edge.core import wire
 from edge.core.limits import Limits
 from edge.core.records import Grid, Guarantee, Report, Round
 from edge.core.slots import COUNT
 from edge.host.post import REPORT_BYTES
-from edge.mechanisms import bulk
 
 from ...faults import OperatorFault, suggestion
 from ...mechanisms import USUAL, find
@@ -74,9 +72,6 @@ def find_heap_kb(end: str) -> float:
     return FIGURES[f"load{end}_kb"].value + FIGURES[f"board{end}_kb"].value
 
 
-# By which figure a draw takes its time: the exact sampler is what `thermal` draws with.
-SAMPLERS = {"exact": "exact_ms", "table": "table_ms", "viper": "viper_ms"}
-
 SENSORS: dict[str, Sensor] = {
     "ds18b20": Sensor(1, 0.03, 0.75, 1.0, 0.00075, "data sheet: 12 bits, typical currents"),
     "tmp117": Sensor(1, 0.001, 0.0155, 0.135, 0.00015, "data sheet: one shot without averaging"),
@@ -111,7 +106,6 @@ class Plan(NamedTuple):
     every_s: float
     variance: int
     battery_mah: float
-    sampler: str = "exact"
     tls: bool = True
     sleeps: bool = True
     site: str = "lab"
@@ -163,17 +157,6 @@ def check_plan(plan: Plan) -> Sensor:
             f"the sensor {plan.sensor!r} is not known; its currents are needed, or the days of a "
             f"battery mean nothing. Take the nearest of {', '.join(SENSORS)}"
         )
-    if plan.sampler not in SAMPLERS:
-        raise OperatorFault(
-            f"the sampler {plan.sampler!r} is not known; a board draws by one of "
-            f"{', '.join(SAMPLERS)}, and each takes its own time. Name one of them"
-        )
-    if plan.sampler != "exact" and (plan.readings < bulk.ARRAY or plan.variance > table.WIDEST):
-        raise OperatorFault(
-            f"{plan.readings} readings of variance {plan.variance} by the {plan.sampler} came; "
-            f"tables are for {bulk.ARRAY} readings and more, and for {table.WIDEST} grains "
-            "squared at most: a device draws exactly else, whatever is asked. Leave --sampler out"
-        )
     if not 1 <= plan.variance < 1 << 62 or plan.readings < 1:
         raise OperatorFault(
             f"{plan.readings} readings with a variance of {plan.variance} came; at least one, and "
@@ -201,28 +184,21 @@ def check_plan(plan: Plan) -> Sensor:
     if busy_s > plan.every_s:
         raise OperatorFault(
             f"an answer takes {busy_s:.3g} s to read and to blur, and one each {plan.every_s:g} s "
-            "is asked for: the board would never come to its end. Ask less often, read fewer "
-            "pixels, or draw by the table"
+            "is asked for: the board would never come to its end. Ask less often, or read fewer "
+            "pixels"
         )
     return sensor
 
 
 def estimate_draw_ms(plan: Plan) -> float:
-    """Return the time of one draw: a wide one takes several tables, or more digits."""
+    """Return the time of one draw by the exact sampler: a wide one has more digits.
+
+    From tables an array's noise takes a fifth of that, or less.
+    """
     if plan.tells:
         return plan.figure("place_ms")
-    if plan.sampler == "exact":
-        sd = math.isqrt(plan.variance)
-        times = next(times for upto, times in SLOWER if sd <= upto)
-    else:
-        times = len(size_tables(plan.variance))
-    return plan.figure(SAMPLERS[plan.sampler]) * times
-
-
-@cache
-def size_tables(variance: int) -> tuple[int, ...]:
-    """Return how many thresholds each of the tables has that noise of this variance takes."""
-    return tuple(len(part) for _, part in table.Sampler(variance, 1, bulk.BITS).parts)
+    sd = math.isqrt(plan.variance)
+    return plan.figure("exact_ms") * next(times for upto, times in SLOWER if sd <= upto)
 
 
 CLAMP = 8000  # grains: 31 K either way in grains of 2**-8 K
@@ -250,7 +226,6 @@ class Memory(NamedTuple):
 
     running: int
     running_mpy: int
-    table: int
     load_source: int
     load_mpy: int
     flash_source: int
@@ -397,11 +372,9 @@ def _air(plan: Plan, frame: int) -> Bytes:
 def _memory(plan: Plan) -> Memory:
     block, files = plan.figure("block_b"), plan.figure("files")
     more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
-    entries = sum(size_tables(plan.variance)) if plan.sampler != "exact" else 0
-    table = round(entries * plan.figure("table_entry_b"))
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
     tls = plan.figure("tls_kb") * 1024 if plan.tls else 0
-    rest = round(table + array + tls)
+    rest = round(array + tls)
     rest_mpy = rest + round(plan.figure("place_mpy_kb") * 1024 if plan.tells else 0)
     rest += round(plan.figure("place_kb") * 1024 if plan.tells else 0)
     answers = 365 * DAY_S / plan.every_s
@@ -410,7 +383,6 @@ def _memory(plan: Plan) -> Memory:
         running=round((plan.figure("heap_kb") + plan.figure("board_kb")) * 1024) + rest,
         running_mpy=round((plan.figure("heap_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
         + rest_mpy,
-        table=table,
         load_source=round((plan.figure("load_kb") + plan.figure("board_kb")) * 1024) + rest,
         load_mpy=round((plan.figure("load_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
         + rest_mpy,

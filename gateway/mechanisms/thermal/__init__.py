@@ -115,7 +115,6 @@ MECHANISM = Mechanism(
     public_fields=_published.public_fields,
     read_release=_published.read_release,
     check_possible=_published.check_possible,
-    read_csv=_published.read_csv,
     calibrate=_calibrate.calibrate,
     play_frames=_arrays.play_frames,
     demo=_demo.run,

@@ -25,11 +25,6 @@ from ..worlds import Floats
 
 # The promise of a thermal query in plain words, with the exact chances of whoever guesses.
 
-# Instead of the trust that a play names: where readings come from, a table of them does not say.
-ELSEWHERE = (
-    "in whoever made these readings, that they were blurred as stated before anybody saw them; "
-    "heatveil was not there"
-)
 # The promise is for one distance; this many times as far shows what becomes of it.
 _FURTHER = 4
 
@@ -42,8 +37,7 @@ def in_words(query: Query, guarantee: Guarantee) -> list[str]:
     """
     said = sentences(guarantee._replace(epsilon=None))
     said = [_squared(one) for one in said]  # on the wire it is plain ASCII
-    said = [said[0], _chances(query), _formally(guarantee), *said[1:]]
-    return said if guarantee.trust != ELSEWHERE else _as_stated(query, said)
+    return [said[0], _chances(query), _formally(guarantee), *said[1:]]
 
 
 def _squared(said: Any) -> Any:
@@ -63,16 +57,6 @@ def label(query: Query, guarantee: Guarantee) -> str:
         return epsilon
     given, delta = really_given(query, thermal.calibration(query))
     return f"{epsilon} as printed, really {upward(given)} (or delta {upward(delta, 2)})"
-
-
-def _as_stated(query: Query, said: list[str]) -> list[str]:
-    """Return what the stated noise would promise of readings that were made elsewhere."""
-    sigma = thermal.calibration(query).sigma
-    return [
-        f"If these readings were blurred as stated, with a sigma of {sigma:.4g} and "
-        f"a delta of {ratio_text(query.delta)}: {said[0][0].lower()}{said[0][1:]}",
-        *said[1:],
-    ]
 
 
 def _chances(query: Query) -> str:

@@ -13,8 +13,6 @@ import pytest
 
 from gateway.mechanisms import find
 from gateway.mechanisms.flags import query_of
-from physics.kernel import forward
-from physics.places import cell_places, sensor_places
 from recovery.maps.heatmap import Unresolved, from_npz
 
 # Whether a run of `heatveil play` can be repeated: only by who asked for that.
@@ -263,42 +261,6 @@ def test_the_published_file_holds_no_reading(published: Path) -> None:
     sigma = found["rounds"][0]["params"][4] ** 0.5
     assert np.std(first - second) == pytest.approx(2**0.5 * sigma, rel=0.4)
     assert np.std(second - third) == pytest.approx(2**0.5 * sigma, rel=0.4)
-
-
-@pytest.mark.long
-def test_a_plain_table_of_readings_will_do(heatveil: Callable[..., Any], tmp_path: Path) -> None:
-    """Readings of other origin: two columns, and the noise in a flag."""
-    asked = query()
-    operator = forward(
-        cell_places(asked.grid), sensor_places(asked.sensors, asked.grid), asked.spread_m2
-    )
-    heat = np.zeros(100)
-    heat[[29, 69]] = 1
-    rows = [f"{sensor},{reading!r}" for sensor, reading in enumerate((operator @ heat).tolist())]
-    path, out = tmp_path / "readings.csv", tmp_path / "map.npz"
-    path.write_text("\n".join(["sensor,reading", *rows]) + "\n")
-
-    said = heatveil("recover", path, "--sigma", "1/100000", "--out", out)
-
-    assert said.status == 0
-    assert from_npz(out).mass[0, [29, 69]] == pytest.approx([0.5, 0.5], abs=0.05)
-    assert "If these readings were blurred as stated, with a sigma of 1e-05" in said.out
-    assert "epsilon" in said.out
-    assert "local" not in said.out
-    assert "heatveil was not there" in from_npz(out).guarantee.trust
-
-
-def test_silent_sensors_and_cold_readings_are_no_fault(
-    heatveil: Callable[..., Any], tmp_path: Path
-) -> None:
-    """Noise goes both ways, and devices fail: neither may stop the map."""
-    path = tmp_path / "readings.csv"
-    path.write_text("sensor,reading\n3,-0.4\n\n10,1.5\n")
-
-    said = heatveil("recover", path, "--sigma", "1/2")
-
-    assert said.status == 0
-    assert "2 of 50 sensors were heard" in said.out
 
 
 @pytest.mark.long

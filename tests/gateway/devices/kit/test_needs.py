@@ -80,8 +80,6 @@ def test_the_laws_of_a_battery() -> None:
     assert mah(compute_needs(PLAN)) < mah(compute_needs(PLAN._replace(sleeps=False)))
     assert mah(compute_needs(PLAN._replace(tls=False))) < mah(compute_needs(PLAN))
     assert mah(compute_needs(PLAN)) < mah(compute_needs(PLAN._replace(sensor="mlx90640")))
-    slow, fast = (compute_needs(PLAN._replace(readings=64, sampler=s)) for s in ("exact", "viper"))
-    assert slow.noise_ms > fast.noise_ms
     twice = compute_needs(PLAN._replace(battery_mah=5000)).energy.days
     assert twice == pytest.approx(2 * compute_needs(PLAN).energy.days, rel=0.01)
 
@@ -116,9 +114,6 @@ def test_its_parts_are_the_whole() -> None:
     ("wrong", "says"),
     [
         ({"sensor": "dht11"}, "dht11"),
-        ({"sampler": "quick"}, "sampler"),
-        ({"sampler": "table"}, "draws exactly else"),
-        ({"sampler": "viper", "readings": 64, "variance": 1 << 50}, "draws exactly else"),
         ({"variance": 0}, "hides nothing"),
         ({"readings": 0}, "at least one"),
         ({"every_s": 0.0}, "seconds"),
@@ -219,16 +214,6 @@ def test_what_the_table_says_of_memory_is_what_is_measured(
         told = FIGURES[name].value
         assert now == pytest.approx(told, rel=0.2), f"{name}: run bench_kit.py --write"
     assert found["load_kb"] > found["heap_kb"] > found["heap_rom_kb"]
-
-
-def test_noise_from_tables_takes_what_its_tables_take() -> None:
-    """A wide one is a sum of several: more time, hardly more memory."""
-    array = PLAN._replace(readings=64, sampler="table")
-    narrow, wide = (
-        compute_needs(array._replace(variance=variance)) for variance in (600, 1 << 30)
-    )
-    assert 1 < wide.noise_ms / narrow.noise_ms <= 7
-    assert 0 < narrow.memory.table < wide.memory.table < 7 * 276 * 12
 
 
 def test_the_pages_numbers_of_heap_are_those_that_a_plan_is_reckoned_with() -> None:
