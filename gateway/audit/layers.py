@@ -18,7 +18,6 @@ from .arithmetic import (
     finite,
     fit,
     noise,
-    promise,
     readings,
     sensitivity,
     shares,
@@ -31,7 +30,6 @@ from .attacks import (
     gateway,
     keys,
     links,
-    sealed,
     sequences,
     side_channels,
     sums,
@@ -118,11 +116,11 @@ LAYERS: tuple[Layer, ...] = (
     Layer("limits", "a device's limits loosened from afar", wire.limits_claims),
     Layer("rounds", "questions that ask for less privacy", wire.rounds_claims),
     Layer("gateway", "answers that count twice, evidence lost", gateway.claims),
-    Layer("sealed", "private reports that others open", sealed.sealed_claims, kinds=CENTRAL),
+    Layer("sealed", "private reports that others open", gateway.sealed_claims, kinds=CENTRAL),
     Layer("sums", "sums that are seen through, or are wrong", sums.sums_claims, False),
     Layer("links", "brokers that are not who they say", links.claims, False),
-    Layer("after", "a map made of more than was published", promise.after_claims, kinds=ALL),
-    Layer("promise", "a promise with rounded numbers", promise.promise_claims, kinds=ALL),
+    Layer("after", "a map made of more than was published", noise.after_claims, kinds=ALL),
+    Layer("promise", "a promise with rounded numbers", noise.promise_claims, kinds=ALL),
 )
 
 

@@ -25,7 +25,7 @@ from ...output import Stage, check_places, say_time, write_all
 from ..flags import refuse
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, map_line, numbers
-from .query import first_round
+from .deployment import first_round
 
 # The table of distances that `heatveil calibrate` prints, and what its rows count.
 

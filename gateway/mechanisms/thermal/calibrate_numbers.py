@@ -73,7 +73,7 @@ from recovery.thermal.seen import sensors_m
 from ...output import Stage
 from ...settings.windows import DAYS, cadences, windows_in
 from ..flags import undrawn
-from .query import first_round
+from .deployment import first_round
 
 # How far off a map will be, tried out: sources in a room that exists in the simulator alone.
 #

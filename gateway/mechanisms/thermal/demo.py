@@ -42,8 +42,8 @@ from ...web.server import Page
 from ..flags import ratio
 from ..scores import SEEDED, data_free, scores
 from ..summary import Floats, format_place, most_of, places_of_most
+from .deployment import first_round
 from .granting import grant
-from .query import first_round
 from .words import doubt_lines, in_words
 from .world import Room, fleet_in
 

@@ -17,7 +17,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from edge.core.noise import dgauss
 from edge.core.records import Release
 from edge.mechanisms import thermal
-from gateway.audit.arithmetic import noise, promise
+from gateway.audit.arithmetic import noise
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Mechanism, find
 from recovery.maps.heatmap import Heatmap
@@ -196,7 +196,7 @@ def test_a_map_that_is_more_than_its_releases_is_rejected() -> None:
         return replace(found, guarantee=found.guarantee._replace(unit="for ever"))
 
     for wrong, words in ((jitters, "same map"), (touches, "as they were"), (forgets, "promise")):
-        found = failed(promise.after_claims, planted(recover=wrong))
+        found = failed(noise.after_claims, planted(recover=wrong))
         assert any(words in sentence for sentence in found)
 
 
@@ -215,4 +215,4 @@ def test_a_round_that_states_floats_or_nothing_is_rejected(change: Any) -> None:
     def plan(query: Any, releases: Any) -> Any:
         return change(find("thermal").plan(query, releases))
 
-    assert failed(promise.promise_claims, planted(plan=plan))
+    assert failed(noise.promise_claims, planted(plan=plan))

@@ -24,7 +24,7 @@ from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import ReplacedFault
 from gateway.mechanisms import find
 from gateway.mechanisms.flags import query_of
-from gateway.mechanisms.thermal.query import first_round
+from gateway.mechanisms.thermal.deployment import first_round
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt

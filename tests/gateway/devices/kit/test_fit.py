@@ -16,8 +16,8 @@ from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, provisioning, settings, siting
 from gateway.devices.kit.boardfile import Held
 from gateway.faults import OperatorFault
+from gateway.mechanisms.thermal.deployment import first_round
 from gateway.mechanisms.thermal.granting import grant
-from gateway.mechanisms.thermal.query import first_round
 from gateway.service.intake.outcomes import Heard
 from gateway.settings import config
 from gateway.settings.deployment import Deployment

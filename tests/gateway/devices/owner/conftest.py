@@ -14,8 +14,8 @@ from edge.core.node import Node
 from edge.host import post, rootkeys
 from edge.mechanisms.thermal import Params
 from gateway.devices.enrol import budgets, enrol, limitsfile
+from gateway.mechanisms.thermal.deployment import first_round
 from gateway.mechanisms.thermal.granting import grant
-from gateway.mechanisms.thermal.query import first_round
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.ledger import price
 from gateway.settings import config

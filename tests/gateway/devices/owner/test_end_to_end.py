@@ -19,8 +19,8 @@ from edge.host import rootkeys
 from edge.mechanisms import bulk
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet.crowd import Crowd
+from gateway.mechanisms.thermal.deployment import first_round
 from gateway.mechanisms.thermal.granting import grant, worth
-from gateway.mechanisms.thermal.query import first_round
 from gateway.service.serving import Service
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet

@@ -14,7 +14,7 @@ from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find, flags
 from gateway.mechanisms.flags import query_of
-from gateway.mechanisms.thermal.query import first_round
+from gateway.mechanisms.thermal.deployment import first_round
 from gateway.mechanisms.thermal.vacant import outdoors
 from gateway.service.drawing import vacancy_of
 from gateway.service.serving import level_s
