@@ -14,7 +14,7 @@ demo: .venv/has-demo ## hide a room's warmth and find its vicinity, on this mach
 	@$(BIN)/heatveil demo $(ARGS)
 
 test: .venv/has-test ## run the quick tests: five minutes; ARGS="tests/edge -k dgauss" runs all that is named
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ARGS),$(ARGS),-m "not long")
+	@$(BIN)/python -m pytest -n 3 --dist loadfile $(if $(ARGS),$(ARGS),-m "not long")
 
 test-all: .venv/has-test ## run every test
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)

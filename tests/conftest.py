@@ -19,7 +19,6 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from gateway.devices.broker import dynamic
 from tests import processes
 
 # No test may fail for the time that it took: the machine may have other work.
@@ -81,6 +80,8 @@ def miss(sentence: str, optional: bool = False) -> NoReturn:
 
 def plugin() -> Path:
     """Return mosquitto's dynamic security, or skip."""
+    from gateway.devices.broker import dynamic  # here, or tests of a device load a gateway
+
     return dynamic.find_plugin() or miss("mosquitto has no dynamic security here; Debian's has")
 
 

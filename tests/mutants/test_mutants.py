@@ -6,25 +6,19 @@ is no longer in the source fails (see `planting`): the trap would have gone unwa
 """
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
-from queue import SimpleQueue
 from typing import NamedTuple
 
 import pytest
 
-from tests import processes
-from tests.mutants.planting import PACKAGES, ROOT, copied, plant, prepare
+from tests.mutants import benches
+from tests.mutants.benches import Bench
 
 TABLES = sorted(Path(__file__).parent.glob("*.toml"))
 BROKE_OFF = "the layer runs to its end"  # the runner's claim on a layer that raised
-WORKERS = 2
 
 
 class Mutant(NamedTuple):
@@ -62,84 +56,28 @@ LAYERS = sorted({mutant.layer for mutant in MUTANTS})
 FIRST = {mutant.layer: mutant for mutant in reversed(MUTANTS)}  # what `make test` tries
 
 
-class Warm:
-    """A process that has other people's packages ready, and audits one copy after the other."""
-
-    def __init__(self, home: Path) -> None:
-        self._process = processes.Child(
-            [sys.executable, Path(__file__).with_name("warm.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={
-                "PATH": os.environ.get("PATH", ""),
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "OPENBLAS_NUM_THREADS": "1",
-                "MPLCONFIGDIR": str(home),
-            },
-        )
-
-    def audited(self, folder: Path, *layers: str) -> Outcome:
-        """Return what a copy's own quick audit says of itself."""
-        asked, answer = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert answer is not None
-        print(json.dumps([str(folder), *layers]), file=asked, flush=True)
-        status = int(answer.readline())
-        words = (folder / "complaints.txt").read_text()[-3000:]
-        try:
-            claims = json.loads((folder / "report.json").read_text())["claims"]
-        except ValueError:
-            return Outcome(status, (), True, words)
-        failed = [claim for claim in claims if claim["outcome"] == "fails"]
-        said = tuple(f"{one['layer']}: {one['sentence']} ({one['detail']})" for one in failed)
-        broke = any(one["sentence"].endswith(BROKE_OFF) for one in failed)
-        return Outcome(status, said, broke, words)
-
-    def close(self) -> None:
-        """End it."""
-        self._process.communicate()
-
-
-def tried(folder: Path, mutant: Mutant, idle: "SimpleQueue[Warm]") -> Outcome:
-    """Return what becomes of one mistake."""
-    copied(folder, PACKAGES)
-    if (ROOT / ".tools").is_dir():
-        (folder / ".tools").symlink_to(ROOT / ".tools")
-    if mutant.where:
-        plant(folder, mutant)
-    warm = idle.get()
+def run_audit(bench: Bench, mutant: Mutant) -> Outcome:
+    """Return what the copy's own quick audit says of a mistake."""
+    status, (report, _, words) = bench.run(
+        mutant, "audit", [mutant.layer] if mutant.where else LAYERS
+    )
     try:
-        return warm.audited(folder, *([mutant.layer] if mutant.where else LAYERS))
-    finally:
-        idle.put(warm)
-        shutil.rmtree(folder)
+        claims = json.loads(report)["claims"]
+    except ValueError:
+        return Outcome(status, (), True, words[-3000:])
+    failed = [claim for claim in claims if claim["outcome"] == "fails"]
+    said = tuple(f"{one['layer']}: {one['sentence']} ({one['detail']})" for one in failed)
+    broke = any(one["sentence"].endswith(BROKE_OFF) for one in failed)
+    return Outcome(status, said, broke, words[-3000:])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def outcomes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[Mutant, "Future[Outcome]"]]:
-    """Give the outcome of every mutant that was asked for, two of them tried at a time."""
-    wanted = [
-        item.callspec.params["mutant"]
-        for item in request.session.items
-        if "outcomes" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec")
-    ]
-    prepare(one for one in wanted if one != CONTROL)
-    home = tmp_path_factory.mktemp("mutants")
-    idle: SimpleQueue[Warm] = SimpleQueue()
-    warm = [Warm(home) for _ in range(WORKERS)]
-    for one in warm:
-        idle.put(one)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        yield {
-            mutant: pool.submit(tried, home / str(place), mutant, idle)
-            for place, mutant in enumerate(wanted)
-        }
-        pool.shutdown(cancel_futures=True)
-    for one in warm:
-        one.close()
+    """Give the outcome of every mutant that was asked for."""
+    with benches.outcomes(request, tmp_path_factory.mktemp("mutants"), run_audit) as found:
+        yield found
 
 
 @pytest.mark.long

@@ -1,13 +1,14 @@
-"""Runs tests of one copy of heatveil after the other, each in a process of its own.
+"""Tries one copy of heatveil after the other, each in a process of its own.
 
 What all copies need of other people's packages is imported once; then, for each line on standard
-input, a folder and the names of tests, a child is forked that imports heatveil from that folder.
-What became of each test goes to a file there; the child's exit status comes back on standard
-output.
+input, a folder, what to run, and names, a child is forked that imports heatveil from that folder.
+`audit` lets the copy audit itself in layers of these names, and `tests` runs tests. What comes of
+it goes to files there, and the child's exit status comes back on standard output.
 
     python trial.py < requests
 """
 
+import gc
 import importlib
 import json
 import os
@@ -27,16 +28,19 @@ OTHERS = (
     "cryptography.x509",
     "cvxpy",
     "hypothesis",
+    "matplotlib.backends.backend_agg",
     "matplotlib.figure",
     "msgspec",
     "numpy",
     "paho.mqtt.client",
     "prometheus_client",
     "psycopg",
+    "pydantic_settings",
     "pytest",
     "pytest_timeout",
     "schemathesis.pytest.plugin",  # pytest loads it by itself, which takes longer than most tests
     "scipy.optimize",
+    "scipy.special",
     "scipy.stats",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
@@ -46,7 +50,7 @@ OTHERS = (
     "uvicorn",
     "xdist.looponfail",
 )
-PATIENCE_S = 120  # for a test, on a machine that is busy
+AUDIT_S, TEST_S = 300, 120  # of computing: all layers of an audit, and one test
 OURS = {"edge", "physics", "recovery", "gateway", "tests"}
 
 
@@ -67,34 +71,50 @@ class Notes:
             row.update(outcome=report.outcome, when=report.when)
 
 
-def trial(folder: str, tests: list[str]) -> None:
-    """Run these tests of the copy in this folder, and end with pytest's status."""
+def audit(layers: list[str]) -> int:
+    """Let the copy audit itself, with its report on standard output."""
+    words = [word for layer in layers for word in ("--layer", layer)]
+    try:
+        importlib.import_module("gateway.cli").main(
+            ["audit", "--quick", "--first", "--json", *words]
+        )
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
+
+
+def test(names: list[str]) -> int:
+    """Run these tests of the copy, and write down what became of each."""
+    signal.alarm(TEST_S * len(names))  # a mistake may wait for ever
+    notes, pytest = Notes(), importlib.import_module("pytest")
+    words = ["-p", "no:cacheprovider", "--rootdir", ".", "--basetemp", "temp"]
+    words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    words += ["--tb=short", "--show-capture=no"]
+    try:
+        return int(pytest.main([*words, *names], plugins=[notes]))
+    finally:
+        Path("notes.json").write_text(json.dumps(notes.found))
+
+
+def trial(folder: str, what: str, names: list[str]) -> None:
+    """Audit or test the copy in this folder, and end with the status of that."""
     os.setsid()  # what a test leaves running is ended with it
     os.chdir(folder)
-    for number, name in ((1, "said.txt"), (2, "said.txt")):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
+    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(os.open("report.json", os.O_WRONLY | os.O_CREAT) if what == "audit" else said, 1)
+    os.dup2(said, 2)
     sys.path.insert(0, folder)
-    os.environ["PYTHONPATH"] = folder  # of those that a test starts
-    most_s = PATIENCE_S * len(tests)  # a mistake may wait, or compute, for ever
+    os.environ["PYTHONPATH"] = folder  # of those that are started
+    most_s = AUDIT_S if what == "audit" else TEST_S * len(names)  # a mistake may never end
     resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s))
-    signal.alarm(most_s)
-    notes, status = Notes(), 99
+    status = 99
     try:
-        gateway = importlib.import_module("gateway")
-        if not str(gateway.__file__).startswith(folder + os.sep):
-            raise RuntimeError(f"gateway came from {gateway.__file__} and not from {folder}")
-        pytest = importlib.import_module("pytest")
-        words = ["-p", "no:cacheprovider", "--rootdir", folder, "--basetemp", f"{folder}/temp"]
-        words += [
-            "-W",
-            "ignore::pytest.PytestAssertRewriteWarning",
-            "--tb=short",
-            "--show-capture=no",
-        ]
-        status = int(pytest.main([*words, *tests], plugins=[notes]))
+        edge = importlib.import_module("edge")
+        if not str(edge.__file__).startswith(folder + os.sep):
+            raise RuntimeError(f"edge came from {edge.__file__} and not from {folder}")
+        status = audit(names) if what == "audit" else test(names)
     except BaseException:
         traceback.print_exc()
-    Path("notes.json").write_text(json.dumps(notes.found))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
@@ -104,13 +124,14 @@ def main() -> None:
     """Answer one request after the other."""
     for name in OTHERS:
         importlib.import_module(name)
+    gc.freeze()  # or each child collects, and so copies, all of that
     for line in sys.stdin:
-        folder, *tests = json.loads(line)
+        folder, what, *names = json.loads(line)
         if OURS & sys.modules.keys():
             raise SystemExit("heatveil is here before its copy is known: nothing would be tried")
         child = os.fork()
         if child == 0:
-            trial(folder, tests)
+            trial(folder, what, names)
         _, ended = os.waitpid(child, 0)
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)

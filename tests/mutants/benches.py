@@ -1,0 +1,96 @@
+"""Copies of the source in which mistakes are made, two at a time, and tried."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from tests import processes
+from tests.mutants.planting import PACKAGES, ROOT, Row, copied, plant, prepare, restore
+
+WORKERS = 2
+WRITTEN = ("report.json", "notes.json", "said.txt")  # by `trial.py`
+
+
+class Bench:
+    """A process that has other people's packages ready, and a copy to make mistakes in."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        copied(folder, [*PACKAGES, "tests"])
+        os.link(ROOT / "pyproject.toml", folder / "pyproject.toml")
+        if (ROOT / ".tools").is_dir():
+            (folder / ".tools").symlink_to(ROOT / ".tools")
+        self._process = processes.Child(
+            [sys.executable, "-P", Path(__file__).with_name("trial.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ
+            | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": str(folder)},
+        )
+
+    def run(self, row: Row, what: str, names: Sequence[str]) -> tuple[int, list[str]]:
+        """Audit or test the copy with this mistake in it, and take that back again.
+
+        Returns:
+            The exit status, and what is in the report, the notes and among what was said.
+        """
+        for name in WRITTEN:
+            (self._folder / name).unlink(missing_ok=True)
+        asked, answer = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answer is not None
+        file = plant(self._folder, row) if row.where else ""
+        try:
+            print(json.dumps([str(self._folder), what, *names]), file=asked, flush=True)
+            status = int(answer.readline())
+        finally:
+            if file:
+                restore(self._folder, file)
+        paths = [self._folder / name for name in WRITTEN]
+        return status, [path.read_text() if path.exists() else "" for path in paths]
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
+
+
+@contextmanager
+def outcomes(
+    request: pytest.FixtureRequest, home: Path, attempt: Callable[[Bench, Any], Any]
+) -> Iterator[dict[Any, "Future[Any]"]]:
+    """Give what comes of each mistake that is a `mutant` of the tests that will be run."""
+    wanted = [
+        item.callspec.params["mutant"]
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    ]
+    prepare(one for one in wanted if one.where)
+    idle: SimpleQueue[Bench] = SimpleQueue()
+    benches = [Bench(home / str(place)) for place in range(WORKERS)]
+    for one in benches:
+        idle.put(one)
+
+    def tried(mutant: Any) -> Any:
+        bench = idle.get()
+        try:
+            return attempt(bench, mutant)
+        finally:
+            idle.put(bench)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        yield {mutant: pool.submit(tried, mutant) for mutant in wanted}
+        pool.shutdown(cancel_futures=True)
+    for one in benches:
+        one.close()
+    shutil.rmtree(home)
