@@ -8,7 +8,7 @@ import pytest
 
 from edge.core.records import Grid
 from physics.kernel import forward
-from physics.places import cell_places, is_plane, length_m, nearest_cells, sensor_places
+from physics.places import cell_places, length_m, nearest_cells, sensor_places
 from physics.scenes import Scene, random_sources
 from physics.sensors import PointSensors, grains
 
@@ -42,13 +42,6 @@ def test_a_source_between_the_cells_goes_to_the_nearest() -> None:
 
     assert np.flatnonzero(heat).tolist() == [11, 12, 99]
     assert heat[[11, 12, 99]].tolist() == [1.0, 0.5, 0.25]
-
-
-@pytest.mark.parametrize("k", [0, -1, 101, 1.5])
-def test_a_number_of_sources_that_cannot_be_is_refused(k) -> None:
-    """One in each cell is the most."""
-    with pytest.raises(ValueError, match="sources were asked for but 100 cells hold 1 to 100"):
-        random_sources(k, LINE, np.random.default_rng(0))
 
 
 def test_random_sources_keep_out_of_the_furniture() -> None:
@@ -173,17 +166,6 @@ def test_in_metres_things_stand_in_the_middle_of_their_share() -> None:
     assert length_m(grid) == 10
 
 
-def test_a_plane_goes_row_by_row() -> None:
-    """x fastest, as the mass of a heat map is read."""
-    grid = Grid((3, 2), 0)
-
-    assert is_plane(grid)
-    assert cell_places(grid)[:4] == pytest.approx(
-        np.array([[1 / 3, 0.5], [2 / 3, 0.5], [1, 0.5], [1 / 3, 1]])
-    )
-    assert sensor_places((8, 8), grid).shape == (64, 2)
-
-
 @pytest.mark.parametrize("grid", [Grid((7, 1), 0), Grid((7, 1), 250), Grid((4, 3), 0)])
 def test_every_cell_is_the_nearest_to_its_own_place(grid: Grid) -> None:
     """A source put at a cell must come back as that cell, on every kind of grid."""
@@ -206,19 +188,3 @@ def test_places_between_cells_go_to_the_nearest_and_the_walls_to_the_last() -> N
         1,
         1,
     ]
-
-
-@pytest.mark.parametrize(
-    ("shape", "grid", "fault"),
-    [
-        ((0,), Grid((4, 1), 0), "0 places were asked for"),
-        ((8, 8), Grid((4, 1), 0), "needs 1 count"),
-        ((8,), Grid((4, 4), 0), "needs 2 count"),
-        ((8,), Grid((0, 1), 0), "the grid is 0 by 1 cells"),
-        ((8,), Grid((4, 1), -5), "of -5 mm"),
-    ],
-)
-def test_places_that_cannot_be_are_refused(shape, grid: Grid, fault: str) -> None:
-    """A grid of nothing would make an operator of nothing."""
-    with pytest.raises(ValueError, match=fault):
-        sensor_places(shape, grid)

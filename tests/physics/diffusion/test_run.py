@@ -52,14 +52,6 @@ def test_a_medium_that_changes_is_taken_step_by_step() -> None:
     assert run.medium is MEDIUM
 
 
-def test_the_past_is_refused() -> None:
-    """Heat does not go back."""
-    run = Run(MEDIUM, at_s=10.0)
-
-    with pytest.raises(ValueError, match="the run is at 10 s already"):
-        list(march(run, lambda *_: still(MEDIUM), 1.0, 5.0))
-
-
 SHAPE = (12, 18)
 
 
@@ -214,29 +206,6 @@ def test_a_field_that_was_kept_stays_as_it_was() -> None:
     assert not kept.any()
     with pytest.raises(ValueError, match="read-only"):
         run.field_k[0, 0] = 1.0
-
-
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (lambda run, drive: run.step(drive, 0.0), "step_s is 0"),
-        (
-            lambda run, drive: run.step(
-                drive, 1.0, Medium((1.0,), *(np.ones(3),) * 3, ((0.0, 0.0),))
-            ),
-            "the temperatures belong to cells",
-        ),
-        (lambda run, drive: Run(run.medium, np.zeros(3)), "must be finite and end in"),
-    ],
-)
-def test_what_does_not_fit_is_refused_and_changes_nothing(fault: object, said: str) -> None:
-    """A step of no time, another room, a field of other cells."""
-    run = Run(room())
-    with pytest.raises(ValueError, match=said):
-        fault(run, still(run.medium))  # type: ignore[operator]
-
-    assert run.at_s == 0
-    assert run.balance.stored_j == 0
 
 
 def test_media_are_told_apart_by_every_part_of_them() -> None:

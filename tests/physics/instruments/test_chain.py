@@ -137,20 +137,6 @@ def test_what_did_not_come_is_no_number() -> None:
         silent.empty()
 
 
-def test_what_cannot_be_seen_is_refused() -> None:
-    """Half an array, another number of temperatures, no number, and time that goes back."""
-    eye = instruments(QUIET, 2)
-    eye.see([0.0, 0.0], 10.0)
-    with pytest.raises(ValueError, match="63 sensors but grideye has 64 to a device"):
-        instruments(find("grideye"), 63)
-    with pytest.raises(ValueError, match=r"shape \(3,\) but 2 sensors"):
-        eye.see([0.0, 1.0, 2.0], 11.0)
-    with pytest.raises(ValueError, match="sensor 1 is to see nan"):
-        eye.see([0.0, math.nan], 11.0)
-    with pytest.raises(ValueError, match="shown 9 s after 10 s"):
-        eye.see([0.0, 0.0], 9.0)
-
-
 # The converter: exact whole steps, and an error that is spread evenly over one.
 
 STEPS = [Fraction(1, 4), Fraction(1, 128), Fraction(1, 100), Fraction(175, 65535), Fraction(3)]

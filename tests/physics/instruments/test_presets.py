@@ -1,6 +1,6 @@
 """Presets of real sensors and arrays: their sources, noise and limits."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from physics.instruments.chain import Instruments
-from physics.instruments.presets import PRESETS, Preset, find
+from physics.instruments.presets import Preset, find
 
 # Named sensors: the numbers of their data sheets, and refusals that help.
 
@@ -30,17 +30,6 @@ def test_the_numbers_are_those_of_the_data_sheets(
     one = find(name)
 
     assert (one.step, one.conversion_s, one.pixels) == (step, conversion_s, pixels)
-
-
-@pytest.mark.parametrize("one", PRESETS.values(), ids=PRESETS)
-def test_every_number_says_where_it_is_from(one: Preset) -> None:
-    """A number without a source is a guess that nobody can check."""
-    plain = Preset("plain")
-    set_here = {
-        part.name for part in fields(one) if getattr(one, part.name) != getattr(plain, part.name)
-    }
-
-    assert set_here - {"name", "sources"} <= set(one.sources)
 
 
 # Presets against what real sensors recorded: the noise of an empty room, frame by frame.

@@ -203,18 +203,6 @@ def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
     assert (np.diff(more) > 0).all()
 
 
-def test_bad_questions_are_refused() -> None:
-    experiments = recorded(2, np.random.default_rng(34))
-    with pytest.raises(ValueError, match="no experiments"):
-        fit([])
-    with pytest.raises(ValueError, match="e0 and e1 differ"):
-        fit([experiments[0], replace(experiments[1], size_m=SIZE_M + 1)])
-    with pytest.raises(ValueError, match="nobody in it"):
-        replace(experiments[0], power_w=np.zeros(180))
-    with pytest.raises(ValueError, match="without readings before"):
-        replace(experiments[0], power_w=np.ones(180))
-
-
 def test_readings_become_means_over_steps_and_warming_counts_from_the_last_minute() -> None:
     """An empty room that warms by a millikelvin a second: that minute's middle, not all before."""
     at_s = np.repeat(np.arange(0.0, 610.0, 10.0), 2)

@@ -171,22 +171,3 @@ def test_fewer_open_cells_than_sources_leave_fewer_sources() -> None:
     assert len(exact.numbers) == 3
     with pytest.raises(ValueError, match="3 to 2 sources in 2 open cells"):
         exact_posterior(scores(operator, readings, 0.3, 1.0), 3, 4, allowed)
-
-
-def test_what_cannot_be_enumerated_is_refused() -> None:
-    """Too many sources, too many cells, cells that do not fit: each says what to do."""
-    operator, readings = scene(1, 0.3)
-    found = scores(operator, readings, 0.3, 1.0)
-    with pytest.raises(ValueError, match="Sample the posterior"):
-        exact_posterior(found, 1, 5)
-    with pytest.raises(ValueError, match="Sample the posterior"):
-        exact_posterior(scores(np.ones((2, 400)), np.ones(2), 1.0, 1.0), 3, 3)
-    with pytest.raises(ValueError, match="open has 3 cells"):
-        exact_posterior(found, 1, 2, np.ones(3, bool))
-    with pytest.raises(ValueError, match="each row is one reading"):
-        scores(operator, readings[:-1], 0.3, 1.0)
-    for bad in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="state the noise"):
-            scores(operator, readings, bad, 1.0)
-    with pytest.raises(ValueError, match="every entry a number"):
-        scores(operator, readings * math.nan, 0.3, 1.0)

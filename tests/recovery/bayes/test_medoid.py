@@ -99,13 +99,6 @@ def test_no_possible_set_is_nearer(fewest: int, most: int, sigma: float) -> None
     assert stated <= min(others) + 1e-9
 
 
-def test_too_many_sets_are_not_written_out() -> None:
-    """400 cells have ten million triples: they are refused with a way out."""
-    found = scores(np.ones((1, 400)), np.ones(1), 1.0, 1.0)
-    with pytest.raises(ValueError, match="join cells"):
-        list_sets(found, 1, 3)
-
-
 # Extremes: the right answer, or words that say what is wrong; and never a warning.
 
 SPOTS, SENSORS = np.arange(1, 41) / 40, np.arange(1, 26) / 25
@@ -233,13 +226,6 @@ def test_the_median_map_reaches_it_and_the_mean_measure_does_not() -> None:
 
     assert abs(mean - yardstick.distance) < 3 * np.hypot(error, yardstick.standard_error)
     assert rival - yardstick.distance > 3 * np.hypot(rival_error, yardstick.standard_error)
-
-
-@pytest.mark.parametrize(("sources", "trials"), [(1, 1), (0, 10), ((0, 2), 10)])
-def test_no_mean_of_one_and_no_map_of_nothing(sources: int | tuple[int, int], trials: int) -> None:
-    """What has no standard error or no distance is refused."""
-    with pytest.raises(ValueError, match="at least 2 scenes"):
-        bayes_yardstick(PAPER, 1.0, sources, trials, ALONG)
 
 
 # The sampler is right as often as it says: calibration by simulation, over scenes of its prior.

@@ -188,20 +188,4 @@ def test_the_grid_is_as_fine_as_the_density_is_sharp(wide: float) -> None:
     assert len(looks) == len(set(looks)) < 45
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"spreads_m2": (0.1, 0.05)}, "spreads_m2 is"),
-        ({"spreads_m2": (0.0, 0.05)}, "spreads_m2 is"),
-        ({"walls": "wet"}, "walls is 'wet'"),
-        ({"offset": -1.0}, "offset is -1.0"),
-        ({"slope": math.inf}, "slope inf"),
-    ],
-)
-def test_physics_that_cannot_be_is_refused(given: dict[str, object], said: str) -> None:
-    """Each message says which range is at fault."""
-    with pytest.raises(ValueError, match=said):
-        Physics(**{"sensors_m": SENSORS, "spreads_m2": (SHORT, LONG), **given})  # type: ignore[arg-type]
-
-
 # Many posteriors made one: each has the say that its chance gives it.

@@ -79,36 +79,6 @@ def test_large_channels_are_adjoint_and_keep_mass(
     assert (channel.forward(mass)[channel.support] > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("changed", "word"),
-    [
-        ({"kernel": np.full((2, 2), 0.1)}, "odd sides"),
-        ({"rows": 0}, "needs a cell"),
-        ({"support": np.ones((3, 3), dtype=bool)}, "support has shape"),
-        ({"support": np.ones((4, 4))}, "of bool"),
-        ({"base": 0.0}, "base is positive"),
-        ({"base": 0.5}, "add to"),
-        ({"kernel": np.full((3, 3), np.nan)}, "not negative"),
-        ({"kernel": np.array([[0, 0, 0], [0.3, -0.1, 0], [0, 0, 0]])}, "not negative"),
-    ],
-)
-def test_what_is_no_channel_is_refused(changed: dict[str, object], word: str) -> None:
-    """Weights that were not divided by their total would give a map all the same."""
-    kernel = np.zeros((3, 3))
-    kernel[1, 1] = 0.2
-    fields: dict[str, object] = {
-        "rows": 2,
-        "columns": 2,
-        "kernel": kernel,
-        "base": 0.05,
-        "support": np.ones((4, 4), dtype=bool),
-    }
-    Channel(**fields)  # type: ignore[arg-type]
-
-    with pytest.raises(ValueError, match=word):
-        Channel(**(fields | changed))  # type: ignore[arg-type]
-
-
 def test_a_support_that_leaves_out_what_is_answered_is_refused() -> None:
     """All adds to one, and yet the corner's answers are lost: EM would draw them elsewhere."""
     kernel, support = np.zeros((3, 3)), np.ones((6, 6), dtype=np.bool_)

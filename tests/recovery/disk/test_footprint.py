@@ -156,22 +156,6 @@ def test_the_rings_as_printed_do_not_know_epsilon() -> None:
     assert printed == math.exp(3 / 4)  # more than exp(0.1) allows, and far less than exp(8) could
 
 
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        (("circle", 1, 1.0), "scheme"),
-        (("dam", -1, 1.0), "radius"),
-        (("dam", math.inf, 1.0), "radius"),
-        (("dam", math.nan, 1.0), "radius"),
-        (("dam", 1, 0.0), "epsilon"),
-    ],
-)
-def test_what_means_nothing_is_refused_by_its_name(given: tuple, name: str) -> None:
-    """A loop over a footprint without an end would never return."""
-    with pytest.raises(ValueError, match=f"^{name} is "):
-        shares(*given, PLANE)
-
-
 # The wave: its promise by enumeration, its shape, and maps that are nearer with it.
 
 

@@ -167,16 +167,6 @@ def test_nobody_is_seldom_found_where_nobody_is() -> None:
     assert profile_of(channel, answers(channel, truth, 3_000, world)).occupied(~half.ravel())
 
 
-def test_no_block_is_none() -> None:
-    """A mask of another map, or of nothing, has no share."""
-    channel = channel_at((3, 3), (1, 1))
-    found = profile_of(channel, np.ones(channel.support.shape) * channel.support)
-    for block in (only(9), only(8, 1), np.ones(9)):
-        with pytest.raises(ValueError, match="at least one"):
-            found.interval(block)
-    assert found.interval(np.ones(9, dtype=bool)) == (1, 1)
-
-
 # What is drawn.
 
 

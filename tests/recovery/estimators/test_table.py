@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-import scipy
 from scipy.stats import chi2
 
 from physics.kernel import forward
@@ -103,26 +102,6 @@ def test_a_room_of_one_row_is_drawn_over_all_times(line) -> None:
 
     assert found.estimator == "robust"
     assert earth_movers(found.heat, heat, normalise=True) < 0.03
-
-
-@pytest.mark.parametrize(
-    ("part", "as_given", "sentence"),
-    [
-        ("readings", list, "readings is a list but must be a numpy array of real numbers"),
-        ("readings", lambda one: one.astype(object), "a ndarray of object but must"),
-        ("operator", lambda one: one.astype(complex), "a ndarray of complex128 but must"),
-        ("operator", scipy.sparse.csr_array, "operator is a csr_array but must"),
-        ("places", lambda one: one.tolist(), "places is a list but must"),
-        ("sigma", str, "positive and finite, and one number"),
-        ("sigma", lambda one: np.full(25, one), "sensors that differ are weighed first"),
-        ("shape", lambda one: one[::-1], r"\(1, cells\) along a line"),
-    ],
-)
-def test_what_is_no_array_of_numbers_is_a_sentence(line, part, as_given, sentence) -> None:
-    """Not a traceback from a solver, and no map of the real parts."""
-    _, seen = line(1)
-    with pytest.raises(ValueError, match=sentence):
-        estimate("auto", replace(seen, **{part: as_given(getattr(seen, part))}))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -15,7 +15,7 @@ SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (700, 40)]
 SPREADS = [1e-4, 1e-3, 0.005, 0.05, 0.5, 5.0, 100.0]
 
 
-@pytest.fixture(params=["plain", "compiled"])
+@pytest.fixture(params=["plain", pytest.param("compiled", marks=pytest.mark.long)])
 def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Either way of running the same lines."""
     module = active_set if request.param == "plain" else compile_module(active_set)
@@ -133,6 +133,7 @@ def test_a_long_line_is_not_looked_at_whole_and_is_exact_all_the_same(tier: str)
     assert found.objective <= bound * (1 + 1e-8)
 
 
+@pytest.mark.long
 def test_plain_and_compiled_walk_the_same_way() -> None:
     """The same lines: same steps, and heat that differs by rounding alone."""
     for seed in range(12):

@@ -119,13 +119,3 @@ def test_the_exponent_is_exceeded_at_the_border_and_half_of_it_is_not() -> None:
 
     assert between_neighbours(1.0) > 1.2
     assert between_neighbours(strict_exponent(1.0)) <= 1.0
-
-
-def test_sets_that_are_none_are_refused() -> None:
-    """Doubled cells, cells of another grid, no answers."""
-    table = anchors(AWAY, 1.0)
-    for sets in ([[0, 0]], [[0, 6]], [[-1, 2]], np.zeros((0, 2), int), [0, 1], [[0.0, 1.0]]):
-        with pytest.raises(ValueError, match="different whole numbers"):
-            em(sets, table)
-    with pytest.raises(ValueError, match="nought or more"):
-        anchors(AWAY, -1.0)

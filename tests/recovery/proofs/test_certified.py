@@ -215,25 +215,3 @@ def test_the_distance_that_is_named_is_the_least() -> None:
 
     assert found.band is None
     assert f"than {least:.2f} deviations" in found.status
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"readings": np.zeros(3)}, "one row and one"),
-        ({"readings": np.full(12, np.nan)}, "must be finite"),
-        ({"upper": np.full(24, -1.0)}, "Write 0 where no source can be"),
-        ({"total": 0.0}, "must be positive"),
-        ({"total": (2.0, 1.0)}, "the least first"),
-        ({"total": (1.0, 2.0, 3.0)}, "one number, or the least and the most"),
-        ({"total": 3.0, "upper": 0.1}, "fit in"),
-        ({"sigma": 0.0}, "need to be positive"),
-        ({"level": 1.0}, "between 0 and 1"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(change: dict[str, object], complaint: str) -> None:
-    """Each with what was given and what to do."""
-    given = {"operator": operator(24, 12), "readings": np.ones(12), "sigma": 0.1, "total": 1.0}
-
-    with pytest.raises(ValueError, match=complaint):
-        certified_band(**{**given, **change})  # type: ignore[arg-type]

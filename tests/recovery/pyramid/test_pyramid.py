@@ -231,9 +231,3 @@ def test_centres_of_a_private_map_are_good_for_the_crowd() -> None:
 def test_the_snapping_grid_is_a_power_of_two_and_grows_with_users() -> None:
     """The printed formula is upside down: it has fewer squares for more users."""
     assert [snapping_side(1, n, 4) for n in (2, 200, 20_000)] == [1, 128, 16384]
-
-
-def test_nothing_has_no_centre() -> None:
-    """A map without mass is refused, rather than a place made up."""
-    with pytest.raises(ValueError, match="nothing has no centre"):
-        centres(*points_of(np.zeros((4, 4))), 2)

@@ -242,20 +242,3 @@ def test_errors_are_means_with_a_floor() -> None:
     assert found.absolute == pytest.approx(0.06)
     assert found.relative == pytest.approx((0.2 + 2.0) / 2)
     assert found.absolute_se == pytest.approx(0.04)
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: shares(-MASS, [0, 0, 1, 1]), "share of nothing"),
-        (lambda: shares(MASS, [2, 0, 1, 1]), "first corner before the second"),
-        (lambda: shares(MASS, [0, 0, 1, np.nan]), "first corner before the second"),
-        (lambda: workload(GRID, 0), "at least one"),
-        (lambda: workload(GRID, 5, side=1.5), "at most 1"),
-        (lambda: errors([0.1], [0.1, 0.2]), "each answer needs its truth"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(call: object, said: str) -> None:
-    """By what was given and what to do."""
-    with pytest.raises(ValueError, match=said):
-        call()  # type: ignore[operator]

@@ -46,10 +46,9 @@ def deployment(name: str) -> Deployment:
 def test_the_announcement_is_the_golden_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every entity is known to somebody's dashboard by its ids: they change on purpose alone."""
     monkeypatch.setattr(homeassistant, "version", lambda _: "0.0.0")
-    said = homeassistant.message(deployment(name))
-    golden = HERE / "golden" / f"{name}.json"
+    topic, golden = homeassistant.config_topic(deployment(name)), HERE / "golden.json"
 
-    assert json.loads(golden.read_text()) == {homeassistant.config_topic(deployment(name)): said}
+    assert homeassistant.message(deployment(name)) == json.loads(golden.read_text())[topic]
 
 
 @pytest.mark.parametrize("name", SITES)
@@ -99,15 +98,6 @@ def said(tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def test_it_speaks_of_people(said: dict[str, Any]) -> None:
-    """A source of warmth among them would be an entity that stays unknown for ever."""
-    names = " ".join(one["name"].lower() for one in said.values())
-
-    assert "warm" not in names
-    assert said["share"]["name"] == "Share of people at the fullest place"
-    assert "sources" not in said
-
-
 def test_the_share_comes_with_what_it_is_off_by(said: dict[str, Any]) -> None:
     """To two digits, of the cell that is named and of no other."""
     sd = [[0.01, 0.0234], [0.3, 0.3]]
@@ -121,14 +111,6 @@ def test_the_share_comes_with_what_it_is_off_by(said: dict[str, Any]) -> None:
     results = homeassistant.Results(GRID)
     results.take({**MAP, "sd": None}, NOW, 5.0)
     assert template.render(value_json=results.values) == "None"
-
-
-def test_a_cell_of_people_on_a_unit_square_is_told_by_its_middle() -> None:
-    """As the terminal and the page tell it."""
-    results = homeassistant.Results(Grid((2, 2), 0), middles=True)
-    results.take({**MAP, "mass": [[0, 0], [1, 0]]}, NOW, 5.0)
-
-    assert (results.values["x"], results.values["y"]) == (0.25, 0.75)
 
 
 def test_of_people_only_what_may_be_named_is_announced() -> None:

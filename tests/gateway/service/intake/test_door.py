@@ -9,9 +9,8 @@ import pytest
 from edge.core import wire
 from edge.core.records import Report
 from edge.host import post
-from edge.net.device import unpack_receipt
 from gateway.service.intake import door
-from gateway.service.intake.door import Arrival, Door, authenticate
+from gateway.service.intake.door import Door
 from gateway.service.intake.outcomes import KINDS, DeadLetter
 from gateway.service.intake.writer import describe
 from gateway.service.mqtt.connection import Message
@@ -211,18 +210,6 @@ def test_mutated_frames_are_taken_and_refused_alike() -> None:
     assert taken > 1000  # else nothing was compared
 
 
-def test_receipts_are_those_of_the_wire() -> None:
-    """A device reads them with edge's own code."""
-    topic = wire.topic("testsite", "node-0", "receipt")
-    for epoch in HEADS[:-1]:
-        for seq in HEADS[:-1]:
-            for taken in (True, False):
-                packed = door.make_receipt(epoch, seq, taken, KEY, door.prefix(topic))
-
-                assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
-                assert unpack_receipt(packed, KEY, topic) == (epoch, seq, taken)
-
-
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
     """Of the frame, the MAC, the topic or the key."""
     frame, before = signed(b"\xa0"), door.prefix(TOPIC)
@@ -233,23 +220,3 @@ def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
     assert not door.genuine(frame, KEY[::-1], before)
     assert not door.genuine(frame, KEY, door.prefix(TOPIC + "x"))
     assert frame[-16:] == hmac.digest(KEY, before + b"\xa0", "sha256")[:16]
-
-
-@pytest.mark.parametrize(
-    ("change", "kind"),
-    [
-        (lambda frame: frame[:10], "garbled"),
-        (lambda frame: b"", "garbled"),
-        (lambda frame: frame + b"\0", "forged"),
-        (lambda frame: frame * 600, "oversized"),
-    ],
-)
-def test_a_frame_that_is_none_has_a_kind_and_a_sentence(home: Any, change: Any, kind: str) -> None:
-    """An operator counts by the one and reads the other."""
-    frame = change(home.answer("node-0", home.round()))
-
-    found = authenticate(Message(TOPIC, frame, (1, 1)), home.devices)
-
-    assert not isinstance(found, Arrival)
-    assert found.kind == kind
-    assert found.why.startswith("it is not a frame of node-0: ")

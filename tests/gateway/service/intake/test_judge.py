@@ -35,17 +35,6 @@ def arrival(home: Any, name: str, frame: bytes) -> Arrival:
     return found
 
 
-def test_a_genuine_frame_is_the_report_that_the_device_made(home: Any) -> None:
-    """The plain case, from the device's own code to the gateway's."""
-    plan = home.round()
-
-    found = arrival(home, "node-2", home.answer("node-2", plan))
-
-    assert found.key == ("node-2", home.devices.by_name["node-2"].key_id, 1, 1)
-    assert found.report.round == wire.name_of(plan)
-    assert found.report.payload[0] == 2
-
-
 def test_nothing_that_is_not_genuine_gets_past_the_door(home: Any) -> None:
     """Forged, cut short, copied from another device, and a thousand random mutations."""
     frame = home.answer("node-0", home.round())

@@ -69,18 +69,6 @@ def until(done: Any, patience_s: float = 10.0) -> None:
         time.sleep(0.01)
 
 
-def test_devices_that_lost_a_broker_together_do_not_come_back_together(quick: Pump) -> None:
-    """A thousand in one moment throw it over again; each waits half to one and a half as long."""
-    fleet = [Client() for _ in range(60)]
-    for client in fleet:
-        quick.add(Rider(client, lambda _: None))
-    until(lambda: all(len(client.attempts_s) >= 2 for client in fleet))
-    waits_s = [client.attempts_s[1] - client.attempts_s[0] for client in fleet]
-
-    assert min(waits_s) >= 0.5 * FIRST_WAIT_S
-    assert max(waits_s) - min(waits_s) > 0.4 * FIRST_WAIT_S
-
-
 def test_who_finds_nobody_asks_less_and_less_often_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -127,22 +127,6 @@ def test_of_a_message_that_is_too_long_the_beginning_is_kept(five: bool) -> None
     assert (came[0].payload, came[2].payload, rest) == (b"one", b"three", b"")
 
 
-def test_what_is_no_mqtt_is_left_to_the_client_to_refuse() -> None:
-    """It ends the connection; the stream only has to let it through."""
-    for bad in (b"\x32\xff\xff\xff\xff\xff\xff", packet(0x32, b"\xff\xff"), packet(0x32, b"")):
-        came, rest = read([bad], five=True)
-
-        assert (came, rest) == ([], bad)
-
-
-def test_a_topic_that_is_no_text_is_a_message_all_the_same() -> None:
-    """It is refused further in, with a reason; here it must stop nobody."""
-    came, _ = read([publish(b"\xff\xfe", b"x", 7, five=False)], five=False)
-
-    assert came[0].packet == 7
-    assert came[0].payload == b"x"
-
-
 def test_random_bytes_stop_nothing() -> None:
     """A broker gone mad: every byte is either a message's or the client's, and none raises."""
     world = random.Random(12)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from gateway.devices.broker import embedded
-from gateway.service.mqtt.connection import Message, Version
+from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
@@ -217,14 +217,3 @@ def test_a_broker_may_refuse_mqtt_5_in_three_ways(pump: Pump, answer: str) -> No
 
         assert (versions, str(link.version)) == ([5, 4], "3.1.1")
         link.close(0.1)
-
-
-def test_both_versions_are_tried_in_turn_until_one_is_let_in() -> None:
-    """A broker that is just starting closes connections as well."""
-    version, tried = Version("auto"), []
-    for _ in range(4):
-        tried.append(str(version))
-        version.opening()
-        assert version.closed()
-
-    assert tried == ["5", "3.1.1", "5", "3.1.1"]

@@ -270,17 +270,6 @@ def shared(payloads: Sequence[Sequence[int]], parts: int) -> dict[int, Sum]:
     return total
 
 
-@pytest.mark.parametrize("parts", [1, 2, 7])
-@pytest.mark.parametrize("devices", [0, 1, 500])
-def test_the_parts_add_up_to_the_release_of_all(parts: int, devices: int) -> None:
-    """The map must not depend on how many workers there were."""
-    dice = random.Random(devices)
-    payloads = [[sensor, dice.choice(INSIDE)] for sensor in range(devices)]
-
-    found = find_fold("disk").release(ROUND, shared(payloads, parts), devices)
-    assert found == disk.release(ROUND, payloads, None)
-
-
 @pytest.mark.parametrize("place", [OUTSIDE[0], OUTSIDE[-1], domain_of(ROUND).size, -1])
 def test_what_nobody_can_answer_is_refused_before_it_is_counted(place: int) -> None:
     """By the fold as by the device's own release; and by the round, so that it is never kept."""

@@ -179,15 +179,6 @@ def test_who_joins_is_counted_until_it_leaves_or_is_silent(store: Store) -> None
     assert living == ["ada"]
 
 
-def test_who_leaves_takes_nothing_along(store: Store) -> None:
-    """Its parts are free at once, also those that it forgot."""
-    join(store, "ada", "bob", lease_s=60.0)
-    assert len(Leases(store.engine, "ada", 60.0).take(ROLL_PARTS, ROLL_PARTS)) == ROLL_PARTS
-    assert Leases(store.engine, "bob", 60.0).take(ROLL_PARTS, ROLL_PARTS) == []
-    leases.leave(store.engine, "ada")
-    assert len(Leases(store.engine, "bob", 60.0).take(ROLL_PARTS, ROLL_PARTS)) == ROLL_PARTS
-
-
 @pytest.mark.parametrize(
     ("partitions", "lease_s"), [(ROLL_PARTS + 2, ROLL_LEASE_S), (ROLL_PARTS, 5.0)]
 )
