@@ -51,8 +51,8 @@ tools: .venv/has-demo ## fetch real MicroPythons, and stubs of boards, into .too
 	@bash .ci/micropython.sh
 	@sh .ci/typings.sh
 
-firmware: ## build a Pico's firmware for its emulator, into .tools/pico.uf2
-	@bash .ci/firmware.sh
+firmware: ## build a board's firmware with edge in it, into dist/firmware; BOARD=RPI_PICO_W MICROPY=...: another
+	@BOARD="$(BOARD)" MICROPY="$(MICROPY)" bash .ci/firmware.sh
 
 clean: ## remove everything that was made here
 	@rm -rf .venv .tools build dist demo bench-results *.egg-info .coverage \

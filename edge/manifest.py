@@ -1,19 +1,27 @@
-"""What a firmware of one's own has frozen in: the files of package.json, and both templates.
+"""What a firmware of one's own has frozen in: the files of package.json, and their digest.
 
-    make -C ports/rp2 BOARD=RPI_PICO_W FROZEN_MANIFEST=/path/to/edge/manifest.py
+    make firmware BOARD=RPI_PICO_W MICROPY=/path/to/micropython
 
-A port that compiles for no processor (unix) needs MPY_CROSS_FLAGS=-march=x64 beside it, for
-`viper`. Where the board has a manifest of its own, write one that includes both. MicroPython's
-build runs this file in its folder, with `package` and `module` at hand; imported it does nothing.
+MicroPython's build runs this file in its folder, with `package` and `module` at hand; imported it
+does nothing. `heatveil_frozen` in the firmware names the digest, by which `heatveil provision`
+knows that the modules are those of its own release. boot.py and main.py stay on the flash, where
+provisioning puts them aside.
 """
 
 if "package" in globals():
+    import hashlib
     import json
+    import tempfile
 
     with open("package.json") as listed:
-        places = [place for place, _ in json.load(listed)["urls"]]
-    package(  # noqa: F821
-        "edge", files=[place.partition("/")[2] for place in places], base_path=".."
-    )
-    module("boot.py", base_path="board")  # noqa: F821
-    module("main.py", base_path="board")  # noqa: F821
+        places = sorted(place for place, _ in json.load(listed)["urls"])
+    digest = hashlib.sha256()
+    for place in places:
+        with open("../" + place, "rb") as file:
+            digest.update(place.encode() + hashlib.sha256(file.read()).digest())
+    folder = tempfile.mkdtemp()
+    with open(folder + "/heatveil_frozen.py", "w") as file:
+        file.write("DIGEST = %r\n" % digest.hexdigest())
+    files = [place.partition("/")[2] for place in places]
+    package("edge", files=files, base_path="..", opt=3)  # noqa: F821
+    module("heatveil_frozen.py", base_path=folder)  # noqa: F821

@@ -21,6 +21,7 @@ Source: MicroPython's `extmod/vfs_rom.c`, whose comment is the specification of 
 """
 
 import ast
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -71,6 +72,14 @@ def read_sources() -> dict[str, bytes]:
         if inside.parts[0] not in HOST and inside.as_posix() not in _STARTS:
             found[f"edge/{inside.as_posix()}"] = file.read_bytes()
     return found
+
+
+def hash_sources() -> str:
+    """Return the digest of all modules of edge, by which a firmware that holds them is known."""
+    digest = hashlib.sha256()
+    for path, data in sorted(read_sources().items()):
+        digest.update(path.encode() + hashlib.sha256(data).digest())
+    return digest.hexdigest()
 
 
 # What is loaded only by devices of one trust, or that were enrolled with something.

@@ -52,7 +52,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--answers", type=int, default=200, help="over the broker, for the drift")
     asked.add_argument("--frames", type=int, default=20000, help="without it, for the drift")
-    asked.add_argument("--forms", default=",".join(heaps.FORMS))
+    asked.add_argument("--forms", help="those alone, such as source,mpy")
     given = asked.parse_args()
     program = shutil.which("micropython-i386", path=str(ROOT / ".tools"))
     if program is None:
@@ -61,12 +61,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made, run_broker("mosquitto") as broker:
         folder = Path(made)
         forms = heaps.built(folder)
+        own = shutil.which("unix32", path=str(ROOT / "dist" / "firmware"))
+        programs = dict.fromkeys(forms, program)
+        if own is not None:  # make firmware BOARD=unix32
+            forms["frozen"], programs["frozen"] = "import sys\nsys.path[:] = ['.frozen']\n", own
 
         def lives(form: str, heap_kb: int, marks: list[int]) -> list[int]:
             script = forms[form] + heaps.enrolled(folder / "home")
             with heaps.host(broker.port):
                 script += heaps.living(form, broker.port, 10, marks)
-                return [held for _, held in heaps.run(program, script, heap_kb, folder)[1:]]
+                return [held for _, held in heaps.run(programs[form], script, heap_kb, folder)[1:]]
 
         def alone(heap_kb: int) -> list[int]:
             script = forms["source"] + f"PORT = {broker.port}\n" + heaps.USED + ALONE
@@ -74,12 +78,14 @@ def main() -> None:
                 return [held for _, held in heaps.run(program, script, heap_kb, folder)]
 
         print("form        held KB  needed KB   more after answers   more after frames   frames/s")
-        for form in given.forms.split(","):
+        for form in given.forms.split(",") if given.forms else forms:
             held, later = lives(form, MOST_KB, [50, 50 + given.answers])
             needed = least(lambda kb, form=form: lives(form, kb, [15]))
             script = forms[form] + heaps.frames(folder / "home", given.frames)
             start_s = time.monotonic()
-            ((_, more),) = heaps.run(program, script, MOST_KB, folder, 60 + given.frames / SLOW)
+            ((_, more),) = heaps.run(
+                programs[form], script, MOST_KB, folder, 60 + given.frames / SLOW
+            )
             rate = given.frames / (time.monotonic() - start_s)
             print(
                 f"{form:10} {held / 1024:8.1f} {needed:10d} {later - held:10d} B / {given.answers}"

@@ -1,6 +1,6 @@
 """What noise and messages cost an RP2040 at 125 MHz: a real firmware, emulated or on USB.
 
-    HEATVEIL_UF2=.tools/pico.uf2 python tests/bench/bench_rp2040.py
+    HEATVEIL_UF2=dist/firmware/RPI_PICO.uf2 python tests/bench/bench_rp2040.py
     python tests/bench/bench_rp2040.py --board /dev/ttyACM0
 
 Microseconds by the board's own clock; that of the emulator is within a third of silicon, and an

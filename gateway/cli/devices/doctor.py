@@ -390,6 +390,7 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     files = told["files"]
     kind = ".mpy" if files["compiled"] else "sources"
     kind += ", in place in ROMFS" * files["in_place"]
+    kind = "frozen in its firmware" if files["frozen"] else kind
     note = f"; not compared: {files['unchecked']}" if "unchecked" in files else ""
     say(f"files        {files['modules']} of edge, {kind}{note}")
     if passed := told.get("selftest"):

@@ -18,6 +18,7 @@ from ...devices.kit import boardfile, boards, modules, provisioning, settings, s
 from ...devices.kit.boardfile import Held
 from ...devices.kit.boards import Board
 from ...devices.kit.connect import lend_board, load_modules
+from ...devices.kit.flash import flash
 from ...devices.kit.provisioning import Kit
 from ...devices.kit.start import start
 from ...faults import OperatorFault
@@ -383,6 +384,10 @@ def provision_command(
         int, typer.Option(min=1, help="How many, from that one on: 64 of an 8x8 array.")
     ] = 1,
     central: flags.Central = "",
+    firmware: Annotated[
+        Path | None,
+        typer.Option("--flash", help="A firmware of `make firmware`, .uf2, for the board first."),
+    ] = None,
     mpy: Mpy = False,
     release: Release = None,
     out: Out = None,
@@ -396,6 +401,11 @@ def provision_command(
     which = sensor, sensors, central
     with lend_board(board, wait > 0) as place:
         check_early(config, name, place, out, which)
+        if firmware is not None:
+            flash(place, firmware)
+            typer.echo(
+                f"firmware     {firmware.name}; its files, keys and budget are as they were"
+            )
         files = load_modules(mpy, release)
         provision(
             config, name, place, settings, out, folder, files, which, replace, wait, typer.echo

@@ -72,6 +72,11 @@ try:
     print("rom", 0 if other else len(memoryview(vfs.rom_ioctl(2, 0))))
 except Exception as why:
     print("rom", 0)
+try:
+    import heatveil_frozen
+    print("frozen", heatveil_frozen.DIGEST)
+except ImportError:
+    print("frozen")
 print("platform", sys.platform)
 print("mpy", getattr(sys.implementation, "_mpy", 0) & 255)
 """
@@ -82,6 +87,7 @@ class Interpreter(NamedTuple):
 
     heap in bytes, before edge is loaded. clock: its year. mpy: which .mpy it loads, 0 for none.
     rom: bytes of its ROMFS partition; 0 where there is none, or it holds something of others.
+    frozen: digest of the edge that is in its firmware, "" where none is.
     """
 
     version: str
@@ -92,6 +98,7 @@ class Interpreter(NamedTuple):
     clock: int
     mpy: int
     rom: int
+    frozen: str
 
 
 def examine(board: Board) -> Interpreter:
@@ -138,6 +145,7 @@ def examine(board: Board) -> Interpreter:
         int(said["clock"]),
         int(said["mpy"]),
         int(said["rom"]),
+        said.get("frozen", ""),
     )
 
 
@@ -182,15 +190,19 @@ def choose_files(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> 
     return files
 
 
-def choose_modules(board: Board, found: Interpreter) -> dict[str, bytes]:
+def choose_modules(board: Board, found: Interpreter, own: dict[str, Any]) -> dict[str, bytes]:
     """Return the modules of edge for a board: compiled, or sources where it has those.
 
-    A board that is bare, or that can run them in place, is given what takes the least heap: they
-    are compiled where there is a compiler here of a version that the board loads.
+    None where these very modules are in its firmware, and its driver is no file of its owner's,
+    which a frozen package cannot hold. A board that is bare, or that can run them in place, is
+    given what takes the least heap: they are compiled where there is a compiler here of a version
+    that the board loads.
 
     Raises:
         OperatorFault: it has compiled ones, and there is no compiler here.
     """
+    if found.frozen == bundle.hash_sources() and own.get("driver", {}).get("name") != "yours":
+        return {}
     names = list_files(board, find_root(board) + bundle.FOLDERS[0])
     if "loading.mpy" in names and "loading.py" not in names:
         return compile_modules()
@@ -230,11 +242,17 @@ def runs_in_place(found: Interpreter, files: dict[str, bytes]) -> bool:
 
 def describe_form(found: Interpreter, files: dict[str, bytes]) -> str:
     """Return how these modules are loaded, and the heap that this needs."""
-    if runs_in_place(found, files):
-        how, end = "run in place in ROMFS", "_rom"
-    else:
-        how, end = (".mpy", "_mpy") if START in files else ("sources", "")
+    how, end = _find_form(found, files)
     return f"{math.ceil(find_heap_kb(end))} KB needed ({how})"
+
+
+def _find_form(found: Interpreter, files: dict[str, bytes]) -> tuple[str, str]:
+    """Return how these modules are loaded, and the end of the names of its figures."""
+    if not files:
+        return "frozen in its firmware", "_frozen"
+    if runs_in_place(found, files):
+        return "run in place in ROMFS", "_rom"
+    return (".mpy", "_mpy") if START in files else ("sources", "")
 
 
 def install_modules(
@@ -245,6 +263,9 @@ def install_modules(
     Raises:
         BoardFault: its flash is full, or does not hold what was written to it.
     """
+    if not files:
+        _clear_flash(board)
+        return []
     held = choose_files(board, files, own)
     if runs_in_place(found, held):
         return _install_in_place(board, held)
@@ -277,23 +298,30 @@ def _install_in_place(board: Any, held: dict[str, bytes]) -> list[str]:
                 "every module must come back as it is, or the noise may be another. Run it again; "
                 "if it stays so, take another board"
             )
+    _clear_flash(board)
+    return written
+
+
+def _clear_flash(board: Board) -> None:
+    """Leave no module of edge on the flash, which a board loads before all else."""
     stay = boards.clear_folders(board, _list_modules(board), reversed(bundle.FOLDERS))
     if stay:
         raise BoardFault(
             f"{', '.join(stay)} on the flash of {board.where} cannot be removed, for something "
             "that is not ours lies in it, but a board loads what is on its flash before what is "
-            "in its ROMFS partition. Move your files out of edge/, and run this again"
+            "in its ROMFS partition or its firmware. Move your files out of edge/, and run this "
+            "again"
         )
-    return written
 
 
 def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> None:
     """Raise OperatorFault where a board's MicroPython or its memory does not load these files."""
-    end = "_rom" if runs_in_place(found, files) else "_mpy" if START in files else ""
-    needed = find_heap_kb(end) * 1024
+    needed = find_heap_kb(_find_form(found, files)[1]) * 1024
     if found.heap < needed:
         less = (
-            "Take a board" if START in files else "Give --mpy, which takes less, or take a board"
+            "Take a board"
+            if START in files or not files
+            else "Give --mpy, which takes less, or take a board"
         )
         raise OperatorFault(
             f"{board.where} has {found.heap // 1024} KB of heap free and "
@@ -324,8 +352,18 @@ def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
         "modules": len(names),
         "compiled": compiled,
         "in_place": root == ROM,
+        "frozen": False,
         "other": [],
     }
+    if not names and (frozen := examine(board).frozen):
+        told["frozen"] = True
+        if frozen == bundle.hash_sources():
+            return told, []
+        return told, [
+            "the modules in its firmware are not this heatveil's, and then its noise may be "
+            "another. Build it anew, make firmware, and flash it: heatveil provision --flash; or "
+            "heatveil provision puts this heatveil's on its flash, which are loaded first"
+        ]
     if not names:
         return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]
     try:

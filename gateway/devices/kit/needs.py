@@ -67,7 +67,7 @@ def find_heap_kb(end: str) -> float:
     """Return the free heap, in KB, that a board needs to start.
 
     Args:
-        end: of the names of its figures: "" for sources, "_mpy", or "_rom" for in place.
+        end: of the names of its figures: "" for sources, "_mpy", "_rom" (in place) or "_frozen".
     """
     return FIGURES[f"load{end}_kb"].value + FIGURES[f"board{end}_kb"].value
 

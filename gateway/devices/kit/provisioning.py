@@ -203,7 +203,7 @@ def check_board(
         OperatorFault: it may not. It stands still then: `resume_on_fault` has it go on.
     """
     found = modules.examine(board)
-    brought = modules.choose_modules(board, found) if files is None else files
+    brought = modules.choose_modules(board, found, own) if files is None else files
     modules.check_loads(board, found, brought)
     check_way(board, found, held)
     if otherwise is not None:
@@ -324,9 +324,9 @@ def rehearse(
     boards.stop(board)
     own = own if own is not None else settings.read_own(board)
     found = modules.examine(board)
-    files = modules.choose_modules(board, found) if files is None else files
+    files = modules.choose_modules(board, found, own) if files is None else files
     written = modules.install_modules(board, found, files, own)
-    say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
+    say(_describe_files(files, written))
     try_config(board, would._replace(chain=NOBODYS), settings.make_config(would, own))
     remove_files(board, [name_beside(bundle.CONFIG)])
 
@@ -367,9 +367,10 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     found = modules.examine(board)
     boards.stop(board)
     try:
-        files = modules.choose_modules(board, found) if kit.files is None else kit.files
+        own = kit.own if kit.own is not None else settings.read_own(board)
+        files = modules.choose_modules(board, found, own) if kit.files is None else kit.files
         modules.check_loads(board, found, files)
-        own, held = _bound(board, kit, found)
+        held = _bound(board, kit, own, found)
     except OperatorFault:
         with suppress(OperatorFault):
             boards.resume(board)  # what it was before, it is still
@@ -383,7 +384,7 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     # Also the one that was put aside: nobody may set it going with half of the modules new.
     remove_files(board, [bundle.MAIN, f"{bundle.MAIN[:-3]}.mpy", boards.ASIDE])
     written = modules.install_modules(board, found, files, own)
-    say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
+    say(_describe_files(files, written))
     passed = selftest.run_selftest(board, held.mechanism)
     say(
         f"self-test    frame {passed.digest}, the same on CPython; {passed.shows}; "
@@ -418,14 +419,19 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     return seen
 
 
-def _bound(board: Board, kit: Kit, found: Interpreter) -> tuple[dict[str, Any], Held]:
-    """Return settings and keys, bound to this board; nothing there is changed yet."""
-    own = kit.own if kit.own is not None else settings.read_own(board)
+def _describe_files(files: dict[str, bytes], written: list[str]) -> str:
+    if not files:
+        return "files        none on its flash: its firmware has this heatveil's"
+    return f"files        {len(files)}, {len(written)} of them written; every digest is right"
+
+
+def _bound(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> Held:
+    """Return keys that are bound to this board; nothing there is changed yet."""
     settings.make_config(kit.held, own)  # what the board would refuse is refused now
     check_way(board, found, kit.held)
     if kit.otherwise is not None and not kit.held.chip:
         check_free(board, kit.held.identity.name, kit.otherwise)
-    return own, boardfile.bind_to_chip(kit.held, found.chip, kit.marks)
+    return boardfile.bind_to_chip(kit.held, found.chip, kit.marks)
 
 
 def _slots(board: Board, held: Held, say: Say) -> Held:

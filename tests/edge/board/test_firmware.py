@@ -13,6 +13,7 @@ import pytest
 
 import edge
 from edge.board import firmware
+from gateway.devices import bundle
 from tests.house import rules
 
 # A firmware that can be no device says why, by a sentence and a light, and starts nothing.
@@ -234,29 +235,25 @@ def test_nothing_on_a_device_imports_what_is_not_there() -> None:
         assert not re.search(r"^\s*from \.+ import .*\b(host|linux)\b", text, re.M), name
 
 
-def frozen() -> tuple[list[str], list[str]]:
-    """Return the files and the modules that a build freezes, by the functions it hands over."""
+def test_a_frozen_build_has_the_same_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is known by the digest that the host reckons; what starts a board stays on its flash."""
     taken: list[str] = []
-    modules: list[str] = []
+    known: list[str] = []
 
-    def take_package(name: str, files: list[str], base_path: str) -> None:
-        assert (name, base_path) == ("edge", "..")
+    def take_package(name: str, files: list[str], base_path: str, opt: int) -> None:
+        assert (name, base_path, opt) == ("edge", "..", 3)
         taken.extend(files)
 
     def take_module(name: str, base_path: str) -> None:
-        assert (EDGE / base_path / name).is_file()
-        modules.append(name)
+        assert name == "heatveil_frozen.py"
+        known.append(Path(base_path, name).read_text())
 
+    monkeypatch.chdir(EDGE)
     code = compile((EDGE / "manifest.py").read_text(), "manifest.py", "exec")
     exec(code, {"package": take_package, "module": take_module})
-    return taken, modules
 
-
-def test_a_frozen_build_has_the_same_files(monkeypatch) -> None:
-    """And both templates, for a frozen board has no file system to copy them to."""
-    monkeypatch.chdir(EDGE)
-
-    assert frozen() == (on_a_device(), ["boot.py", "main.py"])
+    assert taken == on_a_device()
+    assert known == [f"DIGEST = {bundle.hash_sources()!r}\n"]
 
 
 def test_importing_the_manifest_does_nothing() -> None:

@@ -199,7 +199,7 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     assert "node.py" not in list_files(board, "edge/core")
     told, wrong = modules.check_modules(board)
     assert (told["compiled"], wrong) == (True, [])
-    assert modules.choose_modules(board, modules.examine(board)) == compiled
+    assert modules.choose_modules(board, modules.examine(board), {}) == compiled
 
     again = desk.run("provision", "attic", *where)
     assert "\nfiles        " in again.out
@@ -250,7 +250,7 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     board.put(bundle.YOURS, MINE.encode())
     found, own = modules.examine(board), {"driver": {"name": "yours"}}
     assert "sources" in modules.describe_form(found._replace(rom=0), modules.read_small())
-    files = modules.choose_modules(board, found)
+    files = modules.choose_modules(board, found, own)
     assert "in place" in modules.describe_form(found, files)
     modules.check_loads(board, found, files)
 
@@ -272,6 +272,40 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     monkeypatch.setattr(board, "deploy", lambda image: None)
     with pytest.raises(OperatorFault, match="does not hold what was written"):
         modules.install_modules(board, found, files, {})
+
+
+class WithFrozen(StandIn):
+    """A stand-in whose firmware has edge in it: looked for after its flash, as on a board."""
+
+    def _environment(self) -> dict[str, str]:
+        firmware = self._folder.with_suffix(".firmware")
+        return super()._environment() | {"MICROPYPATH": f".:.frozen:{firmware}"}
+
+
+def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
+    """Of this very heatveil; of another one, or with a driver of one's own, they are written."""
+    desk.board()
+    own: dict[str, Any] = {"driver": {"name": "tmp117"}}
+    board = WithFrozen(desk.program, desk.path.parent / "board", heap_kb=1024)
+    firmware = desk.path.parent / "board.firmware"
+    digest = f"DIGEST = {bundle.hash_sources()!r}\n".encode()
+    bundle.write_files(firmware, bundle.read_sources() | {"heatveil_frozen.py": digest})
+    found = modules.examine(board)
+    assert modules.choose_modules(board, found, {"driver": {"name": "yours"}})
+
+    files = modules.choose_modules(board, found, own)
+    assert files == {}
+    modules.check_loads(board, found, files)
+    assert "frozen" in modules.describe_form(found, files)
+    assert modules.install_modules(board, found, files, own) == []
+    assert "edge" not in list_files(board, "."), "it would be loaded before the firmware's"
+    assert selftest.run_selftest(board, "thermal").heap > 0
+    told, wrong = modules.check_modules(board)
+    assert (told["frozen"], wrong) == (True, [])
+
+    (firmware / "heatveil_frozen.py").write_text("DIGEST = 'older'\n")
+    assert "heatveil provision" in modules.check_modules(board)[1][0]
+    assert modules.choose_modules(board, modules.examine(board), own)
 
 
 def test_a_partition_that_holds_something_else_is_left_alone(desk: Any) -> None:
