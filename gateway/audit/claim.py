@@ -1,6 +1,6 @@
 """What the audit says of one promise, and how hard it looks.
 
-A claim holds, fails, or was not measured: what nobody looked at is never said to hold.
+A claim holds or fails, and what nobody looked at fails.
 
 False alarms: every claim that rests on chance may fail by bad luck with probability at most
 `ALPHA`, and says so in `alpha`; exact claims say 0. By the union bound the whole suite then
@@ -10,16 +10,13 @@ raises a false alarm with at most the sum, which the runner holds against `FALSE
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from edge.core.entropy import Tape
 
 FALSE_ALARM = 1e-6  # of the whole suite
 WHOLE = "the audit itself"  # stands for a layer in claims of the runner's own
 ALPHA = 2e-9  # of one claim, so five hundred of them fit
-
-
-Outcome = Literal["holds", "fails", "not measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class Claim:
     fits: bool  # nothing was found that speaks against it
     bound: float = math.nan  # proven by the measurement; NaN takes `measured`, which is exact
     unit: str = ""  # of the three numbers: epsilon, delta, sigma, grains squared ...
-    samples: int = 0  # draws or cases looked at; with none it is not measured
+    samples: int = 0  # draws or cases looked at; with none it fails
     alpha: float = 0.0  # chance that a good mechanism fails this claim; 0 where it is exact
     detail: str = ""  # where the worst was found, or what broke
     mechanism: str = ""  # the runner fills in these four; no mechanism where it is of the house
@@ -48,23 +45,16 @@ class Claim:
         """Return the claim for JSON, where a number that is not finite is written out."""
         row = asdict(self)
         del row["fits"]
-        row |= {"bound": self.proven, "holds": self.holds, "outcome": self.outcome}
+        row |= {"bound": self.proven, "holds": self.holds}
         for name in ("claimed", "measured", "bound"):
             value = float(row[name])
             row[name] = value if math.isfinite(value) else str(value)
         return row
 
     @property
-    def outcome(self) -> Outcome:
-        """Whether it holds, fails, or was not measured."""
-        if not self.fits:
-            return "fails"
-        return "holds" if self.samples > 0 else "not measured"
-
-    @property
     def holds(self) -> bool:
         """Whether something was looked at, and nothing speaks against it."""
-        return self.outcome == "holds"
+        return self.fits and self.samples > 0
 
     @property
     def proven(self) -> float:
@@ -82,11 +72,6 @@ def true(sentence: str, fits: bool, *, samples: int, **more: Any) -> Claim:
     """Return a claim that is a plain fact: 0 exceptions promised, and none or some found."""
     found = float(not fits)
     return Claim(sentence, 0.0, found, fits, unit="exceptions", samples=samples, **more)
-
-
-def list_unmeasured(claims: Iterable[Claim]) -> list[Claim]:
-    """Return the claims of which nothing is known."""
-    return [claim for claim in claims if claim.outcome == "not measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +128,14 @@ def times(claim: Claim) -> float:
 
 def gravest(claims: Iterable[Claim]) -> list[Claim]:
     """Return the claims that fail, the gravest first, and of these the furthest off."""
-    failed = (claim for claim in claims if not claim.fits)
+    failed = (claim for claim in claims if not claim.holds)
     return sorted(failed, key=lambda claim: (gravity(claim), -times(claim)))
 
 
 def failure(claim: Claim) -> str:
     """Return in words what a claim that fails comes to."""
+    if claim.fits:
+        return "nothing was looked at"
     if claim.unit == "exceptions":
         return "it is not so"
     return f"{claim.unit or 'it'} is {claim.proven:.4g} where {claim.claimed:.4g} may be"

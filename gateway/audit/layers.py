@@ -192,7 +192,7 @@ def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
     try:
         for claim in layer.run(watched, effort):
             keep(claim)
-            if effort.first and not claim.fits:
+            if effort.first and not claim.holds:
                 break
             began = time.monotonic()
         if not claims:

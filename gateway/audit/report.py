@@ -9,17 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, gravest, list_unmeasured, times
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, gravest, times
 from .layers import LAYERS
 
 # The tables of the report: one row for each promise, the worst of all rooms that it was tried in.
 #
 # A claim's sentence may begin with a case and a colon. Claims alike but for their cases share a
-# row, which shows the worst of them: one that fails, else one that was not measured, else the one
-# nearest to its limit.
+# row, which shows the worst of them: one that fails, else the one nearest to its limit.
 
-GRADES = ("holds", "not measured", "fails")  # the worst last
-VERDICTS = {"holds": "holds", "not measured": "*not measured*", "fails": "**FAILS**"}
 NUMBERS = ("promised", "measured", "proven", "unit")  # left out where all are plain facts
 
 
@@ -33,7 +30,7 @@ class Row(NamedTuple):
     @property
     def worst(self) -> int:
         """The place of the claim to show."""
-        ranks = [(GRADES.index(claim.outcome), times(claim)) for claim in self.claims]
+        ranks = [(not claim.holds, times(claim)) for claim in self.claims]
         return ranks.index(max(ranks))
 
     @property
@@ -81,14 +78,12 @@ def cell(words: str) -> str:
 
 def _line(row: Row, facts: bool) -> str:
     claim = row.claims[row.worst]
-    alike = sum(one.outcome == claim.outcome for one in row.claims)
+    alike = sum(one.holds == claim.holds for one in row.claims)
     words = f"{row.promise} ({claim.detail.strip('; ')})" if claim.detail else row.promise
     samples = sum(one.samples for one in row.claims)
-    verdict = VERDICTS[claim.outcome]
+    verdict = "holds" if claim.holds else "**FAILS**"
     cells = [
-        f"{verdict} ({alike} of {len(row.claims)})"
-        if verdict != "holds" and row.cases
-        else verdict,
+        verdict if claim.holds or not row.cases else f"{verdict} ({alike} of {len(row.claims)})",
         cell(words),
         cell(row.where),
         *(
@@ -122,7 +117,6 @@ def as_object(
         "audit": "heatveil",
         "version": _version(),
         "holds": all(claim.holds for claim in claims),
-        "not_measured": len(list_unmeasured(claims)),
         "effort": "full" if effort.full else "quick",
         "seed": effort.seed,
         "seconds": round(seconds, 2),
@@ -145,7 +139,6 @@ def as_page(
         "",
         *_subject(claims, effort, seconds, rooms),
         *_list_failed(claims),
-        *_list_unmeasured(claims),
         *_contents(claims, layers),
         "",
         *_reading(claims),
@@ -159,12 +152,8 @@ def as_page(
 
 def head(claims: Sequence[Claim]) -> str:
     """Return the outcome in one sentence."""
-    failed, unseen = len(gravest(claims)), len(list_unmeasured(claims))
-    left = f"; {unseen} {'was' if unseen == 1 else 'were'} not measured" if unseen else ""
-    if failed:
-        return f"{failed} of {len(claims)} claims fail{left}."
-    if unseen:
-        return f"{len(claims) - unseen} of {len(claims)} claims hold{left}."
+    if failed := len(gravest(claims)):
+        return f"{failed} of {len(claims)} claims fail."
     return f"All {len(claims)} claims hold."
 
 
@@ -173,14 +162,6 @@ def verdict(claims: Sequence[Claim]) -> str:
     for worst in gravest(claims):
         return cell(f"{head(claims)[:-1]}; the gravest: {failure(worst)}.")
     return head(claims)
-
-
-def blind(claims: Sequence[Claim]) -> str:
-    """Return what was not measured, and why, in one sentence each; "" if all was."""
-    return " ".join(
-        f"{claim.layer}: {claim.sentence} ({claim.detail or 'there was nothing to look at'})."
-        for claim in list_unmeasured(claims)
-    )
 
 
 def _version() -> str:
@@ -220,16 +201,6 @@ def _list_failed(claims: Sequence[Claim]) -> Iterator[str]:
         where = f"{claim.layer}, {row.where}" if row.where else claim.layer
         yield cell(f"{place}. **{failure(claim)}**: {row.promise}{detail}; {where}")
     yield ""
-
-
-def _list_unmeasured(claims: Sequence[Claim]) -> Iterator[str]:
-    if unseen := list_unmeasured(claims):
-        yield from ("## What was not measured", "")
-        yield "Nothing is known of these, and none of them counts as held."
-        yield ""
-        for claim in unseen:
-            yield cell(f"- {blind([claim])}")
-        yield ""
 
 
 def _contents(claims: Sequence[Claim], layers: Sequence[str]) -> Iterator[str]:

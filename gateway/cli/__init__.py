@@ -1,11 +1,10 @@
 """The command `heatveil`: words in, lines out, and whose fault it was in the exit status.
 
-0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage; 3 is an
-audit in which nothing fails and not all could be measured; 4 is a store that is not what it was,
-with which nothing may be started again. Any other exception is our own fault and shows its
-traceback. A command is declared in the module that does its work, which `COMMANDS` names and which
-is imported when it runs: so --help waits for no library, and the service loads nothing of the
-owner's keys.
+0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage; 4 is a
+store that is not what it was, with which nothing may be started again. Any other exception is our
+own fault and shows its traceback. A command is declared in the module that does its work, which
+`COMMANDS` names and which is imported when it runs: so --help waits for no library, and the
+service loads nothing of the owner's keys.
 """
 
 import errno

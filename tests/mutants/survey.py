@@ -113,7 +113,7 @@ def layers() -> list[Guard]:
 
 def holds(layer: Layer, mechanism: Any) -> bool:
     """Return whether all that a layer claims of a mechanism holds."""
-    return all(claim.fits for claim in layer.run(mechanism, Effort(first=True)))
+    return all(claim.holds for claim in layer.run(mechanism, Effort(first=True)))
 
 
 def forked(child: Callable[[Callable[[str], None]], None], most_s: float) -> list[str]:

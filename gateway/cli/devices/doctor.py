@@ -20,7 +20,6 @@ from ...devices.kit.needs import (
     FIGURES,
     SENSORS,
     TELL,
-    Figure,
     Needs,
     Plan,
     choose_tick_ms,
@@ -48,18 +47,6 @@ PARTS = {
     "hold": "holding the frame until its tick",
     "rest": "resting until the next",
 }
-
-MEASURED = ["noise_ms", "bytes.frame", "bytes.packet", "memory.running", "memory.running_mpy"]
-MEASURED += ["memory.load_source", "memory.load_mpy"]
-ESTIMATED = [
-    "awake_s",
-    "tick_ms",
-    "sleepless_s",
-    "bytes.day",
-    "memory.flash_source",
-    "memory.flash_mpy",
-]
-ESTIMATED += ["memory.erasures_year", "energy"]
 
 
 def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int]:
@@ -126,7 +113,6 @@ def budget(
     figures: Annotated[
         bool, typer.Option("--figures", help="List what it rests on, with the sources.")
     ] = False,
-    as_json: flags.AsJson = False,
 ) -> None:
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
     chosen, promised, hours = sensor or USUAL, None, 0
@@ -140,9 +126,6 @@ def budget(
         plan = plan._replace(readings=readings)
     plan = plan._replace(own=parse_figures(own or []))
     needs = compute_needs(plan)
-    if as_json:
-        typer.echo(json.dumps(_plain(needs, promised), indent=2))
-        return
     for line in _lines(needs, promised, hours):
         typer.echo(line)
     if figures:
@@ -202,29 +185,6 @@ def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
             f"{say_time(promised * plan.every_s)} from the first to the last, and then the device "
             "is silent for the life of its key"
         )
-
-
-def _plain(found: Needs, promised: int | None) -> dict[str, Any]:
-    return {
-        "plan": found.plan._asdict() | {"own": dict(found.plan.own)},
-        "sleepless_s": found.sleepless_s,
-        "tick_ms": found.tick_ms,
-        "noise_ms": found.noise_ms,
-        "awake_s": found.awake_s,
-        "bytes": found.bytes._asdict(),
-        "memory": found.memory._asdict(),
-        "energy": found.energy._asdict(),
-        "promised_readings": promised,
-        "measured": MEASURED,
-        "estimated": ESTIMATED,
-        "figures": {name: _row(name, figure, found.plan) for name, figure in FIGURES.items()},
-        "sensors": {name: one._asdict() for name, one in SENSORS.items()},
-    }
-
-
-def _row(name: str, figure: Figure, plan: Plan) -> dict[str, Any]:
-    row = figure._asdict() | {"value": plan.figure(name)}
-    return row | ({"source": "your own"} if name in plan.own else {})
 
 
 def _figure(name: str, plan: Plan) -> str:

@@ -135,16 +135,12 @@ def test_a_claim_is_judged_by_its_bound() -> None:
     assert Claim("a", 1.0, 0.5, True, bound=0.7).proven == 0.7
 
 
-@pytest.mark.parametrize(
-    ("fits", "samples", "outcome"),
-    [(True, 1, "holds"), (True, 0, "not measured"), (False, 0, "fails"), (False, 1, "fails")],
-)
-def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int, outcome: str) -> None:
+@pytest.mark.parametrize(("fits", "samples"), [(True, 1), (True, 0), (False, 0), (False, 1)])
+def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int) -> None:
     """Sixteen claims said that they hold, and had looked at nothing."""
-    claim = true("a", fits, samples=samples)
+    claim = true("a claim", fits, samples=samples)
 
-    assert claim.outcome == claim.row()["outcome"] == outcome
-    assert claim.holds == claim.row()["holds"] == (outcome == "holds")
+    assert claim.holds == claim.row()["holds"] == (fits and samples > 0)
 
 
 def test_every_claim_draws_from_a_tape_of_its_own() -> None:

@@ -31,7 +31,7 @@ def failed() -> Failed:
         subject = ModuleType("cases")
         subject.__dict__.update(names, rooms=lambda: [list(cases.rooms())[room]])
         found = claims(replace(mechanism, subject=subject), Effort())
-        return [claim.sentence for claim in found if claim.outcome != "holds"]
+        return [claim.sentence for claim in found if not claim.holds]
 
     return find
 
