@@ -337,7 +337,8 @@ class Steps:
             return  # stopped; the next start draws it
         self.kept(self.store.keep_map, name, found.body, post=[found.letter], vacant=state)
         self.outbox.wake()
-        self.tell(found.event)
+        # A map is told again after a start, and where nobody answers: it is as old as its round.
+        self.tell(found.event | {"closed_s": self.kept(self.store.closed_s, name)})
 
     def glance(self) -> None:
         """Show that we live, and look whether we are to stop.

@@ -157,6 +157,11 @@ class Store:
         with self._reads.connect() as connection:
             return connection.scalar(wanted if name is None else wanted.filter_by(name=name))
 
+    def closed_s(self, name: bytes) -> float | None:
+        """Return when a round ended, None while it has not."""
+        with self._reads.connect() as connection:
+            return connection.scalar(select(rounds.c.closed_s).where(rounds.c.name == name))
+
     def answered_s(self, name: bytes) -> float | None:
         """Return when the first report that counts in a round came; None before there is one."""
         with self._reads.connect() as connection:

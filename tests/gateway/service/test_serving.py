@@ -149,7 +149,9 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
     assert room.told("budget")[-1]["epsilon_spent"] == pytest.approx(10, rel=1e-3)
     with room.listener("map/thermal") as retained:
         assert eventually(lambda: retained)
-        assert json.loads(retained[0][1]) == maps[-1]
+        published = json.loads(retained[0][1])
+    assert maps[-1].pop("closed_s") == pytest.approx(time.time(), abs=60)
+    assert published == maps[-1]
     with room.listener("round/thermal") as retained:
         time.sleep(0.2)
         assert retained == []  # nothing is asked any more
