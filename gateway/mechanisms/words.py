@@ -20,8 +20,8 @@ _PAGE = {
     "map-title": ("Where people are", "Wo Personen sind"),
     "sources-title": ("Fullest places", "Wo die meisten sind"),
     "within": (
-        "Possible error (smaller in 68\u00a0% of cases)",
-        "Möglicher Fehler (in 68\u00a0% der Fälle kleiner)",
+        "Possible error (smaller in about 2 of 3 cases)",
+        "Möglicher Fehler (in etwa 2 von 3 Fällen kleiner)",
     ),
     "strength": ("People", "Personen"),
     "sensors-title": ("Devices", "Geräte"),
@@ -36,10 +36,10 @@ _PAGE = {
         "Was von der letzten Runde veröffentlicht wurde: ganze Zahlen mit zufälligem Rauschen.",
     ),
     "not": (
-        "This map shows no single person. It shows roughly where which part of many people was, "
-        "and how far off that may be.",
-        "Diese Karte zeigt keine einzelne Person. Sie zeigt ungefähr, wo welcher Teil von vielen "
-        "Personen war, und wie weit das danebenliegen kann.",
+        "This map shows no single person. It shows roughly how many people were where, and how "
+        "far off that may be.",
+        "Diese Karte zeigt keine einzelne Person. Sie zeigt ungefähr, wie viele Personen wo "
+        "waren, und wie weit das danebenliegen kann.",
     ),
 }
 PLACES = Words(
@@ -62,10 +62,20 @@ SUMS = {  # on the page of a mechanism whose gateway learns sums alone
     ),
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "not": (
-        "This map shows no single person. The gateway sees only sums over many devices; it could "
-        "read what one device sends only if more devices helped it than the promise allows for.",
-        "Diese Karte zeigt keine einzelne Person. Das Gateway sieht nur Summen über viele Geräte; "
-        "was ein Gerät sendet, könnte es nur lesen, wenn ihm mehr Geräte hülfen, als das "
-        "Versprechen erlaubt.",
+        "This map shows no single person, only roughly how many people were where. Nobody can "
+        "read what one device sends, not even the gateway, unless more of the devices help it to "
+        "cheat than the promise allows for.",
+        "Diese Karte zeigt keine einzelne Person, nur ungefähr, wie viele Personen wo waren. Was "
+        "ein Gerät sendet, kann niemand lesen, auch das Gateway nicht, es sei denn, mehr Geräte "
+        "helfen ihm zu betrügen, als das Versprechen erlaubt.",
+    ),
+}
+TRUSTED = {  # on the page of a mechanism whose gateway sees places
+    **_PAGE,
+    "not": (
+        "This map shows no single person, only roughly how many people were where. The gateway "
+        "alone saw where every device was, so whoever runs it must be trusted.",
+        "Diese Karte zeigt keine einzelne Person, nur ungefähr, wie viele Personen wo waren. Nur "
+        "das Gateway sah, wo jedes Gerät war; wer es betreibt, dem muss man also vertrauen.",
     ),
 }

@@ -30,22 +30,22 @@ _EXPORTED = Exported(
 _PAGE = {
     **PLACES.page,
     "wire-note": (
-        "How often each square was named in the latest round. A device names a square near its "
-        "own more often than one far away, and now and then one outside the frame, where nobody "
-        "can be. Whoever reads the messages on their way sees which device named which square; "
-        "the privacy promise holds against them, too.",
-        "Wie oft jedes Quadrat in der letzten Runde genannt wurde. Ein Gerät nennt ein Quadrat "
-        "nahe dem eigenen öfter als ein fernes, und manchmal eines außerhalb des Rahmens, wo "
-        "niemand sein kann. Wer die Nachrichten unterwegs mitliest, sieht, welches Gerät welches "
-        "Quadrat nannte; das Versprechen gilt auch gegen ihn.",
+        "The brighter a square, the more devices named it in the latest round. To hide where it "
+        "is, a device (a phone, for example) names a square at random: often one near it, "
+        "sometimes a far one, even outside the frame, where nobody can be. Nobody learns more of "
+        "a device than such a random square, not even who reads the messages on their way.",
+        "Je heller ein Quadrat, desto mehr Geräte nannten es in der letzten Runde. Um zu "
+        "verbergen, wo es ist, nennt ein Gerät (etwa ein Telefon) ein zufälliges Quadrat: oft ein "
+        "nahes, manchmal ein fernes, sogar außerhalb des Rahmens, wo niemand sein kann. Mehr als "
+        "ein solches zufälliges Quadrat erfährt niemand von einem Gerät, auch nicht, wer die "
+        "Nachrichten unterwegs mitliest.",
     ),
     "not": (
         "This map shows no single person: each device shifted its own place at random before it "
-        "answered. It shows roughly where which part of many people was, and how far off that "
-        "may be.",
+        "answered. It shows roughly how many people were where, and how far off that may be.",
         "Diese Karte zeigt keine einzelne Person: jedes Gerät verschob seinen Ort zufällig, bevor "
-        "es antwortete. Sie zeigt ungefähr, wo welcher Teil von vielen Personen war, und wie "
-        "weit das danebenliegen kann.",
+        "es antwortete. Sie zeigt ungefähr, wie viele Personen wo waren, und wie weit das "
+        "danebenliegen kann.",
     ),
 }
 

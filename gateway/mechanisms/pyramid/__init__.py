@@ -6,7 +6,7 @@ from recovery.pyramid import cases
 from recovery.pyramid.query import Query
 
 from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, halves
-from ..words import PLACES
+from ..words import PLACES, TRUSTED
 
 _words = Module(__name__, "words")
 _crowd = Module(__name__, "crowd")
@@ -17,23 +17,15 @@ _CAUTION = (
     "(ein adaptives Gitter) bei gleichem Schutz oft genauer als diese Karte; bei mehr nicht.",
 )
 _PAGE = {
-    **PLACES.page,
+    **TRUSTED,
+    "caution": _CAUTION,
     "wire-note": (
-        "How many people, in fractions, the gateway counted in each square in the latest round, "
-        "from large squares to small ones, with random noise added. Before that it saw every "
-        "device's place.",
-        "Wie viele Personen, in Bruchteilen, das Gateway in der letzten Runde in jedem Quadrat "
-        "gezählt hat, von großen zu kleinen, mit zufälligem Rauschen. Davor sah es den Ort jedes "
-        "Geräts.",
-    ),
-    "not": (
-        "The gateway must be trusted here: it saw where every device was, and blurred the sums. "
-        "Whoever sees only this map sees shares of many people, and not where any one was. "
-        f"{_CAUTION[0]}",
-        "Dem Gateway muss man hier vertrauen: es sah, wo jedes Gerät war, und verwischte die "
-        "Summen. Wer nur diese Karte sieht, sieht Anteile von vielen Personen und nicht, wo eine "
-        "einzelne war. "
-        f"{_CAUTION[1]}",
+        "How many people the gateway counted in each square in the latest round, from large "
+        "squares to small ones, plus a random number, so that even fewer than none is possible. "
+        "To count them it saw where every device was.",
+        "Wie viele Personen das Gateway in der letzten Runde in jedem Quadrat gezählt hat, von "
+        "großen zu kleinen, plus eine zufällige Zahl, sodass selbst weniger als keine möglich "
+        "ist. Um zu zählen, sah es, wo jedes Gerät war.",
     ),
 }
 _EXPORTED = Exported(

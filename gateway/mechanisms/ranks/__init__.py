@@ -6,7 +6,7 @@ from recovery.ranks import cases
 from recovery.ranks.query import Query
 
 from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, halves
-from ..words import PLACES
+from ..words import PLACES, TRUSTED
 
 _crowd = Module(__name__, "crowd")
 _words = Module(__name__, "words")
@@ -17,23 +17,16 @@ _CAUTION = (
     "genauer als Ordnen von Orten; dieses braucht kein Gitter und ist auf einer Linie gleich gut.",
 )
 _PAGE = {
-    **PLACES.page,
+    **TRUSTED,
+    "caution": _CAUTION,
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "wire-note": (
-        "The gateway sees where every device is. It sorts the places along a curve, adds up "
-        "groups of them, publishes each sum with random noise added, and forgets the places.",
-        "Das Gateway sieht, wo jedes Gerät ist. Es ordnet die Orte entlang einer Kurve, zählt "
-        "Gruppen davon zusammen, veröffentlicht jede Summe mit zufälligem Rauschen und vergisst "
-        "die Orte.",
-    ),
-    "not": (
-        "Whoever runs the gateway can see where everybody is until random noise is added. This "
-        "map is made from the published sums alone, and shows no single person. "
-        f"{_CAUTION[0]}",
-        "Wer das Gateway betreibt, kann sehen, wo alle sind, bis zufälliges Rauschen darauf "
-        "liegt. Diese Karte entsteht nur aus den veröffentlichten Summen und zeigt keine einzelne "
-        "Person. "
-        f"{_CAUTION[1]}",
+        "The gateway saw where every device was. It put the places in order along a winding line, "
+        "added them up in groups, published each sum with a random number added, and forgot the "
+        "places.",
+        "Das Gateway sah, wo jedes Gerät war. Es ordnete die Orte entlang einer gewundenen Linie, "
+        "zählte sie in Gruppen zusammen, veröffentlichte jede Summe mit einer zufälligen Zahl "
+        "dazu und vergaß die Orte.",
     ),
 }
 _EXPORTED = Exported(

@@ -69,10 +69,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, str]
 @pytest.mark.parametrize(
     ("name", "peer"), [("pyramid", "adaptives Gitter"), ("ranks", "festen Quadraten")]
 )
-def test_where_a_peer_wins_the_page_says_so_under_what_it_is_not(name: str, peer: str) -> None:
+def test_where_a_peer_wins_the_page_says_so_beside_the_promise(name: str, peer: str) -> None:
     """An operator's check says it too, but visitors of the page see no check."""
     mechanism = find(name)
-    english, german = mechanism.words.page["not"]
+    english, german = mechanism.words.page["caution"]
 
     (said,) = mechanism.cautions(None)
     assert said in english
