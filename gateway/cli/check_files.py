@@ -192,6 +192,7 @@ def file_findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
             f"{named}: not there yet, and no broker is spoken to without. Next: heatveil broker "
             f"init --config {path}, or mend the paths under [mqtt]",
         )
+    yield from _whose_broker(deployment)
     yield from _words(deployment, missing.values())
     yield from _certificates(deployment, missing.values())
 
@@ -258,6 +259,22 @@ def _find_missing(deployment: Deployment) -> dict[str, Path]:
         "ca_file": None if broker.insecure else broker.ca_file,
     }
     return {key: path for key, path in named.items() if path is not None and not path.exists()}
+
+
+def _whose_broker(deployment: Deployment) -> Iterable[Finding]:
+    """Yield a fault where the broker whose files are named lets another site in, and not ours."""
+    word, site = deployment.mqtt.password_file, deployment.site.name
+    rights = None if word is None else word.with_name(dynamic.FILE)
+    try:
+        if rights is not None and f"heatveil/1/{site}/" not in rights.read_text("utf-8"):
+            yield fault(
+                "mqtt",
+                f"password_file {word} lies beside {rights.name} of a broker for another site: "
+                f"nothing of {site} would pass it. Name this site's own, which heatveil broker "
+                "init wrote beside the deployment file, and its port",
+            )
+    except (OSError, ValueError):
+        return  # no broker of ours, or on another machine
 
 
 def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
