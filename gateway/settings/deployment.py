@@ -128,6 +128,7 @@ class Neighbour(Section):
     """Another room on the page's floor, of a gateway whose store can be read from here."""
 
     settings: Path  # its deployment file
+    name: str | None = None  # what it is called on the floor; else its site's name
     corner_m: tuple[
         float, float
     ]  # its first corner, along this room's columns and rows from its own

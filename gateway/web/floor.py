@@ -18,12 +18,14 @@ from ..service import telling
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..store.places import place_of
-from ..store.reader import open_reader
+from ..store.reader import Reader, open_reader
+from .maps import Map, read_map
 
 
 class Neighbour(NamedTuple):
     """A room beside ours."""
 
+    name: str  # what it is called on the floor
     deployment: Deployment
     corner_m: tuple[float, float]  # of its first cell, along our columns and rows from our own
     ready: dict[str, Any]  # what its own page is told: read once, for its room file may go away
@@ -38,7 +40,7 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
     """
     found = tuple(
         # Our own environment speaks of our own deployment.
-        _place(config.load(one.settings, {}), one.corner_m)
+        _place(config.load(one.settings, {}), one.corner_m, one.name)
         for one in deployment.page.floor
     )
     own = _place(deployment, (0.0, 0.0))
@@ -49,14 +51,19 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
                 "which is on the floor already. Name the other rooms alone"
             )
         _check_alike(own, one)
-    for (first, at, _), (second, then, _) in combinations((own, *found), 2):
+    for (name, first, at, _), (other, second, then, _) in combinations((own, *found), 2):
+        if name == other:
+            raise OperatorFault(
+                f"two rooms of the floor are called {name}, and nobody could tell them apart. "
+                "Give one of them another name under [[page.floor]]"
+            )
         shared = [
             min(a + p, b + q) - max(a, b)
             for a, p, b, q in zip(at, _sides_m(first), then, _sides_m(second), strict=True)
         ]
         if min(shared) > max(first.room.cell_mm, second.room.cell_mm) / 1000:
             raise OperatorFault(
-                f"on the floor, rooms {first.site.name} and {second.site.name} lie over each "
+                f"on the floor, rooms {name} and {other} lie over each "
                 f"other by {shared[0]:.3g} m x {shared[1]:.3g} m, and one would hide the other. "
                 "Mend corner_m under [[page.floor]]: metres along the columns and rows of the "
                 "first room, from its first corner"
@@ -64,8 +71,11 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
     return found
 
 
-def _place(deployment: Deployment, corner_m: tuple[float, float]) -> Neighbour:
-    return Neighbour(deployment, corner_m, telling.ready(deployment, 0))
+def _place(
+    deployment: Deployment, corner_m: tuple[float, float], name: str | None = None
+) -> Neighbour:
+    ready = telling.ready(deployment, 0)
+    return Neighbour(name or deployment.site.name, deployment, corner_m, ready)
 
 
 def _check_alike(ours: Neighbour, its: Neighbour) -> None:
@@ -99,27 +109,22 @@ class Moment(Struct, forbid_unknown_fields=True):
 
 
 class Room(Struct):
-    """A room and its newest map of that time; without mass there is none, and why says why not.
+    """A room and its newest map of that time; without one, why and code say why not.
 
-    corner_m is where it lies; a map is old after due_s; one that is doubted has no colours. total
-    is what the mass is a share of: of people those of one round, however many a map is made from.
+    corner_m is where it lies; a map is old after due_s, which is null where none will follow.
     """
 
     site: str
     corner_m: tuple[float, float]
     shape: tuple[int, int]
     cell_mm: int
-    due_s: float
+    sensors: tuple[int, int]
+    due_s: float | None
     floor: dict[str, Any] | None = None
-    number: int | None = None
     at_s: float | None = None
-    mass: list[list[float]] | None = None
-    total: float | None = None
-    doubted: bool = False
-    guarantee: dict[str, Any] = {}
+    map: Map | None = None
     why: str = ""
     code: str = ""
-    fields: dict[str, Any] = {}
 
 
 class Floor(Struct):
@@ -135,39 +140,34 @@ def look(neighbours: tuple[Neighbour, ...], asked: Moment) -> Floor:
 
 
 def _look(one: Neighbour, at_s: float | None) -> Room:
-    deployment, ready = one.deployment, one.ready
-    cells = deployment.room.cells
-    room = Room(
-        deployment.site.name,
-        one.corner_m,
-        cells,
-        deployment.room.cell_mm,
-        ready["due_s"],
-        ready["floor"],
-    )
+    ready = one.ready
+    about = {key: ready[key] for key in ("shape", "cell_mm", "sensors", "due_s", "floor")}
+    room = Room(one.name, one.corner_m, **about)
     try:
-        with open_reader(deployment) as reader:
+        with open_reader(one.deployment) as reader:
             found = reader.map_at(at_s)
+            if at_s is None and _is_spent(reader, one.deployment):
+                room.due_s = None
     # These name files and machines, and viewers are not told of those.
     except (OperatorFault, SQLAlchemyError, OSError):
         return _without_map(room, UNREAD)
     if found is None:
         return _without_map(room, NONE)
     body, room.at_s = found
-    room.number, mass, room.guarantee = body["number"], body["mass"], body["guarantee"]
-    if body.get("status") == "nobody":
-        return _without_map(room, NOBODY)
-    if not mass:
-        room.why, room.code = body["why"], body.get("code", "")
-        room.fields = body.get("fields", {})
-        return room
-    if (len(mass[0]), len(mass)) != cells:
+    mass = body["mass"]
+    if mass and [len(mass[0]), len(mass)] != ready["shape"]:
         return _without_map(room, OTHER_GRID)
-    room.mass, room.total = mass, body["total"]
-    if ready["reads"] == "place":
-        room.total = body.get("sensors_used", room.total)
-    room.doubted = (body.get("verdict") or {}).get("level") in ("assumptions", "clamp")
+    room.map = read_map(body)
     return room
+
+
+def _is_spent(reader: Reader, deployment: Deployment) -> bool:
+    """Return whether no other round can be paid for, now or later."""
+    _, budget = reader.promise()
+    last = next(iter(reader.rounds(1)), None)
+    if budget is None or last is None or last.closed_s is None or deployment.privacy.window_h:
+        return False
+    return reader.ledger(budget).left < last.rho
 
 
 def _without_map(room: Room, why: Sentence) -> Room:
@@ -180,7 +180,6 @@ UNREAD = Wording(
     "its store cannot be read from here: no gateway has run there yet, or its disk is away",
 )()
 NONE = Wording("floor.none", "it has no map of that time")()
-NOBODY = Wording("floor.nobody", "it says that nobody is there")()
 OTHER_GRID = Wording(
     "floor.grid", "its newest map is of another grid than its deployment file says"
 )()

@@ -14,139 +14,9 @@ from msgspec import UNSET, Struct
 from ..service.ledger import Unit, unit_in
 from . import records
 from .floor import Floor, Moment, look
+from .maps import Map, MapHead, Maps, read_map
 from .parts import Parts, standing
 from .records import STARTING, refuse_missing
-
-
-class MapHead(Struct):
-    """A map without its picture."""
-
-    number: int
-    status: str = ""
-    why: str = ""
-    seconds: float | None = None
-    total: float | None = None
-    estimator: str | None = None
-    sensors_used: int | None = None
-    sensors_enrolled: int | None = None
-    quorum: int | None = None
-
-
-class Maps(Struct):
-    """Maps, newest first; `next` is the `before` of the next page."""
-
-    maps: list[MapHead]
-    next: int | None
-
-
-class Band(Struct):
-    """Between what the share of heat up to each cell lies."""
-
-    level: float
-    low: Any
-    high: Any
-
-
-class Count(Struct):
-    """How many sources there are: from low to high with this chance, and which number likeliest.
-
-    several: one of the places that are named holds several; empty: it may be an empty room.
-    """
-
-    low: int
-    high: int
-    chance: float
-    likeliest: int
-    several: bool
-    empty: bool
-
-
-class Credible(Struct):
-    """How sure the map is; says is a sentence on how many sources there are, which is count."""
-
-    level: float
-    present: list[list[float]]
-    numbers: list[float]
-    band: Band | None = None
-    blind_error: float | None = None  # of a map made without any reading
-    expected_error: float | None = None
-    says: str = ""
-    count: Count | None = None
-
-
-class Source(Struct):
-    """Where a source likely is, in metres or in sides of a unit grid, and its share of the heat.
-
-    within is how far from there it is with the chance that credible.level says; null if unknown.
-    """
-
-    x: float
-    y: float | None
-    share: float
-    within: float | None = None
-
-
-class Dropped(Struct):
-    """A sensor that is left out of a map, and how far it is from what the others show."""
-
-    sensor: int
-    deviations: float
-
-
-class Verdict(Struct):
-    """Whether the readings can be if the deployment file is right, and what to say of it.
-
-    level is fits, sensors (a map without the dropped ones), other (one that counts on another room
-    or other sources than stated), weak (one hardly better than a guess), clamp or assumptions (do
-    not trust the map); says is a sentence for whoever looks at it, empty where nothing is wrong.
-    code and fields are of why, for other languages; a field may be such a sentence, too.
-    """
-
-    level: str
-    why: str = ""
-    says: str = ""
-    code: str = ""
-    fields: dict[str, Any] = {}
-    dropped: list[Dropped] = []
-    clamped: list[int] = []
-
-
-class Blocks(Struct):
-    """Squares of cells that the answers tell apart, and between what each one's share lies.
-
-    A row is the first row and column, how many rows and columns, the share that is drawn, the
-    ends of its interval, and how it is drawn: 2 solid, 1 hatched (mostly noise), 0 blank (few).
-    All intervals hold at once at the level. claims are the rows, counted from 0, that may be named
-    as places with many, the densest first: solid, and above an even share for sure.
-    """
-
-    level: float
-    rows: list[list[float]] = []
-    claims: list[int] = []
-
-
-class Map(MapHead):
-    """A map: each cell's share of all there is, row by row; null where none could be drawn.
-
-    sd is how sure each share is, one standard deviation; null where the mechanism says none. Where
-    blocks are given it is more: so much that the cell may have all of its block, or nothing.
-    sources is of warmth alone: no more of them than there most likely are.
-    Where blocks are given, of nothing finer than them may anything be said.
-    Where a code is given, why is one of the gateway's own sentences, and fields are what is in it:
-    texts, numbers, and sentences with codes of their own.
-    """
-
-    mass: list[list[float]] | None = None
-    sources: list[Source] = []
-    sd: list[list[float]] | None = None
-    blocks: Blocks | None = None
-    chosen: str | None = None
-    credible: Credible | None = None
-    certified: Band | None = None
-    verdict: Verdict | None = None
-    guarantee: dict[str, Any] = {}
-    code: str = ""
-    fields: dict[str, Any] = {}
 
 
 def floor(parts: Parts, asked: Moment) -> Floor:
@@ -188,12 +58,12 @@ def maps(parts: Parts, asked: records.Paged) -> Maps:
 
 def one_map(parts: Parts, asked: records.One) -> Map:
     """Return the map of a round."""
-    return _map(reader_of(parts).map(asked.number), f"map of a round {asked.number}")
+    return _read(reader_of(parts).map(asked.number), f"map of a round {asked.number}")
 
 
 def latest_map(parts: Parts, asked: records.Nothing) -> Map:
     """Return the newest map."""
-    return _map(reader_of(parts).map(None), "map yet")
+    return _read(reader_of(parts).map(None), "map yet")
 
 
 def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
@@ -246,15 +116,10 @@ def _round(row: Any, unit: Unit) -> records.Round:
     )
 
 
-def _map(body: Any, what: str) -> Map:
+def _read(body: Any, what: str) -> Map:
     if body is None:
         raise refuse_missing(what)
-    made = msgspec.convert(body, Map)
-    if (
-        made.verdict and made.verdict.why and not made.verdict.says
-    ):  # one of before it was a sentence
-        made.verdict.says = f"Do not trust this map: {made.verdict.why}."
-    return made
+    return read_map(body)
 
 
 def _rho(rho: Fraction | None, unit: Unit) -> records.Rho | None:

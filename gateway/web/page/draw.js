@@ -25,6 +25,17 @@ export const heated = scaled(HEAT), embered = scaled(EMBER), doubted = scaled(DO
 // What the page was told of the room when it began.
 export const room = { cells: null, picture: null };
 
+// Do it as if another room were ours: of that one speak all lengths and places then.
+export function inRoom(cells, doing) {
+  const own = { ...room };
+  Object.assign(room, { cells, picture: null });
+  try {
+    return doing();
+  } finally {
+    Object.assign(room, own);
+  }
+}
+
 // Lengths: metres where the room has a size, else parts of the longer side; places: of each side.
 export const metres = () => room.cells.cell_mm > 0;
 const cellsOf = (length, axis) => (metres() ? (1000 * length) / room.cells.cell_mm : length * room.cells.shape[axis]);
@@ -222,16 +233,19 @@ function outline(pen, corners) {
   pen.closePath();
 }
 
-function drawPlane(pen, { cells: rows, paint, most, sources, silent, faint }, width, height) {
-  const frame = frameOf(rows, width, height), { place, side, straight } = frame;
-  const picture = room.picture;
-  if (picture && straight) {
-    const [x, y] = place(0, 0);
-    pen.drawImage(picture, x, y, frame.across * side, frame.down * side);
-  }
+function drawPlane(pen, map, width, height) {
+  const frame = frameOf(map.cells, width, height), picture = frame.straight && room.picture;
+  if (picture) pen.drawImage(picture, ...frame.place(0, 0), frame.across * frame.side, frame.down * frame.side);
+  drawCells(pen, map, frame, picture);
+  if (frame.straight) axes(pen, frame, width);
+  else compass(pen, frame, width);
+}
+
+// The cells of a plane with what stands in it, where `place` says.
+export function drawCells(pen, { cells: rows, paint, most, sources, silent, faint }, { place, side, straight }, picture = null) {
   rows.forEach((row, y) => row.forEach((share, x) => {
     pen.fillStyle = paint(share / most);
-    if (picture && straight) pen.globalAlpha = 0.06 + 0.8 * Math.sqrt(Math.min(share / most, 1));
+    if (picture) pen.globalAlpha = 0.06 + 0.8 * Math.sqrt(Math.min(share / most, 1));
     else if (faint?.[y][x]) pen.globalAlpha = 0.5;
     else pen.globalAlpha = 1;
     const [px, py] = place(x, y);
@@ -248,11 +262,9 @@ function drawPlane(pen, { cells: rows, paint, most, sources, silent, faint }, wi
   }));
   pen.globalAlpha = 1;
   if (faint) hatch(pen, faint, place);
-  if (room.cells.floor) drawFloor(pen, room.cells.floor, place, side, picture && straight ? NIGHT : PALE);
+  if (room.cells.floor) drawFloor(pen, room.cells.floor, place, side, picture ? NIGHT : PALE);
   if (silent !== null) drawSensors(pen, place, silent, 3);
   drawRings(pen, sources, place, side);
-  if (straight) axes(pen, frame, width);
-  else compass(pen, frame, width);
 }
 
 // Thin strokes over the cells that say no more than noise would: a map without any people has such.
@@ -271,7 +283,7 @@ function hatch(pen, rows, place) {
 }
 
 // The room's own lines: walls, windows, doors with the way their leaf goes, furniture, heaters.
-export function drawFloor(pen, floor, place, side, ink = PALE, sides = [0, 1].map((axis) => placeOf(room.cells.shape[axis], axis))) {
+function drawFloor(pen, floor, place, side, ink = PALE) {
   const to = ([x, y]) => place(cellsOf(x, 0), cellsOf(y, 1)), px = (length) => cellsOf(length, 0) * side;
   const box = ([left, top, right, bottom]) => [[left, top], [right, top], [right, bottom], [left, bottom]].map(to);
   pen.lineWidth = 1.2;
@@ -312,7 +324,7 @@ export function drawFloor(pen, floor, place, side, ink = PALE, sides = [0, 1].ma
   }
   pen.strokeStyle = ink;
   pen.lineWidth = 3;
-  outline(pen, box([0, 0, ...sides]));
+  outline(pen, box([0, 0, ...room.cells.shape.map(placeOf)]));
   pen.stroke();
   pen.strokeStyle = RING;
   for (const { from, to: end } of floor.windows) {

@@ -13,7 +13,7 @@ export function speakFor({ reads, words, strength_unit: unit = "" }) {
   for (const [id, text] of Object.entries(words.page)) if (at(id)) say(id, own(text));
 }
 
-const solved = (map) => Boolean(map) && map.status === "solved" && map.total > 0;
+export const solved = (map) => Boolean(map) && map.status === "solved" && map.total > 0;
 
 // Whether what the deployment file says is wrong, and the map with it.
 export const isDoubtful = (map) => ["assumptions", "clamp"].includes(map?.verdict?.level);
@@ -48,6 +48,18 @@ function layersOf(map) {
 }
 
 export const layerOf = (map, wanted) => layersOf(map).find(({ id }) => id === wanted) || layersOf(map)[0];
+
+// A map for rooms beside each other, whose cells differ: what is on a square metre of each cell, or
+// the chance that a source is on a square of this size.
+export function densityOf(map, wanted, square_m2) {
+  const drawing = drawingOf({ map }, wanted), { id } = drawing, area = placeOf(1, 0) * placeOf(1, 1);
+  const each = id === "sd" && map.blocks ? spread(map, ({ low, high, cells }) => (high - low) / 2 / cells) : drawing.cells;
+  const times = (id === "chance" ? square_m2 : allOf(map)) / area, cells = each.map((row) => row.map((share) => share * times));
+  return { ...drawing, cells, most: Math.max(...cells.flat()), silent: null };
+}
+
+// How much a map is of: of people those of one round, for it may be made from the answers of many.
+export const allOf = (map) => (kind.people ? map.sensors_used : null) ?? map.total;
 
 // Which sensors did not answer, by their number; null where answers are no sensor's.
 function silentOf(release) {
@@ -118,7 +130,7 @@ function rangeOf({ x, y, rows, columns, cells }, plane) {
 }
 
 // How wide a cell is, for a legend; nothing where it has no size.
-const cellSize = () => (metres() ? t("legend.size", { m: `${placeOf(1, 0).toLocaleString(language, { maximumFractionDigits: 2 })}\u00a0m` }) : "");
+export const cellSize = () => (metres() ? t("legend.size", { m: `${placeOf(1, 0).toLocaleString(language, { maximumFractionDigits: 2 })}\u00a0m` }) : "");
 
 const spreadWords = () => t(kind.people ? "sure.apart" : "sources.spread");
 
@@ -158,9 +170,9 @@ function countWords({ says, count }) {
 }
 
 // What a map says of itself: what is wrong with it, how sure it is, and how far off a guess would be.
-function sureWords(map) {
-  if (isDoubtful(map)) return ""; // what is wrong stands above it
+export function sureWords(map) {
   const said = verdictWords(map), { credible, sd } = map;
+  if (isDoubtful(map)) return said;
   if (kind.people) {
     if (!sd) return said;
     if (map.blocks) {
@@ -183,7 +195,7 @@ export function tell(shown, drawing) {
   say("empty", !map ? t("map.first") : map.status === "nobody" ? t("map.nobody", { p: percent(map.nobody ?? 1) }) : t("map.because", { n: map.number, why: told(map) }));
   at("doubt").hidden = !(has && isDoubtful(map));
   say("doubt", has && isDoubtful(map) ? verdictWords(map) : "");
-  say("sure", has ? sureWords(map) : "");
+  say("sure", has && !isDoubtful(map) ? sureWords(map) : ""); // what is wrong stands above it
   say("note", map ? noteOf(map) : "");
   tellLayers(has ? map : null, drawing);
   tellLegend(drawing, map);
@@ -241,13 +253,13 @@ function tellPlaces(map, any) {
   if (!kind.people) say("within", t("sources.within", { p: percent(map?.credible?.level ?? 0.9) }));
   else say("within", map?.blocks ? t("sources.between") : kind.within);
   say("part", t(kind.people ? "sources.share.people" : "sources.share.warmth"));
-  const known = kind.people ? Boolean(map?.sd) : true, people = map?.sensors_used ?? map?.total;
+  const known = kind.people ? Boolean(map?.sd) : true;
   at("within").hidden = !known; // a map that does not know how sure it is has no column for it
   at("places").replaceChildren(...found.map((one) => makeRow(
     one.where,
     ...(known ? [map.blocks ? between(one) : kind.people ? percent(one.sd) : one.within === null ? t("sources.unknown") : written(one.within)] : []),
     make("b", percent(one.share)),
-    amount(one.share * (kind.people ? people : map.total)),
+    amount(one.share * allOf(map)),
   )));
 }
 
@@ -276,11 +288,11 @@ export function showWire({ release }) {
 // What the map says of one cell, for the pointer and for the arrow keys.
 export function read(shown, wanted, cell) {
   const { map } = shown, [x, y] = cell.map(Math.floor);
-  const share = layerOf(map, wanted).cells[y]?.[x];
+  const { id, cells } = layerOf(map, wanted), share = cells[y]?.[x];
   if (share === undefined) return "";
   const place = placed(middle(x, 0), middle(y, 1), map.mass.length > 1), sd = kind.people && map.sd?.[y]?.[x];
   const block = map.blocks && blocksOf(map).find((one) => y >= one.y && y < one.y + one.rows && x >= one.x && x < one.x + one.columns);
-  const said = block ? t("read.block", { place, between: between(block), x: block.columns, y: block.rows }) : sd ? t("read.sd", { place, share: percent(map.mass[y][x], 2), sd: percent(sd, 2) }) : t("read.cell", { place, share: percent(share, 2) });
+  const said = block ? t("read.block", { place, between: between(block), x: block.columns, y: block.rows }) : sd ? t("read.sd", { place, share: percent(map.mass[y][x], 2), sd: percent(sd, 2) }) : t(`read.${id === "chance" ? id : kind.people ? "people" : "warmth"}`, { place, share: percent(share, 2) });
   const inside = (room.cells.floor?.furniture || []).find(({ rect: [left, top, right, bottom] }) => {
     const [a, b] = [placeOf(x + 0.5, 0), placeOf(y + 0.5, 1)];
     return a > left && a < right && b > top && b < bottom;
@@ -309,50 +321,59 @@ function wrap(pen, text, width) {
 
 const WIDE = 1000;
 
-// A whole sheet: when and where, the map, its scale, what it says of itself and what it is not.
-function sheet(make, shown, wanted) {
-  const drawing = drawingOf(shown, wanted), tall = heightOf(drawing, WIDE - 48, 700);
+// A whole sheet: when and where, a picture, its scale, and what is to be said of it.
+function sheet(make, { title, line, tall, draw, scale, says }) {
   const ruler = new SvgPen(1, 1);
   ruler.font = "14px system-ui, sans-serif";
-  const says = [at("sure").textContent, at("not").textContent, at("promise").firstElementChild?.textContent || ""].filter(Boolean).flatMap((text) => wrap(ruler, text, WIDE - 48));
-  const height = 92 + tall + 56 + 20 * says.length + 12, pen = make(WIDE, height);
+  const lines = says.filter(Boolean).flatMap((text) => wrap(ruler, text, WIDE - 48));
+  const height = 92 + tall + 56 + 20 * lines.length + 12, pen = make(WIDE, height);
+  const write = (font, text, x, y) => {
+    [pen.fillStyle, pen.font, pen.textAlign] = ["#1c1526", `${font} system-ui, sans-serif`, "left"];
+    pen.fillText(text, x, y);
+  };
   pen.fillStyle = "#fff";
   pen.fillRect(0, 0, WIDE, height);
-  pen.fillStyle = "#1c1526";
-  pen.font = "bold 22px system-ui, sans-serif";
-  pen.fillText(at("map-title").textContent, 24, 40);
-  pen.font = "14px system-ui, sans-serif";
-  pen.fillText([room.cells.site, t("map.round", { n: shown.map.number }), shown.at_s ? moment(shown.at_s) : ""].filter(Boolean).join(", "), 24, 66);
+  write("bold 22px", title, 24, 40);
+  write("14px", line, 24, 66);
   pen.font = "12px system-ui, sans-serif";
-  const board = make(WIDE - 48, tall, [24, 82]);
-  drawMap(board, drawing, WIDE - 48, tall);
+  const board = make(WIDE - 48, tall, [24, 82]), below = 82 + tall + 28;
+  draw(board, WIDE - 48, tall);
   board.done?.();
-  pen.fillStyle = "#1c1526";
-  pen.font = "14px system-ui, sans-serif";
-  pen.textAlign = "left";
-  const below = 82 + tall + 28;
-  pen.fillText("0 %", 24, below);
-  drawScale(pen, drawing.paint, drawing.most, 60, below - 10, 160);
-  pen.fillStyle = "#1c1526";
-  pen.fillText(`${percent(drawing.most)}  ${drawing.what}`, 228, below);
-  says.forEach((line, i) => pen.fillText(line, 24, below + 28 + 20 * i));
+  write("14px", scale.least, 24, below);
+  drawScale(pen, scale.paint, 1, 60, below - 10, 160);
+  write("14px", scale.most, 228, below);
+  lines.forEach((text, i) => write("14px", text, 24, below + 28 + 20 * i));
   return pen;
 }
 
 export const canKeep = (shown) => solved(shown.map);
 
-export function keepSvg(shown, wanted) {
+// What a sheet of a map holds: it, its scale, what it says of itself and what it is not.
+export function sheetOf(shown, wanted) {
+  const drawing = drawingOf(shown, wanted);
+  return {
+    name: `heatveil-${shown.map.number}`,
+    title: at("map-title").textContent,
+    line: [room.cells.site, t("map.round", { n: shown.map.number }), shown.at_s ? moment(shown.at_s) : ""].filter(Boolean).join(", "),
+    tall: heightOf(drawing, WIDE - 48, 700),
+    draw: (pen, width, height) => drawMap(pen, drawing, width, height),
+    scale: { least: "0\u00a0%", paint: drawing.paint, most: `${percent(drawing.most)}  ${drawing.what}` },
+    says: [sureWords(shown.map), at("not").textContent, at("promise").firstElementChild?.textContent],
+  };
+}
+
+export function keepSvg(told) {
   let whole = null;
   const pen = sheet((width, height, place) => {
     const made = new SvgPen(width, height);
     if (!place) whole = made;
     else made.done = () => whole.parts.push(`<g transform="translate(${place})">${made.parts.join("")}</g>`);
     return made;
-  }, shown, wanted);
-  save(new Blob([pen.text()], { type: "image/svg+xml" }), `heatveil-${shown.map.number}.svg`);
+  }, told);
+  save(new Blob([pen.text()], { type: "image/svg+xml" }), `${told.name}.svg`);
 }
 
-export function keepPng(shown, wanted) {
+export function keepPng(told) {
   const canvas = document.createElement("canvas");
   const pen = sheet((width, height, place) => {
     if (!place) return penOf(canvas, width, height);
@@ -361,9 +382,9 @@ export function keepPng(shown, wanted) {
     own.translate(...place);
     own.done = () => own.restore();
     return own;
-  }, shown, wanted);
+  }, told);
   delete pen.done;
-  canvas.toBlob((blob) => save(blob, `heatveil-${shown.map.number}.png`));
+  canvas.toBlob((blob) => save(blob, `${told.name}.png`));
 }
 
 function save(blob, name) {

@@ -1,6 +1,6 @@
 // The live page: hears what the gateway tells and shows it. Everything it gets is public already.
 
-import { cellAt, canKeep, keepPng, keepSvg, kind, layerOf, mostOf, read, show, showWire, speakFor, tell } from "./maps.js";
+import { cellAt, canKeep, keepPng, keepSvg, kind, layerOf, mostOf, read, sheetOf, show, showWire, speakFor, tell } from "./maps.js";
 import { room, turned } from "./draw.js";
 import { follow, get, leave, link } from "./link.js";
 import { drawPromise, refreshDevices, showAlarms, showClosed, showDone, showHealth, showLeft, showPromise, showQuarantine, showReports, showRound } from "./panels.js";
@@ -34,8 +34,7 @@ function writeAddress() {
 // The newest map with the release of its round, and when that closed.
 function live() {
   const map = latest.map || stored?.map || null, release = latest.release || stored?.release || null;
-  const same = closed && map && closed.number === map.number;
-  return { map, release: release && map && release.number !== map.number ? null : release, at_s: same ? closed.closed_s : latest.heard_s ?? null };
+  return { map, release: release && map && release.number !== map.number ? null : release, at_s: latest.map ? latest.map.closed_s : stored?.at_s ?? null };
 }
 
 async function change() {
@@ -52,7 +51,7 @@ async function change() {
   }
   [shown, other] = [found, held];
   draw();
-  showStorey(shown, wanted === null ? null : found.at_s, Boolean(lastOf(shown.map)));
+  showStorey(shown, layer, wanted === null ? null : found.at_s, Boolean(lastOf(shown.map)));
 }
 view.changed = change;
 
@@ -117,7 +116,6 @@ const hear = {
   alarm: showAlarms,
   quarantine: showQuarantine,
   map: () => {
-    latest.heard_s = Date.now() / 1000;
     if (view.number === null) change();
     else say("now", t("time.newer")); // whoever looks back is left where they are
   },
@@ -199,14 +197,15 @@ at("layers").addEventListener("click", (event) => {
   layer = event.target.dataset.layer;
   writeAddress();
   draw();
+  redrawStorey(layer);
 });
 at("compare").addEventListener("click", () => {
   view.other = view.other === null ? shown.map?.number ?? null : null;
   say("notice", view.other === null ? "" : t("tools.comparing"));
   change();
 });
-at("keep-png").addEventListener("click", () => keepPng(shown, layer));
-at("keep-svg").addEventListener("click", () => keepSvg(shown, layer));
+at("keep-png").addEventListener("click", () => keepPng(sheetOf(shown, layer)));
+at("keep-svg").addEventListener("click", () => keepSvg(sheetOf(shown, layer)));
 at("copy").addEventListener("click", async () => {
   // What is seen now, and not what is live then.
   const url = `${location.origin}/#${addressOf(view.number ?? shown.map?.number ?? null)}`;
@@ -229,7 +228,7 @@ at("leave").addEventListener("click", leave);
 function redraw() {
   draw();
   redrawStrip();
-  redrawStorey();
+  redrawStorey(layer);
   drawPromise();
 }
 

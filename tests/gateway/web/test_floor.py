@@ -43,11 +43,11 @@ def write(folder: Path, name: str, more: str = "", cells: str = "[6, 4]") -> Pat
 def hall(tmp_path: Path, home: Any) -> Callable[..., None]:
     """Return what keeps a map in the hall's store, of a round that closed at a time."""
 
-    def keep(number: int, closed_s: float, total: float, **more: Any) -> None:
+    def keep(number: int, closed_s: float, total: float, rounds: int = 9, **more: Any) -> None:
         store = Store(tmp_path / "hall" / "hall.sqlite", "hall")
         name = number.to_bytes(4, "big")
         asked = Asked(name, name, home.round(number), b"message", PRICE)
-        assert store.open_round(asked, 9 * PRICE, enrolled=4) == ""
+        assert store.open_round(asked, rounds * PRICE, enrolled=4) == ""
         store.close_round(name, [number, None], 1)
         store.keep_map(name, json.dumps(drawn(number, 0, mass=FULL, total=total) | more))
         store.close()
@@ -76,11 +76,11 @@ def test_the_other_rooms_are_read_from_their_stores_as_they_were(
         before = ask(page, "/api/v1/floor?at_s=999").json["rooms"][0]
 
     assert (now["site"], now["corner_m"], now["shape"]) == ("hall", [-6.0, 0.0], [6, 4])
-    assert (now["number"], now["at_s"], now["total"], now["doubted"]) == (2, 2000.0, 3.0, True)
-    assert (then["number"], then["mass"], then["doubted"]) == (1, FULL, False)
-    assert then["total"] == 2.0
-    assert (before["mass"], before["code"]) == (None, "floor.none")
-    assert (attic["mass"], attic["code"]) == (None, "floor.unread")
+    assert (now["at_s"], now["map"]["number"], now["map"]["total"]) == (2000.0, 2, 3.0)
+    assert now["map"]["verdict"]["level"] == "clamp"
+    assert (then["map"]["number"], then["map"]["mass"], then["map"]["verdict"]) == (1, FULL, None)
+    assert (before["map"], before["code"]) == (None, "floor.none")
+    assert (attic["map"], attic["code"]) == (None, "floor.unread")
     assert str(tmp_path) not in json.dumps(attic)
 
 
@@ -100,18 +100,17 @@ def test_people_on_the_floor_are_those_of_one_round(
         page.feed.put(ready(deployment, 35))
         page.feed.put(drawn(1, 0, mass=FULL, total=350.0, sensors_used=35))
         tab = opened(page.url, 1000)
-        until(tab, "document.querySelectorAll('#storey-rooms tr').length == 2")
+        until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
         rows = read(tab, "#storey-rooms")
 
-    assert "lab (this page)\t35\t" in rows
-    assert "hall\t35\t" in rows
+    assert "lab (this page): People 35" in rows
+    assert "hall: People 35" in rows
 
 
 @pytest.mark.parametrize(
     ("more", "broken", "code"),
     [
         ({"mass": [[0.5, 0.5]]}, "", "floor.grid"),
-        ({"mass": None, "status": "nobody", "why": "nobody is there: 90 %"}, "", "floor.nobody"),
         ({}, "DROP TABLE maps", "floor.unread"),
         ({}, "UPDATE about SET schema = 1", "floor.unread"),
     ],
@@ -136,7 +135,7 @@ def test_a_room_that_cannot_be_drawn_says_why_and_takes_no_other_away(
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
         found, attic = ask(page, "/api/v1/floor").json["rooms"]
 
-    assert (found["mass"], found["code"]) == (None, code)
+    assert (found["map"], found["code"]) == (None, code)
     assert attic["site"] == "attic"
 
 
@@ -186,6 +185,31 @@ def test_rooms_that_no_floor_can_have_are_refused(
         read_floor(config.load(path))
 
 
+def test_rooms_of_one_name_are_told_apart_by_another(tmp_path: Path) -> None:
+    """Two rooms that are called the same are one room to whoever looks."""
+    write(tmp_path / "hall", "lab")
+    placed = PLACED.format(6.0)
+
+    with pytest.raises(OperatorFault, match="two rooms of the floor are called lab"):
+        read_floor(config.load(write(tmp_path, "lab", placed)))
+    named = config.load(write(tmp_path, "lab", placed + 'name = "hall"\n'))
+    assert [one.name for one in read_floor(named)] == ["hall"]
+
+
+@pytest.mark.parametrize(("rounds", "old"), [(1, False), (2, True)])
+def test_the_last_map_of_a_room_does_not_grow_old(
+    tmp_path: Path, hall: Callable[..., None], ask: Callable[..., Any], rounds: int, old: bool
+) -> None:
+    """Where nothing is left of a room's budget, no newer map is overdue."""
+    write(tmp_path / "hall", "hall")
+    deployment = config.load(write(tmp_path, "lab", PLACED.format("6.0")))
+    hall(1, 1000.0, 2.0, rounds)
+    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
+        (found,) = ask(page, "/api/v1/floor").json["rooms"]
+
+    assert (found["due_s"] is not None) == old
+
+
 def test_a_room_is_not_beside_itself(tmp_path: Path) -> None:
     """It is on its own floor already, however its file is reached."""
     (tmp_path / "hall").symlink_to(tmp_path)
@@ -208,7 +232,7 @@ def test_the_floor_is_drawn_in_one_scale(
         page.feed.put(ours)
         tab = opened(page.url, 1000)
         until(tab, shown(1))
-        until(tab, "document.querySelectorAll('#storey-rooms tr').length == 2")
+        until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
         rows = read(tab, "#storey-rooms")
         bright = [coloured(tab, BRIGHT, side, "storey") for side in ("left", "right")]
         page.feed.put({**ready(deployment, 24), "neighbours": 0})
@@ -216,8 +240,8 @@ def test_the_floor_is_drawn_in_one_scale(
 
         assert tab.said == []
         assert {url.split("/")[2] for url in tab.asked} == {page.url.split("/")[2]}
-    assert "lab (this page)\t1.00 K m²" in rows
-    assert "hall\t4.00 K m²" in rows
+    assert "lab (this page): Strength 1.00 K m²" in rows
+    assert "hall: Strength 4.00 K m²" in rows
     assert bright == [False, True]
 
 
@@ -232,7 +256,7 @@ def test_what_is_not_to_be_trusted_does_not_make_the_scale(
         page.feed.put(ready(deployment, 24))
         page.feed.put(drawn(1, 0, mass=FULL[::-1], total=1.0))
         tab = opened(page.url, 1000)
-        until(tab, "document.querySelectorAll('#storey-rooms tr').length == 2")
+        until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
 
         assert coloured(tab, BRIGHT, "left", "storey")
         assert not coloured(tab, BRIGHT, "right", "storey")

@@ -204,7 +204,7 @@ def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> No
     out = time.localtime(time.time() + 2 * 86_400)
 
     assert read(tab, "#reports-note") == "2 of 4 sensors answered"
-    assert read(tab, "#refused").startswith("1 message was rejected")
+    assert read(tab, "#refused").startswith("The gateway has turned away 1 message")
     assert tab.evaluate("document.getElementById('budget').value") == 0.75
     said = read(tab, "#budget-note")
     assert said.startswith("Lasts until ")
@@ -300,7 +300,9 @@ def test_people_are_shown_in_words_for_people(
     assert read(tab, "#site") == "lab · 40 devices"
     first = read(tab, "#places tr:first-child").split("\t")
     assert first == ["11.0 / 1.0 m", "1.00 %", "50 %", "20"]
-    assert "50 % of the counted people; in 68 % of cases the error is" in read(tab, "#sure")
+    assert "50 % of the counted people; in about two of three cases that is wrong by" in read(
+        tab, "#sure"
+    )
     said = tab.get_attribute("#wire", "aria-label")
     assert said == "40 answers over 8 by 6 squares, at most 38 in one"
     bright = [coloured(tab, BRIGHT, half) for half in ("left", "right")]

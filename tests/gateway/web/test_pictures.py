@@ -173,6 +173,7 @@ SCENES: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "hall": hall,
     "doubted": doubted,
     "away": room,
+    "night": room,
     "empty": lambda: [ROOM],
 }
 WIDTHS = {"phone": 390, "desktop": 1280}
@@ -185,8 +186,11 @@ def take(scene: str, width: int, opened: Callable[..., Tab], until: Callable[...
     words: Any = {"timezone_id": "UTC", "locale": "en-GB", "reduced_motion": "reduce"}
     with Page("127.0.0.1", 0, reader=reader, health=Health()) as page:
         for event in events:
+            if event["kind"] == "map" and reader is not None:
+                event["closed_s"] = reader.round(ROUNDS - 1).closed_s
             page.feed.put(event)
-        tab = opened(page.url, width, now_s=NOON_S, color_scheme="light", **words)
+        scheme = "dark" if scene == "night" else "light"
+        tab = opened(page.url, width, now_s=NOON_S, color_scheme=scheme, **words)
         until(tab, "document.getElementById('link').dataset.state == 'live'")
         if reader is not None:
             until(tab, shown(ROUNDS - 1))
