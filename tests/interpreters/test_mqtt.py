@@ -375,7 +375,7 @@ await task
 """
 
 
-@pytest.mark.parametrize("senders", [1, 4])
+@pytest.mark.parametrize("senders", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_what_is_cut_is_sent_again_and_nothing_is_lost(networked, broker, senders: int) -> None:
     """60 frames up and 20 commands down through 25 cuts: all there, and repeated ones the same."""
     room = f"cut/{networked.name}/{senders}/{len(broker.authority) > 0}"
