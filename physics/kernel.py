@@ -196,7 +196,11 @@ def sensitivity(
 
 
 def moves(
-    operator: ArrayLike, cells: int = 1, shape: tuple[int, int] | None = None
+    operator: ArrayLike,
+    cells: int = 1,
+    shape: tuple[int, int] | None = None,
+    *,
+    mirrored: bool = False,
 ) -> Iterator[Floats]:
     """Yield blocks (sensors, moves) of column differences, one block for each direction.
 
@@ -207,6 +211,8 @@ def moves(
 
     Args:
         operator, cells, shape: as for `sensitivity`.
+        mirrored: cells and sensors are the same ones from the left and from the right, from above
+            and from below; then of moves that mirror one another one is given at least.
 
     Raises:
         ValueError: as for `sensitivity`.
@@ -228,7 +234,7 @@ def moves(
     steps = [
         (right, down)
         for right, down in ring(cells, flat=rows == 1)
-        if abs(right) < columns and down < rows
+        if abs(right) < columns and down < rows and not (mirrored and right < 0)
     ]
     if not steps:
         raise ValueError(
@@ -236,16 +242,18 @@ def moves(
             "apart, so there is nothing to hide. Ask for a whole number from 1 to "
             f"{max(columns, rows) - 1}, or make the grid finer."
         )
-    return _differences(matrix.reshape(-1, rows, columns), steps)
+    return _differences(matrix.reshape(-1, rows, columns), steps, mirrored)
 
 
-def _differences(matrix: Floats, steps: list[tuple[int, int]]) -> Iterator[Floats]:
+def _differences(matrix: Floats, steps: list[tuple[int, int]], mirrored: bool) -> Iterator[Floats]:
     _, rows, columns = matrix.shape
     for right, down in steps:
         left = max(0, -right)
         width, height = columns - abs(right), rows - down
+        if mirrored:  # by both axes at once the last move is the first one, backwards
+            width, height = (width, -(-height // 2)) if rows > 1 else (-(-width // 2), 1)
         here = matrix[:, :height, left : left + width]
-        there = matrix[:, down:, left + right : left + right + width]
+        there = matrix[:, down : down + height, left + right : left + right + width]
         yield (here - there).reshape(len(matrix), -1)
 
 

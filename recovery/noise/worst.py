@@ -192,6 +192,8 @@ def count_sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
     counts = np.ceil(block / float(step))
     if den == 1 and int(counts.max()) * num < 2**53:
         return counts * num
+    if int(counts.max()) * num < 2**53:  # then no quotient is rounded as far as a whole number
+        return np.ceil(counts * num / den)
     if max(int(counts.max()) * num, den) < 2**62:
         return (-(-counts.astype(np.int64) * num // den)).astype(np.float64)
     # 64 bits would wrap; what cannot be squared anyway is cut, and refused by `whole_square`.
@@ -646,7 +648,9 @@ def _squares(
 ) -> Floats:
     """Return the squares of the larger of two operators' changes, for the wanted distances.
 
-    Each counts the moves longer than the distance before it; nought where it is not wanted.
+    Each counts the moves longer than the distance before it; nought where it is not wanted. Where
+    no such move can come to more than shorter ones do, they are not counted: nought for a spread,
+    and between two spreads what none of them exceeds.
     """
     warmest = max(float(one.max()), float(other.max()))
     bent = grains.intensity_max * math.exp(BENDS * (wide / 2) ** 2)
@@ -654,7 +658,18 @@ def _squares(
     # A few sensors at a time, so that what is made on the way stays near the processor.
     few = max(1, NEAR_BY // one.shape[1])
     parts = [slice(first, first + few) for first in range(0, len(one), few)]
+    most = math.inf
     for nth in np.flatnonzero(wanted):
+        if most == math.inf and squares.any():
+            # Of a move |a - b| <= max(a, b), so its squares are those of both places together, but
+            # for the smaller on each sensor, which is a rounded nought at the least.
+            alone = _squares(room, one, other, wide, (PRESENCE,), np.ones(1, dtype=bool), grains)
+            nought = pass_behind(bound_changes(np.zeros((1, 1)), bent, warmest), grains.behind)
+            least = count_sent(nought, *grains[:2])[0, 0]
+            most = 2 * float(alone[0]) - len(one) * least**2
+        if most <= squares.max():
+            squares[nth] = 0.0 if one is other else most
+            continue
         sums: dict[int, Floats] = {}  # by move, over sensors: whole numbers, so exact in any order
         for part in parts:
             same = one is other
@@ -676,10 +691,12 @@ def _changes(
     if cells[nth] == PRESENCE:
         yield one, other
         return
+    # Cells and sensors are alike from every side, and so are moves.
     shape = room.grid.shape
     near = reach(shape, cells[nth - 1]).stop if nth else 1
     for cell in range(near, reach(shape, cells[nth]).stop):
         if one is other:
-            yield from ((block, block) for block in moves(one, cell, shape))
+            yield from ((block, block) for block in moves(one, cell, shape, mirrored=True))
         else:
-            yield from zip(moves(one, cell, shape), moves(other, cell, shape), strict=True)
+            both = (moves(of, cell, shape, mirrored=True) for of in (one, other))
+            yield from zip(*both, strict=True)
