@@ -13,8 +13,15 @@
 
 # %% [markdown]
 # # Where is the warmth?
-# A corridor of ten metres, two people, fifty thermometers. One unit of a person's heat (K m) warms
-# one metre of the corridor by one kelvin.
+# A corridor of ten metres, two people, fifty thermometers on its wall. We want a map of about
+# where it is warm, and nobody who sees what the thermometers send shall learn who stood where.
+#
+# In short: each thermometer adds noise to its reading before it sends it. That is called the
+# **veil**, and it stands between a person's place and everybody else, us included. How much noise
+# is a choice, whose name is **epsilon**: the smaller, the more is hidden, and the coarser the map.
+#
+# One unit of a person's heat (K m) warms one metre of the corridor by one kelvin. Heat spreads:
+# the further it has come, the less the readings tell of where it began.
 
 # %%
 from dataclasses import replace
@@ -41,8 +48,8 @@ query = Query(
     sensors=(50,),
     spread_m2=1.0,  # 0.02 m²/s, the mixing of a ventilated corridor, for fifty seconds
     walls="insulated",
-    epsilon=(4, 1),  # the ratio 4/1; delta is 1/100000 where nothing else is said
-    protect_distance_m=0.2,
+    epsilon=(4, 1),  # the ratio 4/1
+    protect_distance_m=0.2,  # the step that is hidden
 )
 cells_m = cell_places(corridor)
 sensors_m = sensor_places(query.sensors, corridor)
@@ -84,7 +91,10 @@ assert np.abs(found_m[:, None] - people.places).min(axis=1).max() <= 0.1  # to t
 
 # %% [markdown]
 # Now we draw the veil: each thermometer blurs its own reading before it speaks. How much blur? As
-# much as hides a step of 20 cm, at epsilon 4, from whoever sees *all* thermometers.
+# much as hides a step of 20 cm, at epsilon 4, from whoever sees *all* thermometers. Hides means:
+# whatever is sent, it changes the odds of any guess whether somebody stood here or 20 cm away by
+# a factor of at most $e^4$, about 55, but for a chance of 1 in 100,000, which is called
+# **delta**.
 #
 # `play` is the whole protocol. `plan` turns the wish into whole numbers, `report` runs on each
 # device, `release` lines the answers up, `recover` draws the map. The tape makes this notebook
@@ -127,8 +137,9 @@ assert near_m < guess_m
 
 # %% [markdown]
 # The map knows how sure it is. It does not know how many people there are nor how warm each is, so
-# it weighs every scene that could have sent these readings. The bars above are *the* map, the
-# middle of all these scenes; below is how many of them have somebody in each cell of 10 cm.
+# it weighs every scene that could have sent these readings: a *scene* is a number of people, where
+# each stands and how warm each is. The bars above are *the* map, the middle of all these scenes;
+# below is how many of them have somebody in each cell of 10 cm.
 
 # %%
 for people_there, chance in enumerate(veiled.credible.numbers):
@@ -206,5 +217,18 @@ assert 0.5 < off / said < 1.2
 # %% [markdown]
 # They allow for more people than two and for cooler ones, so they expect more than comes.
 #
-# Who draws such a map, which others there are and what each is good for is the subject of
-# `10_estimators`; `20_errata` is about what the paper misprints.
+# ## What to take home
+# | | |
+# | --- | --- |
+# | take it for | about where it is warm, from thermometers that nobody need trust with a place |
+# | it promises | how sure at most anybody becomes at which of two places a step apart one is |
+# | you choose | the step, in metres, and epsilon, which sets that bound: 1 hides well, 8 hardly |
+# | it does not hide | that somebody is there, how many, how warm; which of two places far apart |
+# | it costs | a coarser map; and asking again under the same promise blurs each answer more |
+# | you must know | how warm one is at the most, how far heat has spread at the least, the walls |
+#
+# On the command line, `heatveil calibrate` prints the tables above for a room of your own, and
+# `heatveil play thermal --sources-random 2` makes such a map. Other ways to draw one from the same
+# readings are the subject of `10_estimators`. Other questions, such as where many people are, have
+# other mechanisms: `90_which`. All this is the work of a paper, Gilbert and McMillan 2017;
+# `20_errata` is about what it misprints.

@@ -14,8 +14,21 @@
 # %% [markdown]
 # # Which map shall I draw?
 # The readings have passed the veil and cannot be asked again. What is drawn from them is a choice,
-# and it matters as much as the noise. Here are six ways on one corridor, and `auto`, which takes
-# one of them for you.
+# and it matters as much as the noise. It changes nothing about what is promised: that was settled
+# when the readings were blurred, and whoever draws may draw again. Here are six ways on one
+# corridor, and `auto`, which takes one of them for you.
+#
+# | name | how it draws | what it is told beforehand |
+# | --- | --- | --- |
+# | `posterior` | the middle of all scenes that could have sent these readings | how many |
+# | `robust` | the same, where spread and walls may be other than stated | the same |
+# | `entropy` | the most even map that fits the readings | the same |
+# | `lasso` | fits the readings, at a price for every bit of heat: few places | nothing |
+# | `l1` | the least heat that fits the readings to within what noise does | nothing |
+# | `l1-printed` | the same, within the radius that the paper prints | nothing |
+#
+# What an estimator is told beforehand is its **prior**. The paper is Gilbert and McMillan 2017,
+# where the mechanism comes from; one of its settings is used here, so that one can compare.
 
 # %%
 from dataclasses import replace
@@ -97,9 +110,8 @@ plt.show()
 # more comes nearer*: the first two are told how many people there are and that all are
 # equally warm, the others are not.
 #
-# The last two take the least heat within a radius of the readings. That of `l1` holds the truth in
-# 95 of 100 readings, that of `l1-printed`, the paper's, in half of them. A smaller one shrinks the
-# heat less, so the printed may come as near in spite of it.
+# The radius of `l1` holds the truth in 95 of 100 readings, that of `l1-printed` in half of them. A
+# smaller one shrinks the heat less, so the printed may come as near in spite of it.
 
 # %%
 TOLD = ("posterior", "entropy")
@@ -226,6 +238,7 @@ for asked in (
 # %% [markdown]
 # | you | take |
 # | --- | --- |
+# | have no wish | `auto`, which is what every command takes without one |
 # | want the nearest map, and can say about how many there are | `posterior` |
 # | and do not know whether they are equally warm | the same, with `coolest=None` |
 # | are not sure of the spread or the walls | `robust`; `auto` does where heat just spreads |
@@ -233,4 +246,5 @@ for asked in (
 # | will say nothing about the people | `lasso`; within a radius that holds the truth: `l1` |
 # | compare with the paper | `l1-printed` |
 #
-# Every one has its paper and its limits in the docstring of its file in `recovery/estimators`.
+# None of them makes the promise weaker or stronger: `00_the_veil` says what that is. Every one has
+# its paper and its limits in the docstring of its file in `recovery/estimators`.

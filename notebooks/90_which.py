@@ -30,6 +30,15 @@
 #   tomorrow?*
 # - `thermal` protects a step, not a place: no epsilon makes it comparable, so it is not in the
 #   race.
+#
+# | mechanism | what a device sends |
+# | --- | --- |
+# | `disk` | one cell, which is likelier one near its own than one far away |
+# | `quadtree` | marks for squares, masked: only sums can be read. Then full ones are divided |
+# | `pyramid` | its share of squares, large and small, sealed to the gateway, which adds noise |
+# | `pyramid_sum` | the same, masked as in `quadtree` |
+# | `ranks` | its place on a curve through all cells, sealed to the gateway, which sorts them |
+# | `thermal` | a temperature with noise on it |
 
 # %%
 from fractions import Fraction
