@@ -66,7 +66,6 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         found.reports,
         LOST if lost else "optimal",
         "last" if query.estimator == "last" else "all",
-        f"{len(found.squares)} squares, from {counts}; deviations are of the noise in a square's "
-        f"mean, not of how people stand within it{padding}",
+        f"{len(found.squares)} squares, from {counts}{padding}",
         sd=sd,
     )

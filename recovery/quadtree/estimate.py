@@ -126,31 +126,19 @@ def _add(link: Whole, parts: Floats, count: int) -> Floats:
 def density(found: Counts) -> tuple[Floats, Floats]:
     """Return the share of all devices in each cell, even within a square, and its deviation.
 
-    What is negative becomes nought, and the rest adds up to one.
+    What is negative becomes nought, and the rest adds up to one. How people stand within a square
+    of several cells is not known: a cell of it may as well have nobody or twice its part, and
+    people are whole, so the variance of its share m has m**2 + m / reports beside the noise's.
     """
     kept = np.maximum(found.devices, 0.0)
     area = found.painted.area.astype(np.float64)
     if not kept.any():
         kept = area
     each = area * kept.sum()
+    mass, noise = kept / each, np.sqrt(found.variance) / each
+    within = np.where(area > 1, np.square(mass) + (mass + noise) / found.reports, 0.0)
     cells = found.painted.cells
-    return cells(kept / each), cells(np.sqrt(found.variance) / each)
-
-
-class Interval(NamedTuple):
-    """Between what each cell's share is, as often as the query's level says."""
-
-    low: Floats
-    high: Floats
-
-
-def interval(query: Query, mass: Floats, sd: Floats) -> Interval:
-    """Return the interval of each cell's share of the density of its square.
-
-    Over the noise alone: how people stand within a square that was not split is not known.
-    """
-    wide = float(ndtri((1 + query.level) / 2)) * sd
-    return Interval(np.maximum(mass - wide, 0.0), np.minimum(mass + wide, 1.0))
+    return cells(mass), cells(np.sqrt(np.square(noise) + within))
 
 
 class Proportions(NamedTuple):
