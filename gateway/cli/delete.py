@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -13,11 +13,13 @@ import typer
 from edge.core import wire
 from edge.host import post
 
-from ..faults import LinkFault, OperatorFault
+from ..devices.enrol import roster
+from ..faults import LinkFault, OperatorFault, TakenFault
 from ..service import homeassistant
 from ..service.mqtt import access
 from ..service.mqtt.pump import Pump
 from ..service.mqtt.service import Link
+from ..service.sealing import paths_of
 from ..service.workers.leases import call_roll
 from ..service.workers.part import retire, session_of
 from ..settings import config
@@ -63,7 +65,15 @@ def delete(
     with open_reader(deployment) as reader:
         found, gone = reader.count_gathered(), reader.deleted()
         rounds = reader.rounds(1_000_000_000)
-    with alone(place):  # before it is asked: a gateway that runs is no question
+    with ExitStack() as stack:
+        try:  # before it is asked: a gateway that runs is no question
+            stack.enter_context(alone(place))
+        except TakenFault:
+            raise OperatorFault(
+                f"heatveil serve, or another delete, is at work on the database {place} and would "
+                "write down what still comes. Stop it, as by systemctl stop heatveil, and run "
+                "this again"
+            ) from None
         if found or not gone:
             rows = ", ".join(f"{count:,} {WORDS[name]}" for name, count in found.items())
             typer.echo(f"Of site {site}, in {place}, these go for good: {rows or 'no rows'}.")
@@ -91,6 +101,11 @@ def delete(
         typer.echo("Deleted.")
         for line in _elsewhere(place):
             typer.echo(line)
+        if keys := [str(one) for one in _key_files(deployment, path) if one.exists()]:
+            typer.echo(
+                f"Keys and passwords stay: {', '.join(keys)}. With them devices report as before, "
+                "to a ledger that is begun anew; remove them where the site is given up."
+            )
         _clear_broker(deployment, {one.mechanism for one in rounds}, rounds)
     typer.echo(
         "Cleared at the broker: the last map, what Home Assistant was told, and what waited for "
@@ -210,3 +225,12 @@ def _elsewhere(place: Place) -> Iterable[str]:
     else:
         yield "PostgreSQL keeps the bytes until VACUUM FULL, and its archives as you have them do."
     yield "Remove backups and exports, too."
+
+
+def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:
+    """Yield where keys of a site may lie on this machine."""
+    yield from (deployment.site.devices, deployment.site.devices.with_name(roster.FILE))
+    yield from (path.with_name("secrets.json"), path.with_name("broker"))
+    passwords = (deployment.mqtt.password_file, deployment.store.password_file)
+    yield from dict.fromkeys(one for one in passwords if one is not None)
+    yield from paths_of(deployment)
