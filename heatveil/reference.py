@@ -44,13 +44,15 @@ def _deployment() -> Iterator[str]:
     """Yield the tables of a deployment file, a row a key: the schema that editors are given."""
     schema = describe()
     yield "# The deployment file\n\n`heatveil config --sample` writes one to begin with."
-    for table, told in schema["properties"].items():
-        of = _resolve(schema, told)
-        yield f"\n## [{table}]\n\n| key | what | must be | without |\n| --- | --- | --- | --- |"
+    tables = [(f"[{name}]", _resolve(schema, one)) for name, one in schema["properties"].items()]
+    for table, of in tables:
+        yield f"\n## {table}\n\n| key | what | must be | without |\n| --- | --- | --- | --- |"
         for key, one in of.get("properties", {}).items():
             usual = one.get("default")
             without = "" if usual is None else f"`{usual}`"
             yield f"| `{key}` | {_cell(one.get('description', ''))} | {_kind(one)} | {without} |"
+            if "$ref" in one.get("items", {}):
+                tables.append((f"[[{table[1:-1]}.{key}]]", _resolve(schema, one["items"])))
 
 
 def _resolve(schema: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def _kind(one: dict[str, Any]) -> str:
     if "enum" in one:
         return ", ".join(f"`{value}`" for value in one["enum"])
     if one.get("type") == "array" and "$ref" in one.get("items", {}):
-        return f"array of {one['items']['$ref'].rpartition('/')[2]}"
+        return "tables, each as below"
     said = [str(one.get("type", one.get("$ref", "").rpartition("/")[2]))]
     words = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "pattern": "like"}
     said += [f"{word} `{_cell(str(one[key]))}`" for key, word in words.items() if key in one]

@@ -217,11 +217,29 @@ def _geotiff(earth: Earth, place: Path, columns: Any, rows: Rows, promise: dict[
         count=len(bands),
         dtype="float64",
         compress="deflate",
-        crs=f"+proj=tmerc +lat_0={site.latitude!r} +lon_0={site.longitude!r} +k=1 +x_0=0 +y_0=0 "
-        "+datum=WGS84 +units=m",
+        crs=_write_projection(site),
         transform=rasterio.Affine(east, north, 0, north, -east, 0),
     ) as file:
         file.update_tags(HEATVEIL_GUARANTEE=json.dumps(promise))
         for at, (title, band) in enumerate(bands, 1):
             file.write(band, at)
             file.set_band_description(at, title)
+
+
+def _write_projection(site: Site) -> str:
+    """Return the map's own projection as WKT, by a name that says what it is."""
+    name = f"heatveil map, metres from {site.latitude:.6f}, {site.longitude:.6f}"
+    degrees = 'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]'
+    earth = 'SPHEROID["WGS 84",6378137,298.257223563,AUTHORITY["EPSG","7030"]]'
+    lies = {
+        "latitude_of_origin": site.latitude,
+        "central_meridian": site.longitude,
+        "scale_factor": 1,
+        "false_easting": 0,
+        "false_northing": 0,
+    }
+    parameters = ",".join(f'PARAMETER["{key}",{value!r}]' for key, value in lies.items())
+    return (
+        f'PROJCS["{name}",GEOGCS["WGS 84",DATUM["WGS_1984",{earth}],{degrees}],'
+        f'PROJECTION["Transverse_Mercator"],{parameters},UNIT["metre",1]]'
+    )

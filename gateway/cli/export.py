@@ -489,17 +489,18 @@ def _promise(
     budget = budget_of(guarantee, deployment.privacy.readings)
     ledger: Ledger = reader.ledger(min(budget, least or budget))
     epsilon = float(Fraction(*guarantee.epsilon))
-    newest = reader.rounds(1)
+    newest, pure = reader.rounds(1), guarantee.delta is None
+    ratios = {key: value for key, value in guarantee._asdict().items() if key != "rho" or not pure}
     return {
+        "in_words": sentences(guarantee),
+        "not_protected": guarantee.unprotected,
         "site": deployment.site.name,
         "what": what,
         "since_s": span.since_s,
         "until_s": span.until_s,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "guarantee": guarantee._asdict(),
-        "guarantee_of": {"epsilon": guarantee.unit, "rho": "one round"},
-        "in_words": sentences(guarantee),
-        "not_protected": guarantee.unprotected,
+        "guarantee": ratios,
+        "guarantee_of": {"epsilon": guarantee.unit} | ({} if pure else {"rho": "one round"}),
         "charged_under": None if terms is None else json.loads(terms),
         "rho_budget": str(ledger.budget),
         "rho_spent": str(ledger.spent),

@@ -129,9 +129,8 @@ class Neighbour(Section):
 
     settings: Path  # its deployment file
     name: str | None = None  # what it is called on the floor; else its site's name
-    corner_m: tuple[
-        float, float
-    ]  # its first corner, along this room's columns and rows from its own
+    # Its first corner, along this room's columns and rows from its own.
+    corner_m: tuple[float, float]
 
 
 class Page(Section):
