@@ -1,14 +1,16 @@
 """What a record's functions do where a mechanism gives none of its own."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from edge.core.entropy import Tape
 from edge.core.records import Release, Round
 from recovery.maps.guarantee import from_json, sentences, upward
 from recovery.maps.heatmap import Heatmap
@@ -18,9 +20,14 @@ from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
 from ..settings.windows import DAYS, cadences, windows_in
 from .record import Fact, Payload
-from .scores import SEEDED, data_free, frame_bytes
+from .scores import SEEDED, Watch, data_free, frame_bytes, scores
 from .summary import far, most_of, say_claims
-from .worlds import Calibrated, Floats, Found, Numbers, Played, Told
+from .worlds import Calibrated, Floats, Found, Inputs, Numbers, Played, Told
+
+# Of crowds that a map is tried on where nobody says how many answer, and the most cells.
+_USERS_TRIED, _CELLS_TRIED = (1_000, 10_000), 4_096
+# A map that is off by this share of what an even one is says next to nothing.
+_NOTHING = 0.8
 
 
 def nothing(*given: Any) -> Any:
@@ -318,7 +325,8 @@ def calibrate(
     refusal = str(more.get("refusal", ""))
     if hours:
         numbers["trade"], stays = _trade(query)
-        lines = [*lines, "", *stays]
+        numbers["maps"], worth = _try_maps(query, stage)
+        lines = [*lines, *worth, "", *stays]
         if plot is not None:
             stage("drawing")
             from .panels import picture_trade  # half a second
@@ -336,6 +344,35 @@ def calibrate(
         sent.append(f"One comes every {every_s:g} s, so this {lasts} {lasts_s:g} s.")
     first = [f"NOT PROTECTED: {promised.unprotected}.", ""]
     return Calibrated([*first, *said, *sent, *lines], refusal)
+
+
+def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return how far off maps of one answer a device are, a row for each size of a made crowd."""
+    from . import of_query, play
+
+    if math.prod(query.grid.shape) > _CELLS_TRIED:
+        return [], ["The map was not tried, for so many cells take too long: heatveil play does."]
+    mechanism, epsilon = of_query(query), Fraction(*query.epsilon) / query.readings
+    given = {"epsilon": epsilon.as_integer_ratio(), "readings": 1, "window_h": 0}
+    rows = list[dict[str, Any]]()
+    for users in (getattr(query, "users", 0),) if getattr(query, "users", 0) else _USERS_TRIED:
+        stage(f"trying out a map of {users:,} devices")
+        chance, inputs = np.random.default_rng(1), Inputs(points="mnormal", users=users)
+        world = mechanism.world(replace(query, **given), inputs, chance)
+        watched = Watch().over(mechanism, True, mechanism.reporter)
+        found = play(watched, world.query, world.readings, Tape(b"calibrate"))
+        off = scores(world.truth, getattr(found, "mass", None))["emd_l1"]
+        rows.append({"users": users, "off": off, "blind": data_free(world.truth)})
+    said = "; ".join(
+        f"of {row['users']:,} devices "
+        + ("there is none" if row["off"] is None else f"it is {far(query.grid, row['off'])} off")
+        for row in rows
+    )
+    blind = far(query.grid, rows[-1]["blind"])
+    line = f"The map of one answer each, tried once on a made crowd: {said}; an even map, {blind}."
+    if all(row["off"] is None or row["off"] > _NOTHING * row["blind"] for row in rows):
+        line += " Such a map says next to nothing."
+    return rows, [line]
 
 
 def _trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:

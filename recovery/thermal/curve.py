@@ -194,17 +194,17 @@ def without_step(query: Query) -> Query:
     return replace(query, step=None, behind=NOT_BEHIND)
 
 
-def finer_step(query: Query) -> Fraction | None:
-    """Return a step, the present one halved and halved, through which something can be seen.
+def finer_step(query: Query) -> tuple[Fraction, Fraction] | None:
+    """Return a step and that of the converter behind it, through which something can be seen.
 
-    With a converter behind it, that is halved too, and the two are one step.
+    They are the present ones, halved and halved.
     """
     finer = query
     for _ in range(_TRIES if query.step is not None else 0):
         if finer.step is not None:
             finer = replace(finer, step=finer.step / 2, behind=finer.behind / 2)
         if _sees(finer):
-            return None if finer.step is None else finer.step + finer.behind
+            return None if finer.step is None else (finer.step, finer.behind)
     return None
 
 

@@ -106,6 +106,7 @@ MECHANISM = Mechanism(
     extra_flags=("frames", "clip", "background", "fit", "every", "frames_count", "people"),
     check_texts=_deployment.check_axes,
     check_query=_deployment.check_size,
+    cautions=_deployment.cautions,
     world=_world.room_of,
     stand=_world.warmth,
     judge=_world.judge,

@@ -25,7 +25,7 @@ from ...output import Stage, check_places, say_time, write_all
 from ..flags import refuse
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, map_line, numbers
-from .deployment import first_round
+from .deployment import WIDER, first_round
 
 # The table of distances that `heatveil calibrate` prints, and what its rows count.
 
@@ -91,9 +91,6 @@ def share(chance: float) -> str:
 # What `heatveil calibrate` prints for people; the numbers are those of its JSON.
 #
 # Prices and promises are rounded up to the digits that are printed, never down.
-
-# From here on the converter's step deserves a word of its own.
-_WIDER = 1.25
 
 
 def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
@@ -233,7 +230,7 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
         "at their worst, as well."
     )
     told.append(
-        f"{'Beware: the' if seen['inflation'] > _WIDER else 'The'} converter's step of {step}"
+        f"{'Beware: the' if seen['inflation'] > WIDER else 'The'} converter's step of {step}"
         f"{unit} may flip on all sensors at once, and makes the noise {upward(seen['inflation'])} "
         f"times as wide.{told_apart}"
     )
@@ -296,7 +293,7 @@ def calibrate(
         even = query.response is None and too_long(room(query))
         step, epsilon = (None, None) if even else (finer_step(query), larger_epsilon(query))
         reason = _blind(query, seen, step, epsilon)
-        refusal = _refusal(reason, step and step.as_integer_ratio(), epsilon)
+        refusal = _refusal(reason, step and step[0].as_integer_ratio(), epsilon)
         if not as_json:
             return Calibrated([], reason)
     with refuse():
@@ -357,8 +354,14 @@ def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
         return spread_fault(room(query)).rstrip(".")
     unit, own = " K" if query.grid.cell_mm else "", _flips(query)
     sigma = calibration(query).sigma
+
+    def _name_step(seen: Fraction, behind: Fraction) -> str:
+        first = f"{ratio_text(seen.as_integer_ratio())}{unit}"
+        with_it = f" with {ratio_text(behind.as_integer_ratio())}{unit} behind it"
+        return first + with_it * bool(behind)
+
     would = " and ".join(
-        [f"a step of {ratio_text(step.as_integer_ratio())}{unit} would do"] * bool(step)
+        [f"a step of {_name_step(*step)} would do"] * bool(step)
         + [f"epsilon {ratio_text(epsilon)} would do"] * bool(epsilon)
     )
     return (

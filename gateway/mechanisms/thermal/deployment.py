@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from edge.core.records import Release, Round
 from edge.core.tightening import looser
 from edge.mechanisms.thermal import params_of
-from recovery.thermal import Query, plan
+from recovery.maps.guarantee import ratio_text, upward
+from recovery.noise.worst import NOT_BEHIND
+from recovery.thermal import Query, calibration, plan
 from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
 
@@ -153,6 +156,7 @@ def page_values(plan: Any) -> dict[str, Any]:
 
 # The operator from cells to sensors is kept in memory, eight bytes an entry.
 _ENTRIES_MAX = 50_000_000
+WIDER = 1.25  # from here on what widens the noise deserves a word of its own
 
 
 def check_axes(texts: Mapping[str, str]) -> None:
@@ -189,6 +193,21 @@ def check_size(found: Query) -> None:
             f"{math.prod(found.grid.shape)} cells and {math.prod(found.sensors)} sensors make "
             f"{entries} pairs; at most {_ENTRIES_MAX} fit in memory. Ask for fewer cells"
         )
+
+
+def cautions(query: Query) -> list[str]:
+    """Return by how much a converter behind the one that is read widens the noise, where it is."""
+    if not query.behind:
+        return []
+    wider = calibration(query).sigma / calibration(replace(query, behind=NOT_BEHIND)).sigma
+    if wider <= WIDER:
+        return []
+    behind = ratio_text(query.behind.as_integer_ratio())
+    return [
+        f"the converter behind the one that is read (adc_behind {behind}) may flip on all sensors "
+        f"at once, and makes the noise {upward(wider)} times as wide. With fewer sensors, or ones "
+        "without it, maps are nearer: heatveil calibrate says how near"
+    ]
 
 
 def first_round(query: Query) -> Round:

@@ -57,8 +57,8 @@ def test_what_would_help_helps_and_the_half_of_it_would_not() -> None:
 
     assert step is not None
     assert epsilon is not None
-    assert not converter(replace(FULL, step=step)).blinds
-    assert converter(replace(FULL, step=2 * step)).blinds
+    assert not converter(replace(FULL, step=step[0], behind=step[1])).blinds
+    assert converter(replace(FULL, step=2 * step[0], behind=2 * step[1])).blinds
     assert not converter(replace(FULL, epsilon=epsilon)).blinds
     assert converter(replace(FULL, epsilon=(epsilon[0], 2 * epsilon[1]))).blinds
 
