@@ -1,7 +1,8 @@
 """Mechanisms and their peers at one worst-case promise, on six crowds; what maps say of them.
 
     python tests/bench/bench_mechanisms.py [runs] [people]   3 runs of 20,000 people without these
-    python tests/bench/bench_mechanisms.py large [people]    what a round of 5,000,000 takes
+    python tests/bench/bench_mechanisms.py large [people]    what a round of 5,000,000 takes here
+                                                             and on a cluster of two workers
 
 Epsilon 2 for one person who moves, 32 x 32 cells: whatever promises that one may join or leave has
 epsilon 1. Earth mover's distance (l1) in thousandths of the side, mean over runs; the last column
@@ -19,12 +20,17 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
-import re
-import subprocess
+import resource
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from fractions import Fraction
 from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +43,11 @@ from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid, Release
 from gateway.lab.reproduce.people import city
+from gateway.mechanisms import find, play
+from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.quadtree.crowd import release_crowd
+from gateway.mechanisms.scores import Watch
+from gateway.mechanisms.worlds import Inputs
 from physics.crowds.disk import count_many
 from physics.crowds.pyramid import release_points
 from physics.crowds.ranks import release_many
@@ -194,42 +204,56 @@ def _hold(found: Heatmap, truth: Any) -> tuple[float, float, float, float]:
     return cells, blocks, every, named
 
 
+def play_round(name: str, users: int) -> tuple[float, float, str]:
+    """Return what a round takes, seconds of CPU and the MB of this process, and a name of its map.
+
+    Without a mechanism people are counted in numpy, and nothing more.
+    """
+    began, world = time.process_time(), np.random.default_rng(1)
+    if name:
+        of = find(name)
+        there = of.world(query_of(of, ()), Inputs(points="mnormal", users=users), world)
+        watched = Watch().over(of, True, of.reporter)
+        mass = play(watched, there.query, there.readings, Tape(b"large")).mass
+    else:
+        mass = histogram(mnormal(users, world), Grid((15, 15), 0)).astype(float)
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return time.process_time() - began, largest, sha256(mass.tobytes()).hexdigest()[:8]
+
+
 def large(users: int) -> None:
-    """Print what one round of many simulated people takes, a process each."""
-    peer = None
+    """Print what one round of many simulated people takes here, and then on a cluster of two."""
     print(f"{users:,} people on 15 x 15 cells; the peer counts them in numpy, nothing more")
-    for name in ("", "disk", "quadtree", "pyramid", "pyramid_sum", "ranks"):
-        words = ["-m", "heatveil", "play", name, "--points", "mnormal", "--users", str(users)]
-        script = (
-            "import sys, resource, runpy; sys.argv[:] = ['heatveil', *sys.argv[1:]]\n"
-            "try: runpy.run_module('heatveil', run_name='__main__')\n"
-            "finally:\n u = resource.getrusage(resource.RUSAGE_SELF)\n"
-            " print('took', u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)"
-        )
-        if not name:
-            words, script = (
-                ["", ""],
-                (
-                    "import numpy as np, resource; from physics.points import *\n"
-                    "from edge.core.records import Grid\n"
-                    f"histogram(mnormal({users}, np.random.default_rng(1)), Grid((15, 15), 0))\n"
-                    "u = resource.getrusage(resource.RUSAGE_SELF)\n"
-                    "print('took', u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)"
-                ),
+    print(f"{'':12}{'CPU':>8}  {'memory':>9}  {'to the peer':>11}   {'map':8}   on a cluster")
+    names = ("", "disk", "quadtree", "pyramid", "pyramid_sum", "ranks")
+    with ExitStack() as stack:
+        afar = dict[str, Any]()
+        if find_spec("distributed"):
+            from distributed import Client, LocalCluster, wait
+
+            # A worker that goes above its memory is ended.
+            cluster = LocalCluster(
+                n_workers=2, threads_per_worker=1, memory_limit="3GB", dashboard_address=None
             )
-        command = [sys.executable, "-c", script, *words[2:]]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        took = re.search(r"took ([\d.]+) ([\d.]+)", ran.stdout)
-        if ran.returncode or took is None:
-            print(f"{name or 'counted':16} failed: {ran.stderr[-200:]}", flush=True)
-            continue
-        seconds, megabytes = float(took[1]), float(took[2])
-        peer = peer or seconds
-        print(
-            f"{name or 'counted':16}{seconds:8.1f} s of CPU {megabytes:8.0f} MB "
-            f"{seconds / peer:8.1f} times the peer",
-            flush=True,
-        )
+            client = stack.enter_context(Client(stack.enter_context(cluster)))
+            afar = {name: client.submit(play_round, name, users, pure=False) for name in names}
+            wait(list(afar.values()))
+        peer = 0.0
+        for name in names:
+            # A process each, for memory that was had is not given back.
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as here:
+                seconds, megabytes, made = here.submit(play_round, name, users).result()
+            peer = peer or seconds
+            there = "not tried: install heatveil[cluster]"
+            if name in afar:
+                taken, held, theirs = afar[name].result()
+                same = "the same map" if theirs == made else f"ANOTHER MAP, {theirs}"
+                there = f"{taken:5.1f} s {held:6.0f} MB, {same}"
+            print(
+                f"{name or 'counted':12}{seconds:6.1f} s  {megabytes:6.0f} MB  "
+                f"{seconds / peer:11.1f}   {made}   {there}",
+                flush=True,
+            )
 
 
 def main() -> None:
