@@ -8,6 +8,7 @@ gateway's half of its keys and folded by the mechanism's own release.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,8 @@ class Device:
         held: its first limits, where they are not to be those.
         window: seconds of its window, 0 for a budget that lasts for its life.
         uptime: what that ages by.
+        identity: what it was enrolled as, where that is not made of all these.
+        node(identity, budget): what answers, a `Node` if not given.
     """
 
     def __init__(
@@ -61,11 +64,16 @@ class Device:
         held: Any = None,
         window: int = 0,
         uptime: Any = None,
+        identity: Any = None,
+        node: Callable[[Any, Any], Any] | None = None,
     ) -> None:
-        self.uptime = uptime
-        self.round, self.tables, self.asked = round, tables, subject_of(round)
-        self.mode = mode or self.asked.mode(round)
-        self.identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
+        self.uptime, self.round, self.tables = uptime, round, tables
+        self._node = node or partial(Node, tables=tables, mechanism=round.mechanism)
+        if identity is None:
+            self.asked = subject_of(round)
+            self.mode = mode or self.asked.mode(round)
+            identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
+        self.identity = identity
         self.limits = self.asked.limits(round, budget) if held is None else held
         self.slots = Ram() if slots is None else slots
         kept = first_window(window, self.limits.budget) if window else b""
@@ -81,9 +89,7 @@ class Device:
         """
         self.budget = open_budget(self.slots, self.identity.state_key, uptime=self.uptime)
         self.budget.boot(nap)
-        self.node = Node(
-            self.identity, self.budget, tables=self.tables, mechanism=self.round.mechanism
-        )
+        self.node: Any = self._node(self.identity, self.budget)
 
     def answer(self, message: bytes, values: Any) -> bytes | None:
         """Return the frame that answers a Round's message, or None: see `node.refusal`."""

@@ -33,6 +33,7 @@ from .attacks import (
     sequences,
     side_channels,
     sums,
+    windows,
     wire,
 )
 from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
@@ -64,6 +65,13 @@ LAYERS: tuple[Layer, ...] = (
     Layer("device", "two rooms told apart, from plan to map", device.claims, kinds=NOISE),
     Layer("crash", "a power cut makes noise serve twice", crash.claims),
     Layer("attack", "dangers that come one after the other", sequences.claims),
+    Layer(
+        "windows",
+        "more within a window than is promised",
+        windows.claims,
+        kinds=ALL,
+        concerns=lambda own: own is None,
+    ),
     Layer("fit", "noise of the wrong size, seen over many draws", fit.claims, False),
     Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),
     Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),

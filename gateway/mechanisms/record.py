@@ -321,4 +321,7 @@ _HEEDED = {
     "privacy": ("delta", "protect_distance_m", "keyholder", "window_h"),
     "rounds": ("estimator", "calibration", "sampler"),
 }
-_UNHEEDED = {"window_h": "its rounds go on from one another, and end: no budget comes back"}
+_UNHEEDED = {
+    "window_h": "each of its rounds is made of the last and takes what it needs of a map's "
+    "epsilon, so no window could be said to pay for so many; it ends after `readings` maps"
+}

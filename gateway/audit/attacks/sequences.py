@@ -22,7 +22,6 @@ from ...service.ledger import price
 from ...service.mqtt.connection import Message
 from ..bench import Device, listen, message, plans, replace, subject_of
 from ..claim import Claim, Effort, at_most, true
-from . import windows
 from .gateway import House, topic_of
 from .power import Flash, PowerCut, WatchedDevice
 
@@ -237,32 +236,6 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             answered > 3 * count,
             samples=answered,
         )
-        yield from _windows(mode, asked, effort)
-
-
-def _windows(mode: str, asked: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices with a window gave away within it, of true time."""
-    pairs = [
-        [windows.live(asked, mode, effort.tape, number, told) for told in (0, 1)]
-        for number in range(effort.pick(6, 200))
-    ]
-    lives = [life for pair in pairs for life in pair]
-    answers = sum(len(life.answers) for life in lives)
-    faults = {fault for life in lives for fault in life.faults}
-    yield at_most(
-        f"{mode}: no window of true time holds more than its budget, whatever the clocks, the "
-        "power, the sensors and the Rounds do",
-        0,
-        len(faults),
-        unit="faults",
-        samples=answers,
-        detail="; ".join(sorted(faults)),
-    )
-    yield true(
-        f"{mode}: what was spent comes back, whatever is read, and is seen to",
-        all(a.looks == b.looks for a, b in pairs) and answers > windows.ANSWERS * len(lives),
-        samples=answers,
-    )
 
 
 def _life(

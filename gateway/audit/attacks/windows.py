@@ -1,24 +1,44 @@
-"""What a device with a window gives away within any window of true time, whatever is done to it.
+"""Layer `windows`: what devices give away within any window of true time, whatever is done.
 
-Its clock runs as fast as it may, or slow; power is cut, sleeps are lost and the RTC is set; Rounds
-come in bursts, are paid for long before they are read, and are read slowly; limits come. Each
-answer is kept with the true time of its reading, and no window of that length may hold more than
-the budget. What a device says of itself is not asked.
+Clocks run as fast as they may, or slow; power is cut, sleeps are lost and the RTC is set;
+Rounds come in bursts, are paid for long before they are read, and are read slowly; limits come.
+Each answer is kept with the true time of its reading, and no window of that length may hold more
+than the budget. What a device says of itself is not asked. Whatever promises windows is looked at:
+devices that blur, devices that seal, and one of a secure sum, whose neighbours and gateway are
+real ones. What it cannot see: two slots that are put back to one true day.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from edge.board.power import Nap
+from edge.core import wire
 from edge.core.budget import Lost
+from edge.core.records import SealedRound
 from edge.core.window import step_of
+from edge.host import rootkeys
+from edge.mechanisms import module_of
+from edge.mechanisms.secure_sum import ADJACENCIES, Terms, read_roster
+from edge.mechanisms.sum_member import Member
+from edge.mechanisms.sum_node import SumNode
+from edge.mechanisms.summing import Summed
+from recovery.maps.guarantee import window_of
 
-from ..bench import Device, message, subject_of
+from ...devices.enrol import roster
+from ...service.secure_sum import ciphers
+from ...service.secure_sum.collecting import Collecting, Link
+from ..bench import SITE, SITE_KEY, Device, message, plans
+from ..claim import Claim, Effort, at_most, true
 from .power import Flash, Memory, PowerCut
 
 HOURS = 24
-ANSWERS = 40  # that the budget of a window is for
+ANSWERS = 40  # that the budget of a window is for;
+FEW = 6  # where an answer is sealed or masked, which takes longer
 ASLEEP_S = 900
 FASTEST = Fraction(51, 50)  # of a clock that runs
 RTC_FASTEST = Fraction(11, 10)
@@ -44,30 +64,140 @@ class Clock:
         return int(self.set_s + self.true_ms * self.rtc_rate / 1000)
 
 
+class Kind(NamedTuple):
+    """Devices of one mode, and what may be known of them without asking them.
+
+    device(root, **kept): a new one. ask(device, number, read): what it says to a Round, if
+    anything. seen(number): what it reads. price: of one answer, at the least; answers: how many
+    of these a window may hold.
+    """
+
+    mode: str
+    device: Callable[..., Device]
+    ask: Callable[[Device, int, Any], Any]
+    seen: Callable[[int], tuple[int, ...]]
+    price: Fraction
+    answers: int
+
+
+def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
+    """Yield the kinds of devices that answer a mechanism."""
+    subject = mechanism.subject
+    if hasattr(subject, "asked"):
+        asking, plan = subject.asked, plans(mechanism)[0].round
+        for mode, round in asking.modes(plan):
+            price = asking.cost(round, asking.limits(round, 0))
+            held = asking.limits(round, int(price * ANSWERS) + 1)
+            device = partial(Device, round, held=held, mode=mode, sensors=asking.SENSORS)
+            reads = partial(asking.seen, round, sensors=asking.SENSORS)
+            yield Kind(mode, device, _ask, reads, price, ANSWERS)
+        return
+        # Epsilon is promised for so many answers, so they are counted.
+    query = replace(next(iter(subject.rooms()))[1], readings=FEW, window_h=HOURS)
+    round, held = mechanism.plan(query, ()), mechanism.serving.limits(query, 0.0)
+    inputs = [reading.values for reading in subject.inputs(round)]
+
+    def seen(number: int) -> tuple[int, ...]:
+        return tuple(inputs[number % len(inputs)])
+
+    rng = tape("window", "shard")
+    if subject.KIND == "distributed":
+        made, ask = _beside_others(round, query, held, rng)
+        yield Kind("summed", made, ask, seen, Fraction(1), FEW)
+        return
+    private = X25519PrivateKey.from_private_bytes(rng.bits(256).to_bytes(32, "big"))
+    parts: list[Any] = [*round, private.public_key().public_bytes_raw()]
+    sealed = SealedRound(*parts)
+
+    def allowed(root: bytes, **kept: Any) -> Device:
+        who = rootkeys.identity(SITE, "bench-1", root, SITE_KEY, 0, central=mechanism.name)
+        return Device(sealed, root, held=held, identity=who, **kept)
+
+    yield Kind("sealed", allowed, _ask, seen, Fraction(1), FEW)
+
+
+def _ask(device: Device, number: int, read: Any) -> Any:
+    device.node.prepare()
+    return device.node.answer(message(device.round, number)[1], read)
+
+
+def _beside_others(
+    round: Any, query: Any, held: Any, rng: Any
+) -> tuple[Callable[..., Device], Callable[[Device, int, Any], Any]]:
+    """Return what makes the first device of a shard, and what asks it beside the others."""
+    names = [f"bench-{number}" for number in range(1, query.users + 1)]
+    roots = {name: rng.bits(256).to_bytes(32, "big") for name in names}
+    shares = Fraction(*query.colluders), Fraction(*query.dropout)
+    (drawn,) = roster.draw_rosters(SITE, roots, 1, 1, 16, rng, *shares)
+    own = {name: rootkeys.identity(SITE, name, roots[name], SITE_KEY, 0) for name in names}
+    links = {
+        at: Link(own[name].mac_key, own[name].config_key)
+        for at, name in enumerate(drawn.shard.members)
+    }
+    members: dict[int, Member] = {}
+    first, *others = drawn.shard.members
+    keys = rootkeys.static_key(roots[first]), rootkeys.roster_key(roots[first])
+    parts: list[Any] = [*own[first], *keys, drawn.rosters[0]]
+    who = Summed(*parts)
+    module = module_of(round.mechanism)
+    params = module.params_of(round)
+    bits, length = 16 if params.bits <= 16 else 32, module.length(round)
+
+    def made(root: bytes, **kept: Any) -> Device:
+        for at, name in enumerate(others, 1):
+            key, where = rootkeys.roster_key(roots[name]), wire.topic(SITE, name, "roster")
+            known = read_roster(drawn.rosters[at], key, where)
+            members[at] = Member(own[name], known, rootkeys.static_key(roots[name]), ciphers)
+        node = partial(SumNode, mechanism=round.mechanism, suite=ciphers)
+        return Device(round, roots[first], held=held, identity=who, node=node, **kept)
+
+    def ask(device: Device, number: int, read: Any) -> Any:
+        """Return its masked numbers, or what it said instead of an earlier step."""
+        asked, signed = message(round, number)
+        where = wire.round_topic(SITE, round.mechanism)
+        said = {0: device.node.heard(where, signed, read)}
+        if not said[0]:
+            return None
+        body, terms = (
+            wire.round_body(asked),
+            Terms(
+                number,
+                params.threshold - params.colluders,
+                bits,
+                length,
+                ADJACENCIES[params.replace],
+            ),
+        )
+        for at, member in members.items():
+            said[at] = member.begin(body, terms, lambda _: [0] * length, rng)
+        gateway = Collecting(drawn.shard, body, bits, length, SITE, SITE_KEY, links)
+        for _ in range(2):  # the shares of secrets, then the masked numbers
+            for at, frames in said.items():
+                for frame in frames:
+                    gateway.take(at, frame)
+            said = {}
+            for to, words in gateway.due():
+                if to:
+                    said[to] = members[to].heard(words, False)
+                else:
+                    said[0] = device.node.heard(device.node.topics[0], words, read)
+        return said.get(0) or None
+
+    return made, ask
+
+
 class Life:
     """One device with a window, and each answer that left it at its true time."""
 
-    def __init__(self, asked: Any, root: bytes, mode: str, rng: Any, told: int = 0) -> None:
-        self.rng, self.told, self.clock = rng, told, Clock()
+    def __init__(self, kind: Kind, rng: Any, told: int = 0) -> None:
+        self.rng, self.told, self.clock, self.kind = rng, told, Clock(), kind
+        root = rng.bits(256).to_bytes(32, "big")
         self.clock.rate = Fraction(98 + rng.below(5), 100) if rng.below(2) else FASTEST
         self.flash = Flash(rng)
         self.memory = Memory(self.flash)
-        asking = self.asking = subject_of(asked)
-        self.cost = asking.cost(asked, asking.limits(asked, 0))
         self.length_s, self.number = 3600 * HOURS, 0
-        budget = int(self.cost * ANSWERS) + 1
-        self.device = Device(
-            asked,
-            root,
-            slots=self.flash,
-            mode=mode,
-            budget=budget,
-            sensors=asking.SENSORS,
-            window=self.length_s,
-            uptime=self.clock,
-        )
-        self.budget = budget
-        self.answers: list[tuple[int, Fraction]] = []  # true milliseconds, nano-rho
+        self.device = kind.device(root, slots=self.flash, window=self.length_s, uptime=self.clock)
+        self.answers: list[int] = []  # true milliseconds
         self.looks: list[str] = []
         self.faults: list[str] = []
         self.start()
@@ -95,34 +225,32 @@ class Life:
             self.start()
         self.looks.append(self.device.said())
 
-    def ask(self, slow_ms: int = 0, fails: bool = False) -> bytes | None:
+    def ask(self, slow_ms: int = 0, fails: bool = False) -> Any:
         """Ask the next Round, whose reading takes this long."""
         self.number += 1
         return self._ask(self.number, slow_ms, fails)
 
-    def _ask(self, number: int, slow_ms: int = 0, fails: bool = False) -> bytes | None:
+    def _ask(self, number: int, slow_ms: int = 0, fails: bool = False) -> Any:
         at_ms: list[int] = []
-        asked, signed = message(self.device.round, number)
 
         def read(params: Any) -> Any:
             self.clock.true_ms += slow_ms
             at_ms.append(self.clock.true_ms)
             if fails:
                 raise OSError("the sensor is away")
-            return self.asking.seen(asked, self.told + number, self.asking.SENSORS)
+            return self.kind.seen(self.told + number)
 
-        self.device.node.prepare()
-        frame: bytes | None = self.device.node.answer(signed, read)
-        if frame is not None and at_ms:
-            self.answers.append((at_ms[-1], self.cost))
+        said = self.kind.ask(self.device, number, read)
+        if said is not None and at_ms:
+            self.answers.append(at_ms[-1])
             since_ms = at_ms[-1] - 1000 * self.length_s
-            if sum(cost for at, cost in self.answers if at >= since_ms) > self.budget:
+            if sum(at >= since_ms for at in self.answers) > self.kind.answers:
                 self.faults.append("a window of true time holds more than its budget")
-        return frame
+        return said
 
     def burst(self) -> None:
         """Ask for as much as it gives."""
-        for _ in range(2 * ANSWERS):
+        for _ in range(2 * self.kind.answers):
             if self.ask() is None:
                 return
 
@@ -135,6 +263,14 @@ class Life:
     def slow(self) -> None:
         """Ask, and read as slowly as a bucket is long."""
         self.ask(slow_ms=self.rng.below(1000 * step_of(self.length_s)))
+
+    def late(self) -> None:
+        """Ask, read three buckets later, and spend all when the payment is a window old."""
+        step_ms = 1000 * step_of(self.length_s)
+        self._pass(2000 * self.length_s)
+        self.ask(slow_ms=3 * step_ms)
+        self._pass(int(23 * step_ms / self.clock.rate))
+        self.burst()
 
     def leap(self) -> None:
         """Ask a Round of a number that is far ahead."""
@@ -204,10 +340,49 @@ DRAWN = (
 )
 
 
-def live(asked: Any, mode: str, tape: Callable[..., Any], number: int, told: int = 0) -> Life:
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what devices with a window gave away within it, of true time."""
+    if "window_h" not in mechanism.abouts:
+        promises = [plan.guarantee for plan in _first_rounds(mechanism)]
+        yield true(
+            "nothing is promised for a window of hours, which no device of it counts",
+            not any(map(window_of, promises)),
+            samples=len(promises),
+        )
+        return
+    for kind in kinds(mechanism, effort.tape):
+        lives = [
+            live(kind, effort.tape("window", kind.mode, number), told)
+            for number in range(effort.pick(2 if kind.answers == FEW else 6, 40))
+            for told in (0, 1)
+        ]
+        answers = sum(len(life.answers) for life in lives)
+        faults = {fault for life in lives for fault in life.faults}
+        yield at_most(
+            f"{kind.mode}: no window of true time holds more than its budget, whatever the "
+            "clocks, the power, the sensors and the Rounds do",
+            0,
+            len(faults),
+            unit="faults",
+            samples=answers,
+            detail="; ".join(sorted(faults)),
+        )
+        alike = all(a.looks == b.looks for a, b in zip(lives[::2], lives[1::2], strict=True))
+        yield true(
+            f"{kind.mode}: what was spent comes back, whatever is read, and is seen to",
+            alike and answers > kind.answers * len(lives),
+            samples=answers,
+        )
+
+
+def _first_rounds(mechanism: Any) -> Iterator[Any]:
+    return (mechanism.plan(query, ()) for _, query in mechanism.subject.rooms())
+
+
+def live(kind: Kind, rng: Any, told: int) -> Life:
     """Return what came of one device."""
-    rng = tape("window", mode, number)
-    life = Life(asked, rng.bits(256).to_bytes(32, "big"), mode, rng, told)
+    life = Life(kind, rng, told)
+    life.act("late")
     for _ in range(ACTS):
         life.act(DRAWN[rng.below(len(DRAWN))])
         if life.faults:
