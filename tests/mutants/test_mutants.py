@@ -81,6 +81,7 @@ def outcomes(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # all of it, beside others
 @pytest.mark.parametrize("mutant", [CONTROL], ids=["untouched"])
 def test_the_untouched_source_is_not_rejected(mutant: Mutant, outcomes) -> None:
     """What follows would mean nothing if the copy were rejected as it is."""

@@ -75,6 +75,7 @@ def trials(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # all of it, beside others
 @pytest.mark.parametrize("mutant", [CONTROL], ids=["untouched"])
 def test_the_untouched_copy_passes_every_test_of_the_tables(mutant: Mistake, trials) -> None:
     """What follows would mean nothing if they failed anyhow."""
