@@ -242,6 +242,22 @@ def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     assert (bad.status, faults(bad)) == (1, ["broker"])
 
 
+@pytest.mark.parametrize("wrong", [True, False])
+def test_a_broker_that_another_site_was_made_for_is_a_fault(
+    site: Path, heatveil: Heatveil, wrong: bool
+) -> None:
+    """A copied [mqtt] finds a broker that answers, and not one message passes it."""
+    folder = site.parent / "broker"
+    folder.mkdir(exist_ok=True)
+    whose = "hall" if wrong else config.load(site).site.name
+    (folder / "gateway.password").write_text("word")
+    (folder / "dynamic-security.json").write_text(f'{{"roles": "heatveil/1/{whose}/+/data"}}')
+    named = '[mqtt]\nusername = "gateway"\npassword_file = "broker/gateway.password"'
+    edited(site, "[mqtt]", named)
+
+    assert ("of a broker for another site" in heatveil("check", site).out) == wrong
+
+
 def test_a_gateway_that_would_ask_nothing_is_not_said_to_run_alone(
     kept: Any, heatveil: Heatveil
 ) -> None:
