@@ -257,8 +257,8 @@ def band_of_draws(curves: Floats, level: float) -> Band:
     """Return the same where equally likely curves are all that there is.
 
     A draw counts itself among those as low or as high as it, and the truth is none of the
-    draws: so the band is one draw wider on either side than the one that holds this share of
-    the draws themselves, as for a rank among one more.
+    draws: so each is held against all others, and a copy of itself is no other. Where few
+    worlds fit and each is drawn many times, the band is as wide as so few can tell.
 
     Args:
         curves: (curves, cells), each rising to 1.
@@ -277,7 +277,9 @@ def band_of_draws(curves: Floats, level: float) -> Band:
     last = np.minimum.accumulate(np.where(ends, places, count)[::-1], axis=0)[::-1]
     tails = np.empty(curves.shape)
     np.put_along_axis(tails, order, np.minimum(last + 1, count - first), axis=0)
-    depth = max(int(_shallowest(tails.min(axis=1), level)) - 1, 1)
+    _, which, copies = np.unique(curves, axis=0, return_inverse=True, return_counts=True)
+    others = tails.min(axis=1) - copies[which]
+    depth = max(int(_shallowest(others, level)), 1)
     return Band(level, ranked[depth - 1], ranked[count - depth])
 
 

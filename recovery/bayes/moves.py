@@ -210,11 +210,13 @@ class Share:
 
     def rough(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats]:
         """Return (scores, widths) of every pair, (scenes, ones, twos), about integrated over d."""
-        base, slope, stiff = self._terms(ones, twos)
+        base, slope, stiff = (
+            term.astype(self._problem.digits, copy=False) for term in self._terms(ones, twos)
+        )
         if self._known:
             return base, np.ones_like(base)
-        most = self._even[:, None, None]
-        peak, width = rough_mass(slope, stiff, -most, np.maximum(most, 1e-300))
+        most = self._even[:, None, None].astype(self._problem.digits)
+        peak, width = rough_mass(slope, stiff, -most, np.maximum(most, 1e-30))
         width = width / (self._problem.high - self._problem.low)
         return np.where(most >= 0, base + peak, -np.inf), width
 
@@ -416,7 +418,8 @@ def _draw(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) 
     others = crowd.cells.copy()
     others[:, slot] = problem.cells
     number = (others < problem.cells).sum(axis=1)
-    scores = np.empty((len(number), problem.cells + 1))
+    slopes, stiff = (one.astype(problem.digits, copy=False) for one in (slopes, stiff))
+    scores = np.empty((len(number), problem.cells + 1), problem.digits)
     widths = None
     if problem.low == problem.high:
         scores[:, :-1] = problem.high * slopes - 0.5 * problem.high**2 * stiff

@@ -67,8 +67,8 @@ class Credible:
             is taken, below it or above. Sampled at low noise, with up to eight sources of
             unknown warmth, it held 81 of 100 whole curves where it said 90.
         expected_error: the distance that the map has from the truth, on average over the
-            posterior, or root mean square over worlds that may not be as stated; in the unit of
-            the places, NaN where it was not computed.
+            posterior, or over worlds that may not be as stated, too; in the unit of the places,
+            NaN where it was not computed.
         blind_error: the same of an even map, which is what a guess without readings comes to.
     """
 

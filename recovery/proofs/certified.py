@@ -251,7 +251,7 @@ def _solver(cost: Floats, matrix: Any, limits: Floats, cones: list[Any]) -> Any:
 # twice this many deviations: a weaker one widens the ball by more than it tells.
 _WORTH = 2.0
 # Programs solved for each of the two bounds; between them the same proofs hold.
-_POINTS = 50
+_POINTS = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -124,7 +124,7 @@ def sure_facts(found: Heatmap) -> list[Fact]:
         if (error := found.expected_error) is not None:
             so = "if sources are as the query says"
             if found.estimator == "robust":  # it counts on other rooms and sources, too
-                so = "root mean square over rooms and sources that these readings leave possible"
+                so = "on average over rooms and sources that these readings leave possible"
             line = f"It is off by about {error:.2g} {unit}, {so}."
             told.append(Fact("Expected error", error, unit, line))
     if found.certified is not None and found.total:

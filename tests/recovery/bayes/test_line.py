@@ -190,7 +190,7 @@ def depths(curves: np.ndarray, inside: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("level", [0.5, 0.9])
 @pytest.mark.parametrize("ties", [True, False])
 def test_draws_that_are_deep_are_within_and_the_band_is_no_wider(level: float, ties: bool) -> None:
-    """Counting by hand: every draw of the level's share, and one draw more on either side."""
+    """Counting by hand: as many others, but copies of itself, on either side of each draw."""
     world = np.random.default_rng(5)
     steps = world.dirichlet(np.full(12, 0.3), 200)
     if ties:
@@ -200,13 +200,26 @@ def test_draws_that_are_deep_are_within_and_the_band_is_no_wider(level: float, t
 
     made = band_of_draws(curves, level)
 
-    found = depths(curves, curves)
+    copies = np.array([(np.abs(curves - one) < 1e-9).all(axis=1).sum() for one in curves])
+    found = depths(curves, curves) - copies
     shares = {d: np.mean(found >= d) for d in np.unique(found)}
     nearest = min(shares, key=lambda d: (abs(shares[d] - level), d))
     within = ((made.low - 1e-9 <= curves) & (curves <= made.high + 1e-9)).all(axis=1)
     assert within[found >= nearest].all()
+    depth = max(nearest, 1)
     for bound in (made.low, made.high):
-        assert depths(curves, bound[None]).min() >= max(nearest - 1, 1)
+        assert depths(curves, bound[None]).min() >= depth
     ranked = np.sort(curves, axis=0)
-    assert made.low == pytest.approx(ranked[max(nearest - 1, 1) - 1])
-    assert made.high == pytest.approx(ranked[len(ranked) - max(nearest - 1, 1)])
+    assert made.low == pytest.approx(ranked[depth - 1])
+    assert made.high == pytest.approx(ranked[len(ranked) - depth])
+
+
+def test_copies_of_a_draw_are_no_others() -> None:
+    """Draws that are all there five times tell no more than they do once."""
+    steps = np.random.default_rng(7).dirichlet(np.full(12, 0.3), 60)
+    curves = np.minimum(np.cumsum(steps, axis=1), 1)
+
+    once, often = (band_of_draws(np.repeat(curves, times, axis=0), 0.7) for times in (1, 5))
+
+    assert often.low == pytest.approx(once.low)
+    assert often.high == pytest.approx(once.high)
