@@ -356,7 +356,7 @@ def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
         "other": [],
     }
     if not names and (frozen := examine(board).frozen):
-        told["frozen"] = True
+        told["frozen"], told["modules"] = True, len(bundle.read_sources())
         if frozen == bundle.hash_sources():
             return told, []
         return told, [

@@ -302,6 +302,7 @@ def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
     assert selftest.run_selftest(board, "thermal").heap > 0
     told, wrong = modules.check_modules(board)
     assert (told["frozen"], wrong) == (True, [])
+    assert told["modules"], "or doctor looks no further, and finds all well"
 
     (firmware / "heatveil_frozen.py").write_text("DIGEST = 'older'\n")
     assert "heatveil provision" in modules.check_modules(board)[1][0]
