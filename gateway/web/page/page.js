@@ -34,7 +34,7 @@ function writeAddress() {
 // The newest map with the release of its round, and when that closed.
 function live() {
   const map = latest.map || stored?.map || null, release = latest.release || stored?.release || null;
-  return { map, release: release && map && release.number !== map.number ? null : release, at_s: latest.map ? latest.map.closed_s : stored?.at_s ?? null };
+  return { map, release: release && map && release.number !== map.number ? null : release, at_s: (latest.map ? latest.map.closed_s ?? (closed?.number === map.number ? closed.closed_s : null) : stored?.at_s) ?? null };
 }
 
 async function change() {

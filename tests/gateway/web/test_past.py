@@ -156,7 +156,7 @@ def test_devices_are_found_and_those_that_are_silent_come_first(
     assert [row[0] for row in rows] == ["south", "north", "west"]
     assert [row[2] for row in rows] == ["blocked", "did not answer", "did not answer"]
     assert {row[3] for row in rows} == {"56 %"}  # 9/8 of 2
-    assert tab.inner_text("#sensors-note").startswith("3 of 3 sensors")
+    assert tab.inner_text("#sensors-note").startswith("Altogether there are 3 sensors; 3 of them")
     assert tab.inner_text("#devices tr:first-child th") == "west"
     assert tab.get_attribute("[data-by=name]", "aria-sort") == "descending"
     # Nothing was asked since the start; how the last round went is known anyway.
