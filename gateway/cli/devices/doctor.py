@@ -243,7 +243,7 @@ def _look(
     devices: Devices | None,
     reach: bool,
 ) -> dict[str, Any]:
-    files, faults = modules.check_modules(board)
+    files, faults = modules.check_modules(board, found)
     told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}
     if not files["modules"]:
         return told

@@ -1,7 +1,7 @@
 """Makes a device of a bare board, and gives one new keys: `heatveil provision` and `rotate`."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -16,9 +16,9 @@ from ...devices.enrol import enrol, keyfile, limitsfile
 from ...devices.enrol.enrol import HOLDS
 from ...devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
 from ...devices.kit.boardfile import Held
-from ...devices.kit.boards import Board
+from ...devices.kit.boards import Board, BoardFault
 from ...devices.kit.connect import lend_board, load_modules
-from ...devices.kit.flash import flash
+from ...devices.kit.flash import flash, read_image
 from ...devices.kit.provisioning import Kit
 from ...devices.kit.start import start
 from ...faults import OperatorFault
@@ -401,12 +401,15 @@ def provision_command(
     which = sensor, sensors, central
     with lend_board(board, wait > 0) as place:
         check_early(config, name, place, out, which)
-        if firmware is not None:
-            flash(place, firmware)
-            typer.echo(
-                f"firmware     {firmware.name}; its files, keys and budget are as they were"
-            )
         files = load_modules(mpy, release)
+        if firmware is not None:
+            image = read_image(firmware)
+            with boards.resume_on_fault(place):
+                if not replace:
+                    with suppress(BoardFault):  # bare, or in its boot loader
+                        provisioning.check_free(place, name, provisioning.OTHERWISE)
+                flash(place, image)
+            typer.echo(f"firmware     {firmware.name}")
         provision(
             config, name, place, settings, out, folder, files, which, replace, wait, typer.echo
         )

@@ -298,15 +298,25 @@ def stop(board: Board) -> bool:
     if "stopped" not in board.run(_STOP % _WORDS):
         return False
     board.restart()
-    until_s = time.monotonic() + PATIENCE_S
+    wait(board, PATIENCE_S)
+    return True
+
+
+def wait(board: Board, patience_s: float) -> None:
+    """Wait until a board that was started answers.
+
+    Raises:
+        BoardFault: it does not.
+    """
+    until_s = time.monotonic() + patience_s
     while True:
         try:
             board.run("pass")
-            return True
+            return
         except BoardFault as fault:
             if time.monotonic() > until_s:
                 raise BoardFault(
-                    f"{board.where} did not come back after a reset within {PATIENCE_S:.0f} s; "
+                    f"{board.where} did not come back after a reset within {patience_s:.0f} s; "
                     "without it nothing more can be done there. Unplug it, plug it in, and run "
                     "this again"
                 ) from fault

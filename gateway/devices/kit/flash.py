@@ -2,7 +2,8 @@
 
 An RP2040 or RP2350 in its boot loader is a drive with INFO_UF2.TXT on it, which says what it is.
 What lies in the board's file system, keys and budget too, is in another part of its flash and
-stays. An ESP32 has no such drive; its makers' esptool writes it.
+stays where the firmware is of that very board: another's, though of the same chip, may have its
+file system elsewhere. An ESP32 has no such drive; its makers' esptool writes it.
 
 Source: the UF2 format, github.com/microsoft/uf2: blocks of 512 bytes, each with its family.
 """
@@ -11,12 +12,11 @@ import glob
 import os
 import struct
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
 from ...faults import OperatorFault
+from . import boards
 from .boards import Board, BoardFault
 
 BLOCK, PAYLOAD = 512, 476
@@ -24,11 +24,21 @@ FAMILIES = {0xE48BFF56: "RP2040", 0xE48BFF59: "RP2350"}
 DRIVES = {"RPI-RP2": "RP2040", "RP2350": "RP2350"}  # by Board-ID in INFO_UF2.TXT
 PLACES = ("/media/*/*", "/run/media/*/*", "/Volumes/*", "/mnt/*", *[f"{c}:/" for c in "DEFGHIJ"])
 PATIENCE_S = 30.0
+_MACHINE = "import sys\nprint(sys.implementation._machine)"
 _BOOT = "import machine\nmachine.bootloader()"
 
 
-def read_image(file: Path) -> tuple[bytes, str]:
-    """Return a firmware's image, and the chip that it is of.
+class Image(NamedTuple):
+    """A firmware. data: the file's bytes. program: what of them comes into the flash."""
+
+    file: Path
+    data: bytes
+    chip: str
+    program: bytes
+
+
+def read_image(file: Path) -> Image:
+    """Return a firmware's image.
 
     Raises:
         OperatorFault: it is none that is copied to a drive, or it is not whole.
@@ -37,8 +47,8 @@ def read_image(file: Path) -> tuple[bytes, str]:
         data = file.read_bytes()
     except OSError as fault:
         raise OperatorFault(
-            f"{file} cannot be read ({fault.strerror}); it must be a firmware. Build one: make "
-            "firmware"
+            f"{file} cannot be read ({fault.strerror}); it must be a firmware. Build one, "
+            "in a checkout of heatveil: make firmware"
         ) from fault
     if file.suffix == ".bin":
         raise OperatorFault(
@@ -46,7 +56,7 @@ def read_image(file: Path) -> tuple[bytes, str]:
             f"esptool write_flash 0 {file} (0x1000 in place of 0 for an ESP32 without S3 or C3), "
             "then this again without --flash"
         )
-    chips, numbers = set(), []
+    chips, numbers, parts = set(), [], []
     for at in range(0, len(data), BLOCK):
         block = data[at : at + BLOCK]
         if len(block) < BLOCK or block[:8] != b"UF2\nWQ]\x9e" or block[-4:] != b"\x30\x6f\xb1\x0a":
@@ -54,62 +64,98 @@ def read_image(file: Path) -> tuple[bytes, str]:
         flags, _, size, number, count, family = struct.unpack("<6I", block[8:32])
         if size > PAYLOAD or not flags & 0x2000:
             break
-        if family in FAMILIES:  # others are of no program, such as a note for a chip's fault
+        if family in FAMILIES:  # RP2350 images begin with a block of another, against an erratum
             chips.add(FAMILIES[family])
             numbers.append((number, count))
+            parts.append(block[32 : 32 + size])
     else:
         if len(chips) == 1 and [number for number, _ in numbers] == list(range(numbers[0][1])):
-            return data, chips.pop()
+            return Image(file, data, chips.pop(), b"".join(parts))
     raise OperatorFault(
         f"{file} is no whole firmware in UF2 for an RP2040 or an RP2350; half of one starts no "
-        "board. Build it anew, make firmware, or download it again"
+        "board. Build it anew, in a checkout of heatveil: make firmware"
     )
 
 
-def flash(board: Board, file: Path) -> None:
-    """Bring a board to have this firmware, and wait until it answers; its files stay.
+def flash(board: Board, image: Image) -> None:
+    """Bring a board to have this firmware, and wait until it answers.
+
+    It starts without its main.py then: with its keys nothing may run on modules that came with
+    the firmware before they were checked.
 
     Raises:
-        OperatorFault: the image is none, or of another chip; or no drive, or no board, came.
+        OperatorFault: the image is of another board or chip; or no drive, or no board, came.
     """
-    data, chip = read_image(file)
-    drive = find_drive()
-    if drive is None:
-        with suppress(BoardFault):  # gone before it answers, or without a Python: the drive tells
-            board.run(_BOOT)
-        drive = _wait(find_drive)
-    if drive is None:
+    drives, silent = find_drives(), ""
+    try:
+        machine = board.run(_MACHINE).strip()
+    except BoardFault as fault:  # in its boot loader, or without a Python: then its drive is there
+        silent = f" ({fault})"
+    else:
+        if drives:
+            raise OperatorFault(
+                f"{board.where} answers, so {drives[0]} is another board's, and the firmware "
+                "would come to that. Unplug the other one, and run this again"
+            )
+        if machine.encode() not in image.program:
+            raise OperatorFault(
+                f"{image.file} is for another board than {machine}; the file system may lie "
+                "elsewhere with it, and then keys and budget are lost. Build the one for this "
+                "board, in a checkout of heatveil: make firmware BOARD=..."
+            )
+        drives, silent = _start_loader(board)
+    if not drives:
         raise OperatorFault(
             "no board showed its drive, to which a firmware is copied; hold its button BOOTSEL "
-            "while you plug it in, have the drive mounted, and run this again"
+            f"while you plug it in, have the drive mounted, and run this again{silent}"
         )
-    if (is_chip := read_chip(drive)) != chip:
+    if len(drives) > 1:
         raise OperatorFault(
-            f"{file} is for an {chip} and {drive} is of {is_chip or 'another board'}, which would "
-            "not start. Build the one for this board: make firmware BOARD=..."
+            f"{' and '.join(map(str, drives))} are there, and only one of them is of the board "
+            "that is meant. Unplug the others, and run this again"
+        )
+    _copy_image(image, drives[0])
+    boards.wait(board, PATIENCE_S)
+
+
+def _start_loader(board: Board) -> tuple[list[Path], str]:
+    """Return the drives that are there once a board is in its boot loader, and what it said."""
+    boards.stop(board)
+    said = ""
+    try:
+        board.run(_BOOT)
+    except BoardFault as fault:  # as it is gone before it answers, or as it has no boot loader
+        said = f" ({fault})"
+    until_s = time.monotonic() + PATIENCE_S
+    while not (drives := find_drives()) and time.monotonic() < until_s:
+        time.sleep(0.5)
+    return drives, said
+
+
+def _copy_image(image: Image, drive: Path) -> None:
+    if (is_chip := read_chip(drive)) != image.chip:
+        raise OperatorFault(
+            f"{image.file} is for an {image.chip} and {drive} is of {is_chip or 'another board'}, "
+            "which would not start. Build the one for this board, in a checkout of heatveil: make "
+            "firmware BOARD=..."
         )
     try:
-        with open(drive / file.name, "wb") as copy:
-            copy.write(data)
+        with open(drive / image.file.name, "wb") as copy:
+            copy.write(image.data)
             copy.flush()
             os.fsync(copy.fileno())
     except OSError as fault:
         if read_chip(drive):  # else it has all of it, and started before it said so
             raise OperatorFault(
-                f"{drive} took not all of {file.name} ({fault.strerror}); half of a firmware "
-                "starts no board. Its drive is still there: run this again"
+                f"{drive} took not all of {image.file.name} ({fault.strerror}); half of a "
+                "firmware starts no board. Its drive is still there: run this again"
             ) from fault
-    if not _wait(lambda: _answers(board)):
-        raise OperatorFault(
-            f"{board.where} did not answer within {PATIENCE_S:.0f} s of its new firmware, and "
-            "nothing more can be done. Unplug it, plug it in, and run this again without --flash"
-        )
 
 
-def find_drive() -> Path | None:
-    """Return the drive of a board in its boot loader, if one is mounted."""
+def find_drives() -> list[Path]:
+    """Return the drives of boards in their boot loader that are mounted."""
     drives = [Path(drive) for place in PLACES for drive in glob.glob(place)]
-    return next(filter(read_chip, drives), None)
+    return list(filter(read_chip, drives))
 
 
 def read_chip(drive: Path) -> str:
@@ -120,22 +166,3 @@ def read_chip(drive: Path) -> str:
         return ""
     ids = [line.partition(":")[2].strip() for line in text.splitlines() if "Board-ID" in line]
     return next((DRIVES.get(one, one) for one in ids), "")
-
-
-def _answers(board: Board) -> bool:
-    try:
-        board.run("pass")
-    except BoardFault:
-        return False
-    return True
-
-
-Found = TypeVar("Found")
-
-
-def _wait(look: Callable[[], Found]) -> Found:
-    """Return what `look` finds once it finds something, else what it said last."""
-    until_s = time.monotonic() + PATIENCE_S
-    while not (found := look()) and time.monotonic() < until_s:
-        time.sleep(0.5)
-    return found

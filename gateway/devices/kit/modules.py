@@ -237,7 +237,8 @@ def _find_version(files: dict[str, bytes]) -> int:
 
 def runs_in_place(found: Interpreter, files: dict[str, bytes]) -> bool:
     """Say whether a board would run these modules in its ROMFS partition."""
-    return START in files and len(bundle.make_image(files)) <= found.rom
+    fits = START in files and len(bundle.make_image(files)) <= found.rom
+    return fits and not found.frozen  # which is loaded before what is in ROMFS
 
 
 def describe_form(found: Interpreter, files: dict[str, bytes]) -> str:
@@ -343,9 +344,9 @@ LEAST_FREE = 16 * 1024  # bytes of flash: three slots of a budget, a config, and
 CONSOLES = ("webrepl_cfg.py", "webrepl_cfg.mpy")  # with it, whoever has the Wi-Fi has the board
 
 
-def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
+def check_modules(board: Board, found: Interpreter) -> tuple[dict[str, Any], list[str]]:
     """Return what the board has of edge, and what is wrong with it."""
-    root = find_root(board)
+    root = "" if found.frozen else find_root(board)
     names = {*_list_modules(board, root)}
     compiled = START in names and "edge/loading.py" not in names
     told: dict[str, Any] = {
@@ -355,14 +356,15 @@ def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
         "frozen": False,
         "other": [],
     }
-    if not names and (frozen := examine(board).frozen):
+    if not names and found.frozen:
         told["frozen"], told["modules"] = True, len(bundle.read_sources())
-        if frozen == bundle.hash_sources():
+        if found.frozen == bundle.hash_sources():
             return told, []
         return told, [
             "the modules in its firmware are not this heatveil's, and then its noise may be "
-            "another. Build it anew, make firmware, and flash it: heatveil provision --flash; or "
-            "heatveil provision puts this heatveil's on its flash, which are loaded first"
+            "another. Build it anew, in a checkout of heatveil, make firmware, and flash it: "
+            "heatveil provision --flash; or heatveil provision puts this heatveil's on its flash, "
+            "which are loaded first"
         ]
     if not names:
         return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]

@@ -47,7 +47,7 @@ def flash(tmp_path: Path) -> Path:
 
 def test_nothing_is_wrong_with_what_we_wrote(board: StandIn) -> None:
     """The control: whoever finds something everywhere finds nothing."""
-    told, wrong = modules.check_modules(board)
+    told, wrong = modules.check_modules(board, modules.examine(board))
     assert (told["compiled"], told["other"], wrong) == (False, [], [])
     assert modules.check_start(board, False) == []
     assert modules.check_flash(modules.LEAST_FREE) == modules.check_flash(-1) == []
@@ -87,7 +87,7 @@ def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes 
     """Cut off, changed by a byte, or gone: its digest is another."""
     file = flash(tmp_path) / "edge" / "core" / "noise.py"
     file.unlink() if spoil is None else file.write_bytes(spoil)
-    told, (why,) = modules.check_modules(board)
+    told, (why,) = modules.check_modules(board, modules.examine(board))
     assert told["other"] == ["edge/core/noise.py"]
     assert ("1 of them missing" in why) is (spoil is None)
 
@@ -197,15 +197,16 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     assert "loading.mpy" in names
     assert "loading.py" not in names
     assert "node.py" not in list_files(board, "edge/core")
-    told, wrong = modules.check_modules(board)
+    found = modules.examine(board)
+    told, wrong = modules.check_modules(board, found)
     assert (told["compiled"], wrong) == (True, [])
-    assert modules.choose_modules(board, modules.examine(board), {}) == compiled
+    assert modules.choose_modules(board, found, {}) == compiled
 
     again = desk.run("provision", "attic", *where)
     assert "\nfiles        " in again.out
     assert " 0 of them written" in again.out
     board.put("edge/core/noise.mpy", read_file(board, "edge/core/noise.mpy")[:-1])
-    assert modules.check_modules(board)[0]["other"] == ["edge/core/noise.mpy"]
+    assert modules.check_modules(board, found)[0]["other"] == ["edge/core/noise.mpy"]
 
 
 ROMFS = """
@@ -257,8 +258,11 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     assert bundle.YOURS in modules.install_modules(board, found, files, own)
     assert "edge" not in list_files(board, ".")
     assert selftest.run_selftest(board, "thermal").heap > 0
-    told, wrong = modules.check_modules(board)
+    told, wrong = modules.check_modules(board, found)
     assert (told["compiled"], told["in_place"], wrong) == (True, True, [])
+    told, wrong = modules.check_modules(board, found._replace(frozen="older"))
+    assert (told["frozen"], len(wrong)) == (True, 1), "it is loaded before what is in ROMFS"
+    assert not modules.runs_in_place(found._replace(frozen="older"), files)
     assert read_file(board, f"{modules.ROM}{bundle.YOURS}") == MINE.encode(), "its owner's stays"
     assert modules.install_modules(board, found, files, own) == [], "nothing is written twice"
 
@@ -268,7 +272,7 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
         modules.install_modules(board, found, files, own)
     board.run("import os; os.remove('edge/mine/own.py'); os.rmdir('edge/mine'); os.rmdir('edge')")
     board.deploy(bundle.make_image(compiled | {"edge/core/noise.mpy": b"spoilt"}))
-    assert modules.check_modules(board)[0]["other"] == ["/rom/edge/core/noise.mpy"]
+    assert modules.check_modules(board, found)[0]["other"] == ["/rom/edge/core/noise.mpy"]
     monkeypatch.setattr(board, "deploy", lambda image: None)
     with pytest.raises(OperatorFault, match="does not hold what was written"):
         modules.install_modules(board, found, files, {})
@@ -282,9 +286,10 @@ class WithFrozen(StandIn):
         return super()._environment() | {"MICROPYPATH": f".:.frozen:{firmware}"}
 
 
+@pytest.mark.long
 def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
     """Of this very heatveil; of another one, or with a driver of one's own, they are written."""
-    desk.board()
+    desk.board()  # whose modules lie on its flash
     own: dict[str, Any] = {"driver": {"name": "tmp117"}}
     board = WithFrozen(desk.program, desk.path.parent / "board", heap_kb=1024)
     firmware = desk.path.parent / "board.firmware"
@@ -300,13 +305,16 @@ def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
     assert modules.install_modules(board, found, files, own) == []
     assert "edge" not in list_files(board, "."), "it would be loaded before the firmware's"
     assert selftest.run_selftest(board, "thermal").heap > 0
-    told, wrong = modules.check_modules(board)
+    told, wrong = modules.check_modules(board, found)
     assert (told["frozen"], wrong) == (True, [])
-    assert told["modules"], "or doctor looks no further, and finds all well"
+    said: list[str] = []
+    assert not examine(board, None, False, False, said.append)
+    assert [line for line in said if "FAULT" in line and "main.py" in line], "it looks further"
 
     (firmware / "heatveil_frozen.py").write_text("DIGEST = 'older'\n")
-    assert "heatveil provision" in modules.check_modules(board)[1][0]
-    assert modules.choose_modules(board, modules.examine(board), own)
+    found = modules.examine(board)
+    assert "heatveil provision" in " ".join(modules.check_modules(board, found)[1])
+    assert modules.choose_modules(board, found, own)
 
 
 def test_a_partition_that_holds_something_else_is_left_alone(desk: Any) -> None:
