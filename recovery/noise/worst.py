@@ -691,12 +691,14 @@ def _changes(
     if cells[nth] == PRESENCE:
         yield one, other
         return
-    # Cells and sensors are alike from every side, and so are moves.
+    # In metres cells and sensors are alike from every side, and so are moves. Between 0 and 1 the
+    # last ones touch a wall and the first ones do not: see `physics.places`.
+    alike = room.grid.cell_mm > 0
     shape = room.grid.shape
     near = reach(shape, cells[nth - 1]).stop if nth else 1
     for cell in range(near, reach(shape, cells[nth]).stop):
         if one is other:
-            yield from ((block, block) for block in moves(one, cell, shape, mirrored=True))
+            yield from ((block, block) for block in moves(one, cell, shape, mirrored=alike))
         else:
-            both = (moves(of, cell, shape, mirrored=True) for of in (one, other))
+            both = (moves(of, cell, shape, mirrored=alike) for of in (one, other))
             yield from zip(*both, strict=True)

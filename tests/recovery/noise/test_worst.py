@@ -101,7 +101,7 @@ def test_the_printed_formula_is_for_the_stated_spread_and_says_so() -> None:
 LINE = Room(Grid((20, 1), 500), (10,), 0.01, "none")
 SHUT = Room(Grid((20, 1), 500), (7,), 0.004, "insulated")
 PLANE = Room(Grid((6, 5), 500), (3, 2), 0.02, "none")
-WIDE = Room(Grid((7, 4), 500), (4, 3), 0.02, "none")  # at its ends nothing is felt of the other
+AT_ENDS = Room(Grid((7, 4), 500), (4, 3), 0.02, "none")  # at its ends nothing is felt of the other
 COARSE = Grains(6, Fraction(1, 4), 8.0)
 AWKWARD = Grains(3, Fraction(1, 10), 3.0)
 FINE = Grains(6, None, 1.0)
@@ -112,7 +112,9 @@ CASES = [
     (SHUT, (2, 19), AWKWARD),
     (SHUT, (PRESENCE,), FINE),
     (PLANE, (1, 2), AWKWARD),
-    (WIDE, (1, 2, 5, 6), AWKWARD),
+    (AT_ENDS, (1, 2, 5, 6), AWKWARD),
+    (Room(Grid((20, 1), 0), (7,), 0.0004, "insulated"), (1, 3), FINE),  # felt at one end alone
+    (Room(Grid((12, 9), 0), (5, 4), 0.002, "none"), (1, 3), FINE),
 ]
 
 
