@@ -14,14 +14,18 @@
 # %% [markdown]
 # # Where is the warmth?
 # A corridor of ten metres, two people, fifty thermometers on its wall. We want a map of about
-# where it is warm, and nobody who sees what the thermometers send shall learn who stood where.
+# where it is warm. Nobody who sees what the thermometers send shall be able to tell well whether
+# somebody stood at one place or 20 cm beside it. About where somebody stood, to a metre, is not
+# hidden: that is the map.
 #
 # In short: each thermometer adds noise to its reading before it sends it. That is called the
-# **veil**, and it stands between a person's place and everybody else, us included. How much noise
-# is a choice, whose name is **epsilon**: the smaller, the more is hidden, and the coarser the map.
+# **veil**, and it stands between what a thermometer reads and everybody else, us included; only
+# the thermometer itself has to be trusted. How much noise is a choice, whose name is
+# **epsilon**: the smaller, the more is hidden, and the coarser the map.
 #
 # One unit of a person's heat (K m) warms one metre of the corridor by one kelvin. Heat spreads:
-# the further it has come, the less the readings tell of where it began.
+# the further it has come, the less the readings tell of where it began. Here each person's heat
+# is that of one moment, fifty seconds ago, and the thermometers have no error of their own.
 
 # %%
 from dataclasses import replace
@@ -90,15 +94,16 @@ print("people found at", found_m.round(2), "m; they stand at", people.places, "m
 assert np.abs(found_m[:, None] - people.places).min(axis=1).max() <= 0.1  # to the cell
 
 # %% [markdown]
-# Now we draw the veil: each thermometer blurs its own reading before it speaks. How much blur? As
-# much as hides a step of 20 cm, at epsilon 4, from whoever sees *all* thermometers. Hides means:
-# whatever is sent, it changes the odds of any guess whether somebody stood here or 20 cm away by
-# a factor of at most $e^4$, about 55, but for a chance of 1 in 100,000, which is called
-# **delta**.
+# Now we draw the veil: each thermometer blurs its own reading before it speaks. How much blur?
+# As much as hides a step of 20 cm, at epsilon 4, from whoever sees *all* thermometers. Hides
+# means: name anything that may be found in what is sent. Its probability if somebody stood here
+# is at most $e^4$, about 55, times its probability if they stood 20 cm away, plus 1 in 100,000.
+# That last number is called **delta**. It is not the chance that the factor is exceeded, which
+# is several times larger: it is the most that all such outcomes together can add.
 #
-# `play` is the whole protocol. `plan` turns the wish into whole numbers, `report` runs on each
-# device, `release` lines the answers up, `recover` draws the map. The tape makes this notebook
-# repeatable; a device uses entropy that nobody can repeat.
+# `play` is the whole protocol. `plan` turns the query into whole numbers, `report` runs on each
+# device, `release` puts their answers into one list, `recover` draws the map. The tape makes
+# this notebook repeatable; a device uses entropy that nobody can repeat.
 
 
 # %%
@@ -123,8 +128,8 @@ same = play(mechanism, query, readings, Tape(b"the veil"))
 assert np.array_equal(same.mass, veiled.mass)  # play is those four lines, and nothing else
 
 # %% [markdown]
-# How near can we still come? The earth mover's distance is how far the recovered warmth would have
-# to be carried, on average, to lie where it really was.
+# How far is this map from the truth? The earth mover's distance is how far the recovered warmth
+# would have to be carried, on average, to lie where it really was.
 
 # %%
 fair = truth / truth.sum()
@@ -136,10 +141,11 @@ print(f"the map is {near_m:.2f} m from the truth; a guess without any data is {g
 assert near_m < guess_m
 
 # %% [markdown]
-# The map knows how sure it is. It does not know how many people there are nor how warm each is, so
-# it weighs every scene that could have sent these readings: a *scene* is a number of people, where
-# each stands and how warm each is. The bars above are *the* map, the middle of all these scenes;
-# below is how many of them have somebody in each cell of 10 cm.
+# The map says how far off it expects to be. Whoever draws it does not know how many people there
+# are nor how warm each is, so it weighs every scene that could have sent these readings: a
+# *scene* is a number of people, where each stands and how warm each is. The bars above are *the*
+# map, the middle of all these scenes; below is how many of them have somebody in each cell of 10
+# cm.
 
 # %%
 for people_there, chance in enumerate(veiled.credible.numbers):
@@ -162,22 +168,26 @@ for sentence in sentences(veiled.guarantee):
     print("-", sentence)
 
 # %% [markdown]
-# The factor is for the **worst single outcome**, which is rare: on even odds 54.6 to 1 would be
-# 98 %. Over **all** outcomes the best possible test of two places 20 cm apart is right far less
-# often: the last column. A smaller epsilon needs more blur.
+# From even odds, an outcome that moves them by the whole factor, 54.6 to 1, would make a guess
+# 98 % sure (second column). Such outcomes are rare; a few rarer ones tell more, and delta bounds
+# what they add. Over **all** outcomes the best possible test of two places 20 cm apart is right
+# far less often: the last column. A smaller epsilon needs more blur.
 
 # %%
-print("epsilon   worst outcome   blur, K   best test right")
+print("epsilon   at the factor   blur, K   best test right")
 for epsilon in (1, 2, 4, 8):
     asked = replace(query, epsilon=(epsilon, 1))
     (row,) = curve(asked, (2,))
-    worst = np.exp(epsilon) / (1 + np.exp(epsilon))
-    print(f"{epsilon:7} {worst:15.2%} {calibration(asked).sigma:9.2f} {row.right:17.2f}")
+    sure = np.exp(epsilon) / (1 + np.exp(epsilon))
+    print(f"{epsilon:7} {sure:15.2%} {calibration(asked).sigma:9.2f} {row.right:17.2f}")
 
 # %% [markdown]
-# The promise is for 20 cm, for people of at most one unit of heat, and for heat that had its time
-# to spread. Over a longer way less is hidden; and where the rest is not so, no device notices, and
-# what holds instead is another epsilon.
+# The promise is for 20 cm, for people of at most one unit of heat, who stand at cells' places,
+# and for heat that has spread at least so far. Heat that somebody gave off just now has not: it
+# is outside the promise, and so is who stands before a thermometer. Over a longer way less is
+# hidden. Where an assumption does not hold no device notices, and what holds instead is another
+# epsilon. A long way takes warmth from one place and brings it to another, so it may cost more
+# than that somebody is there at all.
 
 # %%
 made = calibration(query)
@@ -215,20 +225,24 @@ assert off < 0.5
 assert 0.5 < off / said < 1.2
 
 # %% [markdown]
-# They allow for more people than two and for cooler ones, so they expect more than comes.
+# These maps allow for more people than two and for cooler ones. With two people of full warmth
+# there they are nearer, on average, than they expect to be.
 #
 # ## What to take home
 # | | |
 # | --- | --- |
-# | take it for | about where it is warm, from thermometers that nobody need trust with a place |
-# | it promises | how sure at most anybody becomes at which of two places a step apart one is |
-# | you choose | the step, in metres, and epsilon, which sets that bound: 1 hides well, 8 hardly |
-# | it does not hide | that somebody is there, how many, how warm; which of two places far apart |
-# | it costs | a coarser map; and asking again under the same promise blurs each answer more |
+# | take it for | about where it is warm, where only the thermometers themselves are trusted |
+# | it promises | a limit to how well anybody can tell two places a step apart from each other |
+# | you choose | the step, in metres, and epsilon: at 1 the best test is right 55 %, at 8 80 % |
+# | it does not hide | that somebody is there, how many, how warm; where, to within a metre |
+# | it costs | a coarser map; and more readings under one promise (`readings`) blur each more |
 # | you must know | how warm one is at the most, how far heat has spread at the least, the walls |
 #
+# A promise is for a number of readings, here one of every thermometer. A device counts what it
+# has given, and refuses to answer beyond that.
+#
 # On the command line, `heatveil calibrate` prints the tables above for a room of your own, and
-# `heatveil play thermal --sources-random 2` makes such a map. Other ways to draw one from the same
-# readings are the subject of `10_estimators`. Other questions, such as where many people are, have
-# other mechanisms: `90_which`. All this is the work of a paper, Gilbert and McMillan 2017;
-# `20_errata` is about what it misprints.
+# `heatveil play thermal --sources-random 2` makes such a map. Other ways to draw one from the
+# same readings are the subject of `10_estimators`. Other questions, such as where many people
+# are, have other mechanisms: `90_which`. The mechanism is the work of a paper, Gilbert and
+# McMillan 2017; `20_errata` is about what it misprints.

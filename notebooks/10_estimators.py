@@ -13,22 +13,24 @@
 
 # %% [markdown]
 # # Which map shall I draw?
-# The readings have passed the veil and cannot be asked again. What is drawn from them is a choice,
-# and it matters as much as the noise. It changes nothing about what is promised: that was settled
-# when the readings were blurred, and whoever draws may draw again. Here are six ways on one
-# corridor, and `auto`, which takes one of them for you.
+# The readings have passed the veil and cannot be asked again. What is drawn from them is a
+# choice, and it matters as much as the noise. It changes nothing about what is promised: that
+# was settled when the readings were blurred, and whoever draws may draw again. Here are six ways
+# on one corridor, and `auto`, which takes one of them for you.
 #
-# | name | how it draws | what it is told beforehand |
+# | name | how it draws | what it is told of the people |
 # | --- | --- | --- |
-# | `posterior` | the middle of all scenes that could have sent these readings | how many |
-# | `robust` | the same, where spread and walls may be other than stated | the same |
-# | `entropy` | the most even map that fits the readings | the same |
-# | `lasso` | fits the readings, at a price for every bit of heat: few places | nothing |
-# | `l1` | the least heat that fits the readings to within what noise does | nothing |
-# | `l1-printed` | the same, within the radius that the paper prints | nothing |
+# | `posterior` | the middle of all scenes that could have sent these readings | number, warmth |
+# | `robust` | as `posterior`, but spread and walls may be other than stated | number, warmth |
+# | `entropy` | the most even map that fits; on a line, gathered into bars | number, warmth |
+# | `lasso` | weighs the misfit against the amount of heat: few places | nothing |
+# | `l1` | the least heat within a radius of the readings that noise seldom leaves | nothing |
+# | `l1-printed` | as `l1`, within the radius that the paper prints | nothing |
 #
-# What an estimator is told beforehand is its **prior**. The paper is Gilbert and McMillan 2017,
-# where the mechanism comes from; one of its settings is used here, so that one can compare.
+# What an estimator is told beforehand is its **prior**: the fewest and the most people, the most
+# warmth of one and the least (`coolest`; `None` says that it is not known whether all are
+# equally warm). The paper is Gilbert and McMillan 2017, where the mechanism comes from; one of
+# its settings is used here, so that one can compare.
 
 # %%
 from dataclasses import replace
@@ -74,15 +76,17 @@ epsilon = gaussian_epsilon(paper_sigma(4, 0.1), 1e-5)
 print(f"The noise is that of epsilon {epsilon:.1f} at delta 1/100000")
 
 # %% [markdown]
-# That is not the epsilon 4 of `00_the_veil`, whose delta is 1/100000 and whose step is two cells.
-# A spread of 0.05 here would be 5 m² in its ten metres. Compare the ways with each other, not the
-# two pages.
+# The paper's formula makes more noise than epsilon 4 at delta 1/10 needs (`20_errata`): so much
+# that a smaller epsilon holds even at the smaller delta. The step is one cell here, and two in
+# `00_the_veil`. A spread of 0.05 here would be 5 m² in its ten metres. Compare the ways with
+# each other, not the two pages.
 
 # %% [markdown]
 # ## One scene, every way
-# Two people. The bars are where each estimator puts the heat, the red lines where it is. `entropy`
-# makes hills, and along a line gathers them into as many bars as it finds people. `robust` also
-# weighs rooms that are not as stated; here it is told of none, and is the `posterior`.
+# Two people. The bars are where each estimator puts the heat, the red lines where it is.
+# `entropy` makes hills, and along a line gathers them into as many bars as it finds people.
+# `robust` also weighs rooms that are not as stated; here it is told of none, and is the
+# `posterior`: what it does in a wrong room is not shown on this page.
 
 # %%
 heat, seen = corridor(2, trial=2)
@@ -106,12 +110,16 @@ plt.show()
 # %% [markdown]
 # ## Many scenes
 # One scene proves nothing. Here are thirty, with one to three people at random places, and after
-# each mean half of its 95 % interval: means that are no farther apart may be a tie. *Who knows
-# more comes nearer*: the first two are told how many people there are and that all are
-# equally warm, the others are not.
+# each mean half of its 95 % interval. Where intervals overlap it may be a tie. The first two are
+# told how many people there are and that all are equally warm, the others are not.
 #
-# The radius of `l1` holds the truth in 95 of 100 readings, that of `l1-printed` in half of them. A
-# smaller one shrinks the heat less, so the printed may come as near in spite of it.
+# With one person `posterior`, `entropy` and `lasso` may be a tie. With two `posterior` is the
+# nearest; with three it may tie with `entropy`. There the three that are told nothing are more
+# than twice as far off, and cannot be told from each other.
+#
+# The radius of `l1` is made to hold the truth in 95 of 100 readings, that of `l1-printed` in
+# half of them. A smaller one shrinks the heat less, so the printed may come as near in spite of
+# it.
 
 # %%
 TOLD = ("posterior", "entropy")
@@ -147,11 +155,12 @@ assert np.mean(means["l1"]) > 2 * np.mean(means["posterior"])
 
 # %% [markdown]
 # ## What the prior is worth, and what a wrong one costs
-# "Told" is too easy a word: nobody knows how many people are in the corridor. So let the prior say
-# *one to four*, which costs next to nothing. But let people differ in warmth, anything from three
-# tenths to all of the most, and tell the estimator that they are equal: that costs much, the map
-# does not look unsure, and the lasso, which is told nothing, does as well. A prior that says
-# `coolest=None`, "I do not know whether they are equal", comes about as near as one that knows.
+# "Told" is too easy a word: nobody knows how many people are in the corridor. So let the prior
+# say *one to four*, which costs next to nothing. But let people differ in warmth, anything from
+# three tenths to all of the most, and tell the estimator that they are equal: over these ten
+# scenes the map is farther off on average, about as far as that of the lasso, which is told
+# nothing. A prior that says `coolest=None`, "I do not know whether they are equal", comes about
+# as near as one that knows. Ten scenes are few: the intervals of all four overlap.
 
 # %%
 known, unknown = average("posterior", 3), average("posterior", 3, prior=Prior(1, 4))
@@ -174,8 +183,8 @@ assert doubted < believed
 # %% [markdown]
 # ## More people than can be weighed
 # A posterior weighs scenes one by one. With thirty people that ends, and nobody could be told
-# from their neighbours anyhow. Now the sparse estimators, that look for single people, are the far
-# ones, and maximum entropy is near, even if all that is known is "one to sixty".
+# from their neighbours anyhow. Now the sparse estimators, that look for single people, are the
+# far ones, and maximum entropy is near, even if all that is known is "one to sixty".
 
 # %%
 for name in ("entropy", "lasso", "l1"):
@@ -187,8 +196,11 @@ assert entropy < l1 / 2
 
 # %% [markdown]
 # ## Your own beside the others
-# Any function of what was seen will do, if it returns the heat of each cell. `study` gives all the
-# same readings, as devices blur them, at delta 1/100000, and says how sure each mean is.
+# Any function of what was seen will do, if it returns the heat of each cell. `study` gives all
+# the same readings, as devices blur them, at delta 1/100000, and says how sure each mean is.
+# Step and prior are `study`'s own, so these errors are not to be set beside those above; and
+# five scenes a point leave wide intervals: what overlaps there may be a tie, ten lines against
+# `entropy` too.
 
 # %%
 import heatveil
@@ -222,7 +234,9 @@ plt.show()
 # %% [markdown]
 # ## So leave it to `auto`
 # It looks at how many sources there can be, in how many open cells, and at how much noise, takes
-# one, and says why. Ask for another by name when you know better.
+# one, and says why. From a query, it takes `robust` in place of `posterior` where heat just
+# spreads and the room may be another; the readings of this page name no other room. Ask for
+# another by name when you know better.
 
 # %%
 heat, seen = corridor(2, trial=2)
@@ -238,13 +252,13 @@ for asked in (
 # %% [markdown]
 # | you | take |
 # | --- | --- |
-# | have no wish | `auto`, which is what every command takes without one |
-# | want the nearest map, and can say about how many there are | `posterior` |
-# | and do not know whether they are equally warm | the same, with `coolest=None` |
-# | are not sure of the spread or the walls | `robust`; `auto` does where heat just spreads |
+# | do not want to choose | `auto`, which is what every command takes without a name |
+# | can say about how many people there are | `posterior`: nearest, or tied with `entropy` |
+# | do not know whether they are equally warm | `posterior` with `coolest=None` |
+# | are not sure of the spread or the walls | `robust` (no output here tries it in a wrong room) |
 # | expect a crowd | `entropy` |
-# | will say nothing about the people | `lasso`; within a radius that holds the truth: `l1` |
+# | will say nothing about the people | `lasso`, or `l1`: no clear winner here |
 # | compare with the paper | `l1-printed` |
 #
-# None of them makes the promise weaker or stronger: `00_the_veil` says what that is. Every one has
-# its paper and its limits in the docstring of its file in `recovery/estimators`.
+# None of them makes the promise weaker or stronger: `00_the_veil` says what that is. Every one
+# has its paper and its limits in the docstring of its file in `recovery/estimators`.

@@ -16,27 +16,35 @@
 # One city, one grid, one promise, and five mechanisms that map people; then the one that maps
 # warmth, which is asked something else. In short:
 #
-# - What decides is **whom you trust**. Nobody: `disk`. A gateway that follows the rules, and so
-#   sees no more than a sum over everybody: `quadtree`, `pyramid_sum`. A gateway that sees every
-#   place: `pyramid`.
-# - At one promise trust is worth more than cleverness: the local map is 3 times as far off as
-#   the nearest of a trusted gateway with a thousand people, and 17 times with twenty thousand.
-# - Few people and no trusted gateway: `quadtree`, which with a thousand is as near as the nearest
-#   of a trusted gateway. Where one round must do, or a map every day: `pyramid_sum`.
-# - The winner is not always ours: with a thousand people a plain adaptive grid is nearer than
-#   `pyramid`. And `ranks`, whose gateway sees all, is in a plane farther off for everybody than
-#   `disk`; only for a district, with twenty thousand people, is it nearer.
+# - First decide **whom you trust**. Nobody but each person's own device: `disk`. A gateway that
+#   follows the protocol, and so sees sums over thousands of devices and nothing else:
+#   `quadtree`, `pyramid_sum`. A gateway that sees every place: `pyramid`.
+# - With twenty thousand people `pyramid` is the nearest of ours, 11 m off; the two sums are
+#   about twice as far off, and may be a tie; `disk` is 17 times as far off as `pyramid`.
+# - With a thousand people `quadtree` is nearer than `pyramid`, and asks for less trust; `disk`
+#   is about twice as far off as `pyramid`. `pyramid_sum` takes one round where `quadtree` takes
+#   several, and can go on for ever in a window of hours.
+# - The winner is not always ours: a plain adaptive grid is nearer than `pyramid` with a thousand
+#   people, and may tie with it with twenty thousand. And `ranks`, whose gateway sees all, is no
+#   nearer to where everybody is than `disk`: it is for a line, which is not tried here
+#   (`55_ranks`).
 # - A second map **costs as much again**, or both share one promise and are farther off: *And
 #   tomorrow?*
 # - `thermal` protects a step, not a place: no epsilon makes it comparable, so it is not in the
 #   race.
 #
+# Each person has **one place in a map** on this page. Of a trace of many points a device reports
+# one, drawn by you, or several: `pyramid` and `pyramid_sum` then divide one person's mass among
+# them (`places`), `ranks` counts so many (`points`), and the promise is for all of them
+# together. `disk` and `quadtree` take one. The next map of the same person is paid for again.
+# Who carries two devices is two people here, and has twice the epsilon.
+#
 # | mechanism | what a device sends |
 # | --- | --- |
-# | `disk` | one cell, which is likelier one near its own than one far away |
+# | `disk` | one cell, drawn: near ones are likelier, by no more than the promise's factor |
 # | `quadtree` | marks for squares, masked: only sums can be read. Then full ones are divided |
 # | `pyramid` | its share of squares, large and small, sealed to the gateway, which adds noise |
-# | `pyramid_sum` | the same, masked as in `quadtree` |
+# | `pyramid_sum` | its share of the same squares, masked as in `quadtree` |
 # | `ranks` | its place on a curve through all cells, sealed to the gateway, which sorts them |
 # | `thermal` | a temperature with noise on it |
 
@@ -74,28 +82,37 @@ GRID = Grid((SIDE, SIDE), 0)
 
 # %% [markdown]
 # ## One promise for all
-# *Whoever sees what is published, and knows where everybody else is, learns little of whether one
+# *Whoever sees what comes out, and knows where everybody else is, learns little of whether one
 # person was here or there: the odds of any guess change by a factor of at most $e^2$, about 7.*
 #
-# That is epsilon 2 for one person who **moves**, for one map, all the rounds that it takes
-# together; there is no delta. That somebody takes part, and how many do, is not hidden. Papers
-# differ in whom they let move, so their epsilons cannot be set side by side as they are printed.
-# `pyramid` and the adaptive grid promise that a person's place may **come or go**; to move is to
-# go and to come, so they get epsilon 1 here.
+# What comes out is each answer with `disk`, each sum with `quadtree` and `pyramid_sum`, and the
+# gateway's release with `pyramid` and `ranks`. The promise is epsilon 2 for one person who
+# **moves**, near or far, for one map, all the rounds that it takes together; there is no delta.
+# So the best test of two places may be right in up to 88 of 100 cases. (At the same number it is
+# 60 in `00_the_veil`, for a step of 20 cm: the two are not to be compared.) That somebody takes
+# part, and how many do, is not hidden. Papers differ in whom they let move, so their epsilons
+# cannot be set side by side as they are printed. `pyramid` and the adaptive grid promise that a
+# person's place may **come or go**; to move is to go and to come, so they get epsilon 1 here.
 #
 # | | who sees a person's place | neighbours of its paper | asked for |
 # | --- | --- | --- | --- |
 # | `disk` | nobody | any two places | 2 |
-# | `quadtree`, `pyramid_sum` | nobody; a sum over all is seen | one moves (`replace-one`) | 2 |
+# | `quadtree`, `pyramid_sum` | nobody; sums are seen | one moves (`replace-one`) | 2 |
 # | `pyramid`, adaptive grid | the gateway | a place, or none instead | 1 |
 # | `ranks` | the gateway | one moves | 2 |
 #
 # **The sum**: each device adds its part of the noise, and a mask that cancels against those of
-# others, so that the gateway, which adds up, learns sums over shards of 10,000 devices alone. That
-# holds while it follows the protocol, even if it pools what it sees with a stated share of devices
-# (`colluders`); against one that departs from it nothing is promised. A stated share may drop out
-# (`dropout`); with fewer left there is no sum. Both are 0 here, and cost noise, as a second shard
-# does. One device can spoil a round, or add anything.
+# others. Devices are put into **shards** of at most 10,000, and the gateway, which adds up,
+# learns one sum of each shard and nothing else. Every shard has noise of its own, so m shards
+# have the root of m times the noise of one: a million people are a hundred shards, and have ten
+# times the noise of one shard, over a hundred times as many people. Twenty thousand people are
+# two shards here, a thousand are one.
+#
+# That holds while the gateway follows the protocol; against one that departs from it nothing is
+# promised. A stated share of devices may help it (`colluders`), and a stated share may drop out
+# (`dropout`); with fewer left there is no sum. Both shares are 0 here, the best case: whoever
+# allows for more needs more noise. One device can spoil a round, or add anything. What is masked
+# or sealed needs keys on both sides: `heatveil enrol` makes them, for a shard all at once.
 
 
 # %%
@@ -170,7 +187,8 @@ print(f"disk takes the scheme {scheme_of(auto)} of 40_disk, with reach {radius_o
 
 # %% [markdown]
 # ## The picture
-# Twenty thousand people of a made city.
+# Twenty thousand people of a made city. A device of `disk` rather answers with a cell within
+# its reach of eight cells, 1.5 km, than with one beyond it: small hot spots are lost.
 
 # %%
 people = city(20_000, np.random.default_rng(90))
@@ -181,13 +199,14 @@ show_maps(maps, 6, "km")
 
 # %% [markdown]
 # ## Three questions
-# - **Where is everybody?** How far people would have to walk to turn the map into the truth (earth
-#   mover's distance), in metres of a city of six kilometres.
-# - **How many are in this district?** The mean error over the sixteen squares of a 4 x 4 grid, in
-#   people per thousand.
+# - **Where is everybody?** How far people would have to walk to turn the map into the truth
+#   (earth mover's distance), in metres of a city of six kilometres.
+# - **How many are in this district?** The mean error over the sixteen squares of a 4 x 4 grid,
+#   in people per thousand.
 # - **Where is it fullest?** In how many of six runs the fullest of these sixteen is named.
 #
-# *Nothing asked* is an even map. Errors whose intervals overlap may be a tie.
+# *Nothing asked* is an even map. Errors whose intervals overlap may be a tie; for `ranks` and
+# `disk`, which come near each other, the difference within each run is printed, too.
 
 
 # %%
@@ -242,12 +261,15 @@ for users in (1000, 20_000):
 # up, k maps cost k times. There are two ways to go on:
 #
 # - `readings=k`: k maps share one epsilon, a k-th each, and a device's key answers no more.
-# - `window_h`, in a deployment file, for all but `quadtree`: epsilon is for **any** so many hours,
-#   and what was spent comes back when it is a window old. Who stays for k windows pays k times.
+# - `window_h`, in a deployment file, for all but `quadtree`: epsilon is for **any** so many
+#   hours. What was spent may be spent again when it is a window old; so somebody who is there
+#   for k windows has k times the epsilon in all.
 #
-# Say five maps a day for a year, of twenty thousand people, each off by so many metres (one run).
-# Devices count a window a little long, so one of 24 hours shares its epsilon among six; those of
-# `quadtree` are then its last. A year under one promise of 2 tells no more than an even map.
+# Say five maps a day for a year, of twenty thousand people, each off by so many metres. It is
+# one run, so small differences say nothing. Six answers of a device may fall into 24 hours by
+# its own clock, so six share the epsilon of a window. `quadtree` has no window: there the six
+# are all that a key ever answers. A year under one promise of 2 is no nearer than an even map,
+# mostly farther off.
 
 # %%
 asked = ("disk", "quadtree", "pyramid", "pyramid_sum", "ranks")
@@ -266,11 +288,12 @@ print(f"epsilon of whoever is there, with a window of 24 h: {stays}")
 # %% [markdown]
 # ## And warmth?
 # `thermal` maps heat from thermometers, and hides which of two places a *step* apart
-# (`protect_distance_m`) somebody is at, not where in the room. A longer way costs more: over a
-# short one more than epsilon again for each step, over a long one, from whose ends the warmth no
-# longer overlaps, less. Its question is "about where is it warm", of a handful of people whom no
-# device knows. It has a delta, 1/100000. What adds up over windows is rho: epsilon grows more
-# slowly. `00_the_veil` is about it.
+# (`protect_distance_m`) somebody is at, not where in the room. A longer way has a larger
+# epsilon: on this line more than five times that of a step for five steps, less than twenty
+# times for twenty. Its question is "about where is it warm", of a handful of people whom no
+# device knows. It has a delta, 1/100000. Over windows a price called *rho* adds up, and epsilon
+# is worked out from its sum: it grows more slowly than the number of windows. `00_the_veil` is
+# about it.
 
 # %%
 from heatveil import ThermalQuery
@@ -289,20 +312,25 @@ print(f"7 windows cost epsilon {week:.1f}, 365 cost {year:.1f}")
 # %% [markdown]
 # ## So take
 #
+# Nobody: no one but the device that measures. Sums: a gateway that follows the protocol of
+# secure sums, and would see nothing else.
+#
 # | you ask | and trust | take | beware |
 # | --- | --- | --- | --- |
 # | where is it warm | nobody | `thermal` | a longer way is hidden less |
-# | where are people | nobody | `disk` | the farthest off, the fewer people the more |
-# | where are people | a sum over all | `quadtree` | several rounds a map, and no window |
-# | the same, in one round | a sum over all | `pyramid_sum` | a second shard, as here, is noise |
-# | where are people | the gateway | `pyramid` | it sees every place until the release |
-# | medians, ranges on a **line** | the gateway | `ranks` | in a plane `disk` is mostly nearer |
+# | where are people | nobody | `disk` | far off, the fewer people the more |
+# | where are a thousand people | sums, or the gateway | `quadtree` | several rounds, no window |
+# | where are twenty thousand | sums | `quadtree`, `pyramid_sum` | may be a tie |
+# | where are people, in one round or in a window | sums | `pyramid_sum` | shards add noise |
+# | where are twenty thousand | the gateway | `pyramid` | it sees every place until the release |
+# | medians, ranges on a **line** | the gateway | `ranks` | not tried here, see `55_ranks` |
 #
 # The adaptive grid is here to be compared with: no gateway of ours runs it.
 #
-# What each promises: `thermal` hides which of two places so many metres apart a person is at,
-# `pyramid` what her device reports, or that it had nothing to, the others which place. That she
-# is there, or takes part, none of them hides.
+# What each promises: `thermal` hides which of two places so many metres apart a person is at;
+# the others hide which of any two cells of the grid. `pyramid` also hides whether her device had
+# a place to report. That a device takes part, and when, is seen with all of them.
 #
 # How near is near depends on the people: `heatveil calibrate` says it for your numbers before
-# anybody is asked, `heatveil reproduce all --quick` what became of the claims of the five papers.
+# anybody is asked, `heatveil reproduce all --quick` what became of the claims of the five
+# papers.
