@@ -63,11 +63,11 @@ SUMS = {  # on the page of a mechanism whose gateway learns sums alone
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "not": (
         "This map shows no single person, only roughly how many people were where. Nobody can "
-        "read what one device sends, not even the gateway, unless more of the devices help it to "
-        "cheat than the promise allows for.",
+        "read what one device sends, not even the gateway, unless more of the devices help the "
+        "gateway to cheat than the promise allows for.",
         "Diese Karte zeigt keine einzelne Person, nur ungefähr, wie viele Personen wo waren. Was "
         "ein Gerät sendet, kann niemand lesen, auch das Gateway nicht, es sei denn, mehr Geräte "
-        "helfen ihm zu betrügen, als das Versprechen erlaubt.",
+        "helfen dem Gateway zu betrügen, als das Versprechen erlaubt.",
     ),
 }
 TRUSTED = {  # on the page of a mechanism whose gateway sees places

@@ -22,7 +22,7 @@ function state(name, words = t(`link.${name}`)) {
 // Say "live", or that the gateway does not work, where we hear it.
 export function tellHealth(good) {
   ill = !good;
-  if (source?.readyState === EventSource.OPEN) state(ill ? "ill" : "live");
+  if (source?.readyState === 1) state(ill ? "ill" : "live");
 }
 
 // Return what an address of the API answers, or null; whoever lacks the token is asked for it.
@@ -113,8 +113,9 @@ export function follow(kinds, take, fresh) {
     clearTimeout(closing);
     source?.close();
     if (!window.EventSource) {
-      state("lost");
+      state("lost", t("link.old"));
       say("empty", t("link.without"));
+      at("main").dataset.old = "";
       return;
     }
     source = new EventSource(`/api/v1/events${lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : ""}`);

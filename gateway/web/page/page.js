@@ -14,7 +14,6 @@ let layer = null, shown = { map: null, release: null, at_s: null }, other = null
 // --- the view: which map, which layer, held against which other; it stands in the address ---
 
 const hash = new URLSearchParams(location.hash.slice(1));
-const wish = (name) => (/^[0-9]{1,15}$/.test(hash.get(name) || "") ? Number(hash.get(name)) : null);
 layer = hash.get("show");
 
 function addressOf(number) {
@@ -132,6 +131,7 @@ const hear = {
 function loadPicture() {
   const image = new Image();
   image.onload = () => { room.picture = image; draw(); };
+  image.onerror = () => say("notice", t("picture.none"));
   image.src = "/floor";
 }
 
@@ -155,8 +155,9 @@ async function refresh() {
   if (closed && !(latest.map && latest.release)) stored = await mapOf(closed.number);
   if (!begun) {
     begun = true;
-    view.other = wish("with");
-    say("notice", await begin(wish("round")));
+    view.other = /^[0-9]{1,15}$/.test(hash.get("with") || "") ? Number(hash.get("with")) : null;
+    const said = await begin(hash.get("round"));
+    if (said) say("notice", said);
     at("compare").hidden = false;
   }
   if (view.number === null) change();

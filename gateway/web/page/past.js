@@ -122,6 +122,7 @@ export async function mapOf(number) {
 // Look at a round by its number, or at the newest with null.
 export function look(number) {
   view.number = number;
+  say("notice", ""); // it was said of what was seen before
   at("now").setAttribute("aria-pressed", String(number === null));
   if (number === null) {
     say("now", t("time.live"));
@@ -136,10 +137,11 @@ export function look(number) {
 // Begin with what a link asks for; returns a sentence where that is not to be had.
 export async function begin(number) {
   if (number === null) return "";
-  const round = await get(`rounds/${number}`);
-  if (!round || round.closed_s === null) return t("time.unknown", { n: number });
+  const round = /^[0-9]{1,15}$/.test(number) ? await get(`rounds/${number}`) : null;
+  if (!round) return t("time.unknown", { n: number.slice(0, 15) });
+  if (round.closed_s === null) return t("time.open", { n: number });
   await openDay(midnight(closedOf(round)));
-  look(number);
+  look(round.number);
   return "";
 }
 
@@ -171,7 +173,10 @@ function play() {
 async function otherDay(start_s) {
   stop();
   if (await openDay(start_s)) look(rounds[rounds.length - 1].number);
-  else if (start_s > Date.now() / 1000) look(null);
+  else if (start_s > Date.now() / 1000) {
+    look(null);
+    say("notice", t("time.future"));
+  }
   else {
     const oldest = await get("rounds/1");
     if (oldest && closedOf(oldest) > following(start_s)) say("time-note", t("time.first", { day: date(closedOf(oldest)) }));

@@ -441,10 +441,11 @@ def test_it_is_grey_while_the_gateway_is_away_and_comes_back(opened: Opened, unt
 def test_a_picture_of_the_floor_lies_under_the_map(
     opened: Opened, until: Until, tmp_path: Path
 ) -> None:
-    """The operator's own, from nowhere else; what is no picture is refused at the start."""
-    picture, other = tmp_path / "floor.png", tmp_path / "floor.txt"
+    """The operator's own, from nowhere else; what is none is refused, a damaged one is said."""
+    picture, other, half = (tmp_path / name for name in ("floor.png", "floor.txt", "half.png"))
     imsave(picture, np.full((4, 6, 3), (0.2, 0.9, 0.4)))
     other.write_text("a floor")
+    half.write_bytes(picture.read_bytes()[:40])
     with pytest.raises(OperatorFault, match="is no PNG, JPEG or WebP"):
         Page("127.0.0.1", 0, picture=other)
     with pytest.raises(OperatorFault, match="cannot be read"):
@@ -460,6 +461,26 @@ def test_a_picture_of_the_floor_lies_under_the_map(
         seen = coloured(tab, (97, 230, 120))  # green, under a little of pale yellow
         assert tab.said == []
     assert seen
+    with Page("127.0.0.1", 0, picture=half) as page:
+        page.feed.put({**PEOPLE, "picture": True})
+        page.feed.put(people())
+        tab = opened(page.url, 1280)
+        until(tab, "document.getElementById('notice').textContent != ''")
+        until(tab, shown(1))
+
+        assert read(tab, "#notice").startswith("The picture of the floor cannot be shown, so")
+
+
+def test_a_browser_without_events_is_told(opened: Opened, live: Page, until: Until) -> None:
+    """In a sentence that stands alone: nothing else on the page would ever become true."""
+    tab = opened("about:blank")
+    tab.add_init_script("delete window.EventSource")
+    tab.goto(live.url)
+    until(tab, "document.getElementById('main').dataset.old !== undefined")
+
+    assert "Open this page in another browser" in read(tab, "#main")
+    assert "yet" not in read(tab, "#main")
+    assert read(tab, "#link") == "browser too old"
 
 
 def test_all_words_are_in_both_languages_and_the_page_is_small() -> None:

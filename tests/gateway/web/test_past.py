@@ -110,6 +110,11 @@ def test_a_link_opens_the_same_view(live: Page, opened: Opened, until: Until) ->
     two = [tab.inner_text("#map-when"), tab.inner_text("#other-when")]
     lost = opened(f"{live.url}#round=99")
     until(lost, "document.getElementById('notice').textContent != ''")
+    said = []
+    for number in ("nine", "7"):
+        other = opened(f"{live.url}#round={number}")
+        until(other, "document.getElementById('notice').textContent != ''")
+        said.append(other.inner_text("#notice"))
     alone = opened(f"{live.url}#round=3&with=99")
     until(alone, "document.getElementById('notice').textContent != ''")
 
@@ -117,6 +122,8 @@ def test_a_link_opens_the_same_view(live: Page, opened: Opened, until: Until) ->
     assert tab.evaluate("document.documentElement.lang") == "de"
     assert tab.inner_text("#map-title") == "Wo die Wärme ist"
     assert lost.inner_text("#notice").startswith("Round 99 is not stored here")
+    assert said[0] == "Round nine is not stored here, so you see the newest map."
+    assert said[1].startswith("Round 7 has not ended yet")
     assert lost.evaluate(shown(6))
     assert alone.inner_text("#notice").startswith("Round 99 is not stored here")
     assert alone.evaluate("location.hash") == "#round=3"
