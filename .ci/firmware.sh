@@ -18,7 +18,7 @@ source=${MICROPY:-}
 suite=trixie # MicroPython 1.25, and a pico-sdk and tinyusb that go with it
 
 say() { printf '%s\n' "firmware: $*"; }
-refuse() { say "$*"; exit 1; }
+refuse() { say "$*" >&2; exit 1; }
 
 case $board in
     unix | unix32) port=unix needed=(gcc:gcc) ;;
@@ -104,7 +104,9 @@ echo "include(\"$root/edge/manifest.py\")" >>"$manifest"
 
 # build: into the file that is named here.
 build() {
-    local made=$room/$board processor=x64 wide=
+    local made processor=x64 wide=
+    made=$room/$board-$(printf %s "$source" | cksum | cut -d ' ' -f 1) # one for each source tree
+    rm -rf "$made/frozen_mpy" # what is there may be newer than the modules of another release
     make -C "$source/mpy-cross"
     case $port in
         unix)
@@ -133,6 +135,7 @@ build() {
 
 case $port in rp2) end=.uf2 ;; esp32) end=.bin ;; *) end= ;; esac
 say "building $board"
-build "$root/dist/firmware/$board$end" >"$room/$board.log" 2>&1 ||
-    { tail -n 20 "$room/$board.log"; exit 1; }
+# No `build || ...`: within that, bash goes on after what fails.
+trap '[ $? = 0 ] || tail -n 20 "$room/$board.log" >&2' EXIT
+build "$root/dist/firmware/$board$end" >"$room/$board.log" 2>&1
 say "built dist/firmware/$board$end"

@@ -9,8 +9,10 @@ provisioning puts them aside.
 """
 
 if "package" in globals():
+    import atexit
     import hashlib
     import json
+    import shutil
     import tempfile
 
     with open("package.json") as listed:
@@ -20,6 +22,7 @@ if "package" in globals():
         with open("../" + place, "rb") as file:
             digest.update(place.encode() + hashlib.sha256(file.read()).digest())
     folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)  # once all is compiled
     with open(folder + "/heatveil_frozen.py", "w") as file:
         file.write("DIGEST = %r\n" % digest.hexdigest())
     files = [place.partition("/")[2] for place in places]
