@@ -35,7 +35,7 @@ class Bench:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ
+            env={name: one for name, one in os.environ.items() if not name.startswith("HEATVEIL_")}
             | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": str(folder)},
         )
 

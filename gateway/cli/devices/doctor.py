@@ -9,6 +9,8 @@ import typer
 
 from edge.board.binding import COPIED
 from edge.core.limits import Limits
+from edge.core.table import Sampler
+from edge.mechanisms import bulk
 
 from ...devices.enrol import enrol
 from ...devices.enrol.check import check_window
@@ -49,8 +51,8 @@ PARTS = {
 }
 
 
-def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int]:
-    """Return what a deployment gives its boards; its readings, and its window_h.
+def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int, bool]:
+    """Return what a deployment gives its boards; its readings, its window_h, and if by tables.
 
     Args:
         sensor: the one that was named; where none was, the usual one of what it asks for.
@@ -81,7 +83,8 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, 
     found = {"every_s": deployment.rounds.every_s, "site": deployment.site.name}
     found |= {} if tells else {"variance": limits.variance}
     found |= {"readings": SENSORS[sensor].readings} if sensor in SENSORS else {}
-    return found | {"sensor": sensor}, query.readings, deployment.privacy.window_h
+    tables = deployment.rounds.sampler == "table"
+    return found | {"sensor": sensor}, query.readings, deployment.privacy.window_h, tables
 
 
 Optional = Annotated[
@@ -115,18 +118,18 @@ def budget(
     ] = False,
 ) -> None:
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
-    chosen, promised, hours = sensor or USUAL, None, 0
+    chosen, promised, hours, tables = sensor or USUAL, None, 0, False
     known = SENSORS.get(chosen)
     count = known.readings if known else 1
     plan = Plan(chosen, count, every, variance, battery, not plain, not awake)
     if config is not None:
-        found, promised, hours = of_deployment(config, sensor)
+        found, promised, hours, tables = of_deployment(config, sensor)
         plan = plan._replace(**found)
     if readings is not None:
         plan = plan._replace(readings=readings)
     plan = plan._replace(own=parse_figures(own or []))
     needs = compute_needs(plan)
-    for line in _lines(needs, promised, hours):
+    for line in _lines(needs, promised, hours, tables):
         typer.echo(line)
     if figures:
         typer.echo("")
@@ -141,7 +144,7 @@ def budget(
         typer.echo("Each number's source: --figures. A figure of your own board: --set NAME=VALUE")
 
 
-def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
+def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iterable[str]:
     plan, energy, memory, air = found.plan, found.energy, found.memory, found.bytes
     rest = "asleep in between" if plan.sleeps else "awake and joined"
     count = "1 reading of" if plan.readings == 1 else f"{plan.readings} readings of"
@@ -167,6 +170,10 @@ def _lines(found: Needs, promised: int | None, hours: int) -> Iterable[str]:
         f"memory    {_kb(memory.running)} of heap running, {_kb(memory.running_mpy)} from .mpy; "
         f"starts in {_kb(memory.load_source)}, {_kb(memory.load_mpy)} from .mpy  (measured)"
     )
+    if tables and plan.readings >= bulk.ARRAY:
+        parts = Sampler(plan.variance, 1, bulk.BITS).parts
+        size = sum(len(memoryview(part.thresholds).cast("B")) for _, part in parts)
+        yield f"          {_kb(size)} more for tables of noise (counted), in a fifth of the time"
     if hours:
         yield "          5 KB more to count for a window, from source (measured)"
     yield (

@@ -184,8 +184,9 @@ def check_plan(plan: Plan) -> Sensor:
     if busy_s > plan.every_s:
         raise OperatorFault(
             f"an answer takes {busy_s:.3g} s to read and to blur, and one each {plan.every_s:g} s "
-            "is asked for: the board would never come to its end. Ask less often, or read fewer "
-            "pixels"
+            "is asked for: the board would never come to its end. Ask less often, read fewer "
+            "pixels, or have an array's noise drawn from tables ([rounds] sampler), which takes a "
+            "fifth of that"
         )
     return sensor
 

@@ -174,6 +174,11 @@ def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
     assert found.status == 0, found.err
     assert "promise is for 3 readings" in found.out
     assert "each 90 s" in found.out
+    assert "tables" not in heatveil("budget", "--config", path, "--sensor", "amg8833").out
+    path.write_text(path.read_text().replace("every_s = 90", 'every_s = 90\nsampler = "table"'))
+    found = heatveil("budget", "--config", path, "--sensor", "amg8833")
+    assert "KB more for tables of noise" in found.out, found.err
+    assert "tables" not in heatveil("budget", "--config", path).out, "one reading needs none"
 
 
 def test_a_place_is_one_short_frame_and_has_no_grains(heatveil) -> None:
