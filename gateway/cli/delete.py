@@ -230,7 +230,12 @@ def _elsewhere(place: Place) -> Iterable[str]:
 def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:
     """Yield where keys of a site may lie on this machine."""
     yield from (deployment.site.devices, deployment.site.devices.with_name(roster.FILE))
-    yield from (path.with_name("secrets.json"), path.with_name("broker"))
-    passwords = (deployment.mqtt.password_file, deployment.store.password_file)
+    yield from (path.with_name(name) for name in ("secrets.json", "keyholder.json", "broker"))
+    yield from sorted(path.parent.glob("*.keyholder.json"))
+    page = deployment.page
+    passwords = (
+        *(deployment.mqtt.password_file, deployment.store.password_file),
+        *(page.token_file, page.viewer_token_file),
+    )
     yield from dict.fromkeys(one for one in passwords if one is not None)
     yield from paths_of(deployment)

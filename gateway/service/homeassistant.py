@@ -230,7 +230,8 @@ class Results:
 
     def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
-        closed = datetime.fromtimestamp(event["closed_s"], UTC) if "closed_s" in event else now
+        closed_s = event.get("closed_s")
+        closed = now if closed_s is None else datetime.fromtimestamp(closed_s, UTC)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
         return _most(event, self._grid, self._middles) | {
             "sources": None if credible is None else likeliest(np.array(credible["numbers"])),
@@ -380,7 +381,8 @@ class Announcer:
                     self._send(self._healthy, found)
             elif self._results.take(event, datetime.now(UTC), time.monotonic()):
                 if event["kind"] == "map":  # told again after a start, it is as old as it was
-                    old_s = max(time.time() - event.get("closed_s", math.inf), 0.0)
+                    closed_s = event.get("closed_s")
+                    old_s = 0.0 if closed_s is None else max(time.time() - closed_s, 0.0)
                     self._drawn_s = time.monotonic() - old_s
                 if self._drawn_s is not None and not self._expired():
                     self._send(self._result, self._results.values)

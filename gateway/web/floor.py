@@ -8,7 +8,7 @@ a map.
 from itertools import combinations
 from typing import Annotated, Any, NamedTuple
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType
 from sqlalchemy.exc import SQLAlchemyError
 
 from recovery.maps.sentence import Sentence, Wording
@@ -148,8 +148,9 @@ def _look(one: Neighbour, at_s: float | None) -> Room:
             found = reader.map_at(at_s)
             if at_s is None and _is_spent(reader, one.deployment):
                 room.due_s = None
+        drawn = None if found is None else read_map(found[0])
     # These name files and machines, and viewers are not told of those.
-    except (OperatorFault, SQLAlchemyError, OSError):
+    except (OperatorFault, SQLAlchemyError, OSError, MsgspecError):
         return _without_map(room, UNREAD)
     if found is None:
         return _without_map(room, NONE)
@@ -157,7 +158,7 @@ def _look(one: Neighbour, at_s: float | None) -> Room:
     mass = body["mass"]
     if mass and [len(mass[0]), len(mass)] != ready["shape"]:
         return _without_map(room, OTHER_GRID)
-    room.map = read_map(body)
+    room.map = drawn
     return room
 
 

@@ -40,7 +40,7 @@ BRIEF = {
     "bench_places": (["15", "1"], 90),
     "bench_secure_sum": ([], 120),
     "bench_service": (["--devices", "500", "--rate", "1000", "--seconds", "20"], 120),
-    "bench_verdict": (["4", "auto"], 90),
+    "bench_verdict": (["4", "auto", "l1-printed"], 90),
 }
 _HEAD = """# What is fast, beside its peers
 
@@ -170,6 +170,8 @@ def summarize(page: str) -> str:
         "|---|--:|--:|--:|---|--:|",
     ]
     for claim, rows in compare(page):
+        if not rows:
+            lines.append(f"| {claim.what} | | not printed | | {claim.peer} | |")
         for size, ours, peer in rows:
             figures = f"{ours:.3g} | {peer:.4g} | {claim.peer} | {peer / ours:.3g}"
             lines.append(f"| {claim.what} | {size} | {figures} |")

@@ -45,7 +45,13 @@ function look(one) {
 export function redrawStorey(wanted) {
   layer = wanted;
   if (!own || at("storey-box").hidden) return;
-  const rooms = [own, ...others].map(look), trusted = rooms.filter((one) => one.trusted);
+  let rooms = [own, ...others].map(look);
+  // A room whose maps have no such layer shows its shares: then all do, in one scale.
+  if (new Set(rooms.filter((one) => one.trusted).map((one) => one.drawing.id)).size > 1) {
+    layer = "share";
+    rooms = [own, ...others].map(look);
+  }
+  const trusted = rooms.filter((one) => one.trusted);
   const most = Math.max(0, ...trusted.map(({ drawing }) => drawing.most)) || 1, id = (trusted[0] ?? rooms.find(({ map }) => solved(map)))?.drawing.id;
   const paint = id === "sd" ? doubted : heated, unit = t(`storey.scale.${kind.people ? "people" : kind.unit}`);
   const amounts = `${number(most, most < 10 ? 2 : 0)}\u00a0${id === "sd" ? t("storey.scale.sd", { unit }) : unit}`;
