@@ -100,7 +100,7 @@ def test_the_printed_formula_is_for_the_stated_spread_and_says_so() -> None:
 
 LINE = Room(Grid((20, 1), 500), (10,), 0.01, "none")
 SHUT = Room(Grid((20, 1), 500), (7,), 0.004, "insulated")
-PLANE = Room(Grid((6, 5), 500), (3, 2), 0.02, "none")
+PLANE = Room(Grid((4, 7), 500), (2, 3), 0.02, "none")
 AT_ENDS = Room(Grid((7, 4), 500), (4, 3), 0.02, "none")  # at its ends nothing is felt of the other
 COARSE = Grains(6, Fraction(1, 4), 8.0)
 AWKWARD = Grains(3, Fraction(1, 10), 3.0)
