@@ -9,7 +9,7 @@ was found. It is the bound that comes out, so the answer is never too small.
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -655,33 +655,51 @@ def _squares(
     warmest = max(float(one.max()), float(other.max()))
     bent = grains.intensity_max * math.exp(BENDS * (wide / 2) ** 2)
     squares = np.zeros(len(cells))
-    # A few sensors at a time, so that what is made on the way stays near the processor.
-    few = max(1, NEAR_BY // one.shape[1])
-    parts = [slice(first, first + few) for first in range(0, len(one), few)]
-    most = math.inf
+
+    def count(block: Floats) -> Floats:
+        seen = pass_behind(bound_changes(block, bent, warmest), grains.behind)
+        return count_sent(seen, *grains[:2])
+
+    most = None
     for nth in np.flatnonzero(wanted):
-        if most == math.inf and squares.any():
+        if most is None and squares.any():
             # Of a move |a - b| <= max(a, b), so its squares are those of both places together, but
             # for the smaller on each sensor, which is a rounded nought at the least.
-            alone = _squares(room, one, other, wide, (PRESENCE,), np.ones(1, dtype=bool), grains)
-            nought = pass_behind(bound_changes(np.zeros((1, 1)), bent, warmest), grains.behind)
-            least = count_sent(nought, *grains[:2])[0, 0]
-            most = 2 * float(alone[0]) - len(one) * least**2
-        if most <= squares.max():
+            alone = _greatest(room, one, other, (PRESENCE,), 0, count)
+            least = count(np.zeros((1, 1)))[0, 0]
+            most = 2 * alone - len(one) * least**2
+            most = most if alone < 2**53 else math.inf  # what is no whole number bounds nothing
+        if most is not None and most <= squares.max():
             squares[nth] = 0.0 if one is other else most
             continue
-        sums: dict[int, Floats] = {}  # by move, over sensors: whole numbers, so exact in any order
-        for part in parts:
-            same = one is other
-            these = one[part]
-            those = these if same else other[part]
-            for move, (a, b) in enumerate(_changes(room, these, those, cells, int(nth))):
-                greater = np.abs(a) if same else np.maximum(np.abs(a), np.abs(b))
-                seen = pass_behind(bound_changes(greater, bent, warmest), grains.behind)
-                sent = count_sent(seen, *grains[:2])
-                sums[move] = sums.get(move, 0.0) + np.einsum("ij,ij->j", sent, sent)
-        squares[nth] = check_square(max(float(each.max()) for each in sums.values()))
+        squares[nth] = check_square(_greatest(room, one, other, cells, int(nth), count))
     return squares
+
+
+def _greatest(
+    room: Room,
+    one: Floats,
+    other: Floats,
+    cells: tuple[int, ...],
+    nth: int,
+    count: Callable[[Floats], Floats],
+) -> float:
+    """Return the greatest square of the larger changes; exact below 2**53.
+
+    Args:
+        count: what is sent of changes of temperatures, none of them negative.
+    """
+    # A few sensors at a time, so that what is made on the way stays near the processor.
+    few = max(1, NEAR_BY // one.shape[1])
+    sums: dict[int, Floats] = {}  # by move, over sensors: whole numbers, so exact in any order
+    for first in range(0, len(one), few):
+        same = one is other
+        these = one[first : first + few]
+        those = these if same else other[first : first + few]
+        for move, (a, b) in enumerate(_changes(room, these, those, cells, nth)):
+            sent = count(np.abs(a) if same else np.maximum(np.abs(a), np.abs(b)))
+            sums[move] = sums.get(move, 0.0) + np.einsum("ij,ij->j", sent, sent)
+    return max(float(each.max()) for each in sums.values())
 
 
 def _changes(

@@ -152,6 +152,15 @@ def test_no_spread_is_worse_than_the_bound(
         assert truth <= bound <= 1.03 * truth
 
 
+def test_a_source_that_cannot_be_squared_refuses_no_move_that_can() -> None:
+    """Late in a warm room a source is felt by every sensor, and a short move hardly at all."""
+    room, grains = Room(Grid((40, 1), 500), (20,), 50.0, "none"), Grains(32, None, 1.0)
+
+    with pytest.raises(ValueError, match="grains"):
+        worst_squares(room, (PRESENCE,), grains)
+    assert worst_squares(room, (1, 2), grains)[1] > 10**13
+
+
 def test_the_spreads_that_were_tried_are_not_the_worst() -> None:
     """The control: counting there alone would promise too much, behind a coarse converter."""
     every = np.geomspace(LINE.spread_m2, 20.0, 600)
