@@ -88,7 +88,8 @@ assert paper_delivers(38, 0.1)[1] < 0.1 < paper_delivers(40, 0.1)[1]  # the prin
 assert gaussian_delta(10, gaussian_sigma(10, 0.1)) <= 0.1 * (1 + 1e-9)
 
 # %% [markdown]
-# A $\delta$ of 0.1 is itself a ten per cent chance of anything; and one label can mean two veils.
+# A $\delta$ of 0.1 would even allow to publish everything one time in ten; and one label can mean
+# two veils.
 #
 # ### One sensor, or all of them (Problem 2 and Proposition 4)
 # Problem 2 asks that each sensor's own reading be private. Proposition 4 proves more: the noise

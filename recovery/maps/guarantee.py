@@ -9,7 +9,7 @@ from fractions import Fraction
 from edge.core.records import Guarantee as Guarantee
 
 from ..noise import Ratio, lowest
-from .sentence import Sentence, Wording, join
+from .sentence import Sentence, Wording
 
 # Said here and not beside the record, for a board has no room for it.
 Guarantee.__doc__ = """What a release promises.
@@ -119,9 +119,13 @@ _NOT = Wording("guarantee.not", "Not protected: {unprotected}.")
 _ODDS = Wording(
     "guarantee.odds",
     "What is published moves the odds of a guess between two such cases by a factor of at most "
-    "{factor} (epsilon {epsilon})",
+    "{factor} (epsilon {epsilon}).",
 )
-_BUT = Wording("guarantee.but", ", but for a chance of {delta} (delta).")
+_LIKELY = Wording(
+    "guarantee.likely",
+    "Whatever one looks for in what is published is at most {factor} times as likely in one of "
+    "two such cases as in the other (epsilon {epsilon}), plus {delta} (delta).",
+)
 
 
 def reword(guarantee: Guarantee, made: Guarantee) -> Guarantee:
@@ -164,8 +168,9 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
     factor = (
         upward(math.exp(value)) if value < 50 else f"10 to the {math.ceil(value / math.log(10))}"
     )
-    odds = _ODDS(factor=factor, epsilon=ratio_text(epsilon))
-    return [join((odds, _BUT(delta=ratio_text(delta)) if delta else "."), by="")]
+    if delta:
+        return [_LIKELY(factor=factor, epsilon=ratio_text(epsilon), delta=ratio_text(delta))]
+    return [_ODDS(factor=factor, epsilon=ratio_text(epsilon))]
 
 
 def ratio_text(ratio: Ratio) -> str:
