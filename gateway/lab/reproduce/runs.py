@@ -7,6 +7,7 @@ the same code and under the same settings, is not computed again.
 """
 
 import csv
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -202,6 +203,8 @@ def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losse
             f"--cluster {order.cluster} came but dask.distributed is not installed here, which "
             "speaks to clusters. Install heatveil[cluster], or leave it out for processes here"
         ) from fault
+    # Its pages of a lost connection would hide the one sentence that says what to do.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         client = Client(order.cluster, timeout="5s")
     except (OSError, ValueError) as fault:
