@@ -113,6 +113,13 @@ UNANSWERED = (
     "nobody has answered the round yet: it stays open, and when the next one is due it is asked "
     "again with the same bytes, which costs nothing; after a few times it is given up for another"
 )
+AWAY_S = 86_400.0  # a pause between rounds that is said, where it is longer than theirs
+AWAY = (
+    "no round was asked for %d days: this gateway was away, or its clock was set. What devices "
+    "could have answered meanwhile is in no map, and is asked for no more. Another round is asked "
+    "when it is due; a device answers it once enough of its own uptime has passed, whatever the "
+    "clock here says"
+)
 ABANDONED = (
     "the key of the open round is lost, in a power cut or because an older store was put back: "
     "what devices reported to it opens for nobody. It is charged, for it may have been released "
@@ -226,7 +233,11 @@ class Campaign:
     def _run(self, rounds: int | None) -> str:
         releases: list[Any] = []
         done, silent, resumed, kept = 0, 0, False, self.steps.kept
-        pause = Pause(kept(self.store.opened_s))
+        opened_s = kept(self.store.opened_s)
+        pause = Pause(opened_s)
+        away_s = 0.0 if opened_s is None else time.time() - opened_s
+        if away_s > max(AWAY_S, 2 * self.deployment.rounds.every_s):
+            log.warning(AWAY % (away_s // 86_400))
         self._tell_ledger()
         if self._window_h:
             self._before = self._count_older()

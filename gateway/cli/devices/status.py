@@ -26,6 +26,11 @@ STRANGER = (
     "Where the broker lets devices in is not known here: tell it yourself, with a role or rules "
     "as `heatveil broker init` writes them"
 )
+AWAY_S = 86_400.0  # a device that missed a round since, and was not heard for so long, is away
+AWAY = (
+    "AWAY: rounds go on without it, and what it misses is in no map; once it is back it answers "
+    "when enough of its own uptime has passed, for time without power gives no budget back"
+)
 UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
 
 
@@ -77,9 +82,11 @@ def list_devices(path: flags.Config) -> None:
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     heard, shut_out = {}, dict[str, tuple[str, float]]()
+    asked_s = 0.0  # when the last round was
     if has_store(deployment):
         with closing(Reader(place_of(deployment))) as reader:
             heard = {(row.name, row.key_id_hex): row for row in reader.devices()}
+            asked_s = max((row.opened_s for row in reader.rounds(1)), default=0.0)
         engine = looking(place_of(deployment))
         with engine.connect() as connection:
             shut_out = message_rows.list_shut_out(connection)
@@ -90,6 +97,8 @@ def list_devices(path: flags.Config) -> None:
         words = [f"{name}: {sensors}, {device.mode}, key {device.key_id.hex()}"]
         last_s = None if row is None else row.last_s
         words.append("never heard" if last_s is None else f"heard {_ago(last_s)} ago")
+        if last_s is not None and last_s < asked_s and time.time() - last_s > AWAY_S:
+            words.append(AWAY)
         if row is not None and row.alarm:
             words.append(f"NEEDS A NEW KEY: {row.alarm}")
         if name in shut_out:
