@@ -7,6 +7,7 @@ own fault and shows its traceback. A command is declared in the module that does
 service loads nothing of the owner's keys.
 """
 
+import atexit
 import errno
 import gc
 import os
@@ -158,7 +159,9 @@ def heatveil(
 
 def main(words: list[str] | None = None) -> None:
     """Run a command and leave with its exit status."""
-    gc.set_threshold(50_000, 20, 20)  # what is loaded stays: looking for garbage in it takes long
+    # What is loaded stays to the end: looking for garbage in it takes long, then and before.
+    gc.set_threshold(200_000, 20, 20)
+    atexit.register(gc.freeze)
     with _politely():
         try:
             app(words, prog_name="heatveil")
