@@ -277,7 +277,10 @@ async def _answer_file(request: Request) -> Response:
 
 
 PICTURE_MOST = 8_000_000  # bytes
-_BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+_KINDS = (  # how a picture begins, what a whole one has at its end, and its kind
+    (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82", "image/png"),
+    (b"\xff\xd8\xff", b"\xff\xd9", "image/jpeg"),
+)
 
 
 def read_picture(path: Path | None) -> tuple[bytes, str] | None:
@@ -296,14 +299,17 @@ def read_picture(path: Path | None) -> tuple[bytes, str] | None:
             f"the picture {path} cannot be read ({fault.strerror}), and the page was to show it "
             "under the map. Mend picture under [page], or remove it"
         ) from fault
-    kind = next((kind for start, kind in _BEGINNINGS.items() if body.startswith(start)), "")
-    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
+    kind = next(
+        (kind for start, end, kind in _KINDS if body.startswith(start) and end in body), ""
+    )
+    whole = int.from_bytes(body[4:8], "little") + 8 <= len(body)
+    if body[:4] == b"RIFF" and body[8:12] == b"WEBP" and whole:
         kind = "image/webp"
     if not kind:
         raise OperatorFault(
-            f"the picture {path} has {size} bytes and is no PNG, JPEG or WebP of at most "
+            f"the picture {path} has {size} bytes and is no whole PNG, JPEG or WebP of at most "
             f"{PICTURE_MOST // 1_000_000} MB; a browser shows those, and a larger one would keep "
-            "a phone waiting. Save it as PNG, or remove picture under [page]"
+            "a phone waiting. Save it anew as PNG, or remove picture under [page]"
         )
     return body, kind
 

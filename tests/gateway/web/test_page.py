@@ -445,9 +445,10 @@ def test_a_picture_of_the_floor_lies_under_the_map(
     picture, other, half = (tmp_path / name for name in ("floor.png", "floor.txt", "half.png"))
     imsave(picture, np.full((4, 6, 3), (0.2, 0.9, 0.4)))
     other.write_text("a floor")
-    half.write_bytes(picture.read_bytes()[:40])
-    with pytest.raises(OperatorFault, match="is no PNG, JPEG or WebP"):
-        Page("127.0.0.1", 0, picture=other)
+    half.write_bytes(picture.read_bytes()[:60])
+    for wrong in (other, half):
+        with pytest.raises(OperatorFault, match="is no whole PNG, JPEG or WebP"):
+            Page("127.0.0.1", 0, picture=wrong)
     with pytest.raises(OperatorFault, match="cannot be read"):
         Page("127.0.0.1", 0, picture=tmp_path / "none.png")
     with Page("127.0.0.1", 0, picture=picture) as page:
@@ -461,6 +462,7 @@ def test_a_picture_of_the_floor_lies_under_the_map(
         seen = coloured(tab, (97, 230, 120))  # green, under a little of pale yellow
         assert tab.said == []
     assert seen
+    half.write_bytes(picture.read_bytes()[:8] + picture.read_bytes()[-8:])
     with Page("127.0.0.1", 0, picture=half) as page:
         page.feed.put({**PEOPLE, "picture": True})
         page.feed.put(people())
