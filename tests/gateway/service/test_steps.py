@@ -268,6 +268,41 @@ def square(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> S
 
 
 @pytest.mark.long
+def test_what_was_answered_is_counted_drawn_and_paid_for(square: Square) -> None:
+    """Every answer that went over the broker, and none beside; then nothing more is asked."""
+    with Pump("listens") as pump:
+        link = square.listening(pump)
+        with Crowd(square.mqtt, square.people()) as fleet, square.service() as service:
+            why = service.run()
+            ledger = service.ledger()
+            assert eventually(lambda: fleet.unreceipted == 0)
+            assert eventually(lambda: len(square.exhausted()) == DEVICES)
+            said = "all 2 readings that the promise is for have been taken"
+            assert why == said
+        link.close()
+
+    releases = square.told("release")
+    assert [release["reports"] for release in releases] == [DEVICES, DEVICES]
+    names = {event["number"]: bytes.fromhex(event["name"]) for event in square.told("round")}
+    answered = square.answered()
+    for release in releases:
+        seen = answered[names[release["number"]]]
+        assert {place: n for place, n in enumerate(release["values"]) if n} == dict(seen)
+        assert len(release["values"]) == (COLUMNS + 2) * (ROWS + 2)
+    last = square.told("map")[-1]
+    assert last["status"] == "solved"
+    assert (np.shape(last["mass"]), np.shape(last["sd"])) == ((ROWS, COLUMNS),) * 2
+    assert last["total"] == 2 * DEVICES
+    # Everybody is in the first three cells: epsilon 3 a report shows that much.
+    assert sum(last["mass"][0][:3]) > 0.5
+    budget = square.told("budget")[-1]
+    assert (budget["epsilon_spent"], budget["epsilon"]) == (6.0, 6.0)
+    assert (budget["delta"], budget["rounds_left"]) == (None, 0)
+    assert (budget["unit"], budget["epsilon_left"]) == ("epsilon", 0.0)
+    assert (ledger.left, len(ledger.charges)) == (0, 2)
+
+
+@pytest.mark.long
 def test_no_more_is_asked_and_nothing_more_is_answered(square: Square) -> None:
     """Neither by a file that promises more, nor by whoever has stolen the key of the site."""
     with Crowd(square.mqtt, square.people()), square.service() as service:

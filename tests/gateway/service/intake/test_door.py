@@ -2,6 +2,7 @@
 
 import hmac
 import random
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from edge.core import wire
 from edge.core.records import Report
 from edge.host import post
+from edge.net.device import unpack_receipt
 from gateway.service.intake import door
 from gateway.service.intake.door import Door
 from gateway.service.intake.outcomes import KINDS, DeadLetter
@@ -208,6 +210,16 @@ def test_mutated_frames_are_taken_and_refused_alike() -> None:
         taken += agree(bytes(body))
 
     assert taken > 1000  # else nothing was compared
+
+
+def test_receipts_are_those_of_the_wire() -> None:
+    """A device reads them with edge's own code."""
+    topic = wire.topic("testsite", "node-0", "receipt")
+    for epoch, seq, taken in product(HEADS[:-1], HEADS[:-1], (True, False)):
+        packed = door.make_receipt(epoch, seq, taken, KEY, door.prefix(topic))
+
+        assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
+        assert unpack_receipt(packed, KEY, topic) == (epoch, seq, taken)
 
 
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:

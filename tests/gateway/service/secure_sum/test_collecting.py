@@ -32,6 +32,18 @@ def test_the_sum_is_exact_whoever_vanishes(missing: int, bits: int) -> None:
     assert play.total == town.sum_of(within)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("missing", [0, 30])
+def test_the_sum_is_exact_where_few_are_beside_each_other(missing: int) -> None:
+    """A graph in the place of all pairs."""
+    town = Town(drawn(90, missing)[0])
+    vanish = {i: STAGES[i % 5] for i in range(90 * missing // 100)}
+    within = [i for i in range(90) if vanish.get(i) not in STAGES[:3]]
+
+    assert town.shard.k < 60
+    assert town.play(vanish).total == town.sum_of(within)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_below_the_threshold_nothing_is_opened(stage: str) -> None:
     """One device too many vanishes; with one fewer there is a sum."""

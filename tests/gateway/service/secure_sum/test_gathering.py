@@ -440,6 +440,14 @@ def test_what_cannot_be_served_is_refused(
         pass
 
 
+def test_without_its_shards_nothing_is_asked(square: Square) -> None:
+    """They say who is beside whom; no gateway may make them up."""
+    (square.folder / roster.FILE).unlink()
+
+    with pytest.raises(OperatorFault, match=r"cannot be read"), square.service():
+        pass
+
+
 def test_a_round_that_is_too_long_for_devices_is_not_paid_for(square: Square) -> None:
     """Nobody would answer it, and its epsilon would be spent."""
     prior = [(8, x, y) for x in range(256) for y in range(60)]

@@ -270,6 +270,15 @@ def shared(payloads: Sequence[Sequence[int]], parts: int) -> dict[int, Sum]:
     return total
 
 
+def test_the_parts_add_up_to_the_release_of_all() -> None:
+    """The map must not depend on how many workers there were."""
+    dice = random.Random(500)
+    payloads = [[sensor, dice.choice(INSIDE)] for sensor in range(500)]
+
+    found = find_fold("disk").release(ROUND, shared(payloads, 7), 500)
+    assert found == disk.release(ROUND, payloads, None)
+
+
 @pytest.mark.parametrize("place", [OUTSIDE[0], OUTSIDE[-1], domain_of(ROUND).size, -1])
 def test_what_nobody_can_answer_is_refused_before_it_is_counted(place: int) -> None:
     """By the fold as by the device's own release; and by the round, so that it is never kept."""
