@@ -212,14 +212,15 @@ class Blocks:
     def deviations(self, mass: Floats) -> Floats:
         """Return of each cell's share so much that its interval is that of a normal law.
 
-        A cell of a larger block may have nothing of it, or all, so this is mostly more than a
+        A cell of a larger block may have nothing of it, or all, so there it is mostly more than a
         standard deviation; but never more than a share of that mean, or of an even one, can have.
         """
-        alone = (self.boxes[:, 2] * self.boxes[:, 3]) == 1
-        low, high = self.spread(np.where(alone, self.low, 0)), self.spread(self.high)
+        by_itself = (self.boxes[:, 2] * self.boxes[:, 3]) == 1
+        low, high = self.spread(np.where(by_itself, self.low, 0)), self.spread(self.high)
         far = np.maximum(np.maximum(high - mass, mass - low), 0)
         mean = np.maximum(mass, 1 / mass.size)
-        return np.minimum(far / self._reach, np.sqrt(mean * (1 - mean)))
+        most = np.where(self.spread(by_itself) > 0, np.inf, np.sqrt(mean * (1 - mean)))
+        return np.asarray(np.minimum(far / self._reach, most))
 
 
 def may_name(shares: Floats, low: Floats, high: Floats, even: Floats) -> NDArray[np.bool_]:

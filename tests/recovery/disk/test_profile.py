@@ -1,5 +1,7 @@
 """What share a block may hold: by hand, by another solver, and as often as it says."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy
@@ -207,3 +209,15 @@ def test_deviations_hold_what_a_block_may_hold() -> None:
     assert sd == pytest.approx(np.array([[0.4, 0.4, 0.1], [0.4, 0.4, 0.1]]))
     with pytest.raises(ValueError, match="holds it"):
         Blocks(0.9, boxes, shares + 1, low, high)
+
+
+def test_no_share_within_a_block_deviates_by_more_than_a_share_can() -> None:
+    """A map that tells nothing; a cell by itself keeps its interval, for its share is measured."""
+    boxes = np.array([[0, 0, 14, 15], *([14, column, 1, 1] for column in range(15))])
+    low, high = np.zeros(16), np.array([1.0, *[0.25] * 15])
+    found = Blocks(0.9, boxes, np.zeros(16), low, high)
+    even = np.full((15, 15), 1 / 225)
+    sd = found.deviations(even)
+
+    assert sd[:14] == pytest.approx(math.sqrt(1 / 225 * 224 / 225))
+    assert sd[14] * 1.644854 == pytest.approx(0.25 - 1 / 225)
