@@ -7,8 +7,7 @@ hole that low noise has dug, and the product of the mean weights is the evidence
 goes as far as some hundred of the many scenes of the prior do; what follows moves these alone.
 
 Limits: with up to eight sources of unknown warmth at low noise (0.038 on a line of 100 cells and
-50 sensors) the scenes do not find all that fits: bands that say 90 held 81 of 100 whole curves,
-and 88 where all may as well be equally warm.
+50 sensors) the scenes do not find all that fits, and bands may hold less often than they say.
 """
 
 from dataclasses import dataclass, replace

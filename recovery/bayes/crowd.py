@@ -28,7 +28,8 @@ Whole = NDArray[np.int64]
 # deviations of the noise says nothing.
 _FAINT = 1e-4
 # Readings whose squares, in deviations of the noise, come to less leave the weights of proposals
-# their digits in single precision, which takes half the time.
+# their digits in single precision, which takes half the time. Where powers are known what is
+# proposed is taken, so there these weights are the law, and double.
 _SINGLE = 1e5
 # Pairs of sources move among about so many cells around each.
 _AROUND = 11
@@ -49,7 +50,7 @@ class Problem:
     room: Floats  # (cells + 1,), log of how many those are
     grid: Whole  # (cells + 1, 2), row and column of each
     at: Whole  # (rows, columns), the cell that is there; the one beyond where it is closed
-    digits: type[np.floating[Any]]  # of what is proposed; the exact law decides what is taken
+    digits: type[np.floating[Any]]  # of what is proposed
 
     @property
     def cells(self) -> int:
@@ -95,7 +96,7 @@ def compress(seen: Seen, coolest: float) -> Problem:
         np.log(np.maximum((near < cells).sum(axis=1), 1)),
         grid,
         at,
-        np.float32 if loudest < _SINGLE else np.float64,
+        np.float32 if loudest < _SINGLE and coolest < prior.warmest else np.float64,
     )
 
 

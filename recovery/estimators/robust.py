@@ -6,7 +6,9 @@ that of the posterior; else it is the median of the cumulative share over draws 
 a plane their medoid, and the number of sources comes from the same draws. For its band,
 but where the posterior stands alone and was counted out, and for what it says of its own error,
 the stated world is no likelier than all others, and chances count by their square roots: no family
-is quite the room that there is, so what speaks for one against another is worth less.
+is quite the room that there is, so what speaks for one against another is worth less. What is
+rooted is the chance before the readings times the evidence, not the evidence alone as in the
+sources: so five families that share a half weigh more than one that has it.
 
 On the paper's line its mean earth mover's distance is .037 where what is stated is so, and the
 posterior's .035; in the three groups of kinds of rooms that are not as stated it is .052, .060 and
@@ -16,7 +18,7 @@ posterior's .035; in the three groups of kinds of rooms that are not as stated i
 Limits: a fault that no family has, or that leaves the readings as they could be, is not found.
 
 Source: `recovery.bayes.bank`; for the stated world `recovery.estimators.posterior`; for roots of
-chances Grünwald and van Ommen 2017, Miller and Dunson 2019.
+evidence Grünwald and van Ommen 2017, Miller and Dunson 2019.
 """
 
 import math
@@ -38,8 +40,8 @@ from . import posterior
 from .record import ONE_TIME, Estimate, Floats, Near, Seen, check, label, with_digits
 from .verdict import ODDS, join
 
-# How likely the stated world is before any reading, and the power by which chances count: for the
-# map, and for how far off it may be.
+# How likely the stated world is before any reading, and the power by which chances count, this
+# one too: for the map, and for how far off it may be.
 _MAP, _DOUBT = (2 / 3, 1.0), (1 / 2, 1 / 2)
 # Draws that stand for all families.
 _DRAWS = 1200
@@ -123,7 +125,8 @@ def _weigh(logs: dict[str, float], stated: float, power: float) -> dict[str, flo
     """Return how likely each family is, where the stated world is so likely beforehand.
 
     Args:
-        power: by which chances count, before they add to one; 1 is Bayes' rule.
+        power: by which chances count, those before the readings with them, before they add to
+            one; 1 is Bayes' rule.
     """
     weighed = {name: power * (math.log(1 - stated) + log) for name, log in logs.items()}
     weighed["stated"] = power * (math.log(stated) + logs["stated"])

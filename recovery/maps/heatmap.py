@@ -64,8 +64,8 @@ class Credible:
         numbers: (most + 1,), the chance of each number of sources, from none upwards.
         band: around the whole cumulative share at once, if there is a source at all; None in a
             plane. Where few shares are possible no band has just this chance, and the nearest
-            is taken, below it or above. Sampled at low noise, with up to eight sources of
-            unknown warmth, it held 81 of 100 whole curves where it said 90.
+            is taken, below it or above. Sampled at low noise, with many sources of
+            unknown warmth, it may hold less often than it says.
         expected_error: the distance that the map has from the truth, on average over the
             posterior, or over worlds that may not be as stated, too; in the unit of the places,
             NaN where it was not computed.

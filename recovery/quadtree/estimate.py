@@ -128,7 +128,9 @@ def density(found: Counts) -> tuple[Floats, Floats]:
 
     What is negative becomes nought, and the rest adds up to one. How people stand within a square
     of several cells is not known: a cell of it may as well have nobody or twice its part, and
-    people are whole, so the variance of its share m has m**2 + m / reports beside the noise's.
+    people are whole, so the variance of its share m has m**2 + (m and its noise) / reports beside
+    the noise's, for what became nought may not be. The m**2 is a model, and low for squares of
+    more than two cells.
     """
     kept = np.maximum(found.devices, 0.0)
     area = found.painted.area.astype(np.float64)
