@@ -80,7 +80,7 @@ def sample(mechanism: Mechanism) -> str:
             title=TABLE[mechanism.name],
             gather=120 if mechanism.trust == "distributed" else 30,  # five steps, and not one
             own="\n".join(_line(one, mechanism) for one in _fields(mechanism)),
-            privacy='delta = "1/100000"              # the chance by which the promise may fail\n'
+            privacy='delta = "1/100000"              # the probability added to its factor\n'
             * ("delta" in mechanism.abouts),
             window=_WINDOW * ("window_h" in mechanism.abouts),
         )

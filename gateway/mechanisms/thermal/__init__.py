@@ -85,7 +85,7 @@ MECHANISM = Mechanism(
         "heat": "how far warmth has spread, which the noise is made for",
         "sensors": "how many thermometers there are",
     },
-    keys={("privacy", "delta"): "the chance by which the promise may fail"},
+    keys={("privacy", "delta"): "the probability added to its factor"},
     refused_keys={},
     live_keys={"rounds": frozenset({"estimator"})},
     sensors=lambda deployment: deployment.sensors.count,
