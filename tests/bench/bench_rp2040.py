@@ -7,6 +7,10 @@ Microseconds by the board's own clock; that of the emulator is within a third of
 hour of it takes days, so each number is of a few repetitions. A sample of a table is one of an
 array's 64; `plain` is what a port without machine code takes. The peer is the time of hashing
 alone that the same bits need: two hashes of the chip's own firmware for every 256.
+
+Where the firmware has edge in it, answers too: from a Round's message to the frame, without the
+flash of its slots, then the noise of the next, and what both leave to collect. Its peer is the
+frame's own MAC: nothing that is believed takes less.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 SIGMAS = (10, 25, 50, 1273)
@@ -49,6 +54,54 @@ for sigma in {sigmas}:
     print(sigma, len(made.parts), slow, fast, spent(lambda: made.fill(out, rng), 1) / 64, bits)
 """
 
+ANSWERS = """
+import sys
+sys.path[:] = [".frozen"]
+import heatveil_frozen
+import gc, time
+from edge import loading
+loading.load()
+from edge.core import budget, keys, node, slots
+who, place = keys.Identity(*{identity}), slots.Ram()
+for at, slot in enumerate({slots}):
+    place.write(at, slot)
+own = budget.Budget(place, who.state_key)
+own.boot()
+device, values = node.Node(who, own), (5000,) * who.sensors
+device.prepare()
+for message in {rounds}:
+    gc.collect()
+    gc.disable()
+    held, begun = gc.mem_alloc(), time.ticks_us()
+    frame = device.answer(message, lambda params: values)
+    answered = time.ticks_us()
+    device.prepare()
+    ready, more = time.ticks_us(), gc.mem_alloc() - held
+    gc.enable()
+    if frame is None:
+        raise ValueError(device.refusal)
+    print(time.ticks_diff(answered, begun), time.ticks_diff(ready, answered), more)
+"""
+
+
+def write_answers(readings: int, count: int) -> str:
+    """Return the script of a device that answers so many Rounds with so many readings each."""
+    from edge.core.limits import Limits
+    from edge.core.slots import Ram
+    from edge.host import rootkeys
+    from edge.host.enrol import provision
+    from tests.interpreters import heaps
+
+    words = heaps.SITE, heaps.NAME, heaps.KEYS, heaps.SITE_KEY, 2
+    who, place = rootkeys.identity(*words, sensors=readings), Ram()
+    limits = Limits(1, 8, 500, heaps.VARIANCE, 10**13, 0)
+    provision(place, who.state_key, rootkeys.first_chain(heaps.KEYS), limits)
+    return ANSWERS.format(
+        identity=tuple(who),
+        slots=[place.read(at) for at in range(3)],
+        rounds=[heaps.asked(number, readings) for number in range(256, 256 + count)],
+    )
+
 
 def main() -> None:
     """Print the tables."""
@@ -63,10 +116,19 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         script, log = Path(folder, "script.py"), Path(folder, "log")
-        script.write_text(SCRIPT.format(sigmas=SIGMAS))
         opened = nullcontext(given.board) if given.board else emulator.emulated(log)
         with opened as address:
+            script.write_text(SCRIPT.format(sigmas=SIGMAS))
             told = emulator.run(address, script, ROOT, 3600.0)
+            answers = {}
+            try:
+                for readings, count in ((1, 12), (64, 3)):
+                    script.write_text(write_answers(readings, count))
+                    answers[readings] = emulator.run(address, script, ROOT, 3600.0).split()
+            except RuntimeError as fault:
+                if "no module named 'heatveil_frozen'" not in str(fault):
+                    raise
+                print("no edge is in this firmware, so no answers are timed: make firmware")
     block, pack, *rows = [line.split() for line in told.splitlines()]
     hashing, drawn, mac = map(float, block[1:])
     print(
@@ -79,6 +141,13 @@ def main() -> None:
         print(
             f"{sigma:6.0f} {parts:6.0f} {slow:9.0f} {fast:9.0f} {plain:8.0f} {bits:4.0f} "
             f"{slow / fast:12.1f} {fast / (hashing * bits / 256):13.1f}"
+        )
+    for readings, numbers in answers.items():
+        answered, drawn, left = (sorted(map(int, numbers[at::3])) for at in range(3))
+        print(
+            f"an answer of {readings}: {median(answered) / 1000:.1f} ms, "
+            f"{median(answered) / mac:.0f} MACs; the next one's noise {drawn[0] / 1000:.1f} to "
+            f"{drawn[-1] / 1000:.1f} ms; {median(left) / 1024:.1f} KB to collect"
         )
 
 
