@@ -10,7 +10,7 @@ from dataclasses import replace
 from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple
 
-from ..mechanisms import MECHANISMS, Mechanism
+from ..mechanisms import MECHANISMS, Mechanism, find
 from .arithmetic import (
     accountant,
     central,
@@ -70,7 +70,8 @@ LAYERS: tuple[Layer, ...] = (
         "more within a window than is promised",
         windows.claims,
         kinds=ALL,
-        concerns=lambda own: own is None,
+        # What is summed or sealed is looked at in the audit's own room alone.
+        concerns=lambda own: own is None or hasattr(find(own.mechanism).subject, "asked"),
     ),
     Layer("fit", "noise of the wrong size, seen over many draws", fit.claims, False),
     Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),

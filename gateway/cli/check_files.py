@@ -1,5 +1,6 @@
 """The files of a deployment: who may read them, whether they agree, how long certificates last."""
 
+import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -261,12 +262,19 @@ def _find_missing(deployment: Deployment) -> dict[str, Path]:
     return {key: path for key, path in named.items() if path is not None and not path.exists()}
 
 
+_SITES = re.compile(r'heatveil/1/([^/#"]+)/')  # those that rights name; `+` is any of them
+
+
 def _whose_broker(deployment: Deployment) -> Iterable[Finding]:
-    """Yield a fault where the broker whose files are named lets another site in, and not ours."""
+    """Yield a fault where the broker's rights beside our password name other sites alone.
+
+    A file that somebody wrote by hand may name all sites by a wildcard, or none.
+    """
     word, site = deployment.mqtt.password_file, deployment.site.name
     rights = None if word is None else word.with_name(dynamic.FILE)
     try:
-        if rights is not None and f"heatveil/1/{site}/" not in rights.read_text("utf-8"):
+        named = set(_SITES.findall("" if rights is None else rights.read_text("utf-8")))
+        if rights is not None and named and not named & {site, "+"}:
             yield fault(
                 "mqtt",
                 f"password_file {word} lies beside {rights.name} of a broker for another site: "

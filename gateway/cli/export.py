@@ -490,7 +490,7 @@ def _promise(
     ledger: Ledger = reader.ledger(min(budget, least or budget))
     epsilon = float(Fraction(*guarantee.epsilon))
     newest, pure = reader.rounds(1), guarantee.delta is None
-    ratios = {key: value for key, value in guarantee._asdict().items() if key != "rho" or not pure}
+    spent = {"rho_budget": str(ledger.budget), "rho_spent": str(ledger.spent)}
     return {
         "in_words": sentences(guarantee),
         "not_protected": guarantee.unprotected,
@@ -499,11 +499,10 @@ def _promise(
         "since_s": span.since_s,
         "until_s": span.until_s,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "guarantee": ratios,
+        "guarantee": guarantee._asdict() | ({"rho": None} if pure else {}),
         "guarantee_of": {"epsilon": guarantee.unit} | ({} if pure else {"rho": "one round"}),
         "charged_under": None if terms is None else json.loads(terms),
-        "rho_budget": str(ledger.budget),
-        "rho_spent": str(ledger.spent),
+        **({} if pure else spent),
         "epsilon_spent": ledger.epsilon(
             find_service(deployment.rounds.mechanism).ledger_delta(plan), epsilon, budget
         ),

@@ -59,6 +59,14 @@ def scores(truth: Floats, mass: Floats | None) -> Scores:
     return {**found, "w2_cells": None if w2 is None else w2 * max(truth.shape)}
 
 
+WORTHLESS = "Such a map says next to nothing"
+
+
+def is_worthless(off: float, blind: float) -> bool:
+    """Return whether a map that is so far off is hardly nearer than a guess without data."""
+    return off > 0.8 * blind
+
+
 def data_free(truth: Floats, name: str = "emd_l1") -> float | None:
     """Return a score of a guess that has seen nothing: as much in every cell.
 

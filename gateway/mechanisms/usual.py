@@ -20,14 +20,12 @@ from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
 from ..settings.windows import DAYS, cadences, windows_in
 from .record import Fact, Payload
-from .scores import SEEDED, Watch, data_free, frame_bytes, scores
+from .scores import SEEDED, WORTHLESS, Watch, data_free, frame_bytes, is_worthless, scores
 from .summary import far, most_of, say_claims
 from .worlds import Calibrated, Floats, Found, Inputs, Numbers, Played, Told
 
-# Of crowds that a map is tried on where nobody says how many answer, and the most cells.
-_USERS_TRIED, _CELLS_TRIED = (1_000, 10_000), 4_096
-# A map that is off by this share of what an even one is says next to nothing.
-_NOTHING = 0.8
+# Crowds that a map is tried on where nobody says how many answer, and the most devices and cells.
+_USERS_TRIED, _NAMED_TRIED, _CELLS_TRIED = (1_000, 10_000), 100_000, 4_096
 
 
 def nothing(*given: Any) -> Any:
@@ -350,12 +348,13 @@ def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]
     """Return how far off maps of one answer a device are, a row for each size of a made crowd."""
     from . import of_query, play
 
-    if math.prod(query.grid.shape) > _CELLS_TRIED:
-        return [], ["The map was not tried, for so many cells take too long: heatveil play does."]
+    named = getattr(query, "users", 0) or 0
+    if math.prod(query.grid.shape) > _CELLS_TRIED or named > _NAMED_TRIED:
+        return [], ["The map was not tried, for that takes too long here: heatveil play does."]
     mechanism, epsilon = of_query(query), Fraction(*query.epsilon) / query.readings
     given = {"epsilon": epsilon.as_integer_ratio(), "readings": 1, "window_h": 0}
     rows = list[dict[str, Any]]()
-    for users in (getattr(query, "users", 0),) if getattr(query, "users", 0) else _USERS_TRIED:
+    for users in (named,) if named else _USERS_TRIED:
         stage(f"trying out a map of {users:,} devices")
         chance, inputs = np.random.default_rng(1), Inputs(points="mnormal", users=users)
         world = mechanism.world(replace(query, **given), inputs, chance)
@@ -370,8 +369,8 @@ def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]
     )
     blind = far(query.grid, rows[-1]["blind"])
     line = f"The map of one answer each, tried once on a made crowd: {said}; an even map, {blind}."
-    if all(row["off"] is None or row["off"] > _NOTHING * row["blind"] for row in rows):
-        line += " Such a map says next to nothing."
+    if all(row["off"] is None or is_worthless(row["off"], row["blind"]) for row in rows):
+        line += f" {WORTHLESS}."
     return rows, [line]
 
 

@@ -20,7 +20,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -228,10 +228,18 @@ class Results:
             self.values["rounds_left"] = left
         return kind in ("map", "budget")  # a release has its map yet to come
 
+    def age(self, event: Event, now: datetime) -> float:
+        """Return how many seconds old a map is: that of the latest round is new.
+
+        Only one that is told again is dated by the clock of the day, which may have been set.
+        """
+        opened, closed_s = self._opened, event.get("closed_s")
+        if closed_s is None or (opened is not None and opened[0] == event["number"]):
+            return 0.0
+        return max(now.timestamp() - float(closed_s), 0.0)
+
     def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
-        closed_s = event.get("closed_s")
-        closed = now if closed_s is None else datetime.fromtimestamp(closed_s, UTC)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
         return _most(event, self._grid, self._middles) | {
             "sources": None if credible is None else likeliest(np.array(credible["numbers"])),
@@ -240,7 +248,7 @@ class Results:
             "round": event["number"],
             "sensors": event.get("sensors_used", self.values["sensors"]),
             "lag": lag_s,
-            "drawn": min(now, closed).isoformat(timespec="seconds"),
+            "drawn": (now - timedelta(seconds=self.age(event, now))).isoformat(timespec="seconds"),
         }
 
 
@@ -381,8 +389,7 @@ class Announcer:
                     self._send(self._healthy, found)
             elif self._results.take(event, datetime.now(UTC), time.monotonic()):
                 if event["kind"] == "map":  # told again after a start, it is as old as it was
-                    closed_s = event.get("closed_s")
-                    old_s = 0.0 if closed_s is None else max(time.time() - closed_s, 0.0)
+                    old_s = self._results.age(event, datetime.now(UTC))
                     self._drawn_s = time.monotonic() - old_s
                 if self._drawn_s is not None and not self._expired():
                     self._send(self._result, self._results.values)

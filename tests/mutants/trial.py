@@ -73,6 +73,7 @@ class Notes:
 
 def audit(layers: list[str]) -> int:
     """Let the copy audit itself, with its report on standard output."""
+    signal.alarm(4 * AUDIT_S)  # a mistake may wait for ever, beside others that compute
     words = [word for layer in layers for word in ("--layer", layer)]
     try:
         importlib.import_module("gateway.cli").main(

@@ -68,15 +68,13 @@ class Kind(NamedTuple):
     """Devices of one mode, and what may be known of them without asking them.
 
     device(root, **kept): a new one. ask(device, number, read): what it says to a Round, if
-    anything. seen(number): what it reads. price: of one answer, at the least; answers: how many
-    of these a window may hold.
+    anything. seen(number): what it reads. answers: how many of these a window may hold.
     """
 
     mode: str
     device: Callable[..., Device]
     ask: Callable[[Device, int, Any], Any]
     seen: Callable[[int], tuple[int, ...]]
-    price: Fraction
     answers: int
 
 
@@ -90,9 +88,9 @@ def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
             held = asking.limits(round, int(price * ANSWERS) + 1)
             device = partial(Device, round, held=held, mode=mode, sensors=asking.SENSORS)
             reads = partial(asking.seen, round, sensors=asking.SENSORS)
-            yield Kind(mode, device, _ask, reads, price, ANSWERS)
+            yield Kind(mode, device, _ask, reads, ANSWERS)
         return
-        # Epsilon is promised for so many answers, so they are counted.
+    # Epsilon is promised for so many answers, so they are counted.
     query = replace(next(iter(subject.rooms()))[1], readings=FEW, window_h=HOURS)
     round, held = mechanism.plan(query, ()), mechanism.serving.limits(query, 0.0)
     inputs = [reading.values for reading in subject.inputs(round)]
@@ -103,7 +101,7 @@ def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
     rng = tape("window", "shard")
     if subject.KIND == "distributed":
         made, ask = _beside_others(round, query, held, rng)
-        yield Kind("summed", made, ask, seen, Fraction(1), FEW)
+        yield Kind("summed", made, ask, seen, FEW)
         return
     private = X25519PrivateKey.from_private_bytes(rng.bits(256).to_bytes(32, "big"))
     parts: list[Any] = [*round, private.public_key().public_bytes_raw()]
@@ -113,7 +111,7 @@ def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
         who = rootkeys.identity(SITE, "bench-1", root, SITE_KEY, 0, central=mechanism.name)
         return Device(sealed, root, held=held, identity=who, **kept)
 
-    yield Kind("sealed", allowed, _ask, seen, Fraction(1), FEW)
+    yield Kind("sealed", allowed, _ask, seen, FEW)
 
 
 def _ask(device: Device, number: int, read: Any) -> Any:
@@ -351,9 +349,10 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
         return
     for kind in kinds(mechanism, effort.tape):
+        pairs = effort.pick(*((2, 40) if kind.mode == "summed" else (6, 200)))
         lives = [
             live(kind, effort.tape("window", kind.mode, number), told)
-            for number in range(effort.pick(2 if kind.answers == FEW else 6, 40))
+            for number in range(pairs)
             for told in (0, 1)
         ]
         answers = sum(len(life.answers) for life in lives)

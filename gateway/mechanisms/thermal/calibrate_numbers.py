@@ -73,6 +73,7 @@ from recovery.thermal.seen import sensors_m
 from ...output import Stage
 from ...settings.windows import DAYS, cadences, windows_in
 from ..flags import undrawn
+from ..scores import WORTHLESS, is_worthless
 from .deployment import first_round
 
 # How far off a map will be, tried out: sources in a room that exists in the simulator alone.
@@ -89,8 +90,6 @@ _TRIALS = ((40, 8_000, 2_000), (10, 40_000, 8_000))
 # They weigh scene by scene, a quarter of a second a map where others take a few milliseconds.
 _THOROUGH = frozenset({"auto", "posterior", "robust"})
 _FEW = ((20, 8_000, 2_000),)
-# A map that is off by this share of what a guess without data is says next to nothing.
-_NOTHING = 0.8
 
 
 class Tried(NamedTuple):
@@ -164,7 +163,7 @@ def map_line(query: Query, tried: dict[str, Any] | None) -> str:
     together = f"{query.readings} readings together" if query.readings > 1 else "one reading"
     many = tried["sources"]
     of = "one strongest source" if many == 1 else f"{many} strongest sources"
-    none = ". Such a map says next to nothing" * (tried["off"] > _NOTHING * tried["blind"])
+    none = f". {WORTHLESS}" * is_worthless(tried["off"], tried["blind"])
     where = "at the stated spread"
     if query.response is not None:
         where = f"having stood there for {query.response.hold_s / 60:.4g} min and not before"

@@ -242,16 +242,19 @@ def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     assert (bad.status, faults(bad)) == (1, ["broker"])
 
 
-@pytest.mark.parametrize("wrong", [True, False])
+@pytest.mark.parametrize(
+    ("topic", "wrong"),
+    [("1/hall/+/data", True), ("1/{}/+/data", False), ("1/+/+/data", False), ("#", False)],
+)
 def test_a_broker_that_another_site_was_made_for_is_a_fault(
-    site: Path, heatveil: Heatveil, wrong: bool
+    site: Path, heatveil: Heatveil, topic: str, wrong: bool
 ) -> None:
     """A copied [mqtt] finds a broker that answers, and not one message passes it."""
     folder = site.parent / "broker"
     folder.mkdir(exist_ok=True)
-    whose = "hall" if wrong else config.load(site).site.name
+    allowed = f"heatveil/{topic.format(config.load(site).site.name)}"
     (folder / "gateway.password").write_text("word")
-    (folder / "dynamic-security.json").write_text(f'{{"roles": "heatveil/1/{whose}/+/data"}}')
+    (folder / "dynamic-security.json").write_text(json.dumps({"topic": allowed}))
     named = '[mqtt]\nusername = "gateway"\npassword_file = "broker/gateway.password"'
     edited(site, "[mqtt]", named)
 

@@ -24,6 +24,7 @@ from gateway.service.ledger import Charge, price
 from gateway.settings import config
 from gateway.store.store import Store
 from recovery.disk import plan
+from recovery.maps.guarantee import from_json
 
 SITE = """
 [site]
@@ -253,6 +254,9 @@ def test_where_reports_are_sealed_releases_are_written(
     said = heatveil("export", "--config", path, "--out", tmp_path / "a.csv")
 
     assert "0 rows of releases" in said.out, said.err
+    told = json.loads((tmp_path / "a.csv.guarantee.json").read_text())
+    assert from_json(json.dumps(told["guarantee"])).rho is None  # of epsilon alone
+    assert not {"rho_budget", "rho_spent"} & told.keys()
 
 
 def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:

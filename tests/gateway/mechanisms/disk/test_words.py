@@ -206,12 +206,15 @@ def test_other_windows_are_told_and_drawn(heatveil: Callable[..., Any], tmp_path
     site.write_text(text.replace('epsilon = "7/2"', 'epsilon = "13/1"'))
 
     told = heatveil("calibrate", site, "--plot", picture)
-    rows = json.loads(heatveil("calibrate", site, "--json").out)["trade"]
+    numbers = json.loads(heatveil("calibrate", site, "--json").out)
+    rows = numbers["trade"]
 
     assert "in epsilon: a day 13, a week 91, a year 4745." in told.out
     assert {row["window_h"] for row in rows} == {8, 24, 168}
     assert {"window_h": 24, "every_s": 3600, "readings": 26}.items() <= rows[4].items()
     assert (rows[4]["epsilon_each"], rows[4]["epsilon_week"]) == (0.5, 91)
+    assert [row["users"] for row in numbers["maps"]] == [1000, 10_000]
+    assert 0 < numbers["maps"][1]["off"] < numbers["maps"][1]["blind"]
     assert picture.read_bytes()[1:4] == b"PNG"
     alone = heatveil("calibrate", "--mechanism", "disk", "--grid", "4x4", "--plot", picture)
     assert (alone.status, "Set window_h" in alone.err) == (1, True)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,21 @@ def test_a_result_that_has_expired_is_not_sent_again(
 
     assert CONFIG in broker.sent
     assert STATE not in broker.sent
+
+
+def test_a_map_is_as_old_as_its_round_only_where_it_is_told_again(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """The clock of the day may be set while a round is under way, and its map is new."""
+    late = MAP | {"closed_s": time.time() - 3600}
+    make(expire_s=60).event(late)
+    assert STATE not in broker.retained
+    fresh = make(expire_s=60)
+    fresh.event({"kind": "round", "number": 7})
+    fresh.event(late)
+
+    drawn = datetime.fromisoformat(broker.value(STATE)["drawn"])
+    assert drawn.timestamp() == pytest.approx(time.time(), abs=60)
 
 
 def test_only_a_greeting_makes_it_say_all_again(
