@@ -117,7 +117,7 @@ class Map(MapHead):
     """A map: each cell's share of all there is, row by row; null where none could be drawn.
 
     sd is how sure each share is, one standard deviation; null where the mechanism says none. Where
-    blocks are given it is mostly more; never more than a share can have.
+    larger blocks are given it is mostly more there, but never more than a share can have.
     sources is of warmth alone: no more of them than there most likely are.
     Where blocks are given, of nothing finer than them may anything be said.
     nobody is how likely the room is empty, where that is known.
