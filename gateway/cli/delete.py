@@ -71,8 +71,8 @@ def delete(
         except TakenFault:
             raise OperatorFault(
                 f"heatveil serve, or another delete, is at work on the database {place} and would "
-                "write down what still comes. Stop it, as by systemctl stop heatveil, and run "
-                "this again"
+                "write down what still comes. Stop it, as by systemctl stop heatveil-gateway, "
+                "and run this again"
             ) from None
         if found or not gone:
             rows = ", ".join(f"{count:,} {WORDS[name]}" for name, count in found.items())

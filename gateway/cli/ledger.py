@@ -250,7 +250,9 @@ def _stays(deployment: Deployment, guarantee: Any, unit: Unit) -> Sequence[str]:
         cost = unit.said(many * whole)
         if guarantee.delta:
             delta = float(Fraction(*guarantee.delta))
-            cost = f"epsilon {min(zcdp_epsilon(float(many * whole), delta), 1e9):.4g}"
+            cost = (
+                f"epsilon {float(f'{min(zcdp_epsilon(float(many * whole), delta), 1e9):.4g}'):,g}"
+            )
             cost = f"epsilon {ratio_text(guarantee.epsilon)}" if many == 1 else cost
         said.append(f"{name} {cost}")
     return [

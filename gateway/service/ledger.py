@@ -164,8 +164,8 @@ def check_budget(least: Fraction | None, asked: Fraction, unit: Unit = RHO) -> N
         f"the deployment would spend {unit.said(asked, 9)} in all, and on its database "
         f"{float(unit.of(least)):.9g} was promised, which nothing may go beyond: whoever "
         "was told the smaller number would have been told too little. Go back to the epsilon and "
-        "readings under [privacy] that promised it, or make the larger promise as a new one: "
-        "enrol again, in a new folder"
+        "readings under [privacy] that promised it (or set again the HEATVEIL_ variables that "
+        "were set then), or make the larger promise as a new one: enrol again, in a new folder"
     )
 
 

@@ -95,7 +95,8 @@ def check_ratio(ratio: object, name: str) -> float:
     ):
         raise ValueError(
             f"{name} is {ratio!r} but must be a pair (num, den) of positive whole numbers below "
-            "2**63: a float has no one value on every device. Write (1, 2) for a half."
+            "2**63: a float has no one value on every device. Write (1, 2) for a half and (4, 1) "
+            "for 4."
         )
     return ratio[0] / ratio[1]
 
