@@ -80,6 +80,26 @@ def wire_cases():
         }
 
 
+def device_cases():
+    """What a device is told of its limits and reports, and what it keeps."""
+    who = {"site": "lab", "device": "n001", "root": ROOT}
+    for epoch, tighter in (1, [2, 8, 232, 250001, 10**9, 0]), (3, [7, 9, 2**40, 2**41, 0, 60000]):
+        yield {
+            "name": f"limits of version {tighter[0]}",
+            "kind": "limits",
+            "held": [1, 8, 232, 250000, 10**9, 0],
+            "tighter": tighter,
+            "epoch": epoch,
+            "site_key": SITE_KEY,
+            **who,
+        }
+    for epoch, seq, taken in (1, 0, True), (300, 70000, False), (2**32, 2**48 - 1, True):
+        numbers = {"epoch": epoch, "seq": seq, "taken": taken}
+        yield {"name": f"receipt of {epoch}, {seq}", "kind": "receipt", **numbers, **who}
+    for epoch in (1, 2, 70):
+        yield {"name": f"chain of boot {epoch}", "kind": "chain", "root": ROOT, "epoch": epoch}
+
+
 def disk_round(params, shape, number=1):
     return {
         "number": number,
@@ -199,6 +219,7 @@ def main():
     files = {
         "samplers": sampler_cases(),
         "wire": wire_cases(),
+        "device": device_cases(),
         "grid": curves,
         "disk": disk_cases(),
         "sealed": sealed_cases(),

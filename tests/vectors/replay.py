@@ -96,6 +96,45 @@ def frame(case):
     return [hexed(made), list(thermal.unveil(round, report.payload, rng).values)]
 
 
+def tighten(case):
+    """Return the message of tighter limits, and a device's slots once it has taken them."""
+    from edge.core import budget, limits, node, slots, tightening
+    from edge.host import post, rootkeys
+    from edge.host.enrol import provision
+
+    root = unhex(case["root"])
+    site, name, site_key = case["site"], case["device"], unhex(case["site_key"])
+    who = rootkeys.identity(site, name, root, site_key, 0, "keyholder")
+    kept = slots.Ram()
+    provision(kept, who.state_key, rootkeys.first_chain(root), limits.Limits(*case["held"]))
+    for _ in range(case["epoch"]):
+        ledger = budget.Budget(kept, who.state_key)
+        ledger.boot()
+    where = tightening.topic(site, name)
+    message = post.pack_limits(limits.Limits(*case["tighter"]), who.config_key, where)
+    said = node.Node(who, ledger).tighten(message)
+    return [hexed(message), said["taken"], [hexed(kept.read(i)) for i in range(3)]]
+
+
+def receipt(case):
+    """Return the receipt of a report."""
+    from edge.core import wire
+    from edge.host import post, rootkeys
+
+    where = wire.topic(case["site"], case["device"], "receipt")
+    key = rootkeys.mac_key(unhex(case["root"]))
+    return hexed(post.pack_receipt(case["epoch"], case["seq"], case["taken"], key, where))
+
+
+def chain(case):
+    """Return the chain key of a boot, and the key of its noise."""
+    from edge.core import keys
+    from edge.host import rootkeys
+
+    key = rootkeys.chain_at(unhex(case["root"]), case["epoch"])
+    return [hexed(key), hexed(keys.epoch_key(key, case["epoch"]))]
+
+
 def hpke_message(case):
     """Return what RFC 9180 seals to, with the public key of the message in front."""
     from edge.mechanisms import central, crypto
@@ -234,6 +273,9 @@ KINDS = {
     "draws": draws,
     "round": round_message,
     "frame": frame,
+    "limits": tighten,
+    "receipt": receipt,
+    "chain": chain,
     "hpke": hpke_message,
     "sealed": sealed_frame,
     "curve": curve,
