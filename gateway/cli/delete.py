@@ -13,7 +13,7 @@ import typer
 from edge.core import wire
 from edge.host import post
 
-from ..devices.enrol import roster
+from ..devices.enrol import budgets, roster
 from ..faults import LinkFault, OperatorFault, TakenFault
 from ..service import homeassistant
 from ..service.mqtt import access
@@ -230,8 +230,10 @@ def _elsewhere(place: Place) -> Iterable[str]:
 def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:
     """Yield where keys of a site may lie on this machine."""
     yield from (deployment.site.devices, deployment.site.devices.with_name(roster.FILE))
-    yield from (path.with_name(name) for name in ("secrets.json", "keyholder.json", "broker"))
-    yield from sorted(path.parent.glob("*.keyholder.json"))
+    names = "secrets.json", budgets.STATE, "keyholder.json", "broker"
+    yield from (path.with_name(name) for name in names)
+    for kind in ("keyholder.json", "device.json*", "board.json"):  # and unfinished ones
+        yield from sorted(path.parent.glob(f"*.{kind}"))
     page = deployment.page
     passwords = (
         *(deployment.mqtt.password_file, deployment.store.password_file),

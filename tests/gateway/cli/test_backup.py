@@ -183,9 +183,11 @@ def test_what_was_gathered_goes_and_what_was_charged_stays(
     database = kept.path.parent / "heatveil.sqlite"
     assert rows(kept, "maps")
     assert b'"mass"' in database.read_bytes()
+    kept.path.with_name("node-1.board.json").touch()
     said = heatveil("delete", "--config", kept.path, "--yes")
 
     assert (said.status, "1 releases" in said.out, "1 maps" in said.out) == (0, True, True)
+    assert "node-1.board.json" in said.out
     assert not any(rows(kept, table) for table in ("reports", "releases", "maps", "refused"))
     assert b'"mass"' not in database.read_bytes()
     assert heatveil("ledger", "--config", kept.path, "--json").out == before
