@@ -73,7 +73,7 @@ def test_the_command_takes_what_it_took() -> None:
 def test_a_list_of_arguments_leaves_with_the_status_that_it_left_with(
     words: str, enrolled: tuple[Path, int]
 ) -> None:
-    """0 done; 1 the operator's fault, in one line; 2 a wrong usage; 3 and 4 have their own tests.
+    """0 done; 1 the operator's fault, in one line; 2 a wrong usage; 4 has its own tests.
 
     `check` and `health` say what is wrong as their answer, so not on standard error.
     """
