@@ -26,6 +26,8 @@
 # One unit of a person's heat (K m) warms one metre of the corridor by one kelvin. Heat spreads:
 # the further it has come, the less the readings tell of where it began. Here each person's heat
 # is that of one moment, fifty seconds ago, and the thermometers have no error of their own.
+# The promise is for such heat; people who still stand there give off heat all the time, and for
+# what has only just left them this epsilon does not hold.
 
 # %%
 from dataclasses import replace

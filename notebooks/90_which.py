@@ -17,13 +17,14 @@
 # warmth, which is asked something else. In short:
 #
 # - First decide **whom you trust**. Nobody but each person's own device: `disk`. A gateway that
-#   follows the protocol, and so sees sums over thousands of devices and nothing else:
-#   `quadtree`, `pyramid_sum`. A gateway that sees every place: `pyramid`.
+#   follows the protocol, and so sees a sum of each shard of up to 10,000 devices and nothing
+#   else (against one that cheats nothing is promised): `quadtree`, `pyramid_sum`. A gateway
+#   that sees every place: `pyramid`.
 # - With twenty thousand people `pyramid` is the nearest of ours, 11 m off; the two sums are
 #   about twice as far off, and may be a tie; `disk` is 17 times as far off as `pyramid`.
 # - With a thousand people `quadtree` is nearer than `pyramid`, and asks for less trust; `disk`
 #   is about twice as far off as `pyramid`. `pyramid_sum` takes one round where `quadtree` takes
-#   several, and can go on for ever in a window of hours.
+#   several, and can go on in windows of hours, each of which costs a person epsilon again.
 # - The winner is not always ours: a plain adaptive grid is nearer than `pyramid` with a thousand
 #   people, and may tie with it with twenty thousand. And `ranks`, whose gateway sees all, is no
 #   nearer to where everybody is than `disk`: it is for a line, which is not tried here

@@ -33,8 +33,8 @@ _PAGE = {
         "The brighter a square, the more devices named it in the latest round. To hide where it "
         "is, a device (a phone, for example) names a square at random: often one near it, "
         "sometimes a far one, even outside the frame, where nobody can be. Nobody learns more of "
-        "a device in a round than such a random square, not even who reads the messages on their "
-        "way.",
+        "a device in a round than such a random square, not even a person who reads the "
+        "messages on their way.",
         "Je heller ein Quadrat, desto mehr Geräte nannten es in der letzten Runde. Um zu "
         "verbergen, wo es ist, nennt ein Gerät (etwa ein Telefon) ein zufälliges Quadrat: oft ein "
         "nahes, manchmal ein fernes, sogar außerhalb des Rahmens, wo niemand sein kann. Mehr als "

@@ -21,12 +21,14 @@ _PAGE = {
     "caution": _CAUTION,
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "wire-note": (
-        "The gateway saw where every device was. It put the places in order along a winding line, "
-        "added them up in groups, published each sum with a random number added, and forgot the "
-        "places.",
-        "Das Gateway sah, wo jedes Gerät war. Es ordnete die Orte entlang einer gewundenen Linie, "
-        "zählte sie in Gruppen zusammen, veröffentlichte jede Summe mit einer zufälligen Zahl "
-        "dazu und vergaß die Orte.",
+        "The gateway saw where every device was. It numbered all squares along an imaginary "
+        "winding line, put the devices in the order of their squares' numbers, added up the "
+        "numbers in each group of neighbours, published each sum with a random number added, and "
+        "forgot the places.",
+        "Das Gateway sah, wo jedes Gerät war. Es nummerierte alle Quadrate entlang einer "
+        "gedachten gewundenen Linie, ordnete die Geräte nach den Nummern ihrer Quadrate, zählte "
+        "die Nummern in jeder Gruppe von Nachbarn zusammen, veröffentlichte jede Summe mit einer "
+        "zufälligen Zahl dazu und vergaß die Orte.",
     ),
 }
 _EXPORTED = Exported(

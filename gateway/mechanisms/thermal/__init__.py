@@ -47,9 +47,10 @@ _PAGE = {
     "wire-title": ("What the sensors sent", "Was die Sensoren gesendet haben"),
     "wire-note": (
         "Each dot is what one sensor sent in this round, blurred at random before it was sent: "
-        "the brighter or higher, the warmer. Outside the sensors nobody sees more of a round.",
+        "the brighter, or the higher in the picture, the warmer. Nothing more of a round leaves "
+        "the sensors.",
         "Jeder Punkt ist, was ein Sensor in dieser Runde gesendet hat, vor dem Senden zufällig "
-        "verwischt: je heller oder höher, desto wärmer. Mehr sieht außerhalb davon niemand.",
+        "verwischt: je heller oder höher, desto wärmer. Mehr verlässt die Sensoren nicht.",
     ),
     "not": (
         "This map is not a picture of people: every reading was blurred before it left its "

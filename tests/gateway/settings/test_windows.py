@@ -114,7 +114,7 @@ def test_what_is_spent_of_a_window_of_secure_sums_comes_back() -> None:
 
 def test_rounds_that_go_on_from_one_another_have_no_window() -> None:
     """Each is planned by the answers before it, and all of them share one epsilon."""
-    with pytest.raises(ValueError, match="go on from one another"):
+    with pytest.raises(ValueError, match="window_h is given and the mechanism is quadtree"):
         asked_of("quadtree", adjacency="replace-one")
 
 
