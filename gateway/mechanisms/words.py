@@ -20,8 +20,8 @@ _PAGE = {
     "map-title": ("Where people are", "Wo Personen sind"),
     "sources-title": ("Fullest places", "Wo die meisten sind"),
     "within": (
-        "Possible error (smaller in about 2 of 3 cases)",
-        "Möglicher Fehler (in etwa 2 von 3 Fällen kleiner)",
+        "Possible error (in about 2 of 3 cases it is smaller than this)",
+        "Möglicher Fehler (in etwa 2 von 3 Fällen ist er kleiner als dies)",
     ),
     "strength": ("People", "Personen"),
     "sensors-title": ("Devices", "Geräte"),

@@ -20,12 +20,12 @@ _PAGE = {
     **TRUSTED,
     "caution": _CAUTION,
     "wire-note": (
-        "How many people the gateway counted in each square in the latest round, from large "
-        "squares to small ones, plus a random number, so that even fewer than none is possible. "
-        "To count them it saw where every device was.",
-        "Wie viele Personen das Gateway in der letzten Runde in jedem Quadrat gezählt hat, von "
-        "großen zu kleinen, plus eine zufällige Zahl, sodass selbst weniger als keine möglich "
-        "ist. Um zu zählen, sah es, wo jedes Gerät war.",
+        "How many people the gateway counted in the latest round in each large square and in the "
+        "smaller squares inside it. A random number was added to each count, so it can be below "
+        "zero. To count them the gateway saw where every device was.",
+        "Wie viele Personen das Gateway in der letzten Runde in jedem großen Quadrat und in den "
+        "kleineren Quadraten darin gezählt hat. Zu jeder Zahl kam eine Zufallszahl, daher kann "
+        "sie unter null liegen. Um zu zählen, sah das Gateway, wo jedes Gerät war.",
     ),
 }
 _EXPORTED = Exported(

@@ -22,13 +22,13 @@ _PAGE = {
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "wire-note": (
         "The gateway saw where every device was. It numbered all squares along an imaginary "
-        "winding line, put the devices in the order of their squares' numbers, added up the "
-        "numbers in each group of neighbours, published each sum with a random number added, and "
-        "forgot the places.",
+        "winding line, sorted the devices by the number of their square, split the row of devices "
+        "into groups, added up these numbers in each group, published each sum with a random "
+        "number added, and forgot the places.",
         "Das Gateway sah, wo jedes Gerät war. Es nummerierte alle Quadrate entlang einer "
-        "gedachten gewundenen Linie, ordnete die Geräte nach den Nummern ihrer Quadrate, zählte "
-        "die Nummern in jeder Gruppe von Nachbarn zusammen, veröffentlichte jede Summe mit einer "
-        "zufälligen Zahl dazu und vergaß die Orte.",
+        "gedachten gewundenen Linie, ordnete die Geräte nach der Nummer ihres Quadrats, teilte "
+        "die Reihe der Geräte in Gruppen, zählte in jeder diese Nummern zusammen, "
+        "veröffentlichte jede Summe mit einer zufälligen Zahl dazu und vergaß die Orte.",
     ),
 }
 _EXPORTED = Exported(

@@ -47,10 +47,11 @@ _PAGE = {
     "wire-title": ("What the sensors sent", "Was die Sensoren gesendet haben"),
     "wire-note": (
         "Each dot is what one sensor sent in this round, blurred at random before it was sent: "
-        "the brighter, or the higher in the picture, the warmer. Nothing more of a round leaves "
-        "the sensors.",
+        "where the picture is a map, the brighter the warmer; where it is a row of dots, the "
+        "higher the warmer. Nothing more of a round leaves the sensors.",
         "Jeder Punkt ist, was ein Sensor in dieser Runde gesendet hat, vor dem Senden zufällig "
-        "verwischt: je heller oder höher, desto wärmer. Mehr verlässt die Sensoren nicht.",
+        "verwischt: ist das Bild eine Karte, je heller, desto wärmer; ist es eine Punktreihe, je "
+        "höher, desto wärmer. Mehr verlässt die Sensoren in einer Runde nicht.",
     ),
     "not": (
         "This map is not a picture of people: every reading was blurred before it left its "

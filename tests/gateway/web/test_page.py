@@ -238,8 +238,8 @@ def test_how_sure_a_map_is_is_said_and_drawn(live: Page, tab: Tab, until: Until)
 
     assert sentence == (
         "There are 1 to 2 sources of warmth, people or things (92 % sure), most likely 1. A place "
-        "on this map may be about 1.3 m away from the true one. (Without sensors, a guess would "
-        "be about 4.5 m away.)"
+        "on this map is on average about 1.3 m away from the true one. (Without sensors, a guess "
+        "would be about 4.5 m away.)"
     )
     assert hills
     assert read(tab, "#sure") == ""
@@ -304,7 +304,7 @@ def test_people_are_shown_in_words_for_people(
         tab, "#sure"
     )
     said = tab.get_attribute("#wire", "aria-label")
-    assert said == "40 answers over 8 by 6 squares, at most 38 in one"
+    assert said == "40 answers, over a grid of 8 by 6 squares; 38 of them in the fullest square"
     bright = [coloured(tab, BRIGHT, half) for half in ("left", "right")]
     tab.click("[data-layer=sd]")
     assert (bright, coloured(tab, BRIGHT)) == ([False, True], False)
@@ -342,7 +342,7 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
     assert read(tab, "#within") == "Between"
     assert [coloured(tab, BRIGHT, half) for half in ("left", "right")] == [False, True]
     press(tab, "Left", "Right")
-    assert "5 × 4 squares together" in read(tab, "#readout")
+    assert "the block of 5 × 4 squares" in read(tab, "#readout")
     wrong = {"level": "assumptions", "why": "x", "says": "Do not trust this map: x."}
     live.feed.put(people(number=2, verdict=wrong))
     until(tab, shown(2))
