@@ -65,11 +65,7 @@ def run_audit(bench: Bench, mutant: Mutant) -> Outcome:
         claims = json.loads(report)["claims"]
     except ValueError:
         return Outcome(status, (), True, words[-3000:])
-    failed = [  # a layer that was blinded has looked at nothing, and so has found nothing
-        claim
-        for claim in claims
-        if not claim["holds"] and (claim["samples"] or claim["sentence"].endswith(BROKE_OFF))
-    ]
+    failed = [claim for claim in claims if not claim["holds"]]
     said = tuple(f"{one['layer']}: {one['sentence']} ({one['detail']})" for one in failed)
     broke = any(one["sentence"].endswith(BROKE_OFF) for one in failed)
     return Outcome(status, said, broke, words[-3000:])
