@@ -35,7 +35,6 @@ OTHERS = (
     "paho.mqtt.client",
     "prometheus_client",
     "psycopg",
-    "pydantic_settings",
     "pytest",
     "pytest_timeout",
     "schemathesis.pytest.plugin",  # pytest loads it by itself, which takes longer than most tests
