@@ -15,10 +15,9 @@ from ..devices.broker.dynamic import differ, has_role
 from ..devices.broker.mosquitto import list_device_rights
 from ..devices.enrol import enrol, limitsfile
 from ..devices.enrol.check import find_exposed
-from ..devices.enrol.enrol import Devices, Secrets
+from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
-from .devices.status import UNFINISHED
 
 # What `heatveil check` found: one line, `ok`, `note` for what may be meant, or `FAULT`.
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ...devices.broker.doors import Doors, open_doors
-from ...devices.enrol.enrol import Devices, load_devices
+from ...devices.enrol.enrol import UNFINISHED, Devices, load_devices
 from ...faults import LinkFault, OperatorFault
 from ...output import say_time
 from ...settings import config
@@ -31,7 +31,6 @@ AWAY = (
     "AWAY: rounds go on without it, and what it misses is in no map; once it is back it answers "
     "when enough of its own uptime has passed, for time without power gives no budget back"
 )
-UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
 
 
 def find_unfinished(board: Path) -> Path:

@@ -23,6 +23,8 @@ from ...settings.deployment import Mqtt
 from . import keyfile
 from .keyfile import Row, parse_key
 
+UNFINISHED = ".unfinished"  # ends the name of a board's file while its device is being changed
+
 
 class Device(NamedTuple):
     """What the gateway knows of a device."""
