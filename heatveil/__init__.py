@@ -117,10 +117,29 @@ True
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
+>>> room = '''
+... [room]
+... name = "small"
+... size_m = [5.0, 3.0]
+... height_m = 2.7
+... cell_mm = 250
+... start = "08:00"
+... duration_h = 6
+... step_s = 120
+...
+... [[person]]
+... name = "Ada"
+... activity = "office"
+... path = [["10:10", 1.0, 1.0], ["14:00", "stay"]]
+...
+... [thermometers]
+... kind = "tmp117"
+... count = [4, 3]
+... '''
 >>> with TemporaryDirectory() as folder:
 ...     heatveil.to_npz(found, Path(folder, "map.npz"))
 ...     (heatveil.from_npz(Path(folder, "map.npz")).mass == found.mass).all()
-...     _ = Path(folder, "room.toml").write_text(_ROOM)
+...     _ = Path(folder, "room.toml").write_text(room)
 ...     heatveil.simulate(Path(folder, "room.toml"), seed=1).lived.warmth_k.shape
 np.True_
 (97, 12, 20)
@@ -182,24 +201,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-_ROOM = """
-[room]
-name = "small"
-size_m = [5.0, 3.0]
-height_m = 2.7
-cell_mm = 250
-start = "08:00"
-duration_h = 6
-step_s = 120
-
-[[person]]
-name = "Ada"
-activity = "office"
-path = [["10:10", 1.0, 1.0], ["14:00", "stay"]]
-
-[thermometers]
-kind = "tmp117"
-count = [4, 3]
-"""

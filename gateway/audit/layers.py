@@ -16,7 +16,6 @@ from .arithmetic import (
     central,
     exact,
     finite,
-    fit,
     noise,
     readings,
     sensitivity,
@@ -73,7 +72,6 @@ LAYERS: tuple[Layer, ...] = (
         # What is summed or sealed is looked at in the audit's own room alone.
         concerns=lambda own: own is None or hasattr(find(own.mechanism).subject, "asked"),
     ),
-    Layer("fit", "noise of the wrong size, seen over many draws", fit.claims, False),
     Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),
     Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),
     Layer("finite", "an answer that fits one reading best", finite.claims, kinds=FINITE),

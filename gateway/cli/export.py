@@ -73,7 +73,10 @@ class Span(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What can be exported: its columns and their types, its units, and where its rows are."""
+    """What can be exported: its columns and their types, its units, and where its rows are.
+
+    of: what each list of rows is of, to be counted; "" where that means nothing to people.
+    """
 
     columns: dict[str, type]
     units: dict[str, str]
@@ -346,7 +349,7 @@ LEDGER = Kind(
         "at_s": EPOCH,
         "epsilon": "num/den, exact, and adds up; empty where delta is promised: there rho does",
     },
-    "pages of charges",
+    "",
     ledger,
 )
 
@@ -465,7 +468,8 @@ def export(
         rows, used = write_rows(out, kind, kind.rows(reader, span), promise, earth)
     sealed = what == "reports" and not find_service(mechanism.name).exported.report
     gone = ": they are sealed, and what opens them is destroyed with each release" * sealed
-    typer.echo(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}{gone}")
+    source = f" from {used:,} {kind.of}" * bool(kind.of)
+    typer.echo(f"{out}: {rows:,} rows of {what}{source}{gone}")
     typer.echo(f"{out}.guarantee.json: the promise that goes with them")
 
 

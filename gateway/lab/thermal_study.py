@@ -117,10 +117,14 @@ def study(
             f"two estimators are called {twice} but each needs a name of its own: both rows would "
             "be of the last one. Register each under a name of its own."
         )
-    rows = []
+    if plot is not None and not (Path(plot).suffix == ".png" and Path(plot).parent.is_dir()):
+        raise ValueError(
+            f"plot is {plot} but must be a file ending in .png in a folder that is there, or the "
+            "picture would be lost after all trials. Give another name."
+        )
+    ratios, rows = [_read_epsilon(one) for one in epsilons], list[Row]()
     for name, scene in scenes.items():
-        for epsilon in epsilons:
-            ratio = Fraction(epsilon).limit_denominator(10**6).as_integer_ratio()
+        for ratio in ratios:
             asked = replace(query, epsilon=ratio)
             tried = try_scenes(asked, names, name, scene, trials, seed)
             rows += [
@@ -180,6 +184,19 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         panels.append(Panel(scene, "epsilon", "earth mover's distance", lines))
     trials = rows[0].trials
     draw_panels(f"mean error of {trials} scenes, with its 95 % interval", panels, path)
+
+
+def _read_epsilon(epsilon: float | str | Fraction) -> tuple[int, int]:
+    try:
+        found = Fraction(epsilon).limit_denominator(10**6)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        found = Fraction(0)
+    if found <= 0:
+        raise ValueError(
+            f"epsilon {epsilon!r} is no positive number and no ratio; nothing can be blurred for "
+            'it. Write 4, 0.5 or "1/2".'
+        )
+    return found.as_integer_ratio()
 
 
 def _name_of(estimator: str | Own) -> str:

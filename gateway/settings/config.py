@@ -141,9 +141,11 @@ def load(path: str | Path, environment: Environment = os.environ) -> Deployment:
         deployment = Deployment(**given)
     except ValidationError as faults:
         said = "; ".join(_say(fault) for fault in faults.errors())
+        variables = {find_variable(list(map(str, fault["loc"]))) for fault in faults.errors()}
+        where = " and ".join(["the file"] * (None in variables) + sorted(filter(None, variables)))
         raise OperatorFault(
             f"in {path}, {said}{'' if said.endswith('?') else '.'} Nothing was started, so that "
-            "no promise rests on a guess: mend the file"
+            f"no promise rests on a guess: mend {where}"
         ) from faults
     return _anchor(deployment, path.resolve().parent)
 

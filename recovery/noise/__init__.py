@@ -42,20 +42,22 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
             )
         raise ValueError(
             f"{name} {text!r} is not a ratio of positive whole numbers; write "
-            f"{_find_meant(text)}, so that every device computes the same noise"
+            f"{_find_meant(text, name)}, so that every device computes the same noise"
         )
     return lowest((num, den))
 
 
-def _find_meant(text: str) -> str:
-    """Return the ratio that a decimal means, or what ratios look like.
+def _find_meant(text: str, name: str) -> str:
+    """Return the ratio that a decimal means, or what ratios of that name look like.
 
-    >>> _find_meant("0.001"), _find_meant("half")
+    >>> _find_meant("0.001", "delta"), _find_meant("half", "epsilon")
     ('1/1000', '1/2 for a half')
     """
     decimal = _DECIMAL.fullmatch(text.strip())
     meant = Fraction(text.strip()) if decimal else Fraction(0)
-    return f"{meant.numerator}/{meant.denominator}" if meant > 0 else "1/2 for a half"
+    if meant > 0:
+        return f"{meant.numerator}/{meant.denominator}"
+    return "1/100000 for one in a hundred thousand" if "delta" in name else "1/2 for a half"
 
 
 def lowest(ratio: Ratio) -> Ratio:

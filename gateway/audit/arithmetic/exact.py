@@ -3,7 +3,8 @@
 Each sampler's own code is run over its whole decision tree, resting on the laws of those it
 calls, which are judged here too. It sees any slip of the code, however rare the draw: an answer
 one off, a scale, a sign, zero counted twice, < for <=. It cannot see what happens only at
-parameters that are too wide to enumerate; goodness of fit looks there.
+parameters that are too wide to enumerate; `device` looks at noise of the width that is used, and
+the tests of the samplers at draws of all of them.
 """
 
 import math

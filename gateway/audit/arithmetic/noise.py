@@ -4,7 +4,7 @@ First, `report` must be the reading and fresh draws of the named sampler at the 
 for each number, whatever the reading: the same tape must give the same payload, to the last bit.
 Then epsilon follows from the sampler's own probabilities and the neighbours found hardest to
 hide. It sees noise of another law or width, left out, shared, or put on in another place than
-is said. It cannot see a sampler that has not its law; `exact` and `fit` look there.
+is said. It cannot see a sampler that has not its law; `exact` and `device` look there.
 """
 
 import math

@@ -1,22 +1,15 @@
 """Budgets on a flash that loses its power at any write, and who remembers what they answered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from edge.board.power import Nap
 from edge.core import wire
-from edge.core.budget import Budget, Lost, unpack
-from edge.core.entropy import Tape
-from edge.core.keys import ratchet
-from edge.core.limits import Limits, price
+from edge.core.budget import Lost
 from edge.core.records import Reading
 from edge.core.slots import COUNT
-from edge.core.tightening import looser
 from edge.host import post
-from edge.host.enrol import provision
-from edge.host.rootkeys import first_chain, state_key
 
 from ..bench import SITE, SITE_KEY, Blocks, Device
 
@@ -243,154 +236,3 @@ class WatchedDevice:
     def _hold(self, holds: bool, fault: str) -> None:
         if not holds:
             self.faults.append(fault)
-
-
-MOST_WRITES = 12  # before a power cut: some six boots, leases or tightenings
-LEASE = 3
-
-
-@dataclass
-class Witness:
-    """What really happened to one device, whatever the device remembers of it."""
-
-    root: bytes
-    limits: Limits  # the tightest that it confirmed
-    answered: int = 0  # nano-rho that really left
-    blocks: set[tuple[int, int]] = field(default_factory=set)  # of its noise, used so far
-    epoch: int = 0
-    forgiven: int = 0  # nano-rho that power cuts may have cost it
-    closed: bool = False  # it said that its budget is out
-    chain: bytes = b""
-    faults: list[str] = field(default_factory=list)
-
-    def booted(self, budget: Any) -> None:
-        """Hold a device that has just started to all that it did before."""
-        self.chain = self.chain or first_chain(self.root)
-        for _ in range(max(self.epoch, 1), budget.epoch):
-            self.chain = ratchet(self.chain)
-        self._hold(budget.epoch > self.epoch, "an epoch came again")
-        self._hold(budget.chain == self.chain, "the chain key is not that of its epoch")
-        self._hold(budget.spent >= self.answered, "it counts less than it answered")
-        over = budget.spent - self.answered - self.forgiven
-        self._hold(budget.exhausted or over <= 0, "it counts more than it answered and lost")
-        self._hold(
-            budget.limits == self.limits or not looser(self.limits, budget.limits),
-            "its limits are looser than it confirmed",
-        )
-        self.epoch, self.limits = budget.epoch, budget.limits
-
-    def sent(self, epoch: int, seq: int, cost: int) -> None:
-        """Note an answer that left the device."""
-        self._hold((epoch, seq) not in self.blocks, "a block of noise was used twice")
-        self._hold(not self.closed, "it answered after its budget was out")
-        self.blocks.add((epoch, seq))
-        self.answered += cost
-        self._hold(self.answered <= self.limits.budget, "it answered more than its budget")
-
-    def _hold(self, holds: bool, fault: str) -> None:
-        if not holds:
-            self.faults.append(fault)
-
-
-@dataclass
-class Seen:
-    """What was seen of many devices."""
-
-    devices: int = 0
-    cuts: int = 0
-    answers: int = 0
-    faults: list[str] = field(default_factory=list)
-
-
-def live(cuts: int, seed: bytes, spite: int = 0) -> Seen:
-    """Return what was seen of devices that lost their power `cuts` times in all.
-
-    A device boots, answers and tightens its limits; at a random write, at a random byte, the power
-    fails. The Witness remembers what was really answered and holds the device to it.
-
-    spite is how many per cent of the starts find their slots spoilt beyond what a power cut does;
-    only then may a device be lost.
-    """
-    rng = Tape(seed)
-    seen = Seen()
-    while seen.cuts < cuts and seen.devices < cuts:
-        _life(rng, seen, spite)
-    return seen
-
-
-def _life(rng: Any, seen: Seen, spite: int) -> None:
-    """One device, from its enrolment until its budget is out or its key is lost."""
-    seen.devices += 1
-    root = rng.below(1 << 256).to_bytes(32, "big")
-    limits = Limits(1, 4, 1 + rng.below(50), 1 + rng.below(5000), 0, 0)
-    limits = limits._replace(budget=price(limits, 4, limits.variance) * (1 + rng.below(60)))
-    key, flash, witness = state_key(root), Flash(rng), Witness(root, limits)
-    provision(flash, key, first_chain(root), limits)
-    copies: list[bytes] = []
-    for _ in range(60):
-        if rng.below(100) < spite:
-            _spoil(flash, key, copies, rng)
-        copies += flash.kept
-        try:
-            flash.fuse = rng.below(MOST_WRITES)
-            flash.drops = rng.below(MOST_WRITES) if rng.below(100) < spite else -1
-            budget = Budget(flash, key, LEASE)
-            budget.boot()
-            witness.booted(budget)
-            _day(budget, witness, seen, rng)
-        except PowerCut:
-            seen.cuts += 1
-        except Lost as why:
-            if not spite:
-                witness.faults.append(f"a power cut alone lost the key: {why}")
-            if "new key" in str(why):
-                break
-        witness.forgiven += LEASE * price(limits, 4, limits.variance)
-        if witness.closed and rng.below(4) == 0:
-            break
-    seen.faults += witness.faults
-
-
-def _day(budget: Any, witness: Witness, seen: Seen, rng: Any) -> None:
-    """From a start to a power cut: answers at several prices, now and then tighter limits."""
-    for seq in range(1, 1 + rng.below(20)):
-        now = budget.limits
-        if rng.below(12) == 0:
-            budget.tighten(
-                now._replace(
-                    version=now.version + 1,
-                    variance=now.variance + rng.below(3),
-                    budget=now.budget - rng.below(1 + now.budget // 20),
-                )
-            )
-            witness.limits = budget.limits
-        cost = price(now, 4, now.variance * (1 + rng.below(3)))
-        if budget.charge(cost, seen.answers):
-            witness.sent(budget.epoch, seq, cost)
-            seen.answers += 1
-        else:
-            witness.closed = True
-
-
-def _spoil(flash: Flash, key: bytes, copies: list[bytes], rng: Any) -> None:
-    """Cut short, erase or forge some slots, and put back an old copy of one of them.
-
-    Never old copies of two: that a whole flash was put back no device can know.
-    """
-    alone = all(unpack(kept, key) for kept in flash.kept)
-    for i in range(COUNT):
-        if rng.below(3) > 0:
-            continue
-        old = flash.kept[i]
-        kind = rng.below(4)
-        if kind == 0:
-            flash.kept[i] = old[: rng.below(len(old) + 1)]
-        elif kind == 1:
-            flash.kept[i] = flash.torn(old, old[::-1])
-        elif kind == 2 and old:
-            flipped = bytearray(old)
-            flipped[rng.below(len(old))] ^= 1 << rng.below(8)
-            flash.kept[i] = bytes(flipped)
-        elif kind == 3 and copies and alone:
-            flash.kept[i] = copies[rng.below(len(copies))]
-            alone = False
