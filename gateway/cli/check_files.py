@@ -12,7 +12,7 @@ from cryptography import x509
 
 from ..devices.broker import dynamic
 from ..devices.broker.dynamic import differ, has_role
-from ..devices.broker.mosquitto import list_device_rights
+from ..devices.broker.mosquitto import find_folder, list_device_rights
 from ..devices.enrol import enrol, limitsfile
 from ..devices.enrol.check import find_exposed
 from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
@@ -61,9 +61,7 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
     secrets = _device_keys(path, deployment.site.name)
     if secrets is not None:
         found += _virtual(secrets, devices)
-    folder = path.with_name("broker")
-    if deployment.mqtt.ca_file is not None and not folder.exists():
-        folder = deployment.mqtt.ca_file.parent
+    folder = find_folder(deployment.mqtt, path)
     if deployment.mqtt.username is not None:
         found += _at_broker(folder, deployment.site.name, devices, secrets)
     yield from found

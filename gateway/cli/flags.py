@@ -332,9 +332,6 @@ From = Annotated[
 Config = Annotated[Path, typer.Option("--config", help="The deployment file, TOML.")]
 File = Annotated[Path | None, typer.Option("--config", help="The deployment file, TOML.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Folder = Annotated[
-    Path | None, typer.Option(help="Of the broker's files; broker beside the config.")
-]
 Board = Annotated[
     str,
     typer.Option(help="auto, a port such as /dev/ttyACM0, socket://HOST:PORT, or folder:PATH."),

@@ -212,9 +212,6 @@ def init(
     folder: Annotated[
         Path | None, typer.Option(help="Where its files go; broker beside the config.")
     ] = None,
-    secrets: Annotated[
-        Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
-    ] = None,
     plugin: Annotated[
         Path | None,
         typer.Option(
@@ -233,7 +230,7 @@ def init(
             f"on the broker's machine: --plugin /usr/lib/{dynamic.PLUGIN} in its Docker image"
         )
     site = deployment.site.name
-    devices = link_passwords(deployment, secrets or path.with_name("secrets.json"))
+    devices = link_passwords(deployment, path.with_name("secrets.json"))
     gateway = deployment.mqtt.username or GATEWAY
     if gateway in devices:
         raise OperatorFault(

@@ -17,7 +17,7 @@ from edge.core.slots import COUNT
 from edge.host import rootkeys
 
 from ...devices.broker.doors import Doors
-from ...devices.broker.mosquitto import derive_session
+from ...devices.broker.mosquitto import derive_session, find_folder
 from ...devices.enrol import budgets, enrol, keycount, limitsfile
 from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
 from ...devices.kit.siting import derive_settings, derive_steps
@@ -268,15 +268,13 @@ class Change:
         self,
         path: Path,
         name: str,
-        folder: Path | None,
-        secrets: Path | None,
-        out: Path | None,
+        out: Path | None = None,
         say: Callable[[str], None] = typer.echo,
     ) -> None:
         self._path, self._name, self._say, self._stack = path, name, say, ExitStack()
         self._deployment: Deployment = config.load(path)
-        self._folder = folder or path.with_name("broker")
-        self._secrets = secrets or path.with_name("secrets.json")
+        self._folder = find_folder(self._deployment.mqtt, path)
+        self._secrets = path.with_name("secrets.json")
         self._out = out or path.parent / f"{name}.device.json"
 
     def __enter__(self) -> "Change":
@@ -509,9 +507,6 @@ def _say_left(deployment: Deployment) -> str:
 
 # `heatveil device list|add|remove|rotate|free|shut`.
 
-OfVirtual = Annotated[
-    Path | None, typer.Option(help="Of virtual devices; secrets.json beside the config.")
-]
 Out = Annotated[
     Path | None, typer.Option(help="For the board; NAME.device.json beside the config.")
 ]
@@ -549,20 +544,16 @@ def add(
     ] = False,
     central: flags.Central = "",
     out: Out = None,
-    folder: flags.Folder = None,
-    secrets: OfVirtual = None,
 ) -> None:
     """Enrol one device more, let it in at the broker, and write one file for its board."""
-    with Change(config, name, folder, secrets, out) as change:
+    with Change(config, name, out) as change:
         change.add(sensor, virtual, sensors, central)
 
 
 @app.command()
-def remove(
-    name: flags.Name, config: flags.Config, folder: flags.Folder = None, secrets: OfVirtual = None
-) -> None:
+def remove(name: flags.Name, config: flags.Config) -> None:
     """Cut a device off at the broker, and forget its keys."""
-    with Change(config, name, folder, secrets, None) as change:
+    with Change(config, name) as change:
         change.remove()
 
 
@@ -573,13 +564,11 @@ def device_rotate(
     keys: Keys = False,
     new_budget: NewBudget = False,
     out: Out = None,
-    folder: flags.Folder = None,
-    secrets: OfVirtual = None,
 ) -> None:
     """Give a device a new password at the broker; the old one is worth nothing at once."""
     if new_budget and not keys:
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
-    with Change(config, name, folder, secrets, out) as change:
+    with Change(config, name, out) as change:
         change.rotate(keys, new_budget)
 
 

@@ -114,12 +114,6 @@ def fleet(
         int | None,
         typer.Option(min=1, help="How many virtual devices; all that are enrolled else."),
     ] = None,
-    secrets_path: Annotated[
-        Path | None,
-        typer.Option(
-            "--secrets", help="Identities of the devices; secrets.json beside the config."
-        ),
-    ] = None,
     anew: Annotated[
         bool, typer.Option("--enrol", help="Make new keys and the gateway's devices file first.")
     ] = False,
@@ -139,7 +133,7 @@ def fleet(
     query = config.query(deployment)
     seen = Seen(sources, sources_random, scene, speed, since, points)
     there = stand(deployment, query, seen, np.random.default_rng())
-    kept = secrets_path or path.with_name("secrets.json")
+    kept = path.with_name("secrets.json")
     if anew:
         _enrol(deployment, query, kept)
         _warn(deployment, kept)
@@ -172,16 +166,12 @@ def fleet(
 
 def enrol_fleet(
     path: flags.Config,
-    secrets_path: Annotated[
-        Path | None,
-        typer.Option("--secrets", help="Keys of the devices; secrets.json beside the config."),
-    ] = None,
     central: flags.Central = "",
 ) -> None:
     """Make new keys and budgets for the devices of a deployment, and keys for its gateway."""
     deployment = config.load(path)
     query = config.query(deployment)
-    kept = secrets_path or path.with_name("secrets.json")
+    kept = path.with_name("secrets.json")
     _enrol(deployment, query, kept, central)
     shards = deployment.site.devices.with_name(roster.FILE)
     summed = f", with {shards}" * (of(deployment).trust == "distributed")
@@ -214,8 +204,7 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
     except OSError as fault:
         raise OperatorFault(
             f"the folder {state} cannot be made ({fault.strerror}); the devices' budgets are kept "
-            "in it, and without one no device speaks. Make the folder above it, or name another "
-            "with --secrets"
+            "in it, and without one no device speaks. Mend the folder that it is to be in"
         ) from fault
     try:
         most = find_service(deployment.rounds.mechanism).key_limit(deployment)

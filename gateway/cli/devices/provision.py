@@ -45,7 +45,6 @@ def provision(
     board: Board,
     own: Path | None,
     out: Path | None,
-    folder: Path | None,
     files: dict[str, bytes] | None,
     which: tuple[int | None, int, str],
     replace: bool,
@@ -57,7 +56,6 @@ def provision(
     Args:
         own: the operator's settings of the board, TOML; those that it has else.
         out: the device's file, beside the deployment's else.
-        folder: of the broker's files.
         files: the modules of edge by their path; as the board has them else.
         which: the first of its sensors, None for one that is free, how many they are, and the
             mechanism of central trust that it may answer.
@@ -71,7 +69,7 @@ def provision(
     held = find_kept(path, name, file)
     deployment = config.load(path)
     if find_unfinished(file).exists() and of(deployment).trust == "distributed":
-        with Change(path, name, folder, None, out, say) as change:
+        with Change(path, name, out, say) as change:
             change.add(None, False)
         held = find_kept(path, name, file)
     otherwise = None if replace else provisioning.OTHERWISE
@@ -85,7 +83,7 @@ def provision(
             if told is None:
                 check_suited(deployment, would, own_there)
             provisioning.check_board(board, would, own_there, files, otherwise)
-            with Change(path, name, folder, None, out, say) as change:
+            with Change(path, name, out, say) as change:
                 change.add(which[0], False, *which[1:])
         held = find_kept(path, name, file)
     if held is None:
@@ -220,7 +218,6 @@ def rotate(
     path: Path,
     name: str,
     board: Board,
-    folder: Path | None,
     own: Path | None,
     files: dict[str, bytes] | None,
     keys: bool,
@@ -243,10 +240,10 @@ def rotate(
         told = settings.read_settings(own) if own is not None else settings.read_own(board)
         found = modules.examine(board)  # whole, before a password is worth nothing
         if keys:
-            _new_keys(path, name, board, folder, told, files, found.chip, budget, say)
+            _new_keys(path, name, board, told, files, found.chip, budget, say)
             held = _hold(path, name, file)
         else:
-            held = _new_password(path, name, board, folder, say)
+            held = _new_password(path, name, board, say)
     marks = config.load(path).site.devices
     seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE, marks), say)
     if not keys:
@@ -258,7 +255,6 @@ def _new_keys(
     path: Path,
     name: str,
     board: Board,
-    folder: Path | None,
     told: dict[str, Any],
     files: dict[str, bytes] | None,
     chip: str,
@@ -279,11 +275,11 @@ def _new_keys(
     check_suited(deployment, would, told)  # before the keys of the right board are no more
     provisioning.check_board(board, would, told, files, OTHERWISE)
     provisioning.rehearse(board, would, told, files, say)
-    with Change(path, name, folder, None, file, say) as change:
+    with Change(path, name, file, say) as change:
         change.rotate(True, budget)
 
 
-def _new_password(path: Path, name: str, board: Board, folder: Path | None, say: Say) -> Held:
+def _new_password(path: Path, name: str, board: Board, say: Say) -> Held:
     """Return a board's file with a new password, made on the host if none waits there."""
     file = path.parent / f"{name}.device.json"
     if not _is_waiting(file, boardfile.LINK):
@@ -294,7 +290,7 @@ def _new_password(path: Path, name: str, board: Board, folder: Path | None, say:
                 f"{name} was never handed to a board; a password for none would be lost. Bring it "
                 "to one first: heatveil provision"
             )
-        with Change(path, name, folder, None, file, say) as change:
+        with Change(path, name, file, say) as change:
             change.rotate(False)
     done = boardfile.board_file(file, name)
     link = _link(file, config.load(path).site.name, name)
@@ -391,7 +387,6 @@ def provision_command(
     mpy: Mpy = False,
     release: Release = None,
     out: Out = None,
-    folder: flags.Folder = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="End another device whose budget the board holds.")
     ] = False,
@@ -410,9 +405,7 @@ def provision_command(
                         provisioning.check_free(place, name, provisioning.OTHERWISE)
                 flash(place, image)
             typer.echo(f"firmware     {firmware.name}")
-        provision(
-            config, name, place, settings, out, folder, files, which, replace, wait, typer.echo
-        )
+        provision(config, name, place, settings, out, files, which, replace, wait, typer.echo)
 
 
 def rotate_command(
@@ -424,7 +417,6 @@ def rotate_command(
     settings: Annotated[
         Path | None, typer.Option(help="Its sensor and Wi-Fi, TOML; those that it has else.")
     ] = None,
-    folder: flags.Folder = None,
     mpy: Mpy = False,
     release: Release = None,
     wait: Wait = WAIT_S,
@@ -434,4 +426,4 @@ def rotate_command(
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
     files = load_modules(mpy, release)
     with lend_board(board, wait > 0) as place:
-        rotate(config, name, place, folder, settings, files, keys, new_budget, wait, typer.echo)
+        rotate(config, name, place, settings, files, keys, new_budget, wait, typer.echo)

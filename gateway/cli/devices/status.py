@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ...devices.broker.doors import Doors, open_doors
+from ...devices.broker.mosquitto import find_folder
 from ...devices.enrol.enrol import UNFINISHED, Devices, load_devices
 from ...faults import LinkFault, OperatorFault
 from ...output import say_time
@@ -109,17 +110,16 @@ def shut(
     name: flags.Name,
     path: flags.Config,
     why: Annotated[str, typer.Option(help="For whoever looks at it later.")] = "by hand",
-    folder: flags.Folder = None,
 ) -> None:
     """Shut a device out, until it is let back."""
     deployment, _ = find_device(path, name)
     with closing(Store.of(deployment)) as store:
         store.quarantine(name, why)
     typer.echo(f"{name} is shut out; a gateway that runs listens to it no more within seconds")
-    _if_there(deployment, path, folder, lambda door: door.disable(name))
+    _if_there(deployment, path, lambda door: door.disable(name))
 
 
-def free(name: flags.Name, path: flags.Config, folder: flags.Folder = None) -> None:
+def free(name: flags.Name, path: flags.Config) -> None:
     """Let a device back that was shut out."""
     deployment, _ = find_device(path, name)
     if has_store(deployment):
@@ -129,7 +129,7 @@ def free(name: flags.Name, path: flags.Config, folder: flags.Folder = None) -> N
         if was is not None:
             typer.echo(f"It was shut out {_ago(was[1])} ago: {was[0]}")
     typer.echo(f"{name} is let back; a gateway that runs listens to it again within seconds")
-    _if_there(deployment, path, folder, lambda door: door.enable(name))
+    _if_there(deployment, path, lambda door: door.enable(name))
 
 
 def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Doors], str]) -> None:
@@ -158,11 +158,10 @@ def let_in(deployment: Deployment, folder: Path, name: str) -> bool:
 def _if_there(
     deployment: Deployment,
     path: Path,
-    folder: Path | None,
     do: Callable[[Doors], str],
 ) -> None:
     try:
-        at_broker(deployment, folder or path.with_name("broker"), typer.echo, do)
+        at_broker(deployment, find_folder(deployment.mqtt, path), typer.echo, do)
     except LinkFault as fault:
         typer.echo(f"The broker was not told, a gateway that runs will tell it: {fault}")
 

@@ -619,7 +619,7 @@ def square(tmp_path: Path, heatveil: Any) -> Path:
 
 def hand_out(path: Path, name: str) -> None:
     """Make a board's file of a device of secure sums."""
-    with Change(path, name, None, None, None) as change:
+    with Change(path, name) as change:
         change.add(None, False)
 
 
@@ -650,7 +650,7 @@ def test_a_board_that_was_half_handed_out_is_nobody_twice(
         assert ("node-3" in kept.read_text()) is (step == "drop")
         if step == "drop":
             with (
-                Change(square, "node-3", None, None, None) as change,
+                Change(square, "node-3") as change,
                 pytest.raises(OperatorFault, match="two of one key"),
             ):
                 change.add(None, True)
