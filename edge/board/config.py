@@ -15,6 +15,8 @@
              one of central trust, or of secure sums
     central  the name of that one, and seal_key, its key: where it is allowed to answer it
     roster   of a device of secure sums, with static_key and roster_key: who is in its shard
+    update_key  of the manifests of releases over the air (`update`), where it takes any; with
+             release, the number that a newer one must be above
     plane    of a device that tells its place: from angles to the site's grid (`sensors.plane`)
     crc      of the text before it (`pack`); who writes by hand leaves it out
 
@@ -48,7 +50,7 @@ DRIVER.update({"cell": list, "place_mm": list, "until_mm": list})
 
 Config = namedtuple(
     "Config",
-    "identity link wifi driver tick_ms wake_s led tables mechanism plane",
+    "identity link wifi driver tick_ms wake_s led tables mechanism plane updates",
 )
 
 
@@ -108,6 +110,7 @@ def check(body, path=PLACE):
     more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str), "tables": bool}
     more.update({"mechanism": str, "plane": list, "central": str, "seal_key": str})
     more.update({"static_key": str, "roster_key": str, "roster": str})
+    more.update({"update_key": str, "release": int})
     told = _words(body, whole, more, path, "")
     if told["mode"] not in ("sealed", "keyholder"):
         raise fault(path, "has another mode", "sealed or keyholder")
@@ -150,8 +153,18 @@ def check(body, path=PLACE):
         who.append(_key(told, "roster", len(told["roster"]) // 2, path))
     identity = _identity(who, central, summed)
     tick_ms, wake_s, led = [told[word] for word in ("tick_ms", "wake_s", "led")]
-    tables, plane = bool(told["tables"]), told["plane"]
-    return Config(identity, link, wifi, driver, tick_ms, wake_s, led, tables, mechanism, plane)
+    last = [bool(told["tables"]), mechanism, told["plane"], _updates(told, path)]
+    return Config(identity, link, wifi, driver, tick_ms, wake_s, led, *last)
+
+
+def _updates(told, path):
+    """Return the key of releases over the air and the newest number had; None for no such."""
+    if (told["update_key"] is None) != (told["release"] is None):
+        raise fault(path, "has update_key or release, one without the other", "both or neither")
+    if told["release"] is None:
+        return None
+    _between(told, "release", 0, (1 << 30) - 1, path)
+    return _key(told, "update_key", 32, path), told["release"]
 
 
 def _identity(who, central, summed):

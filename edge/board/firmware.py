@@ -7,9 +7,12 @@ What is wrong is said on the console, and by the light for as long as there is p
 does not start again: nothing would be another at the next start.
 """
 
+import os
 import sys
 
 LEAST = (1, 22)
+RELEASES = "/release.0"  # there where anything came over the air: see `release`
+TRIAL_MS = 1800000  # of a release
 
 
 def objection(one=1, told=sys):
@@ -51,8 +54,25 @@ def refuse_mode(mode, os):
 
 
 def go():
-    """Run the device; this does not return, whatever is wrong."""
+    """Run the device of the release that is to start; this does not return, whatever is wrong."""
     why = objection()
+    if not why and has_releases():
+        from . import release
+
+        try:
+            if release.choose():
+                from edge.board import firmware as chosen  # not this file: that of the release
+
+                chosen.run()
+        except Exception as fault:
+            why = "the release that came over the air ended with %s" % type(fault).__name__
+            release.give_up()
+    run(why)
+
+
+def run(why=""):
+    """Run the device of this release, unless a sentence says why not; this does not return."""
+    why = why or objection()
     if not why:
         try:
             from .. import loading
@@ -71,10 +91,28 @@ def go():
             )
     if not why:
         try:
-            start.run(refuse_mode)
+            start.run(refuse_mode, give_up)
         except Exception as fault:  # before it had begun; later it starts again by itself
             why = "the start ended with %s; run heatveil doctor" % type(fault).__name__
+    give_up()
     stop(why)
+
+
+def has_releases():
+    """Say whether a release ever came over the air."""
+    try:
+        os.stat(RELEASES)
+        return True
+    except OSError:
+        return False
+
+
+def give_up():
+    """Start again with the release before, if this one is on trial."""
+    if has_releases():
+        from . import release
+
+        release.give_up()
 
 
 def stop(why):

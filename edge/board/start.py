@@ -24,8 +24,8 @@ CALM_MS = 5000  # with the broker there and nothing to answer
 AGAIN_MS = 60000  # before a reset, and up to as much again
 
 
-def run(refuse_mode):
-    """Run the device; this does not return. refuse_mode: that of `firmware`, which runs this."""
+def run(refuse_mode, give_up=lambda: None):
+    """Run the device; this does not return. Both are of `firmware`, which runs this."""
     import machine
     import network
 
@@ -50,6 +50,7 @@ def run(refuse_mode):
         why = fault  # never with a key or a reading in it
     if parts is None:
         sys.stdout.write("heatveil: %s\n" % why)
+        give_up()
         light.show("fault")
         asyncio.run(light.run(Uptime(), sleep_ms))
     try:
@@ -90,7 +91,12 @@ class Parts:
         number = board_number()
         numbers = [number] if number else []
         self.budget = assemble.budget_of(config, folder, self.nap, numbers=numbers)
-        self.station = None
+        self.updates = None
+        if config.updates is not None:
+            from .renewal import Updates  # what no other device needs
+
+            self.updates = Updates(config.identity, *config.updates)
+        self.device = self.station = None
         self.cause = power.cause(machine)
         light.ill = self._ill
         self.watchdog = power.Watchdog(machine)  # last: from now on it must be fed
@@ -112,6 +118,8 @@ class Parts:
             jobs.append(self._nap())
         if reads(self.config.mechanism) == "place":
             jobs.append(self.sensor.keep(sleep_ms))
+        if self.updates is not None and not copied:
+            jobs.append(self.updates.keep(self))
         await asyncio.gather(*jobs)
 
     async def _answer(self):
@@ -120,7 +128,7 @@ class Parts:
             self.led.show("alert")
             sys.stdout.write("heatveil: %s\n" % self.budget.fault)
             await assemble.alert(self.client, who, self.watchdog.feed, self.budget.fault)
-        device = Device(
+        self.device = device = Device(
             who,
             self.budget,
             self.sensor.read,
@@ -134,6 +142,7 @@ class Parts:
             tables=self.config.tables,
             vitals=self._vitals,
             mechanism=self.config.mechanism,
+            updates=self.updates,
         )
         device.node.recorded_ms = assemble.recorded_ms(self.config)
         await device.run()
@@ -153,8 +162,12 @@ class Parts:
         for look in range(1, AWAKE_MS // 100 + 1):
             await until(clock, 100 * look)  # when it looks must not tell how long a draw took
             calm = calm + 100 if self.client.connected and not len(self.ring) else 0
+            if self.updates is not None and self.updates.busy:
+                calm = 0
             if calm >= (1000 if self.budget.frames else CALM_MS):
                 break
+        if self.updates is not None:
+            self.updates.judge(self, calm >= 1000)
         self.ring.keep()
         await assemble.farewell(self.client, self.config.identity, b"sleeping")
         self.led.dark()  # first, for some lights hang on the radio's chip

@@ -63,6 +63,7 @@ class Device:
     seconds from one `diag` to the next. uptime: a `compat.Uptime` that is more exact than the
     usual one. vitals: returns what a board adds to `diag`, or None. mechanism: what it answers,
     `thermal` or `disk`; `quadtree` where its identity has a roster. suite: as for a `SumNode`.
+    updates: what takes a release over the air (`board.start.Updates`), or None.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Device:
         tables=False,
         mechanism=USUAL,
         suite=None,
+        updates=None,
     ):
         longest = FRAME + 4 * identity.sensors
         if ring.size < longest:
@@ -96,6 +98,7 @@ class Device:
         self._adds = hasattr(identity, "roster")
         self.node = node_of(identity, budget, step, follower, tables, mechanism, suite)
         self.refused = 0  # frames that came, and do not count: too late, or again
+        self.receipts = 0  # of frames of this boot that count
         self._read = read
         self._client = client
         self._ring = ring
@@ -103,7 +106,8 @@ class Device:
         self._ticker = Ticker(self, tick_ms)
         self._uptime = uptime or compat.Uptime()
         told = (self.node, self._ticker, ring, client, led, clock, diag_s, vitals, self._uptime)
-        self._talker = Talker(*told)
+        self._updates = updates
+        self._talker = Talker(*told, updates)
         self._round = wire.round_topic(identity.site, mechanism)
         self._receipt = wire.topic(identity.site, identity.name, "receipt")
         self._limits = wire.topic(identity.site, identity.name, "cmd/limits")
@@ -117,6 +121,8 @@ class Device:
         self._client.topics = [self._round, self._receipt, self._limits]
         if self._adds:
             self._client.topics += self.node.topics
+        if self._updates is not None:
+            self._client.topics.append(self._updates.topic)
         self._client.on_message = self._came
         self._client.on_state = self._talker.linked
         talking = asyncio.create_task(self._talker.run())
@@ -128,6 +134,11 @@ class Device:
                     await talking
         finally:
             talking.cancel()
+
+    @property
+    def waits(self):
+        """Say whether anything is held back for its tick."""
+        return self._ticker.waits or bool(self._sums)
 
     def prepare(self):
         """Draw ahead; for the ticker, to which this is a node that keeps its frames."""
@@ -209,11 +220,16 @@ class Device:
                 self.node.forged += 1
             elif oldest and frame_numbers(oldest) == heard[:2]:
                 self.refused += not heard[2]
+                self.receipts += heard[2] and heard[0] == self.node.budget.epoch
                 self._ring.free(oldest)
         elif topic == self._limits and len(self._talker.acks) < WAITING:
             ack = self.node.tighten(payload)
             self.node.forged += ack["version"] is None
             self._talker.acks.append(ack)
+        elif self._updates is not None:
+            ack = self._updates.take(topic, payload)
+            if ack is not None and len(self._talker.acks) < WAITING:
+                self._talker.acks.append(ack)
 
 
 class Talker:
@@ -222,7 +238,9 @@ class Talker:
     vitals: returns what a board adds to `diag`, such as {"rssi": -61}, or None.
     """
 
-    def __init__(self, node, ticker, ring, client, led, clock, diag_s, vitals, uptime):
+    def __init__(
+        self, node, ticker, ring, client, led, clock, diag_s, vitals, uptime, updates=None
+    ):
         self.acks = []
         self.extra = None
         self.sums = []  # frames of a secure sum, in their order
@@ -234,6 +252,7 @@ class Talker:
         self._led = led
         self._clock = clock
         self._vitals = vitals
+        self._updates = updates
         self._diag_ms = diag_s * 1000
         self._next_diag_ms = 0
         self._heap = free_heap()  # once, for later it moves with the noise
@@ -286,18 +305,27 @@ class Talker:
         if self.acks:
             if not await self._publish("ack", json.dumps(self.acks[0]).encode(), False):
                 return False
-            if self.acks.pop(0)["taken"]:
-                self._said = ""  # the limits in `meta` may be others now
+            said = self.acks.pop(0)
+            if said["taken"] or said["verb"] == "update":
+                self._said = ""  # what `meta` says may be something else now
             return True
         state = self._state()
         if state != self._said:
             self._show(state)
-            meta = json.dumps(self._node.meta()).encode()
-            if not await self._publish("meta", meta, True) or self._ticker.waits:
+            meta = self._node.meta()
+            if self._updates is not None:
+                meta.update(self._updates.said())
+            if (
+                not await self._publish("meta", json.dumps(meta).encode(), True)
+                or self._ticker.waits
+            ):
                 return False
             if await self._publish("state", state.encode(), True):
                 self._said = state
             return self._said == state
+        wanted = self._updates and self._updates.due(now_ms)
+        if wanted:
+            return await self._client.swap(*wanted)
         if now_ms >= self._next_diag_ms:
             self._next_diag_ms = now_ms + self._diag_ms
             await self._client.publish(self._topic("diag"), json.dumps(self._diag()).encode())

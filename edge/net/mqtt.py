@@ -22,6 +22,7 @@ CONNACK = 2
 PUBLISH = 3
 PUBACK = 4
 SUBACK = 9
+UNSUBACK = 11
 PINGRESP = 13
 
 PINGREQ = b"\xc0\x00"  # 3.12
@@ -30,6 +31,7 @@ GOODBYE_MS = 1000
 
 # How long the rest of each packet from a broker may be: (least, most); none of these has flags.
 _FLAGLESS = {CONNACK: (2, 2), PUBACK: (2, 2), SUBACK: (3, 64), PINGRESP: (0, 0)}
+_FLAGLESS[UNSUBACK] = (2, 2)
 
 
 def connect(client_id, user, password, will, keepalive_s, clean):
@@ -62,6 +64,11 @@ def subscribe(mid, topics):
     """Return SUBSCRIBE (3.8) to these topics, at QoS 1."""
     rest = b"".join([_text(topic) + b"\x01" for topic in topics])
     return _packet(0x82, _two(mid), rest)
+
+
+def unsubscribe(mid, topic):
+    """Return UNSUBSCRIBE (3.10)."""
+    return _packet(0xA2, _two(mid), _text(topic))
 
 
 def puback(mid):
@@ -263,6 +270,18 @@ class Client:
             return True
         self._overdue(flight)
         return False
+
+    async def swap(self, topic, before):
+        """Subscribe to a topic and let another go, each or None; say whether that went out."""
+        packets = []
+        if before is not None:
+            packets.append(unsubscribe(self._number(), before))
+        if topic is not None:
+            packets.append(subscribe(self._number(), [topic]))
+        for packet in packets:
+            if not await self.link.send(packet):
+                return False
+        return True
 
     def _overdue(self, flight):
         if flight and self.link.up:

@@ -180,7 +180,7 @@ def test_a_start_that_breaks_off_is_said_and_not_silent(
     from edge import loading
     from edge.board import start
 
-    def run(_: object) -> None:
+    def run(*_: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr(firmware, "objection", lambda: "")

@@ -190,7 +190,7 @@ def sleeping(ring: Ring, world: World, farewell: Any, monkeypatch: pytest.Monkey
     parts.budget = SimpleNamespace(frames=1, fault="")
     parts.config = SimpleNamespace(identity=None, wake_s=60)
     parts.led = SimpleNamespace(dark=lambda: None)
-    parts.station = parts.nap = parts.machine = parts.watchdog = None
+    parts.station = parts.nap = parts.machine = parts.watchdog = parts.updates = None
     for module in (start, link):
         monkeypatch.setattr(module, "sleep_ms", world.sleep_ms)
     monkeypatch.setattr(start, "Uptime", lambda: world)

@@ -1,0 +1,131 @@
+"""Which release a board starts: what its host gave it, or one that came over the air.
+
+The base is what `heatveil provision` wrote (or is in the firmware), and nothing from the air
+touches it. Two folders hold what came later; the one that runs is never written. Which starts
+stands in a record of one line, twice: the newest whole one counts and the other is written next,
+so a cut at any byte leaves the old record or the new one.
+
+    seq slot number tries back back_number newest | checksum
+
+slot, number: of the release that starts, 0 for the base. tries: less by one with each start of
+its trial, which ends at 1; 0 once it is confirmed. back, back_number: where it goes back to.
+newest: the greatest number that was ever started here; only greater ones are taken.
+
+A trial ends by itself: each start takes a try, on the medium before anything of the release is
+loaded, and where the board has a timer the base's own code goes back when the time is over, even
+if the release hangs. No record: no trial, and nothing of this is loaded.
+"""
+
+import sys
+from binascii import hexlify
+from collections import namedtuple
+
+from ..core.compat import read_whole, sha256, write_durably
+from .firmware import TRIAL_MS
+
+ROOTS = ("", "/release.a", "/release.b")
+RECORD = "/release."  # and 0 or 1
+TRIES = 5  # at the start after so many less one a trial is over
+TIMERS = (-1, 3)  # a virtual one, else one that nothing else here uses
+
+FIELDS = ("seq", "slot", "number", "tries", "back", "back_number", "newest")
+Record = namedtuple("Record", FIELDS)
+NONE = Record(0, 0, 0, 0, 0, 0, 0)
+_timer = []  # that of the trial: what nobody holds is collected, and would not come
+
+
+def change(record, **more):
+    """Return a Record with other values in it; boards have no `_replace`."""
+    return Record(*[more.get(name, value) for name, value in zip(FIELDS, record)])
+
+
+def pack(record):
+    """Return the line of a record."""
+    line = " ".join([str(value) for value in record]).encode()
+    return line + b"|" + hexlify(sha256(line)[:4])
+
+
+def unpack(data):
+    """Return the Record of a line, or None where it is not whole."""
+    line, _, sum = bytes(data).partition(b"|")
+    if hexlify(sha256(line)[:4]) != sum:
+        return None
+    return Record(*[int(word) for word in line.decode().split()])
+
+
+def _newest():
+    """Return the newest Record, and which of the two it is: 1 where there is none."""
+    found, at = NONE, 1
+    for i in (0, 1):
+        try:
+            record = unpack(read_whole(RECORD + str(i), 128))
+        except OSError:
+            continue
+        if record is not None and record.seq > found.seq:
+            found, at = record, i
+    return found, at
+
+
+def read():
+    """Return the Record in force, `NONE` where nothing came over the air."""
+    return _newest()[0]
+
+
+def write(record):
+    """Put a Record in force; cut off, the one before it is."""
+    held, at = _newest()
+    write_durably(RECORD + str(1 - at), pack(change(record, seq=held.seq + 1)))
+
+
+def go_back(record):
+    """Return the Record of a trial that has failed."""
+    return change(record, slot=record.back, number=record.back_number, tries=0)
+
+
+def give_up():
+    """Go back and start again, if what runs is on trial."""
+    record = read()
+    if record.tries:
+        import machine
+
+        write(go_back(record))
+        machine.reset()
+
+
+def choose():
+    """Return whether another release than the base starts, which is what imports find then."""
+    record = read()
+    if record.tries:
+        record = _try(record)
+    if not record.slot:
+        return False
+    sys.path.insert(0, ROOTS[record.slot])  # before the flash, what is frozen, and ROMFS
+    for name in list(sys.modules):
+        if name == "edge" or name.startswith("edge."):
+            del sys.modules[name]
+    return True
+
+
+def _try(record):
+    """Return what starts while a release is on trial; that this start counts is on the medium."""
+    record = go_back(record) if record.tries == 1 else change(record, tries=record.tries - 1)
+    try:
+        write(record)
+    except OSError:  # a trial that cannot be counted would have no end
+        return go_back(record)
+    if record.tries:
+        _limit()
+    return record
+
+
+def _limit():
+    """Go back when the time of the trial is over, whatever the release does, where that works."""
+    import machine
+
+    for number in TIMERS if hasattr(machine, "Timer") else ():
+        try:
+            timer, when = machine.Timer(number), {"mode": machine.Timer.ONE_SHOT}
+            timer.init(period=TRIAL_MS, callback=lambda timer: give_up(), **when)
+            return _timer.append(timer)
+        except (ValueError, OSError):
+            pass

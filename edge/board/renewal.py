@@ -1,0 +1,106 @@
+"""What a board that takes releases over the air does beside its device.
+
+A release on trial is confirmed when the gateway counts an answer of it, or when it has been at its
+broker for a while, nothing was asked, the sensor did not fail and all that came was believed. A
+board without an update key loads none of
+this, and what fetches a release (`update`) is in memory only while there is one to fetch.
+"""
+
+from ..core import wire
+from ..core.compat import forget
+from ..net.link import sleep_ms
+from . import assemble, firmware
+
+CALM_MS = 600000  # with the broker there, nothing waiting and no fault: a release is good
+
+
+class Updates:
+    """Releases over the air; what fetches one is in memory only while there is one to fetch."""
+
+    def __init__(self, identity, key, least):
+        self.topic = wire.topic(identity.site, identity.name, "cmd/update")
+        self.number, self.trial = least, False
+        self._who, self._key, self._least = identity, key, least
+        self._open, self._why = None, ""
+        if firmware.has_releases():
+            from . import release
+
+            held = release.read()
+            self.number, self.trial = held.number or least, held.tries > 0
+            forget("edge.board.release")
+
+    @property
+    def ready(self):
+        """Say whether the board is to start again, with another release."""
+        return self._open is not None and self._open.ready
+
+    @property
+    def busy(self):
+        """Say whether a release is on its way."""
+        return self._open is not None and (self._open.busy or self._open.ready)
+
+    def take(self, topic, payload):
+        """Take a message; return what is to be said of it, or None."""
+        if self._open is None:
+            if topic != self.topic:
+                return None
+            from .update import Update
+
+            self._open = Update(self._who, self._key, self._least)
+        ack = self._open.take(topic, payload)
+        if ack is not None:
+            self._why = ack["why"]
+        self._rest()
+        return ack
+
+    def due(self, now_ms):
+        """Return the topics to ask for and to let go of, as `update.Update.due`."""
+        wanted = self._open and self._open.due(now_ms)
+        self._rest()
+        return wanted
+
+    def said(self):
+        """Return what `meta` says of it."""
+        return {"release": self.number, "trial": self.trial, "update": self._why}
+
+    async def keep(self, parts):
+        """Start the board again once another release is in force; see the trial of this one end.
+
+        parts: of the board that runs (`start.Parts`).
+        """
+        calm_ms = 0
+        for second in range(1, 1 << 30):
+            await sleep_ms(1000)
+            if self.trial and second * 1000 >= firmware.TRIAL_MS:
+                firmware.give_up()
+            if parts.device is None or parts.device.waits:
+                continue
+            if self.ready:
+                parts.ring.keep()
+                await assemble.farewell(parts.client, self._who, b"disconnected")
+                parts.ring.keep()  # a Round may have come, and been answered, meanwhile
+                parts.machine.reset()
+            calm_ms = calm_ms + 1000 if parts.client.connected and not len(parts.ring) else 0
+            self.judge(parts, calm_ms >= CALM_MS)
+
+    def judge(self, parts, calm):
+        """End the trial of what runs if it does what it must.
+
+        The gateway counts an answer of it, or it was `calm`: with its broker for a while, and
+        nothing was asked.
+        """
+        if not self.trial or parts.device is None:
+            return
+        node = parts.device.node
+        if parts.device.receipts or (calm and not (node.faults or node.forged or node.alert)):
+            from . import release
+
+            release.write(release.change(release.read(), tries=0))
+            self.trial = False
+            forget("edge.board.release")
+
+    def _rest(self):
+        if self._open is not None and self._open.done:
+            self._open = None
+            forget("edge.board.update")
+            forget("edge.board.release")

@@ -1,0 +1,45 @@
+"""The owner's half of releases over the air: keys, manifests and blocks. See `board.update`.
+
+    update key of a device = HMAC(HMAC(the owner's root, "heatveil-update-v1"), site/name, key id)
+
+The root is made for releases alone and lies in a file of the owner's. No gateway has it, nor
+anything that it could be made from: who has it can put a program on the boards.
+"""
+
+from ..board.update import BLOCK, block_topic, topic
+from ..core import cbor
+from ..core.compat import hmac_sha256, sha256
+from ..core.keys import derive
+from ..core.wire import VERSION, sign
+
+
+def update_key(root, site, name, key_id):
+    """Return the key of a device's manifests, for this enrolment of it."""
+    own = derive(root, b"heatveil-update-v1")
+    return hmac_sha256(own, ("%s/%s" % (site, name)).encode(), key_id)
+
+
+def pack_index(files):
+    """Return the index of files by their paths on a board."""
+    lines = []
+    for path in sorted(files):
+        digest = "".join(["%02x" % byte for byte in sha256(files[path])])
+        lines.append("%d %s %s\n" % (len(files[path]), digest, path))
+    return "".join(lines).encode()
+
+
+def pack_blocks(site, files):
+    """Return the blocks of a release by their topics, the same for all devices of a site."""
+    whole = pack_index(files) + b"".join([files[path] for path in sorted(files)])
+    return {
+        block_topic(site, at // BLOCK): whole[at : at + BLOCK]
+        for at in range(0, len(whole), BLOCK)
+    }
+
+
+def pack_manifest(number, files, mpy, key, site, name):
+    """Return the manifest of a release for one device. mpy: the version of .mpy, 0 for source."""
+    index = pack_index(files)
+    whole = len(index) + sum([len(data) for data in files.values()])
+    body = {0: VERSION, 1: number, 2: sha256(index), 3: len(index), 4: mpy, 5: whole}
+    return sign(cbor.encode(body), key, topic(site, name))

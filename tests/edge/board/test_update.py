@@ -1,0 +1,366 @@
+"""A release over the air: taken from its owner alone, and old or new after every power cut."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edge.board import firmware, release, update
+from edge.board.renewal import Updates
+from edge.board.update import Update
+from edge.host import rootkeys, updates
+from gateway.audit.attacks.power import PowerCut
+
+OWNER = bytes(range(64, 96))
+WHO = rootkeys.identity("lab", "attic-3", bytes(range(32)), bytes(32), 3)
+KEY = updates.update_key(OWNER, "lab", "attic-3", WHO.key_id)
+NEW = {"edge/board/firmware.py": b"new" * 500, "edge/core/noise.py": b"x", "edge/words.txt": b"w"}
+MANIFEST = update.topic("lab", "attic-3")
+
+
+class Medium:
+    """A flash whose power can be cut within any one thing that is written, with any ending."""
+
+    def __init__(self) -> None:
+        self.done, self.cut, self.ending = 0, -1, 0.0
+
+    def hurt(self, doing: Callable[..., Any], path: str, *data: bytes) -> None:
+        """Do it; or a part of it, where it is the one that is cut."""
+        self.done += 1
+        if self.done - 1 != self.cut:
+            doing(path, *data)
+            return
+        if data:
+            doing(path, data[0][: int(len(data[0]) * self.ending)])
+        elif self.ending:
+            with suppress(OSError):
+                doing(path)
+        raise PowerCut
+
+
+@pytest.fixture
+def medium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Medium:
+    """Return the flash of a board with an old release in its base, at `tmp_path`."""
+    made = Medium()
+    root = str(tmp_path)
+    monkeypatch.setattr(release, "RECORD", f"{root}/release.")
+    monkeypatch.setattr(release, "ROOTS", (root, f"{root}/release.a", f"{root}/release.b"))
+    monkeypatch.setattr(firmware, "RELEASES", f"{root}/release.0")
+    monkeypatch.setitem(sys.modules, "machine", SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setattr(release, "sys", SimpleNamespace(path=[], modules={}))
+    os_ = {name: getattr(os, name) for name in ("listdir", "statvfs")}
+    for name in ("mkdir", "remove", "rmdir"):
+        doing = getattr(os, name)
+        os_[name] = lambda path, doing=doing: made.hurt(doing, path)
+    monkeypatch.setattr(update, "os", SimpleNamespace(**os_))
+    for module, name in (
+        (release, "write_durably"),
+        (update, "write_durably"),
+        (update, "add_durably"),
+    ):
+        doing = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *what, doing=doing: made.hurt(doing, *what))
+    (tmp_path / "edge/board/sensors").mkdir(parents=True)
+    (tmp_path / "edge/board/firmware.py").write_bytes(b"old")
+    (tmp_path / "edge/board/sensors/yours.py").write_bytes(b"the owner's driver")
+    return made
+
+
+def manifest(number: int = 5, files: Any = NEW, mpy: int = 0, key: bytes = KEY) -> bytes:
+    return bytes(updates.pack_manifest(number, files, mpy, key, "lab", "attic-3"))
+
+
+def fetch(files: Any = NEW, number: int = 5, served: Any = None, least: int = 3) -> list[Any]:
+    """Return what a board says of a release whose blocks the broker holds."""
+    one, said, now_ms = Update(WHO, KEY, least), [], 0
+    blocks = updates.pack_blocks("lab", files) if served is None else served
+    said.append(one.take(MANIFEST, manifest(number, files)))
+    while wanted := one.due(now_ms):
+        now_ms += 1000
+        if wanted[0] is not None and wanted[0] in blocks:
+            said.append(one.take(wanted[0], blocks[wanted[0]]))
+    assert not one.busy
+    return [ack for ack in said if ack is not None]
+
+
+def start() -> Any:
+    """Return the Record by which a board starts now; what it names is whole."""
+    release.sys.path.clear()
+    assert release.choose() == bool(release.sys.path)
+    root = Path(release.sys.path[0] if release.sys.path else release.ROOTS[0])
+    held = release.read()
+    old = (root / "edge/board/firmware.py").read_bytes() == b"old"
+    assert old or all((root / path).read_bytes() == data for path, data in NEW.items())
+    assert old == (held.slot == 0)
+    return held
+
+
+def live() -> None:
+    """From the old release to the new one, confirmed."""
+    if start().slot == 0:
+        fetch()
+    held = start()
+    assert (held.slot, held.number) == (1, 5)
+    release.write(held._replace(tries=0))
+    assert start().tries == 0
+
+
+def test_every_cut_ends_in_the_old_release_or_the_new(medium: Medium, tmp_path: Path) -> None:
+    """Whatever is written when the power fails, and however much of it: it starts and goes on."""
+    live()
+    writes = medium.done
+    assert writes > 15
+    for cut in range(writes):
+        for ending in (0.4, 1.0):
+            shutil.rmtree(tmp_path / "release.a")
+            for i in (0, 1):
+                (tmp_path / f"release.{i}").unlink()
+            medium.done, medium.cut, medium.ending = 0, cut, ending
+            with pytest.raises(PowerCut):
+                live()
+            medium.cut = -1
+            live()
+
+            assert (tmp_path / "edge/board/firmware.py").read_bytes() == b"old"
+            own = tmp_path / "release.a/edge/board/sensors/yours.py"
+            assert own.read_bytes() == b"the owner's driver"
+
+
+def test_a_record_that_is_cut_at_any_byte_leaves_the_one_before(
+    medium: Medium, tmp_path: Path
+) -> None:
+    """Also where a longer line lay there, and the next record is whole again."""
+    for number in (100, 2, 30):
+        release.write(release.read()._replace(number=number))
+        before, line = release.read(), release.pack(release.read()._replace(seq=9))
+        for byte in range(len(line)):
+            medium.cut, medium.done, medium.ending = 0, 0, byte / len(line)
+            with pytest.raises(PowerCut):
+                release.write(before._replace(number=7))
+            assert release.read() == before
+        medium.cut = -1
+
+
+def test_a_release_that_is_not_confirmed_goes_back_by_itself(medium: Medium) -> None:
+    """A board in a ceiling has nobody to press its button; and it is not tried twice."""
+    fetch()
+    starts = [start() for _ in range(release.TRIES + 2)]
+
+    assert [one.slot for one in starts] == [1] * (release.TRIES - 1) + [0, 0, 0]
+    assert "had already" in fetch()[-1]["why"]
+    assert fetch(number=6)[-1]["taken"]
+    assert start().number == 6
+
+
+def test_a_trial_that_cannot_be_counted_does_not_begin(
+    medium: Medium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worn flash would let it start for ever."""
+    fetch()
+
+    def worn(*_: Any) -> None:
+        raise OSError(28)
+
+    monkeypatch.setattr(release, "write_durably", worn)
+    assert release.choose() is False
+
+
+def test_the_base_ends_a_trial_of_a_release_that_hangs(
+    medium: Medium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own code would not: the timer is made before anything of the release is loaded."""
+    made: dict[str, Any] = {}
+    resets: list[int] = []
+
+    class Timer:
+        ONE_SHOT = 0
+
+        def __init__(self, number: int) -> None:
+            if number < 0:
+                raise ValueError("no virtual timers")
+
+        def init(self, **words: Any) -> None:
+            made.update(words)
+
+    machine = SimpleNamespace(Timer=Timer, reset=lambda: resets.append(1))
+    monkeypatch.setitem(sys.modules, "machine", machine)  # type: ignore[arg-type]
+    fetch()
+    start()
+    assert made["period"] == firmware.TRIAL_MS
+    made["callback"](None)
+    assert (resets, start().slot) == ([1], 0)
+    made["callback"](None)
+    assert resets == [1], "after the trial nothing goes back"
+
+
+def test_the_running_release_is_never_written(medium: Medium, tmp_path: Path) -> None:
+    """Two folders take turns, and the base stays."""
+    slots = []
+    for number in (5, 6, 7):
+        fetch({**NEW, "edge/words.txt": b"%d" % number}, number)
+        held = release.read()
+        slots.append((held.slot, held.back))
+        release.write(held._replace(tries=0))
+
+    assert slots == [(1, 0), (2, 1), (1, 2)]
+    assert (tmp_path / "release.b/edge/words.txt").read_bytes() == b"6"
+
+
+GATEWAY = {"site key": WHO.site_key, "mac key": WHO.mac_key, "config key": WHO.config_key}
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        *((manifest(key=key), "not signed by the owner") for key in GATEWAY.values()),
+        (manifest()[:-1] + b"?", "not signed by the owner"),
+        (manifest(3), "had already"),
+        (manifest(mpy=250), "another MicroPython"),
+    ],
+)
+def test_what_is_not_the_owners_or_not_newer_is_refused(
+    medium: Medium, tmp_path: Path, message: bytes, why: str
+) -> None:
+    """Neither broker nor gateway can bring a program, nor an old one back; nothing is written."""
+    one = Update(WHO, KEY, 3)
+    ack = one.take(MANIFEST, message)
+
+    assert ack is not None
+    assert why in ack["why"]
+    assert not ack["taken"]
+    assert one.done
+    assert medium.done == 0
+
+
+@pytest.mark.parametrize("bad", range(4))
+def test_blocks_that_somebody_else_wrote_are_never_started(medium: Medium, bad: int) -> None:
+    """Each file, and the index, is what the owner signed, or nothing of it is put in force."""
+    files = {**NEW, "edge/words.txt": b"w" * 3000}
+    blocks = updates.pack_blocks("lab", files)
+    topic = list(blocks)[bad]
+    blocks[topic] = blocks[topic][:-1] + b"?"
+    said = fetch(files, served=blocks)
+
+    assert "not what the owner signed" in said[-1]["why"]
+    assert not start().slot
+
+
+def test_a_flash_that_is_full_or_fills_up_is_said(
+    medium: Medium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old release runs on, and the space of its frames and budget is not taken."""
+    full = os.statvfs_result((1024, 1024, 0, 90, 90, 0, 0, 0, 0, 255))
+    monkeypatch.setattr(update.os, "statvfs", lambda path: full)
+    assert "92160 are free" in fetch()[-1]["why"]
+
+    monkeypatch.setattr(update.os, "statvfs", os.statvfs)
+    written: list[int] = []
+
+    def add(path: str, data: bytes) -> None:
+        written.append(len(data))
+        if len(written) > 1:
+            raise OSError(28, "ENOSPC")
+
+    monkeypatch.setattr(update, "add_durably", add)
+    said = fetch()
+    assert "cannot be kept" in said[-1]["why"]
+    assert not start().slot
+
+
+def test_a_path_of_the_index_stays_in_the_release(medium: Medium, tmp_path: Path) -> None:
+    """An owner's slip must not write over a budget."""
+    for path in ("heatveil/budget.0", "edge/../heatveil.json"):
+        assert "none of a release" in fetch({path: b"0"}, 9)[-1]["why"]
+
+
+def test_a_firmware_starts_what_is_to_start(
+    medium: Medium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release's own first file; one that cannot be loaded goes back at once."""
+    ran: list[str] = []
+    resets: list[int] = []
+
+    class Reset(BaseException):
+        pass
+
+    def run(why: str = "") -> None:  # which never returns
+        ran.append(why)
+        raise Reset
+
+    def reset() -> None:
+        resets.append(1)
+        raise Reset
+
+    machine = SimpleNamespace(reset=reset)
+    monkeypatch.setitem(sys.modules, "machine", machine)  # type: ignore[arg-type]
+    monkeypatch.setattr(firmware, "objection", lambda: "")
+    monkeypatch.setattr(firmware, "run", run)
+    with pytest.raises(Reset):
+        firmware.go()
+    assert (ran, resets, release.sys.path) == ([""], [], []), "the base, as long as nothing came"
+    fetch()
+    with pytest.raises(Reset):
+        firmware.go()
+    assert (ran, resets) == (["", ""], [])
+    assert release.sys.path == [release.ROOTS[1]]
+
+    def broken(why: str = "") -> None:
+        raise ImportError
+
+    monkeypatch.setattr(firmware, "run", broken)
+    with pytest.raises(Reset):
+        firmware.go()
+    assert (resets, release.read().slot) == ([1], 0)
+
+
+class Kept(list[Any]):
+    """A ring that keeps nothing."""
+
+    def keep(self) -> None:
+        pass
+
+
+@pytest.fixture
+def board() -> Any:
+    """Return the parts of a board that runs."""
+    node = SimpleNamespace(faults=0, forged=0, alert="")
+    device = SimpleNamespace(node=node, receipts=0, waits=False)
+    return SimpleNamespace(device=device, ring=Kept())
+
+
+@pytest.mark.parametrize(
+    ("calm", "receipts", "faults", "good"),
+    [(False, 0, 0, False), (False, 1, 3, True), (True, 0, 0, True), (True, 0, 1, False)],
+)
+def test_a_trial_ends_well_by_a_receipt_or_a_calm_while(
+    medium: Medium, board: Any, calm: bool, receipts: int, faults: int, good: bool
+) -> None:
+    """A connection alone does not show that a release answers."""
+    fetch()
+    start()
+    held = Updates(WHO, KEY, 3)
+    board.device.receipts, board.device.node.faults = receipts, faults
+    assert held.said() == {"release": 5, "trial": True, "update": ""}
+    held.judge(board, calm)
+
+    assert (release.read().tries == 0) is good
+    assert held.trial is not good
+
+
+def test_what_fetches_is_there_only_while_there_is_something(medium: Medium) -> None:
+    """A retained manifest comes with each connection, and most are old."""
+    held = Updates(WHO, KEY, 3)
+    assert held.take(update.block_topic("lab", 0), b"") is None
+    assert held.due(0) is None
+    assert held.take(MANIFEST, manifest(2))["taken"] is False
+    assert (held.busy, held.due(0)) == (False, None)
+    assert held.take(MANIFEST, manifest())["why"] == "it comes"
+    assert held.due(0) == [update.block_topic("lab", 0), None]
+    assert held.due(1) is None
+    assert held.due(update.WAIT_MS) == [update.block_topic("lab", 0)] * 2
