@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests import processes
+from tests.mutants import trial
 from tests.mutants.planting import PACKAGES, ROOT, Row, copied, plant, prepare, restore
 
 WORKERS = 2
@@ -22,7 +23,7 @@ WRITTEN = ("report.json", "notes.json", "said.txt")  # by `trial.py`
 
 
 class Bench:
-    """A process that has other people's packages ready, and a copy to make mistakes in."""
+    """A copy to make mistakes in, and what tries them: with heatveil ready, or as it is there."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -30,13 +31,17 @@ class Bench:
         os.link(ROOT / "pyproject.toml", folder / "pyproject.toml")
         if (ROOT / ".tools").is_dir():
             (folder / ".tools").symlink_to(ROOT / ".tools")
-        self._process = processes.Child(
-            [sys.executable, "-P", Path(__file__).with_name("trial.py")],
+        self._tries = {"warm": self._start("warm")}
+
+    def _start(self, heat: str) -> processes.Child:
+        return processes.Child(
+            [sys.executable, "-P", Path(__file__).with_name("trial.py"), heat, self._folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={name: one for name, one in os.environ.items() if not name.startswith("HEATVEIL_")}
-            | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": str(folder)},
+            | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+            | {"MPLCONFIGDIR": str(self._folder)},
         )
 
     def run(self, row: Row, what: str, names: Sequence[str]) -> tuple[int, list[str]]:
@@ -47,22 +52,30 @@ class Bench:
         """
         for name in WRITTEN:
             (self._folder / name).unlink(missing_ok=True)
-        asked, answer = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert answer is not None
         file = plant(self._folder, row) if row.where else ""
         try:
-            print(json.dumps([str(self._folder), what, *names]), file=asked, flush=True)
-            status = int(answer.readline())
+            status = self._ask("warm", [file, what, *names])
+            if status == trial.COLD:
+                status = self._ask("cold", [file, what, *names])
         finally:
             if file:
                 restore(self._folder, file)
         paths = [self._folder / name for name in WRITTEN]
         return status, [path.read_text() if path.exists() else "" for path in paths]
 
+    def _ask(self, heat: str, words: Sequence[str]) -> int:
+        if heat not in self._tries:
+            self._tries[heat] = self._start(heat)
+        asked, answer = self._tries[heat].stdin, self._tries[heat].stdout
+        assert asked is not None
+        assert answer is not None
+        print(json.dumps(words), file=asked, flush=True)
+        return int(answer.readline())
+
     def close(self) -> None:
-        """End it."""
-        self._process.communicate()
+        """End what tries."""
+        for one in self._tries.values():
+            one.communicate()
 
 
 @contextmanager

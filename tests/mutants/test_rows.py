@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.mutants import changes, survey
+from tests.mutants import changes, survey, trial
 from tests.mutants.planting import ROOT, node_id, planted, spans
 
 
@@ -60,6 +60,26 @@ def test_a_row_that_is_about_nothing_or_about_several_places_is_stale(row: Row, 
     """Else another mistake would be tried than the one that is meant."""
     with pytest.raises(AssertionError, match=why):
         planted(row)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("return 1", "return 2", ["f"]),
+        ("return 1", "# why\n    return 1", []),
+        ("A, B = 3, 4", "A, B = 3, 5", ["<module>"]),
+        ("B=7", "B=8", ["<module>"]),
+        ("C = 5", "C = 6", ["D"]),
+        ("lambda: 6", "lambda: 7", ["D.g"]),
+    ],
+)
+def test_what_a_mistake_changed_is_known(old: str, new: str, what: list[str]) -> None:
+    """Only the code of a function may be exchanged; else a mistake would be tried by half."""
+    text = "A, B = 3, 4\ndef f(x, B=7):\n    return 1\n"
+    text += "class D:\n    C = 5\n    def g(self):\n        return lambda: 6\n"
+    codes = (compile(one, "file.py", "exec") for one in (text, text.replace(old, new)))
+
+    assert [one.co_qualname for one, _ in trial.changes(*codes)] == what
 
 
 def test_what_is_surveyed_is_there() -> None:

@@ -227,7 +227,7 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
     """Cut the power at every write of one life, at several places of the write."""
     faults, places, place, ended = [], 0, 0, False
     rng = effort.tape("everywhere", mode)
-    while not ended and place < MOST:
+    while not ended and place < MOST and not (effort.first and faults):
         for _ in range(effort.pick(2, 24)):
             with listen(rng) as blocks:
                 life = Life(round, subject, rng, blocks)
@@ -295,7 +295,7 @@ def _at_random(
     rng, cuts = effort.tape("at random", mode, spite), effort.pick(400, 10_000)
     faults, copies = list[str](), list[bytes]()
     seen = frames = devices = 0
-    while seen < cuts and devices < cuts:
+    while seen < cuts and devices < cuts and not (effort.first and faults):
         devices += 1
         with listen(rng) as blocks:
             try:

@@ -216,6 +216,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
                 unlike.append(f"in life {number}")
             answered += sum(len(life.frames) for life in lives)
             acts += sum(len(life.looks) for life in lives)
+            if effort.first and (faults or unlike):
+                break
         yield at_most(
             f"{mode}: no sequence of attacks uses noise twice, is answered beyond the limits, is "
             "forgotten, counts twice, or costs more than its price",
