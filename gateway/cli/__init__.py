@@ -29,7 +29,11 @@ COMMANDS = {
     "demo": ("serve", "demo", "Everything on this machine: broker, gateway, page and sensors."),
     "serve": ("serve", "serve", "Run the gateway of a deployment, with its page."),
     "once": ("serve", "once", "Run one round of a deployment and print its map."),
-    "replay": ("replay", "replay", "See what becomes of recorded messages; nothing is written."),
+    "replay": (
+        "records.replay",
+        "replay",
+        "See what becomes of recorded messages; nothing is written.",
+    ),
     "work": ("serve", "work", "Take a share of a site's devices, beside its gateway."),
     "enrol": (
         "devices.fleet",
@@ -40,17 +44,29 @@ COMMANDS = {
     "check": ("check", "check", "Say what is, or may be, wrong with a deployment."),
     "config": ("config", "config", "Print a deployment file to begin with, or its schema."),
     "ledger": (
-        "ledger",
+        "records.ledger",
         "ledger",
         "Say what is spent of a deployment's privacy, and what is left.",
     ),
-    "show": ("show", "show", "Show a map: where the warmth is, and how sure that is."),
-    "report": ("report", "report", "Write a day as a page, to be read, sent or printed."),
+    "show": ("records.show", "show", "Show a map: where the warmth is, and how sure that is."),
+    "report": ("records.report", "report", "Write a day as a page, to be read, sent or printed."),
     "health": ("health", "health", "Ask a running gateway whether all of it works."),
     "audit": ("audit", "audit", "Hold every promise against what the code really does."),
-    "backup": ("export", "backup", "Copy the store of a deployment while its gateway runs."),
-    "export": ("export", "export", "Write what a deployment has gathered, with its promise."),
-    "delete": ("delete", "delete", "Delete what a site has gathered; what was spent stays."),
+    "backup": (
+        "records.export",
+        "backup",
+        "Copy the store of a deployment while its gateway runs.",
+    ),
+    "export": (
+        "records.export",
+        "export",
+        "Write what a deployment has gathered, with its promise.",
+    ),
+    "delete": (
+        "records.delete",
+        "delete",
+        "Delete what a site has gathered; what was spent stays.",
+    ),
     "unveil": (
         "devices.owner",
         "unveil",

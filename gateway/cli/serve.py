@@ -48,7 +48,7 @@ from ..web import access
 from ..web.floor import Neighbour, read_floor
 from ..web.server import Page
 from . import flags
-from .show import mosaic
+from .records.show import mosaic
 
 # What ends a command that runs on, and what makes it read its files again: signals.
 

@@ -32,7 +32,7 @@ from ...store.places import has_store, place_of
 from ...store.reader import ChargeRow, Reader
 from ...store.store import Store
 from .. import flags
-from ..ledger import ALL
+from ..records.ledger import ALL
 from .status import (
     at_broker,
     find_device,

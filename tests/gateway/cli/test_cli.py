@@ -14,8 +14,9 @@ import pytest
 
 from gateway import cli
 from gateway.cli import COMMANDS as TABLE
-from gateway.cli import load_all, play, report
+from gateway.cli import load_all, play
 from gateway.cli.config import all_explained, describe
+from gateway.cli.records import report
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from tests import processes

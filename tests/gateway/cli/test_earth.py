@@ -13,7 +13,7 @@ import pytest
 from edge.core import wire
 from edge.host import post
 from gateway.cli.devices.fleet import Seen, stand
-from gateway.cli.earth import Earth
+from gateway.cli.records.earth import Earth
 from gateway.devices.kit.siting import Site
 from gateway.faults import OperatorFault
 from gateway.mechanisms import plan

@@ -15,8 +15,8 @@ import pytest
 
 from edge.core import cbor, wire
 from edge.host import post
-from gateway.cli import export
-from gateway.cli.export import NAMES, kinds
+from gateway.cli.records import export
+from gateway.cli.records.export import NAMES, kinds
 from gateway.mechanisms import MECHANISMS, find, find_service
 from gateway.mechanisms.flags import query_of
 from gateway.service.intake.outcomes import Again, Asked, Kept

@@ -20,8 +20,8 @@ from scipy.stats import norm
 from structlog.testing import capture_logs
 
 from edge.core.wire import name_of
-from gateway.cli import show
-from gateway.cli.show import BARS, mosaic
+from gateway.cli.records import show
+from gateway.cli.records.show import BARS, mosaic
 from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.mechanisms import find, first_round

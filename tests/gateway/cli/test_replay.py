@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge.core import wire
-from gateway.cli import replay as replaying
-from gateway.cli.replay import Rehearsal, fold_answers
+from gateway.cli.records import replay as replaying
+from gateway.cli.records.replay import Rehearsal, fold_answers
 from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

@@ -39,7 +39,7 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import central, disk_limits
 from gateway import mechanisms
-from gateway.cli import export
+from gateway.cli.records import export
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault, OvertakenFault
 from gateway.mechanisms import Verbs

@@ -15,8 +15,8 @@ import pytest
 import structlog.testing
 
 from edge.core.records import Grid, Guarantee
+from gateway.cli.records.show import read_drawn as shown
 from gateway.cli.serve import draw as on_terminal
-from gateway.cli.show import read_drawn as shown
 from gateway.mechanisms.thermal.words import sure_facts
 from gateway.service import outbox as outbox_module
 from gateway.service import telling

@@ -11,7 +11,8 @@ from edge.core.budget import unpack
 from edge.core.slots import Ram
 from edge.core.window import Hours, step_of
 from edge.host.enrol import provision
-from gateway.cli import check, ledger
+from gateway.cli import check
+from gateway.cli.records import ledger
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.check import check_window
 from gateway.faults import OperatorFault

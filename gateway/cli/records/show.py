@@ -16,15 +16,15 @@ from edge.core.records import Release
 from recovery.maps.guarantee import from_json
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 
-from ..faults import OperatorFault
-from ..mechanisms import Mechanism, first_round, of
-from ..output import Writer, check_places, write_all
-from ..output import as_json as written_as_json
-from ..service import telling
-from ..settings import config
-from ..settings.deployment import Deployment
-from ..store.reader import open_reader
-from . import flags
+from ...faults import OperatorFault
+from ...mechanisms import Mechanism, first_round, of
+from ...output import Writer, check_places, write_all
+from ...output import as_json as written_as_json
+from ...service import telling
+from ...settings import config
+from ...settings.deployment import Deployment
+from ...store.reader import open_reader
+from .. import flags
 
 # A map in the letters of a terminal: darker where more of the warmth is.
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..devices.kit.siting import Site
-from ..faults import OperatorFault
-from ..settings.deployment import Deployment
+from ...devices.kit.siting import Site
+from ...faults import OperatorFault
+from ...settings.deployment import Deployment
 
 Rows = Iterable[list[tuple[Any, ...]]]
 ENDINGS = (".geojson", ".geoparquet", ".tif")

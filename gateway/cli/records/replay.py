@@ -17,20 +17,20 @@ from edge.core.entropy import sealed
 from edge.core.records import Release
 from edge.mechanisms.secure_sum import ROUND_BYTES
 
-from ..devices.enrol.enrol import Devices, load_devices
-from ..faults import OperatorFault
-from ..mechanisms import MECHANISMS, find, find_service
-from ..service.intake.door import Door
-from ..service.intake.judge import judge
-from ..service.intake.outcomes import Key, Known, Who, digest
-from ..service.ledger import is_distributed, pays_at_release, price
-from ..service.mqtt.connection import Message
-from ..service.rounds import OpenRound
-from ..service.steps import fold
-from ..settings import config as deployments
-from ..settings.deployment import Deployment
-from ..store.reader import Reader, open_reader
-from . import flags
+from ...devices.enrol.enrol import Devices, load_devices
+from ...faults import OperatorFault
+from ...mechanisms import MECHANISMS, find, find_service
+from ...service.intake.door import Door
+from ...service.intake.judge import judge
+from ...service.intake.outcomes import Key, Known, Who, digest
+from ...service.ledger import is_distributed, pays_at_release, price
+from ...service.mqtt.connection import Message
+from ...service.rounds import OpenRound
+from ...service.steps import fold
+from ...settings import config as deployments
+from ...settings.deployment import Deployment
+from ...store.reader import Reader, open_reader
+from .. import flags
 
 # What a gateway would have made of recorded messages: real door, judge and mechanism, no I/O.
 #

@@ -17,9 +17,9 @@ import typer
 from recovery.maps.guarantee import ratio_text
 from recovery.noise.gaussian import zcdp_epsilon
 
-from ..faults import OperatorFault
-from ..mechanisms import find_service, first_round
-from ..service.ledger import (
+from ...faults import OperatorFault
+from ...mechanisms import find_service, first_round
+from ...service.ledger import (
     RHO,
     Ledger,
     Unit,
@@ -31,14 +31,14 @@ from ..service.ledger import (
     unit_in,
     unit_of,
 )
-from ..settings import config
-from ..settings.deployment import Deployment
-from ..settings.windows import DAYS, HOUR_S, span_s, windows_in
-from ..store.opening import alone
-from ..store.places import place_of
-from ..store.reader import open_reader
-from ..store.store import Store
-from . import flags
+from ...settings import config
+from ...settings.deployment import Deployment
+from ...settings.windows import DAYS, HOUR_S, span_s, windows_in
+from ...store.opening import alone
+from ...store.places import place_of
+from ...store.reader import open_reader
+from ...store.store import Store
+from .. import flags
 
 ALL = 1_000_000_000
 
@@ -142,8 +142,8 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
     Raises:
         OperatorFault: nothing was found, or another round, or a gateway runs.
     """
-    from ..devices.enrol.enrol import load_devices
-    from ..service import steps
+    from ...devices.enrol.enrol import load_devices
+    from ...service import steps
 
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)

@@ -13,23 +13,23 @@ import typer
 from edge.core import wire
 from edge.host import post
 
-from ..devices.enrol import budgets, roster
-from ..faults import LinkFault, OperatorFault, TakenFault
-from ..service import homeassistant
-from ..service.mqtt import access
-from ..service.mqtt.pump import Pump
-from ..service.mqtt.service import Link
-from ..service.sealing import paths_of
-from ..service.workers.leases import call_roll
-from ..service.workers.part import retire, session_of
-from ..settings import config
-from ..settings.deployment import Deployment
-from ..store import sqlite
-from ..store.opening import alone
-from ..store.places import Place, place_of
-from ..store.reader import RoundRow, open_reader
-from ..store.store import Store
-from . import flags
+from ...devices.enrol import budgets, roster
+from ...faults import LinkFault, OperatorFault, TakenFault
+from ...service import homeassistant
+from ...service.mqtt import access
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
+from ...service.sealing import paths_of
+from ...service.workers.leases import call_roll
+from ...service.workers.part import retire, session_of
+from ...settings import config
+from ...settings.deployment import Deployment
+from ...store import sqlite
+from ...store.opening import alone
+from ...store.places import Place, place_of
+from ...store.reader import RoundRow, open_reader
+from ...store.store import Store
+from .. import flags
 
 RETAINED_S = 0.5  # for the broker to have sent what it retains
 NAME_BYTES = 4  # of a round

@@ -17,16 +17,16 @@ import typer
 from edge.core import cbor, wire
 from recovery.maps.guarantee import sentences
 
-from ..faults import OperatorFault, suggestion
-from ..mechanisms import Mechanism, find_service, first_round, of
-from ..mechanisms.record import Exported
-from ..service.ledger import Ledger, budget_of, unit_in
-from ..settings import config as deployments
-from ..settings.deployment import Deployment
-from ..store import sqlite
-from ..store.places import place_of
-from ..store.reader import RoundRow, open_reader
-from . import flags
+from ...faults import OperatorFault, suggestion
+from ...mechanisms import Mechanism, find_service, first_round, of
+from ...mechanisms.record import Exported
+from ...service.ledger import Ledger, budget_of, unit_in
+from ...settings import config as deployments
+from ...settings.deployment import Deployment
+from ...store import sqlite
+from ...store.places import place_of
+from ...store.reader import RoundRow, open_reader
+from .. import flags
 from .earth import ENDINGS, Earth, find_earth, writer
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.

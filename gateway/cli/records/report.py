@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from recovery.maps.heatmap import BLANK, HATCHED, SOLID, Blocks, Heatmap, Unresolved
 
-from ..faults import OperatorFault
-from ..mechanisms import of
-from ..mechanisms.summary import say_claims
-from ..output import check_places, write_all
-from ..service.ledger import unit_in
-from ..settings import config
-from ..settings.deployment import Deployment
-from ..settings.roomfile import describe_floor
-from ..store.reader import Reader, RoundRow, open_reader
-from . import flags
+from ...faults import OperatorFault
+from ...mechanisms import of
+from ...mechanisms.summary import say_claims
+from ...output import check_places, write_all
+from ...service.ledger import unit_in
+from ...settings import config
+from ...settings.deployment import Deployment
+from ...settings.roomfile import describe_floor
+from ...store.reader import Reader, RoundRow, open_reader
+from .. import flags
 from .show import read_drawn
 
 PAGE = 200  # rounds that are looked up at once

@@ -1,0 +1,1 @@
+"""What a store holds, for people: looked at, written out, sent, replayed, deleted."""
