@@ -6,128 +6,51 @@ those that it is matched with, as long as that brings the set nearer.
 """
 
 from dataclasses import dataclass, replace
-from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
-# The cheapest plans between many pairs of small sets of sources, all at once.
-#
-# A chain's or an enumeration's sets have a handful of sources each, and there are many thousands
-# of pairs of them: so the pairs are one axis of every array, and a step is taken for all of them.
-
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-# Less mass than this is rounding: masses of a pair add to one.
-_NONE = 1e-12
-# Up to so many equal sources every matching is tried: 24 of them.
-TRIED = 4
+# The most steps of one plan, of which there are a few dozen.
+_STEPS = 100_000
 
 
-def plans(supply: Floats, demand: Floats, cost: Floats) -> Floats:
-    """Return how much goes from each source to each, (pairs, sources, others), cheapest in all.
+def plans(supply: Floats, demand: Floats, cost: Floats) -> tuple[Floats, Floats]:
+    """Return how much goes from each source to each, (pairs, sources, others), and its cost.
+
+    The cheapest in all, for many pairs of small sets.
 
     Args:
         supply: (pairs, sources), not negative; a row adds to one.
         demand: (pairs, others), likewise.
         cost: (pairs, sources, others), of moving one unit.
 
-    Source: Ahuja, Magnanti and Orlin 1993, Section 9.7, successive shortest paths; the paths by
-    Bellman and Ford.
+    Source: the network simplex of POT, without `ot.emd`, which takes ten times as long to look
+        at what it is given as the solver to solve it.
     """
-    if _equal(supply, demand) and supply.shape[1] <= TRIED:
-        flow = np.zeros_like(cost)
-        _, chosen = _cheapest_matching(cost)
-        pairs, sources = np.indices(chosen.shape)
-        flow[pairs, sources, chosen] = supply
-        return flow
-    # Pairs go last, so that each step is along them all.
-    prices = np.ascontiguousarray(cost.transpose(1, 2, 0))
-    left, wanted, sent = supply.T.copy(), demand.T.copy(), np.zeros_like(prices)
-    at = np.arange(len(cost))
-    while len(at := at[(left[:, at] > _NONE).any(axis=0) & (wanted[:, at] > _NONE).any(axis=0)]):
-        _augment(at, left, wanted, prices, sent)
-    return sent.transpose(2, 0, 1)
+    # Loaded here alone: it takes half a second, and along a line nothing needs it.
+    from ot.lp.emd_wrap import emd_c
+
+    rows = [np.ascontiguousarray(part, np.float64) for part in (supply, demand, cost)]
+    solved = [emd_c(*one, _STEPS, 1) for one in zip(*rows, strict=True)]
+    if not all(found[-1] == 1 for found in solved):
+        raise ArithmeticError(
+            "the network simplex gave up on sets of a few sources but must end: a plan that is "
+            "not the best is no distance. Report it with the readings."
+        )
+    return np.array([found[0] for found in solved]), np.array([found[1] for found in solved])
 
 
-def distances(supply: Floats, demand: Floats, cost: Floats) -> Floats:
-    """Return what the cheapest plans cost, (pairs,)."""
-    if _equal(supply, demand) and supply.shape[1] <= TRIED:
-        return _cheapest_matching(cost)[0] / supply.shape[1]
-    return np.asarray(np.einsum("pij,pij->p", plans(supply, demand, cost), cost))
-
-
-def _equal(supply: Floats, demand: Floats) -> bool:
-    """Say whether all sources of all pairs have the same share."""
-    same = supply.shape[1] == demand.shape[1]
-    return bool(same and np.ptp(supply) < _NONE and np.ptp(demand) < _NONE)
-
-
-def _cheapest_matching(cost: Floats) -> tuple[Floats, Whole]:
-    """Return the least total of matching one to one, and with whom each source is matched."""
-    sources = np.arange(cost.shape[1])
-    tried = np.array(list(permutations(sources)))
-    totals = np.stack([cost[:, sources, to].sum(axis=1) for to in tried])
-    best = totals.argmin(axis=0)
-    return totals[best, np.arange(len(cost))], tried[best]
-
-
-def _augment(at: Whole, left: Floats, wanted: Floats, prices: Floats, flow: Floats) -> None:
-    """Send what fits along a cheapest path of each pair, which may call earlier flow back."""
-    prices, sent = prices[:, :, at], flow[:, :, at]
-    backwards = np.where(sent > _NONE, -prices, np.inf)
-    here = np.where(left[:, at] > _NONE, 0.0, np.inf)
-    there = np.full((len(wanted), len(at)), np.inf)
-    # By whom each was reached; a source by none at a path's start. Only what is truly nearer
-    # changes them, or two could name each other.
-    by, came, moved = np.zeros(there.shape, np.int64), np.full(here.shape, -1), True
-    while moved:
-        for i in range(len(here)):
-            reached = here[i] + prices[i]
-            nearer = reached < there - _NONE
-            np.copyto(there, reached, where=nearer)
-            np.copyto(by, i, where=nearer)
-        moved = False
-        for j in range(len(there)):
-            called = there[j] + backwards[:, j]
-            nearer = called < here - _NONE
-            np.copyto(here, called, where=nearer)
-            np.copyto(came, j, where=nearer)
-            moved |= bool(nearer.any())
-    rows = np.arange(len(at))
-    end = np.where(wanted[:, at] > _NONE, there, np.inf).argmin(axis=0)
-    # Walked twice: first for what fits, then to send it.
-    fits = wanted[end, at]
-    for last in (False, True):
-        j, alive = end, rows
-        while len(alive):
-            i = by[j, alive]
-            back = came[i, alive]
-            start = back < 0
-            if last:
-                sent[i, j, alive] += fits[alive]
-                on = alive[~start]
-                sent[i[~start], back[~start], on] -= fits[on]
-                left[i[start], at[alive[start]]] -= fits[alive[start]]
-            else:
-                room = np.where(start, left[i, at[alive]], sent[i, back, alive])
-                fits[alive] = np.minimum(fits[alive], room)
-            alive, j = alive[~start], back[~start]
-    wanted[end, at] -= fits
-    flow[:, :, at] = sent
-
-
-# So many sets stand for all of them, and so many are tried as the nearest, where a pair of sets
-# is matched by trying all matchings; and where it is not, which takes a hundred times longer.
-_SAMPLE, _TRIED = 400, 100
+# So many sets stand for all of them, and so many are tried as the nearest: where they are of a
+# few equal sources, and where they are not.
+_FEW, _SAMPLE, _TRIED = 4, 400, 100
 _SAMPLE_HARD, _TRIED_HARD = 200, 12
 # Sets of more sources than these stand with the warmest of them, and all heat at the nearest.
 _SLOTS = 8
 # A map stands for its distance in so many parts of the room along each axis.
 _PARTS = 5
-# Pairs of sets times their sources squared that are matched at once: 32 MB.
-_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +97,7 @@ def medoid(sets: Whole, weights: Floats, places: Floats, powers: Floats | None =
     Cuturi and Doucet 2014, Algorithm 2, for the cityblock distance and one share a source.
     """
     possible = _possible(sets, weights, powers, places)
-    easy = possible.cells.shape[1] <= TRIED and np.ptp(possible.shares) == 0
+    easy = possible.cells.shape[1] <= _FEW and np.ptp(possible.shares) == 0
     sample = _evenly(possible, _SAMPLE if easy else _SAMPLE_HARD)
     count = _TRIED if easy else _TRIED_HARD
     likeliest = possible.at(np.argsort(-possible.weights, kind="stable")[:count])
@@ -201,8 +124,7 @@ def away(share: Floats, sets: Whole, places: Floats, powers: Floats) -> Floats:
     """
     cells, shares = _in_few_cells(np.flatnonzero(share > 0), share / share.sum(), places)
     some = _possible(sets, np.ones(len(sets)), powers, places)
-    supply, demand, cost = _pairs(_Sets(cells[None], shares[None], np.ones(1)), some, places)
-    return distances(supply, demand, cost)
+    return plans(*_pairs(_Sets(cells[None], shares[None], np.ones(1)), some, places))[1]
 
 
 def _in_few_cells(where: Whole, share: Floats, places: Floats) -> tuple[Whole, Floats]:
@@ -277,15 +199,8 @@ def _both(some: _Sets, others: _Sets) -> _Sets:
 
 def _expected(candidates: _Sets, sample: _Sets, places: Floats) -> Floats:
     """Return the mean distance of each candidate from the sample, (candidates,)."""
-    errors = np.empty(len(candidates.cells))
-    most = sample.cells.shape[1]
-    together = max(1, _AT_ONCE // (len(sample.cells) * most * most))
-    for first in range(0, len(errors), together):
-        part = candidates.at(np.arange(first, min(first + together, len(errors))))
-        supply, demand, cost = _pairs(part, sample, places)
-        found = distances(supply, demand, cost).reshape(len(part.cells), -1)
-        errors[first : first + together] = found @ sample.weights
-    return errors
+    found = plans(*_pairs(candidates, sample, places))[1]
+    return np.asarray(found.reshape(len(candidates.cells), -1) @ sample.weights)
 
 
 def _pairs(some: _Sets, others: _Sets, places: Floats) -> tuple[Floats, Floats, Floats]:
@@ -300,7 +215,7 @@ def _pairs(some: _Sets, others: _Sets, places: Floats) -> tuple[Floats, Floats, 
 
 def _move(one: _Sets, sample: _Sets, places: Floats) -> _Sets:
     """Return the set with each source in the middle of what it is matched with."""
-    moved = plans(*_pairs(one, sample, places)) * sample.weights[:, None, None]
+    moved = plans(*_pairs(one, sample, places))[0] * sample.weights[:, None, None]
     used = np.unique(sample.cells[sample.shares > 0])
     cells = one.cells.copy()
     for source in np.flatnonzero(one.shares[0] > 0):

@@ -13,7 +13,7 @@ from physics.kernel import forward
 from recovery.bayes.chain import cumulative_shares, from_draws, sample_posterior
 from recovery.bayes.exact import exact_posterior, list_sets, scores
 from recovery.bayes.line import median, shares
-from recovery.bayes.medoid import distances, medoid, plans
+from recovery.bayes.medoid import medoid, plans
 from recovery.bayes.moves import log_mass
 from recovery.bayes.yardstick import bayes_yardstick
 from recovery.distance import earth_movers
@@ -44,15 +44,15 @@ def pairs_of(here: int, there: int, equal: bool) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.parametrize("equal", [True, False])
-@pytest.mark.parametrize(("here", "there"), [(1, 1), (2, 2), (3, 3), (2, 5), (6, 6), (8, 7)])
-def test_plans_cost_what_another_solver_finds(here: int, there: int, equal: bool) -> None:
-    """Exactly, for equal and unequal shares; and all that leaves arrives."""
+@pytest.mark.parametrize(("here", "there"), [(1, 1), (3, 3), (2, 5), (8, 7)])
+def test_plans_cost_what_the_open_door_says(here: int, there: int, equal: bool) -> None:
+    """Exactly, for equal and unequal shares; and all that leaves arrives. We go by a back door."""
     supply, demand, cost = pairs_of(max(here, 2 - equal), max(there, 2 - equal), equal)
 
-    flow = plans(supply, demand, cost)
+    flow, work = plans(supply, demand, cost)
 
     other = [ot.emd2(*pair) for pair in zip(supply, demand, cost, strict=True)]
-    assert distances(supply, demand, cost) == pytest.approx(np.array(other), abs=1e-12)
+    assert work == pytest.approx(np.array(other), abs=1e-12)
     assert (flow * cost).sum(axis=(1, 2)) == pytest.approx(np.array(other), abs=1e-12)
     assert flow.min() >= -1e-15
     assert flow.sum(axis=2) == pytest.approx(supply, abs=1e-12)
