@@ -19,7 +19,6 @@ from ..mechanisms.flags import query_of
 from ..mechanisms.scores import Watch, data_free, frame_bytes, scores
 from ..mechanisms.worlds import Inputs, Numbers, Played, Told
 from ..output import Stage, Writer, as_json, check_places, stages, write_all
-from ..service.telling import describe
 from . import flags
 from .recover import as_public
 
@@ -92,7 +91,6 @@ def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "emd_l1_data_free": data_free(truth),
         "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
-        "verdict": describe(found)["verdict"] if isinstance(found, Heatmap) else None,
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
     }
 
@@ -102,7 +100,12 @@ def _writers(
 ) -> dict[Path, Writer]:
     writers: dict[Path, Writer] = {}
     if files.scores:
-        writers[files.scores] = as_json(numbers)
+        # Loaded here alone: with it comes the store, which takes a third of a second.
+        from ..service.telling import describe
+
+        found = played.found
+        verdict = describe(found)["verdict"] if isinstance(found, Heatmap) else None
+        writers[files.scores] = as_json(numbers | {"verdict": verdict})
     if files.published:
         writers[files.published] = as_json(as_public(played.world.query, played.watch.releases))
     if files.plot:
