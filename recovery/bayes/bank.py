@@ -100,7 +100,8 @@ class Family:
         top = self.weights - self.weights.max()
         fit = np.flatnonzero(top > -_FAR)
         if len(fit) < _AT_HAND:
-            fit = np.argsort(-top, kind="stable")[:_AT_HAND]
+            fit = np.sort(np.argpartition(-top, _AT_HAND)[:_AT_HAND])
+            fit = fit[np.argsort(-top[fit], kind="stable")]
         top = top[fit]
         cool, weights = 1.0, np.exp(top)
         while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:

@@ -1,5 +1,6 @@
 """Along a line: the nearest map on average, curves that stand for all, and a band around them."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -267,20 +268,22 @@ def band_of_draws(curves: Floats, level: float) -> Band:
     Source: as `whole_band`; for the one draw more, Vovk, Gammerman and Shafer 2005, Section 2.2.
     """
     count = len(curves)
-    curves = np.round(curves, 12)
-    order = np.argsort(curves, axis=0)
-    ranked = np.take_along_axis(curves, order, axis=0)
-    places = np.arange(count)[:, None]
-    begins = np.diff(ranked, axis=0, prepend=-1.0) > 0
-    ends = np.diff(ranked, axis=0, append=2.0) > 0
-    first = np.maximum.accumulate(np.where(begins, places, 0), axis=0)
-    last = np.minimum.accumulate(np.where(ends, places, count)[::-1], axis=0)[::-1]
-    tails = np.empty(curves.shape)
-    np.put_along_axis(tails, order, np.minimum(last + 1, count - first), axis=0)
-    _, which, copies = np.unique(curves, axis=0, return_inverse=True, return_counts=True)
-    others = tails.min(axis=1) - copies[which]
-    depth = max(int(_shallowest(others, level)), 1)
-    return Band(level, ranked[depth - 1], ranked[count - depth])
+    curves = np.round(curves, 12) + 0.0
+    seen = [curve.tobytes() for curve in curves]
+    times = Counter(seen)
+    copies = np.array([times[one] for one in seen])
+    along = np.ascontiguousarray(curves.T)
+    order = np.argsort(along, axis=1)
+    ranked = np.take_along_axis(along, order, axis=1)
+    places = np.arange(count)
+    begins = np.diff(ranked, axis=1, prepend=-1.0) > 0
+    ends = np.diff(ranked, axis=1, append=2.0) > 0
+    first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, places, count)[:, ::-1], axis=1)[:, ::-1]
+    tails = np.empty(along.shape)
+    np.put_along_axis(tails, order, np.minimum(last + 1, count - first), axis=1)
+    depth = max(int(_shallowest(tails.min(axis=0) - copies, level)), 1)
+    return Band(level, ranked[:, depth - 1], ranked[:, count - depth])
 
 
 def _shallowest(depths: Floats, level: float) -> float:
