@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from ..mechanisms import MECHANISMS, Mechanism, find
 from .arithmetic import (
     accountant,
-    central,
     exact,
     finite,
     noise,
@@ -77,7 +76,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("finite", "an answer that fits one reading best", finite.claims, kinds=FINITE),
     Layer("shares", "noise of many that hides none of them", shares.claims, kinds=DISTRIBUTED),
     Layer("mixed", "noise of many that is mixed away", shares.mixed_claims, False),
-    Layer("central", "a gateway that blurs too little", central.claims, kinds=CENTRAL),
+    Layer("central", "a gateway that blurs too little", shares.central_claims, kinds=CENTRAL),
     Layer("noise", "noise left out, shared or too small", noise.claims, kinds=NOISE),
     Layer(
         "sensitivity",

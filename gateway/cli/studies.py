@@ -158,7 +158,7 @@ def simulate(
     from recovery.estimators.table import ESTIMATORS
 
     from ..lab.thermal_days.rooms import make_model, room_of
-    from ..lab.thermal_days.run import Files, Order
+    from ..lab.thermal_days.run import check_results
     from ..lab.thermal_days.run import simulate as simulated
 
     if sample:
@@ -174,8 +174,8 @@ def simulate(
             f"--estimator {estimator} came but it must be one of {', '.join(ESTIMATORS)}, which "
             "are those that draw maps. Leave it out to have one chosen"
         )
-    order = Order(seed, Files(out, scores, plot, animation))
-    order.check([room])
+    files = {"out": out, "scores": scores, "plot": plot, "animation": animation}
+    check_results(files, [room])
     try:
         with stages() as stage:
             stage("reading the room")
@@ -184,7 +184,7 @@ def simulate(
                 hours = f"{read.day.duration_h:g} h"
                 typer.echo(f"living through {read.name}, {hours}: about half a minute", err=True)
             stage("working out what its thermometers feel of whom")
-            told = simulated(make_model(read, estimator), order, stage)
+            told = simulated(make_model(read, estimator), seed, files, stage)
     except KeyboardInterrupt:
         typer.echo("stopped; nothing was written", err=True)
         raise typer.Exit(130) from None

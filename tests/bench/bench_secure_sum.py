@@ -27,8 +27,8 @@ from gateway.devices.broker import embedded
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.enrol.roster import draw_rosters
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.people import People
 from gateway.mechanisms import first_limits
+from gateway.mechanisms.places import People
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment

@@ -225,7 +225,7 @@ def _asleep(effort: Effort) -> Claim:
 
 def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator[Claim]:
     """Cut the power at every write of one life, at several places of the write."""
-    faults, places, place, ended = [], 0, 0, False
+    faults, places, place, ended = list[str](), 0, 0, False
     rng = effort.tape("everywhere", mode)
     while not ended and place < MOST and not (effort.first and faults):
         for _ in range(effort.pick(2, 24)):

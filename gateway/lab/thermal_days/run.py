@@ -1,8 +1,8 @@
 """A day in a room from its file, with the veil between it and the maps: `heatveil simulate`."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,30 @@ from physics.instruments.presets import FINEST
 from physics.rooms import model
 from physics.rooms.day import Day
 from physics.rooms.day import day as day_of
+from physics.rooms.plan import redrawn
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
-from recovery.thermal import Query
+from recovery.thermal import Query, calibration
 from recovery.thermal.noise import follower
 
 from ... import mechanisms
 from ...mechanisms import Verbs
 from ...mechanisms.scores import Watch
+from ...mechanisms.thermal.words import doubt_lines, in_words
 from ...output import Stage, Writer, as_json, check_places, write_all
 from .day import Counts, Lived, Living, Moment, Played, Read, lately, live, read_day
 from .files import check_format, write_day
-from .report import lines
-from .rooms import Modelled, fit_query, known_grains, less, make_model, room_of, rounds_s
+from .rooms import (
+    Modelled,
+    clock,
+    fit_query,
+    known_grains,
+    less,
+    make_model,
+    room_of,
+    rounds_s,
+    sentences,
+)
 
 # The rounds of a simulated day: read, veiled on the device, and mapped as a gateway would.
 
@@ -138,48 +149,31 @@ def _mean(values: Sequence[float | None]) -> float | None:
 _EMPTY = "known to be empty: the gateway learns its levels from these readings"
 
 
-@dataclass(frozen=True)
-class Files:
-    """Where the results go; None for those that nobody wants."""
+def check_results(files: Mapping[str, Path | None], inputs: Sequence[Path]) -> None:
+    """Check, before anything is computed, that the results have their places.
 
-    out: Path | None = None
-    scores: Path | None = None
-    plot: Path | None = None
-    animation: Path | None = None
-
-    def wanted(self) -> list[Path]:
-        """Return the paths of the results that somebody wants."""
-        every = (self.out, self.scores, self.plot, self.animation)
-        return [path for path in every if path is not None]
-
-
-@dataclass(frozen=True)
-class Order:
-    """What `heatveil simulate` was asked for, in the words of its flags."""
-
-    seed: int | None = None
-    files: Files = field(default_factory=Files)
-
-    def check(self, inputs: Sequence[Path]) -> None:
-        """Check, before anything is computed, that the results have their places.
-
-        Raises:
-            OperatorFault: a flag is wrong.
-        """
-        check_places(self.files.wanted(), inputs)
-        if self.files.out:
-            check_format(self.files.out)
-
-
-def simulate(room: Modelled, order: Order, stage: Stage) -> list[str]:
-    """Live through the day of a room, write the files, and return the lines to print.
+    Args:
+        files: as for `simulate`.
 
     Raises:
-        OperatorFault: a flag is wrong; then nothing was written.
+        OperatorFault: a flag is wrong.
     """
-    played = play(room, order.seed, stage)
+    check_places([path for path in files.values() if path], inputs)
+    if out := files.get("out"):
+        check_format(out)
+
+
+def simulate(
+    room: Modelled, seed: int | None, files: Mapping[str, Path | None], stage: Stage
+) -> list[str]:
+    """Live through the day of a room, write the files, and return the lines to print.
+
+    Args:
+        files: where results go, by the names of the flags: out, scores, plot, animation.
+    """
+    played = play(room, seed, stage)
     stage("writing the files")
-    write_all(_writers(order.files, played, stage))
+    write_all(_writers(files, played, stage))
     return lines(played)
 
 
@@ -250,28 +244,154 @@ def _status(found: Any) -> str:
     return str(found.status if isinstance(found, Heatmap) else found.why)
 
 
-def _writers(files: Files, played: Played, stage: Stage) -> dict[Path, Writer]:
-    writers: dict[Path, Writer] = {}
-    if files.scores:
-        writers[files.scores] = as_json(numbers(played))
-    if files.out:
-        ending = files.out.suffix
-        writers[files.out] = lambda path: write_day(played, path, ending)
-    if files.plot:
-        writers[files.plot] = lambda path: _draw(played, path)
-    if files.animation:
-        writers[files.animation] = lambda path: _animate(played, path, stage)
-    return writers
+def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> dict[Path, Writer]:
+    def draw(path: Path) -> None:
+        from .picture import draw  # half a second, and few days are drawn
+
+        draw(played, path)
+
+    def animate(path: Path) -> None:
+        from .picture import animate
+
+        animate(played, path, stage)
+
+    out = files.get("out")
+    every: dict[str, Writer] = {
+        "scores": as_json(numbers(played)),
+        "out": lambda path: write_day(played, path, out.suffix if out else ""),
+        "plot": draw,
+        "animation": animate,
+    }
+    return {path: every[name] for name, path in files.items() if path}
 
 
-def _draw(played: Played, path: Path) -> None:
-    # Imported here alone: it takes half a second, and few days are drawn.
-    from .picture import draw
-
-    draw(played, path)
+# What a simulated day comes to, in lines for a terminal.
 
 
-def _animate(played: Played, path: Path, stage: Stage) -> None:
-    from .picture import animate
+def lines(played: Played) -> list[str]:
+    """Return everything there is to say of a day."""
+    told = day_lines(played)
+    if played.query is None or not played.releases:
+        return [*told, _unveil(played)]
+    first = played.releases[0].round
+    return [
+        *told,
+        noise_line(played, played.query, calibration(played.query).sigma),
+        *sentences(played.query),
+        "",
+        *round_lines(played),
+        "",
+        *score_lines(played),
+        *map_lines(played, played.query),
+        *in_words(played.query, first.guarantee),
+    ]
 
-    animate(played, path, stage)
+
+def day_lines(played: Played) -> list[str]:
+    """Return what was lived: the room, how warm it was, and by whom."""
+    lived, room = played.lived, played.room
+    width, height = room.size_m
+    warmest, frame = _warmest(played)
+    most = max((len(places) for places in lived.people), default=0)
+    hours = (lived.times_s[-1] - lived.times_s[0]) / 3600
+    found = [
+        f"{room.name}: {width:g} x {height:g} m, {len(played.places_m)} thermometers, "
+        f"{hours:g} h in steps of {room.day.step_s:g} s; the energy "
+        f"balance closes to {lived.unbalanced:.0e}.",
+        *(f"Walls are drawn in steps of 25 mm: {'; '.join(it)}." for it in [redrawn(room)] if it),
+        f"At most {most} {'person' if most == 1 else 'people'} at once; the air they warm gets up "
+        f"to {warmest:.2f} K warmer, at {clock(float(lived.frames_s[frame]))}."
+        if lived.warmth_k.any()
+        else "Nobody is there all day, so nothing is warmed by people.",
+    ]
+    if len(played.places_m):
+        base = room.air.baseline_c
+        found.append(
+            f"The empty room by itself goes from {lived.empty_k.min() + base:.1f} to "
+            f"{lived.empty_k.max() + base:.1f} C at the thermometers."
+        )
+    return found
+
+
+def round_lines(played: Played) -> list[str]:
+    """Return a line for each round, under a heading."""
+    told = ["time   people  map off by  guess off by"]
+    for moment in played.moments:
+        people = len(played.lived.people[played.lived.frame_of(moment.at_s)])
+        told.append(
+            f"{clock(moment.at_s):<7}{people:>6}{_far(moment.emd_m):>12}{_far(moment.guess_m):>14}"
+            + ("" if moment.emd_m is not None else f"  {_why(moment)}")
+        )
+    return told
+
+
+def score_lines(played: Played) -> list[str]:
+    """Return how the maps fared on the whole, beside a guess that has seen nothing."""
+    scored = played.scored
+    if not scored:
+        return ["No round had both somebody in the room and a map, so there is nothing to score."]
+    off = np.array([moment.emd_m for moment in scored], dtype=float)
+    blind = np.array([moment.guess_m for moment in scored], dtype=float)
+    better = int((off < blind).sum())
+    found = [
+        f"Of {len(played.moments)} rounds {len(scored)} had somebody there and a map: it is "
+        f"{off.mean():.2f} m off on average, a guess without data {blind.mean():.2f} m; nearer "
+        f"than the guess in {better} of {len(scored)}."
+    ]
+    if off.mean() >= blind.mean():
+        found.append("So these maps are no better than that guess: they say nothing of value.")
+    return found
+
+
+def map_lines(played: Played, query: Query) -> list[str]:
+    """Return what a bright cell of a map is, and how many sources each map speaks for."""
+    mapped = [one for one in played.moments if one.mass is not None]
+    if not mapped:
+        return []
+    return [
+        "A bright cell of a map is a share of the warmth, not a person: a map may have as many "
+        f"as the file's people_max, {query.sources_max}, where fewer people are.",
+        *(
+            f"{clock(one.at_s)}  {one.credible.says[:-1]}, by the map's own reckoning, "
+            "which is no head count."
+            for one in mapped
+            if one.credible is not None
+        ),
+        *(f"{clock(one.at_s)}  {line}" for one in mapped for line in doubt_lines(one.verdict)),
+    ]
+
+
+def noise_line(played: Played, query: Query, sigma_k: float) -> str:
+    """Return how the noise compares with what it hides."""
+    felt_k = float(np.abs(played.lived.seen_k - played.lived.empty_k).max(initial=0.0))
+    return (
+        f"Noise on every reading: {sigma_k:.3g} K (standard deviation), for {query.readings} "
+        f"readings together; people warm the thermometer that feels most by {felt_k:.2f} K."
+    )
+
+
+def _unveil(played: Played) -> str:
+    if played.query is not None:
+        return "No round falls into the day, so nothing is sent and there is no map."
+    if not len(played.places_m):
+        return "There is no thermometer, so nothing is sent and there is no map."
+    return (
+        "The room has no [privacy], so there is no veil and no map: what was simulated is the "
+        'truth and what the converters count. Add [privacy] with epsilon = "8/1" to see what '
+        "may leave such a room."
+    )
+
+
+def _warmest(played: Played) -> tuple[float, int]:
+    per_frame = played.lived.warmth_k.max(axis=(1, 2))
+    return float(per_frame.max()), int(per_frame.argmax())
+
+
+def _far(distance_m: float | None) -> str:
+    return "-" if distance_m is None else f"{distance_m:.2f} m"
+
+
+def _why(moment: Moment) -> str:
+    if not moment.heat_w.any() and moment.mass is not None:
+        return "nobody there lately, yet there is a map"
+    return moment.status

@@ -17,9 +17,9 @@ from edge.core.records import Grid, Guarantee, Release, Report, Round
 from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find, first_limits
+from gateway.mechanisms.places import People
 from gateway.service import steps
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.intake.writer import Intake

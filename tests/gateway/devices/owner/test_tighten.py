@@ -21,10 +21,10 @@ from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.capped import cap_limits, tighter_cap
 from gateway.devices.enrol.check import check_together
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.people import People
 from gateway.devices.owner.tighten import Answers
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits, first_round
+from gateway.mechanisms.places import People
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
