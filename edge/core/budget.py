@@ -273,12 +273,12 @@ class Copies:
 
     def put(self, epoch, spent, round, chain, limits):
         """Write a Record into every slot and read each back; Lost where that fails."""
+        body = _body_of(Record(0, epoch, spent, round, chain, limits, self.window))
         for i in self._order:
             if self._look(i) != self._held[i]:
                 raise _stop("slot %d was changed by somebody else" % i)
-            record = self._counter + 1, epoch, spent, round, chain, limits, self.window
-            record = Record(*record)
-            data = pack(record, self._key)
+            body[4:12] = (self._counter + 1).to_bytes(8, "big")
+            data = _sign(body, self._key)
             try:
                 self._slots.write(i, data)
             except OSError as why:
@@ -322,10 +322,20 @@ def _stop(what):
 
 def pack(record, key):
     """Return the bytes of a Record, signed with the state key."""
-    body = MAGIC
+    return _sign(_body_of(record), key)
+
+
+def _body_of(record):
+    body = bytearray(MAGIC)
     for number in (record.counter, record.epoch, record.spent, record.round + 1):
-        body += number.to_bytes(8, "big")
-    body += record.chain + to_bytes(record.limits) + record.window
+        body.extend(number.to_bytes(8, "big"))
+    body.extend(record.chain)
+    body.extend(to_bytes(record.limits))
+    body.extend(record.window)
+    return body
+
+
+def _sign(body, key):
     return body + hmac_sha256(key, body)[:MAC_BYTES]
 
 

@@ -90,8 +90,9 @@ def _numbers(out, values, bits):
     Done by hand because `struct.pack` on MicroPython wraps such a number in silence.
     """
     half = 1 << (bits - 1)
+    least = -half
     for value in values:
-        if not -half <= value < half:
+        if not least <= value < half:
             raise ValueError("a reading does not fit %d bits" % bits)
         for shift in range(0, bits, 8):
             out.append(value >> shift & 255)

@@ -30,7 +30,7 @@ class Stream:
         self._inner = bytearray(inner + prefix + bytes(4))  # the counter is at its end
         self._outer = bytearray(outer + bytes(32))
         self._counter = 0
-        self._block = bytearray(2 + 32)  # behind two bytes, so that three can be read
+        self._block = bytes(32)
         self._left = 0  # of its bits, those that are not used yet
 
     def bits(self, count):
@@ -44,8 +44,8 @@ class Stream:
             return first << -left | self.bits(-left)
         self._left = left
         at = 31 - (left >> 3)
-        block = self._block
-        value = block[at] << 16 | block[at + 1] << 8 | block[at + 2]
+        block = self._block  # what is before its first byte is cut off again
+        value = block[at - 2] << 16 | block[at - 1] << 8 | block[at]
         return value >> (left & 7) & ((1 << count) - 1)
 
     def _many(self, count):
@@ -64,9 +64,12 @@ class Stream:
                 "a stream of noise is at its end, after 2**32 blocks; begun again, readings "
                 "would share their noise. Start the device anew"
             )
-        self._inner[-4:] = self._counter.to_bytes(4, "big")
+        at = len(self._inner)
+        for shift in (0, 8, 16, 24):
+            at -= 1
+            self._inner[at] = self._counter >> shift & 255
         self._outer[64:] = sha256(self._inner)
-        self._block[2:] = sha256(self._outer)
+        self._block = sha256(self._outer)
         self._counter += 1
         self._left = 256
 

@@ -58,10 +58,10 @@ def price(limits, exponent, variance):
 
 def to_bytes(limits):
     """Return the 33 bytes by which limits are stored; the exponent counts from -64."""
-    packed = b""
+    packed = bytearray()
     for i in range(FIELDS):
         number = limits[i] - LEAST[1] if i == 1 else limits[i]
-        packed += number.to_bytes(WIDTHS[i], "big")
+        packed.extend(number.to_bytes(WIDTHS[i], "big"))
     return packed
 
 

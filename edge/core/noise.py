@@ -8,6 +8,9 @@ Algorithms 1 to 3. The time taken depends on what is drawn, so draw before the r
 taken, as `node` does.
 """
 
+SMALL = 1 << 29  # up to here a board with words of 32 bits makes no big integer
+DIGITS = 16
+
 
 def coin(num, den, rng):
     """Return True with probability num/den, for 0 <= num <= den.
@@ -38,10 +41,28 @@ def exp_coin(num, den, rng):
         if not exp_coin(1, 1, rng):
             return False
         num -= den
+    digits = (num << DIGITS) // den if den > SMALL else 0
     k = 1
-    while coin(num, den * k, rng):
+    while _coin(digits, num, den, k, rng) if digits else coin(num, den * k, rng):
         k += 1
     return k % 2 == 1
+
+
+def _coin(digits, num, den, k, rng):
+    """Return `coin(num, den * k, rng)`; digits: the first of num/den, as a whole number.
+
+    Divided by k and rounded down they are the first of num/(den k), and few coins need more: so
+    one division is all that is done with numbers that no board holds in a word.
+    """
+    known, left = digits // k, DIGITS
+    if known >> left:
+        return True
+    while known & ((1 << left) - 1):
+        left -= 1
+        digit = known >> left & 1
+        if rng.below(2) != digit:
+            return digit == 1
+    return coin((num << (DIGITS - left)) - (known >> left) * den * k, den * k, rng)
 
 
 def geometric(num, den, rng):
@@ -93,8 +114,9 @@ def dgauss(num, den, rng):
     if den < 1 or num < 1:
         raise ValueError("dgauss(%d, %d): the variance must be above 0" % (num, den))
     scale = isqrt(num // den) + 1
+    width = 2 * num * den * scale * scale
     while True:
         z = dlaplace(scale, 1, rng)
         excess = abs(z) * scale * den - num
-        if exp_coin(excess * excess, 2 * num * den * scale * scale, rng):
+        if exp_coin(excess * excess, width, rng):
             return z

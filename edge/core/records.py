@@ -52,7 +52,10 @@ def whole(values, count):
         found = tuple(values)
     except TypeError:
         found = ()
-    if len(found) != count or not all([type(v) is int and not abs(v) >> 127 for v in found]):
+    right = len(found) == count
+    for value in found:
+        right = right and type(value) is int and not abs(value) >> 127
+    if not right:
         raise ValueError(
             "a sensor did not give %d whole numbers that a converter can give, and a part of a "
             "count would show in whether an answer comes. Return its counts as int" % count

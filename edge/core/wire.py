@@ -26,6 +26,7 @@ VERSION = 1
 MAC_BYTES = 16
 KEY_BYTES = 32  # of a public key
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
+HEAD = b"\xa6\x00\x01\x01"  # of a map of six parts: version 1, and part 1 is next
 REPORT_BYTES = 16384  # the longest that a gateway reads
 
 
@@ -52,9 +53,36 @@ def name_of(round):
     return sha256(round_body(round))[:4]
 
 
+def unpack_next(message, key, topic, last, longest=ROUND_BYTES):
+    """Return a Round, its name, and what the next one may have of it, its `last`; or raise Fault.
+
+    As `unpack_round` and `name_of`, for who is asked often: Rounds of one campaign differ
+    in their number alone, and what is behind that is compared with `last` (or None) instead of
+    read. A Round that is not encoded as `round_body` does is always read.
+    """
+    body = _checked(message, key, topic, longest)
+    if last is not None:
+        rest, round = last
+        at = len(body) - len(rest)
+        if at > len(HEAD) and body[at:] == rest and body[: len(HEAD)] == HEAD:
+            number = _decode(body[len(HEAD) : at])
+            if _is_number(number) and cbor.encode(number) == body[len(HEAD) : at]:
+                round = Round(number, round.mechanism, round.grid, round.params, round.guarantee)
+                return round, sha256(body)[:4], last
+    round = _read_round(_read_map(body))
+    again = round_body(round)
+    if again != body or len(round) > 5:  # else the next one has another key
+        return round, sha256(again)[:4], None
+    at = len(HEAD) + len(cbor.encode(round.number))
+    return round, sha256(again)[:4], (again[at:], round)
+
+
 def unpack_round(message, key, topic, longest=ROUND_BYTES):
     """Return the Round in a message of at most `longest` bytes, or raise Fault."""
-    body = open_message(message, key, topic, longest)
+    return _read_round(open_message(message, key, topic, longest))
+
+
+def _read_round(body):
     try:
         columns, rows, cell_mm = body[3]
         n, d, dn, dd, rn, rd, neighbours, trust, unit, unprotected = body[5]
@@ -72,7 +100,7 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     for text in (body[2], neighbours, trust, unit, unprotected):
         if not isinstance(text, str):
             raise fault("a Round has a name or a promise that is no text", "text")
-    if not 0 <= round.number < 1 << 48:
+    if not _is_number(round.number):
         raise fault("a Round's number is not below 2**48", "one that is")
     key = body.get(6)
     if key is None:
@@ -82,24 +110,31 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     return SealedRound(*(tuple(round) + (key,)))
 
 
+def _is_number(number):
+    return isinstance(number, int) and 0 <= number < 1 << 48
+
+
 def pack_report(report, key, topic, bits):
     """Return the signed frame of a Report; bits (16 or 32) is what the mechanism asks for.
 
     bits of a sealed one are its own business.
     """
-    body = {
-        0: VERSION,
-        1: report.seq,
-        2: report.epoch,
-        3: report.round,
-        4: cbor.Typed(bits, report.payload[1:]),
-        5: report.payload[0],
-    }
-    if isinstance(report.payload, bytes):
-        del body[4], body[5]
-        body[6] = report.payload
-    frame = bytearray()
-    cbor.put(frame, body)
+    sealed = isinstance(report.payload, bytes)
+    frame = bytearray(HEAD)
+    frame[0] -= sealed  # a part less
+    cbor.put(frame, report.seq)
+    frame.append(2)
+    cbor.put(frame, report.epoch)
+    frame.append(3)
+    cbor.put(frame, report.round)
+    if sealed:
+        frame.append(6)
+        cbor.put(frame, report.payload)
+    else:
+        frame.append(4)
+        cbor.put(frame, cbor.Typed(bits, report.payload[1:]))
+        frame.append(5)
+        cbor.put(frame, report.payload[0])
     frame.extend(_mac(frame, key, topic))
     return bytes(frame)
 
@@ -141,6 +176,11 @@ def sign(body, key, topic):
 
 def open_message(message, key, topic, longest):
     """Return the map in a message of at most `longest` bytes, or raise Fault."""
+    return _read_map(_checked(message, key, topic, longest))
+
+
+def _checked(message, key, topic, longest):
+    """Return the bytes of a message before its MAC, which holds."""
     if not MAC_BYTES < len(message) <= longest:
         raise fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)
     message = memoryview(message)  # whose slices are no copies
@@ -151,10 +191,18 @@ def open_message(message, key, topic, longest):
             "topic or signed with another key, and is not believed. Enrol the sender again if it "
             "is yours" % topic
         )
+    return body
+
+
+def _decode(body):
     try:
-        value = cbor.decode(body)
+        return cbor.decode(body)
     except ValueError as why:
         raise fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
+
+
+def _read_map(body):
+    value = _decode(body)
     if not isinstance(value, dict) or value.get(0) != VERSION:
         raise fault("a message that is not of version 1", "version %d" % VERSION)
     return value

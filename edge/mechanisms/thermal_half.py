@@ -30,7 +30,8 @@ EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on t
 
 def params_of(round):
     """Return what a Round says of clamp, grain and noise, whatever its noise is drawn from."""
-    return Params(*round.params[:PARAMS])
+    params = round.params
+    return Params(*(params if len(params) == PARAMS else params[:PARAMS]))
 
 
 def digits(round):
@@ -96,12 +97,12 @@ def veil(round, reading, noise):
             "sensor %d is not in round %d, which has sensors 0 to %d"
             % (last if reading.sensor >= 0 else reading.sensor, round.number, params.sensors - 1)
         )
-    most = (1 << (bits(round) - 1)) - 1
-    blurred = [
-        min(max(min(max(value, params.low), params.high) + z, -most), most)
-        for value, z in zip(values, noise)
-    ]
-    return [reading.sensor] + blurred
+    low, high, most = params.low, params.high, (1 << (bits(round) - 1)) - 1
+    least = -most
+    payload = [reading.sensor] + noise
+    for i in range(len(values)):
+        payload[1 + i] = min(max(min(max(values[i], low), high) + noise[i], least), most)
+    return payload
 
 
 def objection(round, identity, limits, newest, step=None, tables=(False, None)):
