@@ -60,6 +60,14 @@ ALL = (*NOISE, *FINITE, *CENTRAL, *DISTRIBUTED)
 
 # The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
+    Layer("finite", "an answer that fits one reading best", finite.claims, kinds=FINITE),
+    Layer(
+        "paths",
+        "two days of a person told apart in a room",
+        sensitivity.paths_claims,
+        False,
+        concerns=lambda own: own is None or own.plan is not None,
+    ),
     Layer("device", "two rooms told apart, from plan to map", device.claims, kinds=NOISE),
     Layer("crash", "a power cut makes noise serve twice", crash.claims),
     Layer("attack", "dangers that come one after the other", sequences.claims),
@@ -73,7 +81,6 @@ LAYERS: tuple[Layer, ...] = (
     ),
     Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),
     Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),
-    Layer("finite", "an answer that fits one reading best", finite.claims, kinds=FINITE),
     Layer("shares", "noise of many that hides none of them", shares.claims, kinds=DISTRIBUTED),
     Layer("mixed", "noise of many that is mixed away", shares.mixed_claims, False),
     Layer("central", "a gateway that blurs too little", shares.central_claims, kinds=CENTRAL),
@@ -83,13 +90,6 @@ LAYERS: tuple[Layer, ...] = (
         "a move larger than the noise hides",
         sensitivity.sensitivity_claims,
         kinds=NOISE,
-    ),
-    Layer(
-        "paths",
-        "two days of a person told apart in a room",
-        sensitivity.paths_claims,
-        False,
-        concerns=lambda own: own is None or own.plan is not None,
     ),
     Layer("price", "less noise planned than was promised", accountant.price_claims, kinds=NOISE),
     Layer("counts", "a sensor's steps turned into too much", readings.counts_claims, False),

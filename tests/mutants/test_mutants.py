@@ -50,17 +50,16 @@ MUTANTS = [
     for table in TABLES
     for row in tomllib.loads(table.read_text("utf-8")).get("mutant", [])
 ]
-# The untouched copy must pass what the mutants fail, or they would fail for nothing.
+# The untouched copy must pass what the mutants fail, or they would fail for nothing: all of the
+# audit, so that a build server need not run it once more.
 CONTROL = Mutant("nothing", "", "", "", "")
-LAYERS = sorted({mutant.layer for mutant in MUTANTS})
 FIRST = {mutant.layer: mutant for mutant in reversed(MUTANTS)}  # what `make test` tries
 
 
 def run_audit(bench: Bench, mutant: Mutant) -> Outcome:
     """Return what the copy's own quick audit says of a mistake."""
-    status, (report, _, words) = bench.run(
-        mutant, "audit", [mutant.layer] if mutant.where else LAYERS
-    )
+    layers = [mutant.layer] if mutant.where else []  # all of them
+    status, (report, _, words) = bench.run(mutant, "audit", layers)
     try:
         claims = json.loads(report)["claims"]
     except ValueError:

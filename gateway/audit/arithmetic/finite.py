@@ -8,7 +8,7 @@ answer that is too likely from somewhere, one that is missing, a law that is not
 are drawn with, and more reports than epsilon is for. Every number that can be drawn is accounted
 for, in runs that provably answer alike (see `Span`).
 
-The sweeps are the same in quick and in full: nothing of them is inferred from a symmetry. That an
+Nothing of the sweeps is inferred from a symmetry; in full they are larger. That an
 answer moves with its cell is what the veil does, and it is called for each cell and each outcome.
 """
 

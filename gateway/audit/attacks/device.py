@@ -291,12 +291,13 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     rooms = scenes(mechanism)
     for room in rooms:
         yield _claim_price(room)
-        yield from tell_apart(room, mechanism, effort, effort.pick(1200, 20_000))
     tries = effort.pick(SINGLE, 20 * SINGLE)
     yield from singly_told(max(rooms, key=lambda room: len(room.below)), mechanism, effort, tries)
     fleets = [room for room in rooms if len(room.below) >= FEWEST]
     for fleet in sorted(fleets, key=lambda room: len(room.below))[:1]:
         yield from in_company(fleet, mechanism, effort, effort.pick(120, 2000))
+    for room in rooms:
+        yield from tell_apart(room, mechanism, effort, effort.pick(1200, 20_000))
 
 
 def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Device:

@@ -350,11 +350,11 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         return
     for kind in kinds(mechanism, effort.tape):
         pairs = effort.pick(*((2, 40) if kind.mode == "summed" else (6, 200)))
-        lives = [
-            live(kind, effort.tape("window", kind.mode, number), told)
-            for number in range(pairs)
-            for told in (0, 1)
-        ]
+        lives: list[Life] = []
+        for number in range(pairs):
+            lives += [live(kind, effort.tape("window", kind.mode, number), at) for at in (0, 1)]
+            if effort.first and any(life.faults for life in lives):
+                break
         answers = sum(len(life.answers) for life in lives)
         faults = {fault for life in lives for fault in life.faults}
         yield at_most(
