@@ -42,11 +42,12 @@ _PAGE = {
         "die Nachrichten unterwegs mitliest.",
     ),
     "not": (
-        "This map shows no single person: each device shifted its own place at random before it "
-        "answered. It shows roughly how many people were where, and how far off that may be.",
-        "Diese Karte zeigt keine einzelne Person: jedes Gerät verschob seinen Ort zufällig, bevor "
-        "es antwortete. Sie zeigt ungefähr, wie viele Personen wo waren, und wie weit das "
-        "danebenliegen kann.",
+        "This map shows no single person: each device answered with a place that was shifted at "
+        "random from its own. The map shows roughly how many people were where, and by how many "
+        "that may be wrong.",
+        "Diese Karte zeigt keine einzelne Person: jedes Gerät nannte einen Ort, der gegen seinen "
+        "eigenen zufällig verschoben war. Die Karte zeigt ungefähr, wie viele Personen wo waren, "
+        "und um wie viele das danebenliegen kann.",
     ),
 }
 

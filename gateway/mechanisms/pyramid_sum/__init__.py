@@ -13,12 +13,14 @@ _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
     **SUMS,
     "wire-note": (
-        "Each device marks the squares that it is in, from large to small, adds a little random "
-        "noise to every number and encrypts them. Only their sum over many devices can be read; "
-        "that is published.",
-        "Jedes Gerät markiert die Quadrate, in denen es ist, von groß bis klein, gibt zu jeder "
-        "Zahl etwas zufälliges Rauschen und verschlüsselt sie. Nur ihre Summe über viele Geräte "
-        "lässt sich lesen; sie ist veröffentlicht.",
+        "Each device writes one number for each square: zero for all but the large square that "
+        "it is in and the ever smaller ones inside that one that it is in. It adds a small random "
+        "number to each and encrypts them. Only their sum over many devices can be read; that is "
+        "published.",
+        "Jedes Gerät schreibt eine Zahl für jedes Quadrat: null für alle außer dem großen, in dem "
+        "es ist, und den immer kleineren darin, in denen es ist. Zu jeder zählt es eine kleine "
+        "Zufallszahl hinzu und verschlüsselt sie. Nur die Summe über viele Geräte lässt sich "
+        "lesen; sie ist veröffentlicht.",
     ),
 }
 _EXPORTED = Exported(

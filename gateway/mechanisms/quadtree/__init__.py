@@ -14,11 +14,12 @@ _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
     **SUMS,
     "wire-note": (
-        "Each device marks the square that it is in, adds a little random noise and encrypts its "
-        "numbers. Only their sum over many devices can be read; that is published.",
-        "Jedes Gerät markiert das Quadrat, in dem es ist, gibt etwas zufälliges Rauschen dazu und "
-        "verschlüsselt seine Zahlen. Nur ihre Summe über viele Geräte lässt sich lesen; sie ist "
-        "veröffentlicht.",
+        "Each device writes one number for each square: zero for all but the square that it is "
+        "in. It adds a small random number to each and encrypts them. Only their sum over many "
+        "devices can be read; that is published.",
+        "Jedes Gerät schreibt eine Zahl für jedes Quadrat: null für alle außer dem, in dem es "
+        "ist. Zu jeder zählt es eine kleine Zufallszahl hinzu und verschlüsselt sie. Nur die "
+        "Summe über viele Geräte lässt sich lesen; sie ist veröffentlicht.",
     ),
 }
 _EXPORTED = Exported(

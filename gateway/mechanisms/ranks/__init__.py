@@ -24,11 +24,12 @@ _PAGE = {
         "The gateway saw where every device was. It numbered all squares along an imaginary "
         "winding line, sorted the devices by the number of their square, split the row of devices "
         "into groups, added up these numbers in each group, published each sum with a random "
-        "number added, and forgot the places.",
+        "number added (from these sums the map is worked out), and forgot the places.",
         "Das Gateway sah, wo jedes Gerät war. Es nummerierte alle Quadrate entlang einer "
         "gedachten gewundenen Linie, ordnete die Geräte nach der Nummer ihres Quadrats, teilte "
         "die Reihe der Geräte in Gruppen, zählte in jeder diese Nummern zusammen, "
-        "veröffentlichte jede Summe mit einer zufälligen Zahl dazu und vergaß die Orte.",
+        "veröffentlichte jede Summe mit einer zufälligen Zahl dazu (aus diesen Summen "
+        "entsteht die Karte) und vergaß die Orte.",
     ),
 }
 _EXPORTED = Exported(

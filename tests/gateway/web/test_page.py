@@ -304,7 +304,10 @@ def test_people_are_shown_in_words_for_people(
         tab, "#sure"
     )
     said = tab.get_attribute("#wire", "aria-label")
-    assert said == "40 answers, over a grid of 8 by 6 squares; 38 of them in the fullest square"
+    assert (
+        said
+        == "40 answers, over a grid of 8 by 6 squares; 38 of these answers named the same square"
+    )
     bright = [coloured(tab, BRIGHT, half) for half in ("left", "right")]
     tab.click("[data-layer=sd]")
     assert (bright, coloured(tab, BRIGHT)) == ([False, True], False)
