@@ -13,14 +13,14 @@ _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
     **SUMS,
     "wire-note": (
-        "Each device writes one number for each square: zero for all but the large square that "
-        "it is in and the ever smaller ones inside that one that it is in. It adds a small random "
-        "number to each and encrypts them. Only their sum over many devices can be read; that is "
-        "published.",
-        "Jedes Gerät schreibt eine Zahl für jedes Quadrat: null für alle außer dem großen, in dem "
-        "es ist, und den immer kleineren darin, in denen es ist. Zu jeder zählt es eine kleine "
-        "Zufallszahl hinzu und verschlüsselt sie. Nur die Summe über viele Geräte lässt sich "
-        "lesen; sie ist veröffentlicht.",
+        "The map is cut into large squares, these into smaller ones, and so on. Each device "
+        "writes one number for each square, large or small: zero if it is not in that square. It "
+        "adds a small random number to each and encrypts them. For each square only the sum over "
+        "many devices can be read; that is published.",
+        "Die Karte ist in große Quadrate geteilt, diese in kleinere, und so weiter. Jedes Gerät "
+        "schreibt für jedes Quadrat, groß oder klein, eine Zahl: null, wenn es nicht darin ist. "
+        "Zu jeder zählt es eine kleine Zufallszahl hinzu und verschlüsselt sie. Für jedes Quadrat "
+        "lässt sich nur die Summe über viele Geräte lesen; sie ist veröffentlicht.",
     ),
 }
 _EXPORTED = Exported(

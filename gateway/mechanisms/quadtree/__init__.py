@@ -15,11 +15,11 @@ _PAGE = {
     **SUMS,
     "wire-note": (
         "Each device writes one number for each square: zero for all but the square that it is "
-        "in. It adds a small random number to each and encrypts them. Only their sum over many "
-        "devices can be read; that is published.",
+        "in. It adds a small random number to each and encrypts them. For each square only the "
+        "sum over many devices can be read; that is published.",
         "Jedes Gerät schreibt eine Zahl für jedes Quadrat: null für alle außer dem, in dem es "
-        "ist. Zu jeder zählt es eine kleine Zufallszahl hinzu und verschlüsselt sie. Nur die "
-        "Summe über viele Geräte lässt sich lesen; sie ist veröffentlicht.",
+        "ist. Zu jeder zählt es eine kleine Zufallszahl hinzu und verschlüsselt sie. Für jedes "
+        "Quadrat lässt sich nur die Summe über viele Geräte lesen; sie ist veröffentlicht.",
     ),
 }
 _EXPORTED = Exported(
