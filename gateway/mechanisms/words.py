@@ -21,7 +21,7 @@ _PAGE = {
     "sources-title": ("Fullest places", "Wo die meisten sind"),
     "within": (
         "Possible error (in about 2 of 3 cases it is smaller than this)",
-        "Möglicher Fehler (in etwa 2 von 3 Fällen ist er kleiner als dies)",
+        "Möglicher Fehler (in etwa 2 von 3 Fällen kleiner als hier angegeben)",
     ),
     "strength": ("People", "Personen"),
     "sensors-title": ("Devices", "Geräte"),
@@ -58,7 +58,7 @@ SUMS = {  # on the page of a mechanism whose gateway learns sums alone
     **_PAGE,
     "sensors-note": (
         "Which device took part in which sum is not kept.",
-        "Welches Gerät an welcher Summe teilnahm, wird nicht aufbewahrt.",
+        "Welches Gerät an welcher Summe teilnahm, wird nicht gespeichert.",
     ),
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "not": (
@@ -67,7 +67,7 @@ SUMS = {  # on the page of a mechanism whose gateway learns sums alone
         "gateway to cheat than the promise allows for.",
         "Diese Karte zeigt keine einzelne Person, nur ungefähr, wie viele Personen wo waren. Was "
         "ein Gerät sendet, kann niemand lesen, auch das Gateway nicht, es sei denn, mehr Geräte "
-        "helfen dem Gateway zu betrügen, als das Versprechen erlaubt.",
+        "helfen dem Gateway beim Betrügen, als das Versprechen erlaubt.",
     ),
 }
 TRUSTED = {  # on the page of a mechanism whose gateway sees places

@@ -137,7 +137,7 @@ def _weigh(logs: dict[str, float], stated: float, power: float) -> dict[str, flo
 _OTHER = Wording(
     "verdict.other",
     "the readings speak against what is stated of the room and its sources; likeliest instead: "
-    "{likely}; the map counts on that",
+    "{likely}; the map already allows for that",
 )
 _WEAK = Wording("verdict.weak", "it may be hardly nearer to the truth than a guess")()
 

@@ -193,7 +193,7 @@ def _most(seen: Seen) -> float | Floats:
 
 _SCATTER = Wording(
     "verdict.scatter",
-    "the sensors scatter {times:g} times as much as is stated, and the map counts on that",
+    "the sensors scatter {times:g} times as much as is stated; the map already allows for that",
 )
 _AT_ODDS = Wording(
     "verdict.odds",

@@ -174,6 +174,7 @@ _PATH = Wording(
     "model of room {room} does, response {digest}, over the {hours} h since it was empty and at "
     "its baseline, {doors}",
 )
+_STILL = Wording("guarantee.doors", "no door moving")()
 _STEPS = Wording("guarantee.steps", "converters show whole steps of {step}{behind}, ")
 _BEHIND = Wording("guarantee.behind", " of what others show in counts of at most {count}")
 
@@ -209,7 +210,7 @@ def _in_room(query: Query, made: Response, far: str) -> str:
         room=made.name,
         digest=made.digest,
         hours=_exactly(made.lasts_s / 3600),
-        doors=made.doors,
+        doors=_STILL if made.doors == _STILL else made.doors,
     )
 
 

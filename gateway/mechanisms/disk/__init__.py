@@ -45,9 +45,9 @@ _PAGE = {
         "This map shows no single person: each device answered with a place that was shifted at "
         "random from its own. The map shows roughly how many people were where, and by how many "
         "that may be wrong.",
-        "Diese Karte zeigt keine einzelne Person: jedes Gerät nannte einen Ort, der gegen seinen "
-        "eigenen zufällig verschoben war. Die Karte zeigt ungefähr, wie viele Personen wo waren, "
-        "und um wie viele das danebenliegen kann.",
+        "Diese Karte zeigt keine einzelne Person: jedes Gerät nannte einen Ort, der gegenüber "
+        "seinem wirklichen Ort zufällig verschoben war. Die Karte zeigt ungefähr, wie viele "
+        "Personen wo waren, und um wie viele das danebenliegen kann.",
     ),
 }
 

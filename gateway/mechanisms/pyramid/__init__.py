@@ -25,7 +25,7 @@ _PAGE = {
         "zero. To count them the gateway saw where every device was.",
         "Wie viele Personen das Gateway in der letzten Runde in jedem großen Quadrat und in den "
         "kleineren Quadraten darin gezählt hat. Zu jeder Zahl kam eine Zufallszahl, daher kann "
-        "sie unter null liegen. Um zu zählen, sah das Gateway, wo jedes Gerät war.",
+        "sie unter null liegen. Um zu zählen, musste das Gateway sehen, wo jedes Gerät war.",
     ),
 }
 _EXPORTED = Exported(

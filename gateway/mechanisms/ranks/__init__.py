@@ -27,8 +27,8 @@ _PAGE = {
         "number added (from these sums the map is worked out), and forgot the places.",
         "Das Gateway sah, wo jedes Gerät war. Es nummerierte alle Quadrate entlang einer "
         "gedachten gewundenen Linie, ordnete die Geräte nach der Nummer ihres Quadrats, teilte "
-        "die Reihe der Geräte in Gruppen, zählte in jeder diese Nummern zusammen, "
-        "veröffentlichte jede Summe mit einer zufälligen Zahl dazu (aus diesen Summen "
+        "die Reihe der Geräte in Gruppen, addierte in jeder Gruppe die Nummern der Quadrate, "
+        "zählte zu jeder Summe eine Zufallszahl hinzu, veröffentlichte das Ergebnis (daraus "
         "entsteht die Karte) und vergaß die Orte.",
     ),
 }

@@ -50,8 +50,8 @@ _PAGE = {
         "where the picture is a map, the brighter the warmer; where it is a row of dots, the "
         "higher the warmer. Nothing more of a round leaves the sensors.",
         "Jeder Punkt ist, was ein Sensor in dieser Runde gesendet hat, vor dem Senden zufällig "
-        "verwischt: ist das Bild eine Karte, je heller, desto wärmer; ist es eine Punktreihe, je "
-        "höher, desto wärmer. Mehr verlässt die Sensoren in einer Runde nicht.",
+        "verwischt. Auf einer Karte gilt: je heller, desto wärmer; in einer Punktreihe: je höher, "
+        "desto wärmer. Mehr verlässt die Sensoren in einer Runde nicht.",
     ),
     "not": (
         "This map is not a picture of people: every reading was blurred before it left its "

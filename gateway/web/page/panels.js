@@ -180,7 +180,7 @@ function tellDevices() {
   }));
   const silent = devices.filter((one) => one.rank < 4).length, all = number(devices.length);
   const told = counted(silent ? "devices.some" : "devices.good", silent || devices.length, { all, who: whose(devices.length, kind.who) });
-  const most = !fitting.length ? t("devices.fit", { who: whose(2, kind.who) }) : fitting.length > SHOWN ? t("devices.most", { n: number(fitting.length), most: SHOWN }) : "";
+  const most = !fitting.length ? t("devices.fit", { who: whose(1, kind.who) }) : fitting.length > SHOWN ? t("devices.most", { n: number(fitting.length), most: SHOWN }) : "";
   say("sensors-note", [told, most].filter(Boolean).join(" "));
 }
 
