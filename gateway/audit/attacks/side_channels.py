@@ -6,8 +6,6 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from scipy.stats import binom
-
 from edge.core import tightening, wire
 from edge.mechanisms import thermal_half
 from edge.net import device as edge_device
@@ -200,46 +198,6 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
     )
 
 
-TRIES = 600
-
-
-def wager(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield, for each room with more than one answer, how often devices answered near by.
-
-    What is counted is whether an answer is one that the reading makes likelier than another
-    reading does: how often that is so is a binomial, whose tails are exact. It sees a device that
-    draws with other weights than the Round's by a tenth. Exact laws are the business of `weighed`;
-    this is the whole way, from keys to frames.
-    """
-    subject, tries = mechanism.subject, effort.pick(TRIES, 20 * TRIES)
-    for name, query in subject.rooms():
-        round = mechanism.plan(query, ())
-        inputs, stated = subject.inputs(round), subject.stated(round)
-        here, there = stated(inputs[0]), stated(inputs[len(inputs) // 2])
-        likelier = {answer for answer, weight in here.items() if weight > there[answer]}
-        if not likelier:
-            continue  # everybody is in the same place
-        chance = sum(here[one] for one in likelier) / sum(here.values())
-        root = effort.root("wagers", name)
-        device = Device(round, root, held=subject.limits(round, tries))
-        near = 0
-        for number in range(1, tries + 1):
-            frame = device.answer(message(round, number)[1], inputs[0].values)
-            near += frame is not None and tuple(device.opened(frame).payload) in likelier
-        # Both tails, so half of what may be for each.
-        rare = min(binom.cdf(near, tries, chance), binom.sf(near - 1, tries, chance))
-        yield Claim(
-            f"{name}: devices answer near by as often as the Round's weights say",
-            chance,
-            near / tries,
-            bool(rare > effort.alpha / 2),
-            unit="chance",
-            samples=tries,
-            alpha=effort.alpha,
-            detail=f"{near} of {tries}",
-        )
-
-
 ANSWERS = 6  # of a device's life
 NO_NUMBERS: tuple[Any, ...] = (1.5, 2.0, 1e9, -1e9, float("inf"), float("nan"))
 NO_NUMBERS += ("21", None, True, 1 << 127, -(1 << 127))
@@ -253,14 +211,11 @@ def words_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     are sent. It sees lengths or words that follow what a device was told, an answer made anew when
     it is asked again, noise that makes no frame, Rounds of too large an epsilon that are answered,
     and epsilons that add up to too much. It cannot see what somebody adds to a device's firmware
-    beside `edge`.
-
-    A sealed device mixes the system's own entropy in, so how often a place answered near by
-    differs from run to run.
+    beside `edge`, nor the law of an answer, which `finite` enumerates.
     """
     subject, root = mechanism.subject, effort.root("words")
     if subject.KIND == "finite":
-        yield from _of_places(mechanism, root, effort)
+        yield from _of_places(mechanism, root)
     else:
         yield from _of_readings(mechanism, root)
 
@@ -284,7 +239,7 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
     yield _fits(asked, root)
 
 
-def _of_places(mechanism: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
+def _of_places(mechanism: Any, root: bytes) -> Iterator[Claim]:
     subject = mechanism.subject
     for name, query in subject.rooms():
         round = mechanism.plan(query, ())
@@ -297,7 +252,6 @@ def _of_places(mechanism: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
         yield _silent(name, round, devices, rubbish)
         yield from _claim_price(name, subject, query, round, root)
         yield _refuses(name, subject, round, root)
-    yield from wager(mechanism, effort)
 
 
 def _rubbish(width: int) -> tuple[Any, ...]:
