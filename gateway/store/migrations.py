@@ -6,9 +6,20 @@ Each change names nothing of the present tables: what it does must stay what it 
 
 from typing import Any
 
-from sqlalchemy import Column, Float, Integer, String, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    text,
+)
 
-OLDEST = 6  # older ones lived for days, before the first release, and nobody has them
+OLDEST = 4  # older ones lived for a day, and nobody has them
 
 
 def bring_up(connection: Any, found: int, wanted: int) -> None:
@@ -20,17 +31,152 @@ def bring_up(connection: Any, found: int, wanted: int) -> None:
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})
     with Operations.context(context) as op:
         for schema in range(found + 1, wanted + 1):
-            {7: _to_7}[schema](op)
+            {5: _to_5, 6: _to_6, 7: _to_7}[schema](op)
             connection.execute(text("UPDATE about SET schema = :schema"), {"schema": schema})
+
+
+_FIVE = MetaData()
+Big = BigInteger().with_variant(Integer(), "sqlite")
+
+# What schema 4 did not have, as it is in schema 5: a later schema must not change it here.
+Table(
+    "outbox",
+    _FIVE,
+    Column("id", Integer, primary_key=True),
+    Column("topic", String, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("retain", Boolean, nullable=False),
+    Column("at_s", Float, nullable=False),
+    sqlite_autoincrement=True,
+)
+Table(
+    "filters",
+    _FIVE,
+    Column("client", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+)
+Table(
+    "quarantine",
+    _FIVE,
+    Column("device", String, primary_key=True),
+    Column("why", String, nullable=False),
+    Column("since_s", Float, nullable=False),
+)
+Table(
+    "leases",
+    _FIVE,
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("holder", String, nullable=False),
+    Column("until_s", Float, nullable=False),
+    Column("epoch", Integer, nullable=False),
+)
+Table(
+    "tallies",
+    _FIVE,
+    Column("round", LargeBinary(4), primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("slot", Integer, primary_key=True),
+    Column("amount", BigInteger, nullable=False),
+    Column("count", BigInteger, nullable=False),
+)
+WIDER = {
+    "rounds": ("number",),
+    "reports": ("epoch", "seq"),
+    "heard": ("epoch", "seq"),
+    "newest": ("epoch", "seq"),
+}
+# What dead letters of schema 4 say, and the kind that they are of now; the last that fits holds.
+KINDS = {
+    "%it is not a frame of%": "garbled",
+    "%it is not a frame of%not of version%": "version",
+    "%it is not a frame of%the MAC is not that of%": "forged",
+    "no device of site%": "topic",
+    "%is not enrolled%": "unknown",
+    "%enrolled for%and answered for%": "place",
+    "no round is open": "late",
+    "round%closed%ago": "late",
+    "it answers round%": "other-round",
+    "%has already answered round%": "second",
+    "%sent message%after%": "replayed",
+    "%sent message%before with other bytes%": "changed",
+    "it could not be stored%": "unstorable",
+}
+
+
+def _to_5(op: Any) -> None:
+    """Say how rounds ended, and of which kind dead letters are; add an outbox and workers."""
+    connection = op.get_bind()
+    _FIVE.create_all(connection, checkfirst=False)
+    more = {
+        "rounds": (
+            Column("closed_s", Float),
+            Column("outcome", String),
+            Column("enrolled", Integer),
+            Column("rho", String),
+        ),
+        "refused": (Column("kind", String, nullable=False, server_default="garbled"),),
+        "newest": (
+            Column("reports", Big, nullable=False, server_default="0"),
+            Column("last_s", Float),
+        ),
+    }
+    for table, columns in more.items():
+        with op.batch_alter_table(table) as batch:
+            for column in columns:
+                batch.add_column(column)
+    op.create_index("refused_by_kind", "refused", ["kind"])
+    if connection.dialect.name == "postgresql":  # SQLite's whole numbers are wide as they are
+        for table, names in WIDER.items():
+            for name in names:
+                op.alter_column(table, name, type_=BigInteger())
+    for statement in _FILLED:
+        connection.execute(text(statement))
+    for said, kind in KINDS.items():
+        changed = text("UPDATE refused SET kind = :kind WHERE why LIKE :said")
+        connection.execute(changed, {"kind": kind, "said": said})
+
+
+_FILLED = (
+    "UPDATE rounds SET outcome = 'closed', closed_s = "
+    "(SELECT at_s FROM releases WHERE releases.round = rounds.name) "
+    "WHERE name IN (SELECT round FROM releases)",
+    "UPDATE rounds SET rho = "
+    "(SELECT rho FROM charges WHERE charges.round = rounds.name AND charges.device = '')",
+    "UPDATE newest SET reports = (SELECT count(*) FROM reports "
+    "WHERE reports.device = newest.device AND reports.key_id = newest.key_id), "
+    "last_s = (SELECT max(taken_s) FROM reports "
+    "WHERE reports.device = newest.device AND reports.key_id = newest.key_id)",
+)
+
+
+_SIX = MetaData()
+# What schema 5 did not have, as it is in schema 6: a later schema must not change it here.
+Table(
+    "vacant",
+    _SIX,
+    Column("id", Integer, primary_key=True),
+    Column("at_s", Float, nullable=False),
+    Column("state", LargeBinary, nullable=False),
+)
+
+
+def _to_6(op: Any) -> None:
+    """Add the empty room as the last map left it."""
+    _SIX.create_all(op.get_bind(), checkfirst=False)
+
+
+_SEVEN = MetaData()
+Table(
+    "promises",
+    _SEVEN,
+    Column("id", Integer, primary_key=True),
+    Column("promise", String, nullable=False),
+    Column("budget", String, nullable=False),
+    Column("charge", Integer, nullable=False),
+    Column("ended_s", Float, nullable=False),
+)
 
 
 def _to_7(op: Any) -> None:
     """Add the promises that were ended for another: none yet."""
-    op.create_table(
-        "promises",
-        Column("id", Integer, primary_key=True),
-        Column("promise", String, nullable=False),
-        Column("budget", String, nullable=False),
-        Column("charge", Integer, nullable=False),
-        Column("ended_s", Float, nullable=False),
-    )
+    _SEVEN.create_all(op.get_bind(), checkfirst=False)

@@ -94,16 +94,6 @@ def test_a_ledger_that_knows_less_than_it_did_is_not_charged(store: Store, home:
     assert store.charges() == ()
 
 
-def test_the_empty_room_is_kept_as_the_last_map_left_it(store: Store) -> None:
-    """And a map that says nothing of it takes none away."""
-    assert store.vacant() is None
-    for at_s, state in ((1.0, b"first"), (2.0, b"second")):
-        store.keep_map(NAME, "{}", vacant=(at_s, state))
-    store.keep_map(NAME, "{}")
-
-    assert store.vacant() == b"second"
-
-
 def test_a_round_over_the_budget_leaves_no_trace(store: Store, home: Any) -> None:
     """It was not asked, so it must not be charged, and not be taken for asked later."""
     store.open_round(asked(home.round()), RHO)
