@@ -307,13 +307,20 @@ def forward(
     sources, sensors, lengths = room(sources_m, sensors_m, length_m)
     if len(lengths) == 1:
         return along(sources[:, 0], sensors[:, 0], spread_m2, walls, float(lengths[0]))
-    operator = np.ones(())
+    factors, which = [], []
     for axis, length in enumerate(lengths.tolist()):
         # Of a grid many are in one row, or in one column.
         own, source = np.unique(sources[:, axis], return_inverse=True)
         felt, sensor = np.unique(sensors[:, axis], return_inverse=True)
-        factor = along(own, felt, spread_m2, walls, length)[sensor].take(source, axis=1)
-        operator = np.multiply(operator, factor, out=factor)
+        factors.append(along(own, felt, spread_m2, walls, length)[sensor])
+        which.append(source)
+    across, down = (len(factor.T) for factor in factors[:2])
+    every = np.indices((down, across)).reshape(2, -1)[::-1]
+    if len(factors) == 2 and np.array_equal(which, every):
+        return np.reshape(factors[1][:, :, None] * factors[0][:, None, :], (len(sensors), -1))
+    operator = np.ones(())
+    for factor, source in zip(factors, which, strict=True):
+        operator = np.multiply(operator, factor.take(source, axis=1))
     return operator
 
 
