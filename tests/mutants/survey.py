@@ -44,6 +44,7 @@ from hypothesis import Phase, settings
 from gateway.audit.claim import Effort
 from gateway.audit.layers import LAYERS, Layer, tasks_of
 from gateway.mechanisms import MECHANISMS
+from tests.mutants import trial
 from tests.mutants.changes import Mistake, surveyed
 from tests.mutants.planting import ROOT, sources
 
@@ -224,31 +225,6 @@ def changed(mistake: Mistake) -> types.CodeType | None:
     return None
 
 
-def codes(module: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield the code of everything within a module that has code of its own."""
-    for one in module.co_consts:
-        if isinstance(one, types.CodeType):
-            yield one
-            yield from codes(one)
-
-
-Code = tuple[str, str, int]  # what a function's is known by: its file, its name, its line
-
-
-def identify(code: types.CodeType) -> Code:
-    """Return what some code is known by, with a mistake and without."""
-    return code.co_filename, code.co_qualname, code.co_firstlineno
-
-
-def functions() -> dict[Code, list[types.FunctionType]]:
-    """Return all functions that there are, by their code."""
-    found: dict[Code, list[types.FunctionType]] = defaultdict(list)
-    for one in gc.get_objects():
-        if isinstance(one, types.FunctionType):
-            found[identify(one.__code__)].append(one)
-    return found
-
-
 def ask(guards: Iterable[tuple[Guard, float, bool]], most_s: float) -> Iterator[str]:
     """Yield the name of what is asked next, and at last "seen" or nothing of it is.
 
@@ -321,13 +297,13 @@ def within(
     code: types.CodeType,
     most_s: float,
     chosen: list[tuple[Guard, float, bool]],
-    functions: dict[Code, list[types.FunctionType]],
+    functions: dict[trial.Place, list[types.FunctionType]],
 ) -> str:
     """Return which of these sees a mistake, with this code of its module."""
 
     def child(say: Callable[[str], None]) -> None:
-        for one in codes(code):
-            for each in functions.get(identify(one), ()):
+        for one in trial.everything(code):
+            for each in functions.get(trial.place(one), ()):
                 with contextlib.suppress(ValueError):  # other free names: it is made anew
                     each.__code__ = one
         if mistake.name:
@@ -440,7 +416,7 @@ def main() -> None:
 
     def then(tests: list[Guard]) -> None:
         audit = [one for one in layers() if one.name not in data["skipped"]]
-        held = functions()
+        held = trial.functions()
         gc.freeze()  # or a child copies whatever it collects
         for kind, guards, most_s in (
             ("tests", tests, asked.longer * TESTS_S),

@@ -162,10 +162,7 @@ class Warm:
                     if path.stem != "__main__":
                         importlib.import_module(module_of(path.relative_to(folder)))
         sys.setprofile(None)
-        self._functions: dict[Place, list[FunctionType]] = defaultdict(list)
-        for one in gc.get_objects():
-            if isinstance(one, FunctionType):
-                self._functions[place(one.__code__)].append(one)
+        self._functions = functions()
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
@@ -188,6 +185,15 @@ class Warm:
             except ValueError:  # it is a closure with other free names
                 return False
         return True
+
+
+def functions() -> dict[Place, list[FunctionType]]:
+    """Return all functions that there are, by their code."""
+    found: dict[Place, list[FunctionType]] = defaultdict(list)
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            found[place(one.__code__)].append(one)
+    return found
 
 
 def place(code: CodeType) -> Place:
