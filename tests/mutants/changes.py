@@ -8,6 +8,7 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +42,7 @@ class Mistake(NamedTuple):
         return f"{self.where}: {self.change}: {laid_out(self.line)}"
 
 
+@cache
 def laid_out(code: str) -> str:
     """Return some code with one blank between its words, and no comments."""
     return " ".join(one.word for one in tokens(code))

@@ -131,8 +131,10 @@ def planted(row: Row) -> tuple[str, str]:
         start, indent = line, margin[len(row.old) - len(row.old.lstrip()) :]
         new = textwrap.indent(row.new.rstrip() or "pass", indent)
     changed = text[:start] + new + text[end:]
-    compile(changed, places[0].file, "exec")
-    return places[0].file, changed
+    place = next(one for one in places if starts[one.first] <= start < starts[one.last])
+    last = starts[place.last] + len(changed) - len(text)
+    compile(textwrap.dedent(changed[starts[place.first] : last]), place.file, "exec")
+    return place.file, changed
 
 
 def prepare(rows: Iterable[Row]) -> None:

@@ -197,7 +197,6 @@ def test_the_comparison_in_coin_is_exact_bit_by_bit() -> None:
     assert thirds in (1024 // 3, 1024 // 3 + 1)
 
 
-@pytest.mark.long
 def exp_coin_by_the_book(num: int, den: int, rng: Tape) -> bool:
     """Return what Algorithm 1 says, of numbers as wide as they come."""
     while num > den:
@@ -224,6 +223,7 @@ def test_a_coin_of_wide_numbers_falls_as_by_the_book_and_leaves_the_stream_there
         assert one.bits(16) == other.bits(16)
 
 
+@pytest.mark.long
 def test_a_wide_gaussian_has_its_variance_and_shape() -> None:
     """At the sizes that are really used a cell count says nothing; the normal's law must fit."""
     from scipy.stats import kstest
