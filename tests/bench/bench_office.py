@@ -1,9 +1,15 @@
 """Maps of a simulated day in the sample office: how far off, and how many sources they say.
 
-Run it: `python tests/bench/bench_office.py [days] [estimators...]`. Each day has its own noise,
-the same for every estimator; three people are there at either reading, one or two more have gone.
-Off and said are earth mover's distances in metres, from what people gave off lately. Then how many
-sources are the most likely, how often three are within what the map says, and milliseconds.
+Run it: `python tests/bench/bench_office.py [days] [estimators...] [--worlds N]`. Each day has its
+own noise, the same for every estimator; three people are there at either reading, one or two more
+have gone. Off and said are earth mover's distances in metres, from what people gave off lately.
+Then how many sources are the most likely, how often three are within what the map says, and
+milliseconds.
+
+Then of so many worlds of one to five people each, who have been there for a quarter of an hour to
+eight, together or each for a time of his own: how often the likeliest number is right, within one,
+and within what the map says. Three that sat for hours warm a room as five do that came later, and
+at this noise no shape tells them apart: so the day's own three are taken for four or five.
 """
 
 import sys
@@ -23,10 +29,14 @@ from gateway.lab.thermal_days.rooms import fit_query, make_model, room_of, round
 from gateway.lab.thermal_days.run import ask
 from physics.rooms.day import day as day_of
 from recovery.distance import earth_movers
-from recovery.thermal import recover
+from recovery.estimators.record import Seen
+from recovery.estimators.table import estimate
+from recovery.thermal import look, recover
 
 
 def main(words: list[str]) -> None:
+    worlds = int(words.pop(words.index("--worlds") + 1)) if "--worlds" in words else 20
+    words = [word for word in words if not word.startswith("--")]
     days = int(words[0]) if words else 2
     names = words[1:] or ["auto", "posterior", "entropy"]
     room = make_model(room_of(Path(str(files(physics.rooms) / "office.toml"))), "entropy")
@@ -61,6 +71,33 @@ def main(words: list[str]) -> None:
             f"{name:12s} {off:.2f} +- {half:.2f} m  said {said:.2f}  most likely {likely:.1f}"
             f"  three are within {held:.2f}  ms {took:.0f}"
         )
+    seen = look(query, [one.known])
+    assert seen is not None
+    for together in (True, False):
+        counts = np.array([count(seen, 1 + nth % 5, nth, together) for nth in range(worlds)])
+        right, near, held = counts.mean(axis=0)
+        print(
+            f"{worlds} worlds, {'together' if together else 'each by himself':16s} right "
+            f"{right:.2f}  within one {near:.2f}  within what is said {held:.2f}"
+        )
+
+
+def count(seen: Seen, people: int, world: int, together: bool) -> tuple[bool, bool, bool]:
+    """Return whether the likeliest number is right, within one, and within what is said."""
+    rng = np.random.default_rng([people, world])
+    felt = np.array([seen.operator, *(() if seen.others is None else seen.others)])
+    times = np.repeat(rng.integers(len(felt)), people)
+    if not together:
+        times = rng.integers(len(felt), size=people)
+    cells = rng.choice(np.flatnonzero(seen.open), people, replace=False)
+    powers = seen.prior.warmest * rng.uniform(0.75, 1.0, people)
+    warmth = powers @ felt[times, :, cells]
+    noise = seen.sigma * rng.standard_normal(len(warmth))
+    sure = estimate("auto", replace(seen, readings=warmth + noise)).credible
+    assert sure is not None
+    low, high, _ = sure.between
+    off = abs(sure.likeliest - people)
+    return off == 0, off <= 1, low <= people <= high
 
 
 if __name__ == "__main__":
