@@ -12,7 +12,6 @@ import sys
 
 LEAST = (1, 22)
 RELEASES = "/release.0"  # there where anything came over the air: see `release`
-TRIAL_MS = 1800000  # of a release
 
 
 def objection(one=1, told=sys):

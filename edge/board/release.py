@@ -21,22 +21,22 @@ from binascii import hexlify
 from collections import namedtuple
 
 from ..core.compat import read_whole, sha256, write_durably
-from .firmware import TRIAL_MS
 
 ROOTS = ("", "/release.a", "/release.b")
 RECORD = "/release."  # and 0 or 1
 TRIES = 5  # at the start after so many less one a trial is over
+TRIAL_MS = 1800000  # nor does it last longer
 TIMERS = (-1, 3)  # a virtual one, else one that nothing else here uses
 
-FIELDS = ("seq", "slot", "number", "tries", "back", "back_number", "newest")
-Record = namedtuple("Record", FIELDS)
+Record = namedtuple("Record", ("seq", "slot", "number", "tries", "back", "back_number", "newest"))
 NONE = Record(0, 0, 0, 0, 0, 0, 0)
-_timer = []  # that of the trial: what nobody holds is collected, and would not come
+_timer = [None]  # that of the trial: what nobody holds is collected, and would not come
 
 
 def change(record, **more):
     """Return a Record with other values in it; boards have no `_replace`."""
-    return Record(*[more.get(name, value) for name, value in zip(FIELDS, record)])
+    names = ("seq", "slot", "number", "tries", "back", "back_number", "newest")
+    return Record(*[more.get(name, value) for name, value in zip(names, record)])
 
 
 def pack(record):
@@ -126,6 +126,7 @@ def _limit():
         try:
             timer, when = machine.Timer(number), {"mode": machine.Timer.ONE_SHOT}
             timer.init(period=TRIAL_MS, callback=lambda timer: give_up(), **when)
-            return _timer.append(timer)
+            _timer[0] = timer
+            return
         except (ValueError, OSError):
             pass

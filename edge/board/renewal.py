@@ -21,12 +21,13 @@ class Updates:
         self.topic = wire.topic(identity.site, identity.name, "cmd/update")
         self.number, self.trial = least, False
         self._who, self._key, self._least = identity, key, least
-        self._open, self._why = None, ""
+        self._open, self._why, self._last_s = None, "", 0
         if firmware.has_releases():
             from . import release
 
             held = release.read()
             self.number, self.trial = held.number or least, held.tries > 0
+            self._last_s = release.TRIAL_MS // 1000
             forget("edge.board.release")
 
     @property
@@ -71,7 +72,7 @@ class Updates:
         calm_ms = 0
         for second in range(1, 1 << 30):
             await sleep_ms(1000)
-            if self.trial and second * 1000 >= firmware.TRIAL_MS:
+            if self.trial and second >= self._last_s:
                 firmware.give_up()
             if parts.device is None or parts.device.waits:
                 continue
@@ -97,6 +98,7 @@ class Updates:
 
             release.write(release.change(release.read(), tries=0))
             self.trial = False
+            parts.device.tell()
             forget("edge.board.release")
 
     def _rest(self):

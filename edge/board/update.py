@@ -30,6 +30,7 @@ WAIT_MS = 20000  # for a block; then it is asked for again
 WRONG = 3  # times that a file may come with another digest
 SPARE = 98304  # bytes of flash that stay free: frames that wait, the budget, the config
 INDEX = "edge.index"
+ROMFS = ("/rom",)
 OWN = "/edge/board/sensors/yours.py"  # a driver of the owner's, which no release holds
 
 
@@ -55,7 +56,7 @@ class Update:
         self.busy = False  # whether anything is left to fetch
         self._who, self._key, self._least = identity, key, least
         self._where = topic(identity.site, identity.name)
-        self._asked = None  # the block that is waited for
+        self._asked = None  # type: ignore[assignment]  # the block that is waited for
         self._path, self._number = "", None  # of the file that comes, and of its release
         self._again_ms = self._wrong = 0
 
@@ -105,10 +106,12 @@ class Update:
             raise Refused("it is not signed by the owner (%s)" % type(fault).__name__) from None
         self._number, digest, size, mpy, whole = [body.get(i) for i in range(1, 6)]
         held = release.read()
-        if self._number == held.number and not held.tries:
-            return self._ack("it runs")
+        if self._number == held.number:
+            return self._ack("it is on trial" if held.tries else "it runs")
         if held.tries:
             raise Refused("release %d is on trial; send it again later" % held.number)
+        if self._number == held.newest:
+            raise Refused("it was tried here and went back by itself; sign a newer one")
         newest = max(held.newest, self._least)
         if self._number <= newest:
             raise Refused("release %d was had already; only a newer one is taken" % newest)
@@ -172,7 +175,8 @@ class Update:
 
     def _switch(self):
         held = release.read()
-        _copy(release.ROOTS[held.slot] + OWN, self._root + OWN)
+        for root in (release.ROOTS[held.slot],) if held.slot else ROMFS + release.ROOTS[:1]:
+            _copy(root + OWN, self._root + OWN)
         more = {"slot": self._slot, "number": self._number, "newest": self._number}
         more.update({"tries": release.TRIES, "back": held.slot, "back_number": held.number})
         release.write(release.change(held, **more))

@@ -140,6 +140,10 @@ class Device:
         """Say whether anything is held back for its tick."""
         return self._ticker.waits or bool(self._sums)
 
+    def tell(self):
+        """Say anew what the device is, for something of it changed."""
+        self._talker.said = ""
+
     def prepare(self):
         """Draw ahead; for the ticker, to which this is a node that keeps its frames."""
         self.node.prepare()
@@ -259,7 +263,7 @@ class Talker:
         self._uptime = uptime
         self._sent = None  # the frame that is under way, and when it goes again
         self._again_ms = 0
-        self._said = ""  # the state that the broker has
+        self.said = ""  # the state that the broker has; "" to say it anew, with `meta`
 
     async def run(self):
         """Talk for ever."""
@@ -270,7 +274,7 @@ class Talker:
 
     def linked(self, connected):
         """Begin anew with a connection: state is said, and what has no Receipt is sent."""
-        self._said, self._sent = "", None
+        self.said, self._sent = "", None
         self._show(self._state() if connected else "disconnected")
         self.news.set()
 
@@ -307,10 +311,10 @@ class Talker:
                 return False
             said = self.acks.pop(0)
             if said["taken"] or said["verb"] == "update":
-                self._said = ""  # what `meta` says may be something else now
+                self.said = ""  # what `meta` says may be something else now
             return True
         state = self._state()
-        if state != self._said:
+        if state != self.said:
             self._show(state)
             meta = self._node.meta()
             if self._updates is not None:
@@ -321,8 +325,8 @@ class Talker:
             ):
                 return False
             if await self._publish("state", state.encode(), True):
-                self._said = state
-            return self._said == state
+                self.said = state
+            return self.said == state
         wanted = self._updates and self._updates.due(now_ms)
         if wanted:
             return await self._client.swap(*wanted)

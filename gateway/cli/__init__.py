@@ -98,6 +98,7 @@ COMMANDS = {
         "rotate_command",
         "Bring a new password, or new keys, to a board.",
     ),
+    "update": ("devices.update", "update", "Bring boards a new release over the air."),
     "broker": ("devices.broker", "app", "A broker of your own: TLS, passwords, rights."),
     "device": (
         "devices.change",

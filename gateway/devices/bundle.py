@@ -125,6 +125,17 @@ def pick(sources: Mapping[str, bytes], start: str, mechanism: str, *had: str) ->
     return {path: sources[path] for path in sources if path in found}
 
 
+def pick_release(mechanism: str) -> dict[str, bytes]:
+    """Return the sources that any board of a mechanism may load, whichever of our drivers it has.
+
+    A driver of its owner's stays on the board.
+    """
+    sources = read_sources()
+    drivers = {Path(path).stem for path in sources if path.startswith(_SENSORS)} - _SHARED
+    had = sorted(name for name in drivers if not name.startswith("yours"))
+    return pick(sources, FIRST, mechanism, *had, "window", "tables")
+
+
 def read_compiled(folder: Path) -> dict[str, bytes]:
     """Return what `make edge` made, by its path on a board.
 

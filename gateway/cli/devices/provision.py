@@ -21,6 +21,7 @@ from ...devices.kit.connect import lend_board, load_modules
 from ...devices.kit.flash import flash, read_image
 from ...devices.kit.provisioning import Kit
 from ...devices.kit.start import start
+from ...devices.owner.releases import admit
 from ...faults import OperatorFault
 from ...mechanisms import first_limits, first_round, of
 from ...service.ledger import unit_of
@@ -50,6 +51,7 @@ def provision(
     replace: bool,
     wait_s: float,
     say: Say,
+    updates: Path | None = None,
 ) -> None:
     """Enrol a device if it is not, and bring a board to be it; run again, it goes on.
 
@@ -60,6 +62,7 @@ def provision(
         which: the first of its sensors, None for one that is free, how many they are, and the
             mechanism of central trust that it may answer.
         wait_s: how long to look for it at the broker, 0 for not at all.
+        updates: the owner's file of releases, for a board that is to take them.
 
     Raises:
         OperatorFault: it cannot be done, and why.
@@ -96,7 +99,8 @@ def provision(
         check_suited(deployment, held, told)
         settings.check_tick(held, told)
     check_unheard(deployment, held)
-    kit = Kit(held, told, files, otherwise, deployment.site.devices)
+    given = admit(updates, held.identity) if updates is not None else None
+    kit = Kit(held, told, files, otherwise, deployment.site.devices, given)
     seen = provisioning.provision(board, kit, say)
     start(board, deployment, held.identity, seen.epoch, wait_s, say)
 
@@ -224,6 +228,7 @@ def rotate(
     budget: bool,
     wait_s: float,
     say: Say,
+    updates: Path | None = None,
 ) -> None:
     """Give a device a new password at the broker, or with `keys` all of them, and its board too.
 
@@ -245,7 +250,8 @@ def rotate(
         else:
             held = _new_password(path, name, board, say)
     marks = config.load(path).site.devices
-    seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE, marks), say)
+    given = admit(updates, held.identity) if updates is not None else None
+    seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE, marks, given), say)
     if not keys:
         file.unlink()
     start(board, config.load(path), held.identity, seen.epoch, wait_s, say)
@@ -359,6 +365,12 @@ Wait = Annotated[
     float, typer.Option(min=0, help="Seconds to look for it at the broker; 0 for not at all.")
 ]
 WAIT_S = 60.0
+Updates = Annotated[
+    Path | None,
+    typer.Option(
+        help="The owner's file of releases, to take them over the air; made if it is not there."
+    ),
+]
 Mpy = Annotated[bool, typer.Option("--mpy", help="Compiled modules: a quicker start, less flash.")]
 Release = Annotated[
     Path | None, typer.Option(help="A folder that `make edge` made, instead of --mpy.")
@@ -390,6 +402,7 @@ def provision_command(
     replace: Annotated[
         bool, typer.Option("--replace", help="End another device whose budget the board holds.")
     ] = False,
+    updates: Updates = None,
     wait: Wait = WAIT_S,
 ) -> None:
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
@@ -405,7 +418,8 @@ def provision_command(
                         provisioning.check_free(place, name, provisioning.OTHERWISE)
                 flash(place, image)
             typer.echo(f"firmware     {firmware.name}")
-        provision(config, name, place, settings, out, files, which, replace, wait, typer.echo)
+        own = settings, out, files, which, replace, wait, typer.echo, updates
+        provision(config, name, place, *own)
 
 
 def rotate_command(
@@ -419,6 +433,7 @@ def rotate_command(
     ] = None,
     mpy: Mpy = False,
     release: Release = None,
+    updates: Updates = None,
     wait: Wait = WAIT_S,
 ) -> None:
     """Give a device a new password, or new keys, and bring them to its board."""
@@ -426,4 +441,5 @@ def rotate_command(
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
     files = load_modules(mpy, release)
     with lend_board(board, wait > 0) as place:
-        rotate(config, name, place, settings, files, keys, new_budget, wait, typer.echo)
+        given = settings, files, keys, new_budget, wait, typer.echo, updates
+        rotate(config, name, place, *given)

@@ -34,6 +34,7 @@ def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[Right]
     ours = f"heatveil/1/{site}"
     heard = [f"{ours}/+/{leaf}" for leaf in ("data", "sum", "meta", "state", "diag", "ack")]
     said = [f"{ours}/round/#", f"{ours}/map/#", f"{ours}/+/receipt", f"{ours}/+/cmd/#"]
+    said.append(f"{ours}/update/+")
     said += [f"{ours}/+/told", f"{ours}/sum/+"]
     said += [f"{ours}/ha/#", f"{prefix}/device/heatveil_{site}/config"]
     heard.append(f"{ours}/round/#")
@@ -47,6 +48,7 @@ def list_device_rights(site: str, name: str) -> list[Right]:
     said = [f"{own}/{leaf}" for leaf in ("data", "sum", "meta", "state", "diag", "ack")]
     heard = [f"{own}/receipt", f"{own}/told", f"{own}/cmd/#"]
     heard += [f"heatveil/1/{site}/round/#", f"heatveil/1/{site}/sum/+"]
+    heard.append(f"heatveil/1/{site}/update/+")
     return [Right(True, topic) for topic in said] + [Right(False, topic) for topic in heard]
 
 

@@ -259,7 +259,14 @@ def _read_allowed(row: Row) -> tuple[str, bytes] | tuple[()]:
 
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-TAKEN = {"round", "map", "ha", "gateway", "sum"}  # what else stands at a device's place in a topic
+TAKEN = {
+    "round",
+    "map",
+    "ha",
+    "gateway",
+    "sum",
+    "update",
+}  # what else stands at a device's place in a topic
 HOLDS = "everything of one device"
 
 

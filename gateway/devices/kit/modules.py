@@ -209,7 +209,7 @@ def choose_modules(board: Board, found: Interpreter, own: dict[str, Any]) -> dic
     if not names or found.rom:
         with suppress(OperatorFault):
             files = compile_modules()
-            if _find_version(files) == found.mpy:
+            if find_version(files) == found.mpy:
                 return files
     return read_small()
 
@@ -230,7 +230,7 @@ def compile_modules() -> dict[str, bytes]:
     return bundle.build(bundle.read_sources())
 
 
-def _find_version(files: dict[str, bytes]) -> int:
+def find_version(files: dict[str, bytes]) -> int:
     """Return the version of .mpy of these modules, 0 for sources."""
     return files[START][1] if START in files else 0
 

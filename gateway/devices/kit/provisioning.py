@@ -15,7 +15,7 @@ the board is there, runs edge, and whose budget it holds.
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -35,7 +35,7 @@ from ...loopback import is_loopback
 from ...service.ledger import pays_at_release
 from ...settings.deployment import Deployment
 from .. import bundle
-from . import boardfile, boards, modules, selftest, settings, state
+from . import boardfile, boards, modules, releases, selftest, settings, state
 from .boardfile import Held
 from .boards import (
     Board,
@@ -349,6 +349,7 @@ class Kit(NamedTuple):
     own: the operator's settings, None for those that it has. files: the modules of edge, None for
     this heatveil's in the way that it has them. otherwise: what to do where the board holds the
     budget of another device, None where that may end. marks: the deployment's devices file.
+    updates: what lets it take its owner's releases over the air; as the board has it else.
     """
 
     held: Held
@@ -356,6 +357,7 @@ class Kit(NamedTuple):
     files: dict[str, bytes] | None = None
     otherwise: str | None = OTHERWISE
     marks: Path | None = None
+    updates: Mapping[str, Any] | None = None
 
 
 def provision(board: Board, kit: Kit, say: Say) -> state.State:
@@ -371,6 +373,7 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
         files = modules.choose_modules(board, found, own) if kit.files is None else kit.files
         modules.check_loads(board, found, files)
         held = _bound(board, kit, own, found)
+        own = {**own, **(kit.updates or releases.read_updates(board, held.identity.key_id))}
     except OperatorFault:
         with suppress(OperatorFault):
             boards.resume(board)  # what it was before, it is still
@@ -401,6 +404,9 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     held = _slots(board, held, say)
     replace_file(board, bundle.CONFIG, config)
     say(f"config       {bundle.CONFIG}, read back")
+    releases.clear(board)  # what is on its flash now is what starts
+    if "release" in own:
+        say(f"releases     over the air, from its owner's number {own['release'] + 1} on")
     held = boardfile.hand_over(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
     seen = _find_sensor(board, held)

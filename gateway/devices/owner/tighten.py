@@ -43,7 +43,7 @@ class Answers:
                 self.taken.add(name)
                 self.refused.pop(name, None)
             elif version in (self._sent[name].version, None) and name not in self.taken:
-                self.refused[name] = _printable(str(why))
+                self.refused[name] = escape(str(why))
             self._changed.notify_all()
 
     def wait(self, patience_s: float) -> None:
@@ -90,6 +90,6 @@ def exchange(
     return answers
 
 
-def _printable(text: str) -> str:
+def escape(text: str) -> str:
     """Return what somebody on the broker wrote, safe for a terminal."""
     return "".join(one if one.isprintable() else " " for one in text)[:400]

@@ -237,7 +237,8 @@ def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> No
     for number in range(3):
         own = roles[dynamic.name_role(f"node-{number}")]
         assert own == {right.topic for right in list_device_rights("lab", f"node-{number}")}
-        assert {topic.split("/")[3] for topic in own} == {f"node-{number}", "round", "sum"}
+        heard = {f"node-{number}", "round", "sum", "update"}
+        assert {topic.split("/")[3] for topic in own} == heard
         assert not any(topic.startswith("$") for topic in own)
     assert [name for name, topics in roles.items() if CONTROL in topics] == ["heatveil-gateway"]
 

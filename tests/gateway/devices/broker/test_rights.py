@@ -192,6 +192,7 @@ def test_a_device_may_write_under_its_name_and_read_what_it_is_told() -> None:
         f"{own}/cmd/#",
         "heatveil/1/lab/round/#",
         "heatveil/1/lab/sum/+",
+        "heatveil/1/lab/update/+",
     }
 
 

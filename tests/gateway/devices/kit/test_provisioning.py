@@ -28,7 +28,7 @@ MAIN = {"main.py": b"pass\n"}
 
 def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[str]:
     said: list[str] = []
-    given = {"out": None, "folder": None, "which": (None, 1), "replace": False, "wait_s": 0}
+    given = {"out": None, "which": (None, 1), "replace": False, "wait_s": 0}
     given |= {"files": None, **more}
     told = desk.own if own else None
     provision(desk.path, NAME, board, told, say=said.append, **given)

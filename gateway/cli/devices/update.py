@@ -1,0 +1,84 @@
+"""A release over the air: `heatveil update`. Its owner signs it, anybody may send it."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ... import logs
+from ...devices import bundle
+from ...devices.kit import modules
+from ...devices.owner import releases
+from ...devices.owner.releases import Progress, Signed
+from ...faults import OperatorFault
+from ...settings import config
+from .. import flags
+from .owner import whose
+
+
+def update(
+    path: flags.Config,
+    names: Annotated[
+        list[str] | None, typer.Option("--device", help="Of these devices alone; may be repeated.")
+    ] = None,
+    updates: Annotated[
+        Path | None, typer.Option(help="The owner's file of releases, which signs this one.")
+    ] = None,
+    mpy: Annotated[
+        bool, typer.Option("--mpy", help="Compiled modules, for boards that load this version.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the signed release here, and send nothing.")
+    ] = None,
+    signed: Annotated[
+        Path | None, typer.Option("--send", help="Send a release that was signed elsewhere.")
+    ] = None,
+    patience_s: Annotated[
+        float,
+        typer.Option("--patience", min=0, max=86400, help="Seconds to wait for the devices."),
+    ] = 600.0,
+) -> None:
+    """Bring boards this heatveil's modules over the air; each tries them, and goes back itself."""
+    logs.to_stderr(logging.WARNING)
+    if bool(updates) == bool(signed):
+        raise OperatorFault(
+            "one of --updates and --send is needed: the owner's file, which signs a release, or "
+            "one that is signed already; boards believe nothing else. Give one of them"
+        )
+    deployment = config.load(path)
+    site = deployment.site.name
+    if signed is not None:
+        found = releases.load(signed, site)
+    elif updates is not None:
+        files = bundle.pick_release(deployment.rounds.mechanism)
+        files = bundle.build(files) if mpy else bundle.make_small(files)
+        found = releases.sign(updates, site, files, modules.find_version(files), names or ())
+        size = sum(map(len, files.values()))
+        typer.echo(f"release {found.number}: {len(files)} files of {size} bytes, signed")
+        if out is not None:
+            releases.save(out, found)
+            typer.echo(f"{out} goes to the broker with: heatveil update --send {out}")
+            return
+    seen = releases.send(deployment.mqtt, found, patience_s)
+    for line in _describe(found, seen):
+        typer.echo(line)
+    if seen.refused:
+        raise OperatorFault(
+            f"{whose(seen.refused)} did not take release {found.number}; what ran there runs on, "
+            "with its keys, its budget and its frames. Mend what they say, and sign another"
+        )
+
+
+def _describe(signed: Signed, seen: Progress) -> list[str]:
+    lines = [f"confirmed by {len(seen.running)} of {len(signed.manifests)} devices"]
+    lines += [f"refused by {name}: {why}" for name, why in seen.refused.items()]
+    left = [name for name in signed.manifests if name not in seen.running | set(seen.refused)]
+    if coming := [name for name in left if name in seen.coming]:
+        lines.append(f"on its way: {whose(coming)}")
+    if silent := [name for name in left if name not in seen.coming]:
+        lines.append(
+            f"silent: {whose(silent)}; the broker keeps the release and hands it over when they "
+            "come back. Send it again to hear of it"
+        )
+    return lines

@@ -1,0 +1,243 @@
+"""Releases over the air: signed with a key that the owner alone has, and brought to the broker.
+
+The owner's file holds the root of all update keys, which device was given one, and the number of
+the newest release. It is made when the first board is provisioned with it. Who has it can put a
+program on the boards, one without noise too: so no service reads it, and what it signs can be
+carried to the broker by somebody who does not have it.
+
+A number is on the disk before anything is signed with it, so that it never names two releases.
+"""
+
+import base64
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edge.core import wire
+from edge.host.updates import pack_blocks, pack_manifest, update_key
+
+from ...faults import LinkFault, OperatorFault, suggestion
+from ...service.mqtt.connection import Message
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
+from ...settings.deployment import Mqtt
+from ..enrol import keyfile
+from .tighten import SENT_S, escape
+
+HOLDS = "owner's key of releases"
+MOST = (1 << 30) - 1
+
+
+class Owner(NamedTuple):
+    """What the owner's file holds. devices: the key id of each that takes releases, by name."""
+
+    site: str
+    root: bytes
+    newest: int
+    devices: Mapping[str, bytes]
+
+
+class Signed(NamedTuple):
+    """A release as it goes to the broker: nothing in it is secret."""
+
+    site: str
+    number: int
+    blocks: Mapping[str, bytes]
+    manifests: Mapping[str, bytes]  # by the names of devices
+
+
+def load_owner(path: Path, site: str) -> Owner:
+    """Return what an owner's file holds.
+
+    Raises:
+        OperatorFault: it cannot be read, or is another site's.
+    """
+    body, rows = keyfile.read(path, HOLDS, site, _read_row)
+    newest = int.from_bytes(keyfile.parse_key(body, "newest", 4), "big")
+    return Owner(site, keyfile.parse_key(body, "root"), newest, dict(rows))
+
+
+def _read_row(_: keyfile.Row, row: keyfile.Row) -> tuple[str, bytes]:
+    return str(row["name"]), keyfile.parse_key(row, "key_id", 4)
+
+
+def _save(path: Path, owner: Owner) -> None:
+    rows = [{"name": name, "key_id": key_id} for name, key_id in owner.devices.items()]
+    newest = owner.newest.to_bytes(4, "big")
+    keyfile.write(path, HOLDS, owner.site, rows, root=owner.root, newest=newest)
+
+
+def admit(
+    path: Path, who: Any, fresh: Callable[[int], bytes] = os.urandom
+) -> dict[str, str | int]:
+    """Return what a board is told so that it takes its owner's releases; the file is made.
+
+    Args:
+        who: the device's Identity.
+
+    Raises:
+        OperatorFault: the file cannot be read or written.
+    """
+    new = Owner(who.site, b"", 0, {})
+    owner = load_owner(path, who.site) if path.exists() else new
+    owner = owner._replace(
+        root=owner.root or fresh(keyfile.KEY_BYTES),
+        devices={**owner.devices, who.name: who.key_id},
+    )
+    _save(path, owner)
+    key = update_key(owner.root, who.site, who.name, who.key_id)
+    return {"update_key": key.hex(), "release": owner.newest}
+
+
+def sign(
+    path: Path, site: str, files: Mapping[str, bytes], mpy: int, names: Iterable[str] = ()
+) -> Signed:
+    """Return a release of these files for devices of the owner's, all of them where none is named.
+
+    Args:
+        mpy: the version of .mpy among the files, 0 where they are sources.
+
+    Raises:
+        OperatorFault: a device was given no key by this owner.
+    """
+    owner = load_owner(path, site)
+    for name in names:
+        if name not in owner.devices:
+            raise OperatorFault(
+                f"{name} was not provisioned with {path}, and believes nobody's releases; "
+                f"{suggestion(name, owner.devices)}, or bring it the key by cable: heatveil "
+                f"provision {name} --updates {path}"
+            )
+    chosen = list(dict.fromkeys(names)) or list(owner.devices)
+    if not chosen:
+        raise OperatorFault(
+            f"{path} was given to no board yet, so none would take a release. Provision one with "
+            "it: heatveil provision NAME --updates"
+        )
+    owner = owner._replace(newest=owner.newest + 1)
+    _save(path, owner)
+    manifests = {}
+    for name in chosen:
+        key = update_key(owner.root, site, name, owner.devices[name])
+        manifests[name] = bytes(pack_manifest(owner.newest, files, mpy, key, site, name))
+    return Signed(site, owner.newest, pack_blocks(site, files), manifests)
+
+
+def save(path: Path, signed: Signed) -> None:
+    """Write a signed release, for whoever brings it to the broker."""
+
+    def text(table: Mapping[str, bytes]) -> dict[str, str]:
+        return {name: base64.b64encode(data).decode() for name, data in table.items()}
+
+    body = {"holds": "a signed release", "site": signed.site, "number": signed.number}
+    body |= {"blocks": text(signed.blocks), "manifests": text(signed.manifests)}
+    path.write_text(json.dumps(body, indent=1), "utf-8")
+
+
+def load(path: Path, site: str) -> Signed:
+    """Return a signed release.
+
+    Raises:
+        OperatorFault: it is none, or another site's.
+    """
+    try:
+        body = json.loads(path.read_text("utf-8"))
+        tables = [
+            {str(name): base64.b64decode(data) for name, data in body[what].items()}
+            for what in ("blocks", "manifests")
+        ]
+        found = Signed(body["site"], int(body["number"]), *tables)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise OperatorFault(
+            f"{path} cannot be read as a signed release ({type(fault).__name__}); the devices "
+            "take what the owner signed alone. Sign one: heatveil update --updates FILE --out"
+        ) from fault
+    if found.site != site:
+        raise OperatorFault(
+            f"{path} is a release of site {found.site} and the deployment is {site}; its devices "
+            "would refuse it. Name the other file"
+        )
+    return found
+
+
+class Progress:
+    """What devices say of a release; filled on the pump's thread. Nothing of it is proved."""
+
+    def __init__(self, signed: Signed) -> None:
+        self._signed = signed
+        self._changed = threading.Condition()
+        self.coming: set[str] = set()  # they took the manifest
+        self.running: set[str] = set()  # it is confirmed there
+        self.refused: dict[str, str] = {}
+
+    def take(self, link: Link, message: Message) -> None:
+        """Take what a device says of the release that was sent."""
+        link.ack(message)
+        _, name, leaf = message.topic.rsplit("/", 2)
+        if name not in self._signed.manifests:
+            return
+        try:
+            said = json.loads(message.payload)
+            with self._changed:
+                self._ack(name, said) if leaf == "ack" else self._meta(name, said)
+                self._changed.notify_all()
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return
+
+    def _ack(self, name: str, said: Any) -> None:
+        if said["verb"] != "update" or said["version"] not in (self._signed.number, None):
+            return
+        if said["taken"] is True:
+            self.coming.add(name)
+            self.refused.pop(name, None)
+        else:
+            self.refused[name] = escape(str(said["why"]))
+
+    def _meta(self, name: str, said: Any) -> None:
+        if said["release"] == self._signed.number and said["trial"] is False:
+            self.running.add(name)
+            self.refused.pop(name, None)
+
+    def wait(self, patience_s: float) -> None:
+        """Return when every device runs the release or refused it, or patience ends."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: len(self.running | set(self.refused)) == len(self._signed.manifests),
+                patience_s,
+            )
+
+
+def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
+    """Retain a release at the broker, its blocks first; return what became of it meanwhile.
+
+    Raises:
+        LinkFault: the broker does not answer, will not have us, or did not take all of it.
+    """
+    seen = Progress(signed)
+    with Pump("update") as pump:
+        link = Link(
+            broker,
+            f"heatveil-{signed.site}-update",
+            pump,
+            subscribe=[wire.topic(signed.site, "+", leaf) for leaf in ("ack", "meta")],
+            on_message=seen.take,
+            lasting=False,
+        ).wait()
+        try:
+            for topic, block in signed.blocks.items():
+                link.publish(topic, block, retain=True)
+            for name, manifest in signed.manifests.items():
+                link.publish(wire.topic(signed.site, name, "cmd/update"), manifest, retain=True)
+            if not link.sent(SENT_S + len(signed.blocks) / 10):
+                raise LinkFault(
+                    f"the broker at {broker.host}:{broker.port} did not take all of the release; "
+                    "a device that has a part waits for the rest. Look at the broker, and send "
+                    "it again"
+                )
+            seen.wait(patience_s)
+        finally:
+            link.close()
+    return seen

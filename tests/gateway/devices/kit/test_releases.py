@@ -1,0 +1,187 @@
+"""A release over the air, whole: a real MicroPython, a real broker, a real gateway."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.board import release
+from edge.core.budget import unpack
+from gateway.devices import bundle
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.kit import releases as on_board
+from gateway.devices.kit.boardfile import load as load_board
+from gateway.devices.owner import releases
+from gateway.devices.owner.releases import Progress, Signed
+from gateway.faults import OperatorFault
+from gateway.service.mqtt.connection import Message
+from gateway.settings import config
+from tests import processes
+from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place
+
+PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
+
+
+@contextmanager
+def serve(desk: Desk, brokers: Ran) -> Iterator[None]:
+    """Run the deployment's broker and gateway, which asks a round every six seconds."""
+    text = desk.path.read_text().replace("every_s = 12", "every_s = 6")
+    desk.path.write_text(f"{text}\n[page]\nport = {find_free_port()}\n")
+    command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(desk.path)]
+    with brokers(desk.path.parent, config.load(desk.path).mqtt.port):
+        process = processes.Child(command, stdout=-3, stderr=-3)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+
+
+@pytest.mark.long
+def test_a_release_is_fetched_tried_and_confirmed_and_a_bad_one_goes_back(
+    desk: Desk, brokers: Ran
+) -> None:
+    """With what was there before: the keys, the budget, and epochs that only go forward."""
+    owner, folder = desk.path.parent / "owner.json", desk.path.parent / "board"
+    text = desk.path.read_text().replace("readings = 3", "readings = 60")
+    desk.path.write_text(text)
+    board = desk.board(lives=True)
+    where = f"folder:{folder}"
+    words = ("--board", where, "--settings", desk.own, "--updates", owner)
+    first = desk.run("provision", "attic", *words)
+    assert first.status == 0, first.err
+    assert "from its owner's number 1 on" in first.out
+    with serve(desk, brokers):
+        board.restart()
+        try:
+            fetch_and_go_back(desk, owner, folder)
+        finally:
+            board.stop()
+
+    again = desk.run("provision", "attic", "--board", where)
+    assert again.status == 0, again.err
+    assert "from its owner's number 3 on" in again.out
+    assert not [path for path in folder.iterdir() if path.name.startswith("release")]
+
+
+def fetch_and_go_back(desk: Desk, owner: Path, folder: Path) -> None:
+    """Send a good release, then one whose start fails."""
+    broker = config.load(desk.path).mqtt
+    good = bundle.make_small(bundle.pick_release("thermal"))
+    sent = releases.sign(owner, "seen", {**good, "edge/word.txt": b"new"}, 0)
+    seen = releases.send(broker, sent, 60)
+    assert seen.running == {"attic"}, (seen.refused, seen.coming)
+    assert (folder / "release.a/edge/word.txt").read_bytes() == b"new"
+    assert release_of(folder) == (1, 1, 0)
+
+    spoilt = b"raise ImportError\n"
+    sent = releases.sign(owner, "seen", {**good, "edge/board/start.py": spoilt}, 0)
+    why = "it was tried here and went back by itself; sign a newer one"
+    assert releases.send(broker, sent, 60).refused == {"attic": why}
+    assert (folder / "release.b/edge/board/start.py").read_bytes() == spoilt
+    assert release_of(folder) == (1, 1, 0)
+    held = load_board(desk.path.parent / "attic.device.json", "seen", "attic")
+    assert held is not None
+    place = budget_place(folder, held)
+    found = [unpack(place.read(i), held.identity.state_key) for i in range(3)]
+    assert min(one.epoch for one in found) == 3, "each start of a device is a boot, whosever"
+
+
+def release_of(folder: Path) -> tuple[int, int, int]:
+    """Return slot, number and tries of what a board starts."""
+    found = [release.unpack((folder / f"release.{i}").read_bytes()) for i in (0, 1)]
+    newest = max((one for one in found if one is not None), key=lambda one: one.seq)
+    return newest.slot, newest.number, newest.tries
+
+
+def test_a_signed_release_is_carried_without_the_key(tmp_path: Path) -> None:
+    """The owner signs where nobody else is; what goes to the broker holds nothing secret."""
+    owner, who = tmp_path / "owner.json", identity("attic")
+    told = releases.admit(owner, who)
+    assert told["release"] == 0
+    signed = releases.sign(owner, "seen", {"edge/a.py": b"x" * 3000}, 0)
+    releases.save(tmp_path / "release.json", signed)
+    text = (tmp_path / "release.json").read_text()
+
+    assert releases.load(tmp_path / "release.json", "seen") == signed
+    assert str(told["update_key"]) not in text
+    assert json.loads(owner.read_text())["root"] not in text
+    assert owner.stat().st_mode & 0o77 == 0
+    with pytest.raises(OperatorFault, match="release of site seen"):
+        releases.load(tmp_path / "release.json", "lab")
+    with pytest.raises(OperatorFault, match="cannot be read as a signed release"):
+        releases.load(owner, "seen")
+
+
+def test_a_number_names_one_release_and_a_key_one_enrolment(tmp_path: Path) -> None:
+    """A board that was given new keys believes nothing that was signed for its old ones."""
+    owner = tmp_path / "owner.json"
+    keys = [releases.admit(owner, identity(name))["update_key"] for name in ("attic", "cellar")]
+    keys.append(releases.admit(owner, identity("attic", 9))["update_key"])
+    assert len(set(keys)) == 3
+    numbers = [releases.sign(owner, "seen", {"edge/a.py": b""}, 0).number for _ in range(3)]
+    assert numbers == [1, 2, 3]
+    assert releases.admit(owner, identity("late"))["release"] == 3
+    with pytest.raises(OperatorFault, match="believes nobody's releases"):
+        releases.sign(owner, "seen", {"edge/a.py": b""}, 0, ["atic"])
+    assert releases.load_owner(owner, "seen").newest == 3
+
+
+def identity(name: str, seed: int = 1) -> Any:
+    from edge.host import rootkeys
+
+    return rootkeys.identity("seen", name, bytes([seed]) * 32, bytes(32), 0)
+
+
+SIGNED = Signed("lab", 5, {}, {"node-1": b"", "node-2": b""})
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"[]", b"\xff", b"[" * 30_000, b'{"verb": "update"}', b'{"release": "x"}']
+)
+@pytest.mark.parametrize("leaf", ["ack", "meta"])
+def test_what_is_no_answer_ends_nothing(payload: bytes, leaf: str) -> None:
+    """Whoever has a device's password may say anything in its name, and nothing else."""
+    seen, gone = Progress(SIGNED), []
+    link: Any = type("Wire", (), {"ack": lambda self, message: gone.append(message)})()
+    seen.take(link, Message(f"heatveil/1/lab/node-1/{leaf}", payload, (1, 1)))
+    assert (len(gone), seen.running, seen.refused) == (1, set(), {})
+
+    def say(name: str, leaf: str, **said: Any) -> None:
+        body = json.dumps(said).encode()
+        seen.take(link, Message(f"heatveil/1/lab/{name}/{leaf}", body, (1, 2)))
+
+    say("node-1", "ack", verb="update", version=5, taken=False, why="full\x1b[2J")
+    assert seen.refused == {"node-1": "full [2J"}
+    say("node-1", "ack", verb="update", version=4, taken=True, why="")
+    assert seen.coming == set()
+    say("node-1", "ack", verb="update", version=5, taken=True, why="")
+    say("node-1", "meta", release=5, trial=True, update="")
+    assert (seen.coming, seen.running, seen.refused) == ({"node-1"}, set(), {})
+    say("node-1", "meta", release=5, trial=False, update="")
+    say("node-9", "meta", release=5, trial=False, update="")
+    assert seen.running == {"node-1"}
+    seen.wait(0)
+
+
+def test_what_a_board_was_told_of_releases_outlives_the_cable(desk: Desk) -> None:
+    """Provisioned again without the owner's file it takes what is newer than all it had."""
+    board = desk.board()
+    folder = desk.path.parent / "board"
+    key_id = bytes(4)
+    assert on_board.read_updates(board, key_id) == {}
+    body = {"key_id": key_id.hex(), "update_key": "ab" * 32, "release": 2}
+    (folder / bundle.CONFIG).write_text(json.dumps(body))
+    assert on_board.read_updates(board, key_id) == {"update_key": "ab" * 32, "release": 2}
+    assert on_board.read_updates(board, b"1234") == {}
+    (folder / "release.1").write_bytes(release.pack(release.NONE._replace(seq=1, newest=7)))
+    (folder / "release.a/edge").mkdir(parents=True)
+    (folder / "release.a/edge/a.py").write_text("")
+    assert on_board.read_updates(board, key_id)["release"] == 7
+    on_board.clear(board)
+    on_board.clear(board)
+    assert not list(folder.glob("release*"))
