@@ -62,7 +62,7 @@ def _coin(digits, num, den, k, rng):
         digit = known >> left & 1
         if rng.below(2) != digit:
             return digit == 1
-    return coin((num << (DIGITS - left)) - (known >> left) * den * k, den * k, rng)
+    return coin((num << (DIGITS - left)) % (den * k), den * k, rng)
 
 
 def geometric(num, den, rng):

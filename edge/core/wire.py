@@ -27,6 +27,7 @@ MAC_BYTES = 16
 KEY_BYTES = 32  # of a public key
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
 HEAD = b"\xa6\x00\x01\x01"  # of a map of six parts: version 1, and part 1 is next
+MOST = 1 << 48  # above every number of a Round
 REPORT_BYTES = 16384  # the longest that a gateway reads
 
 
@@ -56,33 +57,28 @@ def name_of(round):
 def unpack_next(message, key, topic, last, longest=ROUND_BYTES):
     """Return a Round, its name, and what the next one may have of it, its `last`; or raise Fault.
 
-    As `unpack_round` and `name_of`, for who is asked often: Rounds of one campaign differ
-    in their number alone, and what is behind that is compared with `last` (or None) instead of
-    read. A Round that is not encoded as `round_body` does is always read.
+    As `unpack_round` and `name_of`, for who is asked often: Rounds of one campaign differ in their
+    number alone, and what is behind that is compared with `last` (or None) instead of read.
     """
-    body = _checked(message, key, topic, longest)
     if last is not None:
+        body = _open(message, key, topic, longest)
         rest, round = last
         at = len(body) - len(rest)
         if at > len(HEAD) and body[at:] == rest and body[: len(HEAD)] == HEAD:
-            number = _decode(body[len(HEAD) : at])
-            if _is_number(number) and cbor.encode(number) == body[len(HEAD) : at]:
+            packed = bytes(body[len(HEAD) : at])
+            number = int.from_bytes(packed[1:], "big") if len(packed) > 1 else packed[0]
+            if number < MOST and cbor.encode(number) == packed:
                 round = Round(number, round.mechanism, round.grid, round.params, round.guarantee)
                 return round, sha256(body)[:4], last
-    round = _read_round(_read_map(body))
-    again = round_body(round)
-    if again != body or len(round) > 5:  # else the next one has another key
-        return round, sha256(again)[:4], None
-    at = len(HEAD) + len(cbor.encode(round.number))
-    return round, sha256(again)[:4], (again[at:], round)
+    round = unpack_round(message, key, topic, longest)
+    body = round_body(round)
+    rest = body[len(HEAD) + len(cbor.encode(round.number)) :]
+    return round, sha256(body)[:4], (rest, round) if body[: len(HEAD)] == HEAD else None
 
 
 def unpack_round(message, key, topic, longest=ROUND_BYTES):
     """Return the Round in a message of at most `longest` bytes, or raise Fault."""
-    return _read_round(open_message(message, key, topic, longest))
-
-
-def _read_round(body):
+    body = open_message(message, key, topic, longest)
     try:
         columns, rows, cell_mm = body[3]
         n, d, dn, dd, rn, rd, neighbours, trust, unit, unprotected = body[5]
@@ -100,7 +96,7 @@ def _read_round(body):
     for text in (body[2], neighbours, trust, unit, unprotected):
         if not isinstance(text, str):
             raise fault("a Round has a name or a promise that is no text", "text")
-    if not _is_number(round.number):
+    if not 0 <= round.number < MOST:
         raise fault("a Round's number is not below 2**48", "one that is")
     key = body.get(6)
     if key is None:
@@ -108,10 +104,6 @@ def _read_round(body):
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         raise fault("a Round has a public key that is none", "%d bytes" % KEY_BYTES)
     return SealedRound(*(tuple(round) + (key,)))
-
-
-def _is_number(number):
-    return isinstance(number, int) and 0 <= number < 1 << 48
 
 
 def pack_report(report, key, topic, bits):
@@ -176,10 +168,17 @@ def sign(body, key, topic):
 
 def open_message(message, key, topic, longest):
     """Return the map in a message of at most `longest` bytes, or raise Fault."""
-    return _read_map(_checked(message, key, topic, longest))
+    body = _open(message, key, topic, longest)
+    try:
+        value = cbor.decode(body)
+    except ValueError as why:
+        raise fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
+    if not isinstance(value, dict) or value.get(0) != VERSION:
+        raise fault("a message that is not of version 1", "version %d" % VERSION)
+    return value
 
 
-def _checked(message, key, topic, longest):
+def _open(message, key, topic, longest):
     """Return the bytes of a message before its MAC, which holds."""
     if not MAC_BYTES < len(message) <= longest:
         raise fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)
@@ -192,20 +191,6 @@ def _checked(message, key, topic, longest):
             "is yours" % topic
         )
     return body
-
-
-def _decode(body):
-    try:
-        return cbor.decode(body)
-    except ValueError as why:
-        raise fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
-
-
-def _read_map(body):
-    value = _decode(body)
-    if not isinstance(value, dict) or value.get(0) != VERSION:
-        raise fault("a message that is not of version 1", "version %d" % VERSION)
-    return value
 
 
 def fault(given, needed):

@@ -230,7 +230,7 @@ def test_a_round_after_another_is_what_it_is_by_itself() -> None:
 
         assert round == wire.unpack_round(message, KEY, where)
         assert name == wire.name_of(round)
-    assert kept == 8
+    assert kept == 9
     for wrong in (b"\x20", b"\x41\x00", b"\xf6", b"\x1b" + bytes(1) + b"\x01" + bytes(6)):
         with pytest.raises(wire.Fault):
             wire.unpack_next(wire.sign(head + wrong + rest, KEY, where), KEY, where, last)
