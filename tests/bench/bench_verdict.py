@@ -24,7 +24,7 @@ that is nowhere, and that no paper names, is to go. Of 16 scenes of each of 28 k
 The last two stay for planes of many cells, where they are the nearest (`bench_estimators many`),
 and `auto` takes them.
 
-`auto` alone on seeds 2020, on which its rules were set, 77 and 4242, at which nobody looked before:
+`auto` alone on seeds 2020, on which its rules were set, 77, and 4242, which nobody had looked at:
 
 | | as stated | wrong | late | new |
 | --- | --- | --- | --- | --- |
@@ -36,8 +36,8 @@ and `auto` takes them.
 
 On all three it is far off where sources are as stated and heat comes from outside (.09 to .13 of
 the line, and .02 for the best that knows these kinds: no family has just that) and where powers
-are most unlike (.08 to .10, and .09). Of twenty weak sources half the maps are worse than blind, and most
-of them say so: only who knows that there are twenty does better.
+are most unlike (.08 to .10, and .09). Of twenty weak sources half the maps are worse than blind,
+and most of them say so: only who knows that there are twenty does better.
 """
 
 import sys
