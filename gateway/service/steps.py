@@ -226,7 +226,7 @@ class Steps:
                 break
             self.glance()
         self.glance()
-        if patient and not self.kept(self.store.answers, asked.name):
+        if patient and self.kept(self.store.answered_s, asked.name) is None:
             return None
         closed = self.intake.close_round()
         if closed is None:

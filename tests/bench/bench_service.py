@@ -6,6 +6,8 @@ with its certificates, passwords and rights, `heatveil serve` with rounds, ledge
 health, and one page is open. The devices are raw sockets, a TLS link each, that answer every round
 at the pace asked. Then the same rounds are asked again by what one would write instead (paho,
 sqlite3, and no more), at the same broker. Nothing is asserted.
+What each thread of the gateway took is told by the kernel, to which they are named here: `intake`
+decides, commits and makes receipts, `gateway` is the link to the broker, `rounds` the campaign.
 
 A round is over when all have answered; its map is drawn before the next opens. So less comes in
 all than the pace at which it comes. How long a reading is on its way is told to the device's
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,23 @@ LOAD = Path(__file__).resolve().parent / "load"
 ROOT = Path(__file__).resolve().parents[2]
 TICKS = os.sysconf("SC_CLK_TCK")
 HEATVEIL = [sys.executable, "-c", "from gateway.cli import main; main()"]
+# The same, whose threads the kernel knows by their names.
+NAMED = """
+import threading
+from pathlib import Path
+from gateway.cli import main
+
+def call_itself(name):
+    Path("/proc/self/task", str(threading.get_native_id()), "comm").write_text(name)
+
+def run(thread, run=threading.Thread.run):
+    call_itself(thread.name)
+    run(thread)
+
+threading.Thread.run = run
+call_itself("rounds")
+main()
+"""
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -78,6 +98,15 @@ def cpu_s(process: int) -> float:
     """Return a process's own processor time."""
     words = _read(f"{process}/stat").rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / TICKS if words else 0.0
+
+
+def threads_s(process: int) -> Counter[str]:
+    """Return the processor time of its threads that live, by their names."""
+    took = Counter[str]()
+    for task in Path("/proc", str(process), "task").iterdir():
+        name = _read(f"{process}/task/{task.name}/comm").strip()
+        took[name] += int(_read(f"{process}/task/{task.name}/schedstat").split()[0]) / 1e9
+    return took
 
 
 def rss_mb(process: int) -> float:
@@ -161,6 +190,7 @@ def main() -> None:
         f"paced at {asked.rate:.0f}/s; lost {load['answered'] - load['stored']}\n"
         f"  CPU a reading: gateway {reading:.0f} us, its solver {solver_us:.0f} us, mosquitto "
         f"{broker_us:.0f} us, load {load['cpu_s'] / load['sent'] * 1e6:.0f} us\n"
+        f"  of the gateway's: {', '.join(load['threads'])}\n"
         f"  instead, paho + sqlite3: {peer_us:.0f} us, mosquitto {peer_broker_us:.0f} us\n"
         f"  gateway / mosquitto {reading / broker_us:.2f}, gateway / instead "
         f"{reading / peer_us:.2f}\n"
@@ -176,12 +206,14 @@ def measured(
 ) -> tuple[float, float, dict[str, Any]]:
     """Return CPU a reading of gateway and broker in us, and what the load saw of the service."""
     fleet = load(folder, common, receipts=True)
-    gateway = Process([*HEATVEIL, "serve", "--config", "gateway.toml"], folder, "gateway.log")
+    words = [sys.executable, "-c", NAMED, "serve", "--config", "gateway.toml"]
+    gateway = Process(words, folder, "gateway.log")
     try:
         threading.Thread(target=look_on, args=(page,), daemon=True).start()
         fleet.line("begun")
         solvers = gateway.solvers()
         began = cpu_s(gateway.id), cpu_s(broker.id), sum(map(cpu_s, solvers))
+        threads = threads_s(gateway.id)
         rss, done = list[float](), threading.Event()
 
         def watch() -> None:
@@ -195,12 +227,17 @@ def measured(
         watcher.join()
         solver_mb = sum(map(rss_mb, gateway.solvers()))
         ended = cpu_s(gateway.id), cpu_s(broker.id), sum(map(cpu_s, solvers))
+        threads = threads_s(gateway.id) - threads
     finally:
         gateway.stop()
         fleet.stop()
     used = [(b - a) / max(told["received"], 1) * 1e6 for a, b in zip(began, ended, strict=True)]
     with sqlite3.connect(folder / "heatveil.sqlite") as store:
         (told["stored"],) = store.execute("SELECT count(*) FROM reports").fetchone()
+    told["threads"] = [
+        f"{name} {seconds / max(told['received'], 1) * 1e6:.0f} us"
+        for name, seconds in threads.most_common(6)
+    ]
     told |= {"rss_mb": rss[len(rss) // 10 :], "solver_mb": solver_mb, "solver_us": used[2]}
     return used[0], used[1], told
 

@@ -39,7 +39,7 @@ BRIEF = {
     "bench_page": (["15"], 60),
     "bench_places": (["15", "1"], 90),
     "bench_secure_sum": ([], 120),
-    "bench_service": (["--devices", "500", "--rate", "1000", "--seconds", "20"], 120),
+    "bench_service": (["--devices", "2000", "--rate", "5000", "--seconds", "40"], 180),
     "bench_verdict": (["4", "auto", "l1-printed"], 90),
 }
 _HEAD = """# What is fast, beside its peers
