@@ -144,8 +144,8 @@ def counted(room: Room, cells: int, grains: Grains, spreads: np.ndarray) -> int:
 def test_no_spread_is_worse_than_the_bound(
     room: Room, cells: tuple[int, ...], grains: Grains
 ) -> None:
-    """Fifteen hundred spreads where moves are felt; and the bound is hardly above them."""
-    every = np.geomspace(room.spread_m2, 20.0, 1500)
+    """Five hundred spreads where moves are felt; and the bound is hardly above them."""
+    every = np.geomspace(room.spread_m2, 20.0, 500)
     for distance, bound in zip(cells, worst_squares(room, cells, grains), strict=True):
         truth = counted(room, distance, grains, every)
 
