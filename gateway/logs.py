@@ -133,7 +133,11 @@ def _thread_died(died: threading.ExceptHookArgs) -> None:
         died.exc_traceback,
     )
     name = died.thread.name if died.thread else "unknown"
-    log.critical("a thread ended by a fault", thread=name, exc_info=fault)
+    log.critical(
+        "a thread ended on an unhandled exception; its work has stopped",
+        thread=name,
+        exc_info=fault,
+    )
 
 
 Line = MutableMapping[str, Any]

@@ -30,8 +30,8 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise OperatorFault(
-            f"the folder {folder} cannot be made ({fault.strerror}); the results need a place. "
-            "Give another one"
+            f"the folder {folder} for the results cannot be made ({fault.strerror}). Name "
+            "another one"
         ) from fault
 
 
@@ -45,8 +45,8 @@ def check_places(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
     for path in paths:
         if why := _unfit(path):
             raise OperatorFault(
-                f"the file {path} {why}; a result must have its place before the work begins, or "
-                "it would be lost. Make the folder or give another path"
+                f"the file {path} {why}, so the result could not be written there; nothing was "
+                "computed. Make the folder, or name another file"
             )
     named = [*paths, *inputs]
     if len({path.resolve() for path in named}) < len(named):

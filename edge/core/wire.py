@@ -102,7 +102,7 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     if key is None:
         return round
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-        raise fault("a Round has a public key that is none", "%d bytes" % KEY_BYTES)
+        raise fault("a Round has no public key", "%d bytes" % KEY_BYTES)
     return SealedRound(*(tuple(round) + (key,)))
 
 

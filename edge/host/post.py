@@ -42,17 +42,17 @@ def unpack_report(frame, key, topic, sender):
         name, values = body[3], body[4] if sealed is None else [0]
         counters = (body[1], body[2], body[5] if sealed is None else 0)
     except KeyError:
-        raise fault("a report misses a part", "the fields of wire.cddl") from None
+        raise fault("a report lacks a field", "the fields of wire.cddl") from None
     if not isinstance(name, bytes) or len(name) != 4 or not isinstance(values, list) or not values:
-        raise fault("a report names no Round or holds no readings", "both")
+        raise fault("a report has no Round name of 4 bytes, or no readings", "both")
     if sealed is not None and (not isinstance(sealed, bytes) or 4 in body or 5 in body):
-        raise fault("a report is sealed and open, or holds no bytes", "one of both")
+        raise fault("a report is both sealed and open, or its sealed part is not bytes", "one")
     for number in counters:
         if not isinstance(number, int) or not 0 <= number < 1 << 48:
-            raise fault("a counter is no whole number below 2**48", "one that is")
+            raise fault("a report's seq, epoch or scale is out of range", "0 to 2**48 - 1")
     for value in values:
         if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-            raise fault("a reading is no whole number of 32 bits", "one that is")
+            raise fault("a reading is no whole number of 32 bits", "-2**31 to 2**31 - 1")
     payload = [counters[2]] + values if sealed is None else sealed
     return Report(name, sender, counters[1], counters[0], payload)
 

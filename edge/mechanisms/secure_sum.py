@@ -105,7 +105,7 @@ def read_roster(message, key, topic, newest=0):
     except (KeyError, TypeError, ValueError, IndexError):
         good = False
     if not good:
-        raise fault("a roster that is older, or of no shard that can be", "the owner's newest")
+        raise fault("a roster that is outdated or damaged", "the newest from the owner")
     return found
 
 

@@ -122,7 +122,7 @@ def _check_ours(marks: Mapping[Path, str]) -> None:
     for path, mark in marks.items():
         if path.exists() and mark.encode() not in path.read_bytes()[:200]:
             raise OperatorFault(
-                f"{path} is there and no audit wrote it; the report goes only where nothing or "
+                f"{path} exists and no audit wrote it; the report goes only where nothing or "
                 "an older report is, or something of yours would be lost. Give --folder another "
                 "folder"
             )

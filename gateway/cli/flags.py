@@ -176,13 +176,13 @@ def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[st
     )
     if given and frames is None:
         raise OperatorFault(
-            f"{given} came without --frames; there must be recorded frames to speak of, or it "
-            "would be ignored without a word. Add --frames FILE"
+            f"{given} came without --frames; it speaks of recorded frames, and would be silently "
+            "ignored without them. Add --frames FILE"
         )
     if given:
         raise OperatorFault(
-            f"{given} came with --frames; the recording says that itself, or cannot be played "
-            "so, and it would be ignored without a word. Leave it out"
+            f"{given} came with --frames; the recording itself determines that, or cannot be "
+            "played that way, so it would be silently ignored. Leave it out"
         )
 
 
@@ -204,8 +204,8 @@ def check_taken(
         listed = ", ".join(_flag(one) for one in takes if one in known)
         raise OperatorFault(
             f"{given} came with {name}, which takes {listed}, and names of files for its "
-            "results; it would be ignored without a word. Leave it out, or take a mechanism that "
-            "has a use for it"
+            "results; it would be silently ignored. Leave it out, or choose a mechanism that "
+            "takes it"
         )
 
 
@@ -220,8 +220,8 @@ def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) ->
     """
     if given := _join_given(context, ["mechanism", "settings"], asked):
         raise OperatorFault(
-            f"{given} came with {file}; the file says that itself, and two answers to one "
-            "question cannot both count. Leave it out, or change the file"
+            f"{given} came with {file}; the file sets that itself, and one of the two would be "
+            "ignored. Leave the option out, or change the file"
         )
 
 
@@ -233,8 +233,8 @@ def one_file(first: Path | None, second: Path | None) -> Path | None:
     """
     if first is not None and second is not None:
         raise OperatorFault(
-            f"{first} and --config {second} both came; one deployment is asked about at a time, "
-            "or it is not known which. Leave one out"
+            f"two deployment files were given, {first} and --config {second}; the command takes "
+            "one. Leave one out"
         )
     return first or second
 

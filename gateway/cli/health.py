@@ -31,8 +31,8 @@ def health(
     """
     if (path is None) == (url is None):
         raise OperatorFault(
-            f"{'neither' if path is None else 'both'} of --config and --url came; one of them "
-            "says which gateway is meant. Give one"
+            f"{'neither' if path is None else 'both'} of --config and --url came; exactly one is "
+            "needed, to say which gateway is meant. Give one"
         )
     probes = url
     if path is not None:
@@ -83,8 +83,8 @@ def assert_http(url: str) -> None:
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise OperatorFault(
-            f"--url {url} is no address of a page, which begins with http:// or https://; "
-            "nothing else can be asked. Copy it from what heatveil serve said"
+            f"--url {url} is not the address of a gateway's page, which begins with http:// or "
+            "https://. Copy it from the output of heatveil serve"
         )
 
 

@@ -196,11 +196,16 @@ class Files:
             new = reread(self.path, self.deployment, self.devices)
             take(*new)
             self.deployment, self.devices = new
-            log.info("the deployment file was read again", devices=len(new[1].by_name))
+            log.info("reloaded the deployment file", devices=len(new[1].by_name))
         except OperatorFault as fault:
-            log.error("the deployment stays as it was", why=" ".join(str(fault).split()))
+            log.error(
+                "the changed deployment was refused; the gateway goes on with the one before",
+                why=" ".join(str(fault).split()),
+            )
         except Exception:
-            log.exception("the deployment stays as it was")
+            log.exception(
+                "the changed deployment was refused; the gateway goes on with the one before"
+            )
 
 
 @contextmanager
@@ -215,7 +220,10 @@ def hold_store(hold: bool) -> Iterator[None]:
     except ReplacedFault as fault:
         if not hold:
             raise
-        log.error("nothing is done any more until somebody has looked", why=str(fault))
+        log.error(
+            "the gateway has stopped working and waits; put the store right, then restart it",
+            why=str(fault),
+        )
         with end_well():
             threading.Event().wait()
 
@@ -298,7 +306,10 @@ def _read_neighbours(deployment: Deployment) -> tuple[Neighbour, ...]:
     try:
         return read_floor(deployment)
     except OperatorFault as fault:
-        log.warning("the other rooms of the floor are not drawn", why=str(fault))
+        log.warning(
+            "the page leaves out the other rooms of the floor; correct [[page.floor]]",
+            why=str(fault),
+        )
         return ()
 
 
@@ -443,9 +454,9 @@ def check_parts(deployment: Deployment) -> None:
     """
     if deployment.workers.partitions == 1:
         raise OperatorFault(
-            "partitions under [workers] is 1: a worker takes some of the parts that the devices "
-            "are split into, and the one part there is belongs to heatveil serve. Set partitions "
-            "to several times the number of workers, and postgresql under [store]"
+            "partitions under [workers] is 1, and heatveil serve takes that one itself, so a "
+            "worker would have no devices. Set partitions to several times the number of "
+            "workers, and postgresql under [store]"
         )
 
 

@@ -166,8 +166,8 @@ def simulate(
         return
     if room is None:
         raise OperatorFault(
-            "no room file came but one says what room is simulated; there is none to fall back "
-            "on. Write one with heatveil simulate --sample > room.toml"
+            "no room file was given, and there is no default room to simulate. Write one with "
+            "heatveil simulate --sample > room.toml, and name it"
         )
     if estimator not in ESTIMATORS:
         raise OperatorFault(

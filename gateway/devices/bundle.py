@@ -105,7 +105,7 @@ def pick(sources: Mapping[str, bytes], start: str, mechanism: str, *had: str) ->
     drivers = {Path(path).stem for path in sources if path.startswith(_SENSORS)} - _SHARED
     if unknown := sorted(set(had) - drivers - {"window", "tables"}):
         raise OperatorFault(
-            f"{unknown[0]!r} is no driver, and the board would be given none; name one of "
+            f"{unknown[0]!r} is no driver, so the board could not read its sensor; name one of "
             f"{', '.join(sorted(drivers))}, and window or tables where it was enrolled with them"
         )
     wanted = {mechanism, record.trust, record.reads, *had}
@@ -445,8 +445,8 @@ def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
         for name in names
     ):
         raise OperatorFault(
-            f"{folder} holds something else than a release, which would be lost. Name a folder "
-            "that is empty, or that is not there"
+            f"{folder} holds files that are not part of a release, and would be deleted. Name an "
+            "empty or a new folder"
         )
     shutil.rmtree(folder, ignore_errors=True)
     write_files(folder, files)
@@ -478,7 +478,7 @@ def main(arguments: list[str]) -> int:
     try:
         if not arguments:
             raise OperatorFault(
-                "a release goes into one folder; name it: "
+                "no folder was named to write the modules of a board into; name one: "
                 "python -m gateway.devices.bundle dist/edge-mpy"
             )
         sources, address = read_sources(), "".join(word for word in arguments if "://" in word)

@@ -79,10 +79,7 @@ def find(name: str) -> Mechanism:
     if name in TABLE:
         found: Mechanism = import_module(f"{__name__}.{name}").MECHANISM
         return found
-    raise OperatorFault(
-        f"{name} is not a mechanism that heatveil has, so it can be neither asked nor drawn; "
-        f"{suggestion(name, TABLE)}"
-    )
+    raise OperatorFault(f"{name} is not a mechanism of heatveil; {suggestion(name, TABLE)}")
 
 
 def of(deployment: Any) -> Mechanism:
@@ -115,9 +112,9 @@ def find_service(name: str) -> Serving:
     found = find(name).serving
     if found is None:
         raise OperatorFault(
-            f"{name} cannot be served: this gateway takes no reports of it over MQTT, so nothing "
-            f"was enrolled or asked. Try it in memory with heatveil play {name}, or set [rounds] "
-            "mechanism to one that is served"
+            f"mechanism {name} cannot be served over MQTT by this gateway, so no device was "
+            f"enrolled and no round asked. Try it in memory with heatveil play {name}, or set "
+            "[rounds] mechanism to one that can be served"
         )
     return found
 

@@ -32,8 +32,8 @@ def shape(text: str, flag: str) -> tuple[int, int]:
     columns, rows = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
     if not (columns and rows):
         raise OperatorFault(
-            f"{flag} {text} is no count; it must be a whole number from 1 to 9999999, or two with "
-            "an x between, for it lays out the room. Write 100 for a line and 40x30 for a plane"
+            f"{flag} is {text} but must be a whole number from 1 to 9999999, or two with an x "
+            "between. Write 100 for a line and 40x30 for a plane"
         )
     return columns, rows
 
@@ -80,8 +80,8 @@ def refuse() -> Iterator[None]:
         raise OperatorFault(str(fault)) from fault
     except ArithmeticError as fault:
         raise OperatorFault(
-            f"the query leads to numbers that cannot be computed with ({fault}); noise must be a "
-            "whole number, or no device can draw it. Lower intensity_max or what else is huge"
+            f"the query leads to numbers too large to compute with ({fault}), so no noise can be "
+            "planned. Lower intensity_max, or whichever other value is very large"
         ) from fault
 
 
@@ -170,8 +170,8 @@ def settings_of(settings: Iterable[str], mechanism: Mechanism) -> dict[str, Any]
         name, equals, text = setting.partition("=")
         if not equals:
             raise OperatorFault(
-                f"--set {setting} sets nothing; it needs a name and a value, name=value, or it "
-                "is not known what is meant. Write for instance --set readings=4"
+                f"--set {setting} is not of the form name=value. Write for instance --set "
+                "readings=4"
             )
         asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}", mechanism)
     return asked
@@ -188,8 +188,8 @@ def read_text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as fault:
         why = getattr(fault, "strerror", None) or "it is not UTF-8 text"
         raise OperatorFault(
-            f"{path} cannot be read ({why}); it must hold published readings, for there is "
-            "nothing else to draw a map from. Check the name"
+            f"{path} cannot be read ({why}); it must be the file of published readings from "
+            "which the map is drawn. Check the name"
         ) from fault
 
 
@@ -209,8 +209,8 @@ def value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
         hint = suggestion(name, [name for name in kinds if name not in other])
         way = f"use {other[name]}" if name in other else hint
         raise OperatorFault(
-            f"{given}: {name or 'nothing'} cannot be set this way; a setting names what the "
-            f"mechanism knows, or it would be ignored without a word; {way}"
+            f"{given}: {name!r} is not a setting of this mechanism, and would be "
+            f"silently ignored; {way}"
         )
     kind = kinds[name]
     parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -241,9 +241,9 @@ def _rectangles(text: str, given: str) -> tuple[tuple[int, ...], ...]:
         )
     except ValueError as fault:
         raise OperatorFault(
-            f"{given}: {text!r} is no furniture; it needs column,row,columns,rows in whole cells, "
-            "and semicolons between several, or it is not known where nobody can stand. Write "
-            "for instance --set 'furniture=0,0,4,2;10,5,3,3'"
+            f"{given}: {text!r} is not a list of rectangles where nobody can stand. Write "
+            "column,row,columns,rows in whole cells, with semicolons between rectangles, for "
+            "instance --set 'furniture=0,0,4,2;10,5,3,3'"
         ) from fault
 
 
@@ -259,7 +259,4 @@ def _plain(kind: Any, text: str, given: str) -> Any:
             return kind(text)
         except ValueError:
             pass
-    raise OperatorFault(
-        f"{given}: {text!r} is not {needs[kind]}, which it must be, or the query would mean "
-        "something else. Correct it"
-    )
+    raise OperatorFault(f"{given}: {text!r} is not {needs[kind]}. Correct it")

@@ -103,8 +103,8 @@ def crowd_of(
     """
     if inputs.points is None:
         raise OperatorFault(
-            "no --points came; they say where people are, and without them there is nobody to "
-            f"ask. Give --points FILE.csv, or one of {', '.join(EXAMPLES)} for an example"
+            "--points is missing; it says where people are. Give --points FILE.csv, or one of "
+            f"the examples {', '.join(EXAMPLES)}"
         )
     grid = query.grid
     if inputs.points in EXAMPLES:
@@ -201,9 +201,9 @@ def _check(found: Points, path: Path, readings: int, advice: str) -> None:
         line, (user, *_) = _row(path, index)
         advised = advice.format(rows=int(nth.max()) + 1)
         raise OperatorFault(
-            f"{path} line {line}: user {user.strip()} comes for the {nth[index] + 1}. time; "
-            f"each device reports {readings} time{'s' * (readings > 1)}, and more would be more "
-            f"than the promise is for. Give each user a row, or {advised}"
+            f"{path} line {line}: row {nth[index] + 1} of user {user.strip()}, but each device "
+            f"reports only {readings} time{'s' * (readings > 1)}: more would cost more than the "
+            f"promise allows. Give each user {readings} row{'s' * (readings > 1)}, or {advised}"
         )
 
 
@@ -347,9 +347,9 @@ def stand(
     if given:
         flag = {"since": "--from"}.get(given[0], f"--{given[0].replace('_', '-')}")
         raise OperatorFault(
-            f"{flag} came and the deployment asks where people are, who are not warm here: it "
-            "would be ignored without a word. Leave it out and give --points FILE.csv, or an "
-            f"example: {', '.join(EXAMPLES)}"
+            f"{flag} describes warmth, but the deployment asks where people are: it would be "
+            "silently ignored. Leave it out and give --points FILE.csv, or one of the examples "
+            f"{', '.join(EXAMPLES)}"
         )
     from . import of_query
 
@@ -360,10 +360,9 @@ def stand(
     found = crowd_of(OnGrid(grid, query.readings), inputs, world, advice)
     if found.cells.shape[1] < people:
         raise OperatorFault(
-            f"{points} has {found.cells.shape[1]} people and the deployment {people} devices; "
-            "each device is somebody's, and one of nobody has no place to answer. Set "
-            f"[{mechanism}] devices to as many as there are people, or name points of "
-            "more"
+            f"{points} has {found.cells.shape[1]} people but the deployment has {people} devices; "
+            "a device without a person has no place to report. Set "
+            f"[{mechanism}] devices to the number of people, or name a file with more"
         )
     clauses = _tell_left_over(points, found.cells.shape[1], people), found.beyond()
     said = "; ".join(filter(None, clauses))

@@ -221,8 +221,8 @@ def _draw(
         shown.append(Panel(said, sd, "standard deviation", True, colour=SENT))
     if not shown:
         raise OperatorFault(
-            "there is nothing to draw: no map was found, and nobody knows the truth. Leave --plot "
-            "out, or ask for more answers"
+            "there is nothing to plot: the answers give no map, and the true places are not "
+            "known here. Leave --plot out, or ask for more answers"
         )
     foot = mechanism.promise(query, found.guarantee)[:3]
     if found.guarantee.trust == SEEDED:
@@ -290,15 +290,14 @@ def calibrate(
     hours = getattr(query, "window_h", 0)
     if plot is not None and not hours:
         raise OperatorFault(
-            f"--plot {plot} came, and of {mechanism.name} only other windows and cadences can be "
-            "drawn, which this promise has none of. Set window_h in a deployment file, or leave "
-            "--plot out"
+            f"--plot {plot} came, but for {mechanism.name} it compares windows, and this promise "
+            "has none. Set window_h in a deployment file, or leave --plot out"
         )
     check_places([plot] if plot else [], inputs)
     if mechanism.trust == "distributed" and not query.users:
         raise OperatorFault(
-            "users is 0, and the noise is shared among a known number of devices. Say how many "
-            f"answer: heatveil calibrate --mechanism {mechanism.name} --set users=2000"
+            "users is 0, but the noise is divided among the devices, so their number is needed. "
+            f"Give it: heatveil calibrate --mechanism {mechanism.name} --set users=2000"
         )
     round = first_round_of(query, mechanism.plan)
     promised = round.guarantee

@@ -341,9 +341,9 @@ class Campaign:
             asked = met(message, planned.mechanism, self.devices)
             if asked is None:
                 raise OperatorFault(
-                    "the store holds a round that was signed with another site key, and what "
-                    "devices sealed to that cannot be opened with ours. Name the devices file "
-                    "that the gateway had, under [site] devices"
+                    "the open round in the store is signed with another site key than the "
+                    "devices file has, so its reports cannot be opened. Under [site] devices, "
+                    "name the devices file with which it was asked"
                 )
             if self._key.fits(asked.plan) or kept(self.store.release, asked.name):
                 return asked._replace(planned=name)

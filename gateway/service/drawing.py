@@ -126,7 +126,7 @@ def draw(
     if isinstance(result, Cleared):
         result, state, notes = result
         for note in notes:
-            log.warning("the empty room is less sure", why=note)
+            log.warning("the empty room's temperatures are less certain than usual", why=note)
     reads = find(last.mechanism).reads
     event = telling.drawn(last.number, result, time.monotonic() - began_s, reads) | {
         "sensors_used": turnout.used,

@@ -413,7 +413,7 @@ class Announcer:
         wanted = self._topics() if self.enabled else []
         noted = _read_noted(self._note)
         if gone := [topic for topic in noted if topic not in wanted]:
-            log.info("Home Assistant is told to forget", topics=len(gone))
+            log.info("removed entities from Home Assistant", topics=len(gone))
         for topic in gone:
             self._publish(topic, b"", True)
         if noted != wanted:
@@ -426,7 +426,10 @@ class Announcer:
             else:
                 self._note.unlink(missing_ok=True)
         except OSError as fault:
-            log.warning("what was announced cannot be noted", why=fault.strerror)
+            log.warning(
+                "the list of Home Assistant entities cannot be written; old ones will stay",
+                why=fault.strerror,
+            )
 
     def _send(self, topic: str, value: Any) -> None:
         self._publish(topic, json.dumps(value, allow_nan=False).encode(), True)

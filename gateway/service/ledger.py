@@ -142,9 +142,9 @@ def check_terms(paid: str | None, asked: str) -> None:
         f"the deployment promises something else than its database was charged for: "
         f"{', '.join(part for part in now if part not in was) or 'less'}, and not "
         f"{', '.join(part for part in was if part not in now) or 'that alone'}; only prices of "
-        "one promise add up, and a sum of two would promise nothing. Go back to what was "
-        "promised, or end that with heatveil ledger --end-promise, which keeps what was released, "
-        "and tell the people in the room that they pay for both"
+        "one promise add up, and a sum of two would promise nothing. Go back to the former "
+        "settings, or end the former promise with heatveil ledger --end-promise, which keeps "
+        "what was released, and tell the people in the room that the costs of both add up"
     )
 
 
@@ -161,9 +161,9 @@ def check_budget(least: Fraction | None, asked: Fraction, unit: Unit = RHO) -> N
     if least is None or asked <= least:
         return
     raise OperatorFault(
-        f"the deployment would spend {unit.said(asked, 9)} in all, and on its database "
-        f"{float(unit.of(least)):.9g} was promised, which nothing may go beyond: whoever "
-        "was told the smaller number would have been told too little. Go back to the epsilon and "
+        f"the deployment would spend {unit.said(asked, 9)} in all, but {unit.name} "
+        f"{float(unit.of(least)):.9g} was promised for its database, and the people in the room "
+        "were told that it would not be exceeded. Go back to the epsilon and "
         "readings under [privacy] that promised it (or set again the HEATVEIL_ variables that "
         "were set then), or make the larger promise as a new one: enrol again, in a new folder"
     )

@@ -131,7 +131,7 @@ class Outbox:
             except (Stopped, ReplacedFault):
                 return
             except Exception:  # whatever it is, it is tried again: nothing here may be lost
-                log.exception("the outbox failed")
+                log.exception("the outbox failed; it tries again")
                 self._stopping.wait(LOOK_S)
 
     def _begin(self) -> None:
@@ -166,7 +166,10 @@ class Outbox:
             if handed_s is not None and now_s - handed_s < AGAIN_S:
                 continue
             if handed_s is not None:
-                log.warning("the broker has not taken a letter; once more", topic=letter.topic)
+                log.warning(
+                    "the broker has not acknowledged a message; publishing it again",
+                    topic=letter.topic,
+                )
             if letter.retain:
                 self._standing[letter.topic] = letter
             self._publish(

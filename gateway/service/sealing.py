@@ -47,16 +47,16 @@ def check_folder(deployment: Deployment) -> None:
     folder, place = deployment.store.round_keys, place_of(deployment)
     if isinstance(place, Path) and _nested(folder, place.parent):
         raise OperatorFault(
-            f"round_keys under [store] is {folder} and the database {place}, and one is in "
-            "the other's folder; the key of a round must lie elsewhere, or a copy of that "
-            "folder opens what devices reported. Name a folder under /run"
+            f"round_keys under [store] is {folder} and the database is {place}, one inside the "
+            "other's folder; a backup of that folder would hold both the sealed reports and the "
+            "key that opens them. Set round_keys to a folder under /run"
         )
     there = next(one for one in (folder, *folder.absolute().parents) if os.path.exists(one))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise OperatorFault(
-            f"round_keys under [store] is {folder}, which cannot be written; the key to which "
-            "devices seal what they report lies there while a round is open. Make the folder, "
-            "for this user alone, or name another: under /run it is gone with the power"
+            f"round_keys under [store] is {folder}, which is not writable; the key that opens "
+            "the reports of an open round is kept there. Make the folder, for this user alone, "
+            "or name another, best one under /run, which a power cut erases"
         )
 
 
@@ -133,9 +133,9 @@ class RoundKey:
                 continue
             if mode & 0o077:
                 raise OperatorFault(
-                    f"{path} can be read by others than its owner; with it they open what "
-                    "devices reported to the round that is open. Remove it: the round is then "
-                    "given up, and another is asked"
+                    f"other users can read the round key {path}, and open with it what devices "
+                    "reported to the open round. Remove the file: that round is then abandoned, "
+                    "and another is asked"
                 )
             if len(held) == KEY_BYTES:
                 private = X25519PrivateKey.from_private_bytes(held)

@@ -139,9 +139,9 @@ def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
     number = max(lack.found)
     if number - lack.last > NEAR:
         raise OperatorFault(
-            f"round {number} was found and the ledger ends with round {lack.last}; no more than "
-            f"{NEAR} rounds are charged at once, for a gateway hardly asked so many since, and "
-            "somebody may have the site's key. Enrol again, in a new folder"
+            f"round {number} was found but the ledger ends with round {lack.last}; a gap of more "
+            f"than {NEAR} rounds is not charged, because somebody who stole the site's key may "
+            "have forged it. Enrol again, in a new folder"
         )
     rounds, one = list[Asked](), None
     for at in range(number, lack.last, -1):
@@ -150,9 +150,9 @@ def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
             one = met(message, mechanism, devices)
             if one is None:
                 raise OperatorFault(
-                    f"round {number} was found for a site key that is not in the devices file of "
-                    "this deployment, and only what this site signed is charged to it. Name the "
-                    "devices file that the gateway had, under [site] devices"
+                    f"round {number} is signed with another site key than the devices file of "
+                    "this deployment has, so it is not charged to it. Under [site] devices, name "
+                    "the devices file with which it was asked"
                 )
         elif one is not None:
             one = sign_round(one.plan, at, devices)

@@ -396,7 +396,7 @@ class Teller:
             try:
                 hear(event)
             except Exception:  # who listens must not stop who works
-                log.exception("a listener failed")
+                log.exception("a listener failed on an event; the rounds go on")
 
     def progress(self, round: OpenRound | None, refused: int) -> None:
         """Tell how a round stands."""

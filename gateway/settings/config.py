@@ -37,13 +37,13 @@ def check(model: type[BaseModel], environment: Environment = os.environ) -> None
         table, between, _ = name.removeprefix(PREFIX).partition(BETWEEN)
         if between and table not in tables:
             raise OperatorFault(
-                f"the environment has {given} but {table} is no table of a deployment file, so "
-                f"nobody would heed it; {suggestion(table, tables)} Mend it, or unset it"
+                f"the environment has {given} but a deployment file has no table {table}, so it "
+                f"would be silently ignored; {suggestion(table, tables)} Correct it, or unset it"
             )
         if not between and (meant := _find_meant(table, tables)):
             raise OperatorFault(
-                f"the environment has {given} but two _ stand between a table and its key, so "
-                f"nobody would heed it. Name it {meant}, or unset it"
+                f"the environment has {given} but two underscores must separate a table from its "
+                f"key, so it would be silently ignored. Name it {meant}, or unset it"
             )
 
 
@@ -82,8 +82,8 @@ def overlay(given: Mapping[str, Any], environment: Environment) -> dict[str, Any
             if not between:
                 raise OperatorFault(
                     f"the environment has {variable}, which cannot be read ({fault}); a table as "
-                    "a whole would have to be JSON, and a guess would be another promise. Set "
-                    "single keys, such as HEATVEIL_MQTT__HOST"
+                    "a whole would have to be JSON. Set single keys instead, such as "
+                    "HEATVEIL_MQTT__HOST"
                 ) from fault
         before = made[table] if isinstance(made.get(table), dict) else {}
         made[table] = {**before, key: said} if between else {**before, **said}

@@ -55,9 +55,9 @@ def fill(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     room = given.get("room")
     if isinstance(room, dict) and isinstance(room.get("plan"), list):
         raise OperatorFault(
-            f"[room] plan names {len(room['plan'])} files, but a gateway serves one room: noise, "
-            "devices and budget are those of its walls. Write a deployment file for each room, "
-            "with a [site] name, a database and a [page] port of its own"
+            f"[room] plan names {len(room['plan'])} files, but a gateway serves one room. Write a "
+            "deployment file for each room, with a [site] name, a database and a [page] port of "
+            "its own"
         )
     if not isinstance(room, dict) or not isinstance(room.get("plan"), str):
         return dict(given)
@@ -66,18 +66,18 @@ def fill(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         for key in keys:
             if key in given.get(table, {}):
                 raise OperatorFault(
-                    f"[{table}] {key} stands beside [room] plan, but the room file {path} says "
-                    "it: two rooms cannot both be meant, and noise for the wrong one hides "
-                    f"nothing. Remove {key}, or remove plan"
+                    f"[{table}] {key} is given together with [room] plan, but the room file "
+                    f"{path} determines it, and noise for the wrong room hides nothing. Remove "
+                    f"{key}, or remove plan"
                 )
     made = {name: dict(table) for name, table in given.items() if isinstance(table, dict)}
     for name, found in _read(path).items():
         for key, said in found.items():
             if (own := made.get(name, {}).get(key, said)) != said:
                 raise OperatorFault(
-                    f"[{name}] {key} is {own} and the room file {path} says {said}; the noise is "
-                    "made for that of one of them, and would not hide the other. Remove it here, "
-                    "or change it in the room file"
+                    f"[{name}] {key} is {own} but the room file {path} says {said}; noise that "
+                    f"is made for one would not hide the other. Remove {key} from the deployment "
+                    "file, or change it in the room file"
                 )
         made[name] = {**made.get(name, {}), **found}
     made["room"]["plan"] = str(path)
@@ -94,8 +94,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     if len(steps) != 1:
         raise OperatorFault(
             f"room {path} has {len(room.thermometers)} kinds of thermometers with {len(steps)} "
-            "different steps but must have some, of one step: noise is laid out in whole steps of "
-            "one converter. Keep one kind"
+            "different resolution steps, but the noise is made for exactly one. Keep one kind"
         )
     cells = grid(room)
     found: dict[str, dict[str, Any]] = {
@@ -203,9 +202,9 @@ class _Beside:
             return None
         except OSError as fault:
             raise OperatorFault(
-                f"the certificate {self._path(digest)} cannot be read ({fault.strerror}), and "
-                "without it the noise may be another than devices were enrolled for. Let it be "
-                "read, or remove it: another is made"
+                f"the file of computed noise bounds {self._path(digest)} cannot be read "
+                f"({fault.strerror}); without it the noise may differ from what devices were "
+                "enrolled for. Make it readable, or remove it: it is then computed again"
             ) from fault
 
     def keep(self, digest: str, raw: bytes) -> None:

@@ -69,7 +69,7 @@ class Identity:
         with self._lock:
             first, self.fault = self.fault is None, self.fault or fault
         if first:
-            log.error("the store is not gone on with", why=str(fault))
+            log.error("the gateway stops using the store", why=str(fault))
             for heard in self._heard:
                 heard()
         raise self.fault
@@ -88,7 +88,9 @@ class Identity:
                 first, self.fault = self.fault is None, self.fault or ReplacedFault(what)
             if first:
                 self.fault = ReplacedFault(f"{what}. {self._look.rescued()}")
-                log.error("the store is not the one that was opened", why=what)
+                log.error(
+                    "the store was replaced while the gateway ran; it stops using it", why=what
+                )
                 for heard in self._heard:
                     heard()
         if self.fault is not None:

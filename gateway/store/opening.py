@@ -77,9 +77,10 @@ def _check_rescued(path: Path) -> None:
     saved = sqlite.find_rescued(path)
     if saved is not None and not path.exists():
         fault = OperatorFault(
-            f"{path} is not there, and {saved} holds what a gateway saved when it was taken away: "
-            "begun anew, the ledger would give back what is spent. Put it back: mv "
-            f"{saved} {path}; or move it elsewhere, if all of that is to be forgotten"
+            f"the database {path} is missing, and {saved} is the copy that a gateway saved when "
+            "it disappeared; with a new database everything spent would be forgotten, and spent "
+            f"again. Put the copy back: mv {saved} {path}; or, to forget all of it, move the "
+            "copy elsewhere"
         )
         fault.status = 4  # no service manager is to start us again before somebody has looked
         raise fault
@@ -98,8 +99,8 @@ def _make(engine: Engine, place: Place, site: str) -> None:
             return  # somebody else was quicker
         if others := found if isinstance(place, Path) else found & METADATA.tables.keys():
             raise OperatorFault(
-                f"the database {place} holds another program's tables ({min(others)}) and must "
-                "hold ours alone: neither would understand the other. Name another "
+                f"the database {place} already holds tables of another program "
+                f"({min(others)}), and heatveil needs one of its own. Name another "
                 f"{_under(place)}"
             )
         METADATA.create_all(connection)
@@ -117,7 +118,7 @@ def _brought_up(engine: Engine, place: Place, found: int) -> None:
         _lock(connection)
         if _schema(connection) == found:  # and no other worker was quicker
             bring_up(connection, found, SCHEMA)
-    log.info("the store was brought up to date", was=found, schema=SCHEMA, copy=kept)
+    log.info("migrated the store to the current schema", was=found, schema=SCHEMA, copy=kept)
 
 
 def _schema(connection: Any) -> int:
@@ -134,8 +135,8 @@ def check(connection: Any, place: Place, site: str) -> None:
     found = _schema(connection)
     if found != SCHEMA:
         raise OperatorFault(
-            f"the database {place} holds schema {found}, and this heatveil knows schema "
-            f"{SCHEMA}: it would misread what was spent. Run the heatveil that wrote it, or "
+            f"the database {place} has schema {found}, and this version of heatveil knows schema "
+            f"{SCHEMA}: it would misread what was spent. Run the version that wrote it, or "
             f"name another {_under(place)}"
         )
     _check_owner(connection, place, site)
@@ -244,7 +245,7 @@ def _keep(
             continue
         if connection is None and not told:
             told = True
-            log.error("another gateway has taken the database while it was out of reach")
+            log.error("another gateway took over the database while this one could not reach it")
             if lost is not None:
                 lost()
     _let_go(connection)

@@ -88,8 +88,7 @@ def _words(database: Database) -> dict[str, str]:
         raise OperatorFault(
             "[store] postgresql cannot be read; it must be libpq's words, such as "
             '"host=db.example dbname=heatveil user=heatveil", or an address '
-            '"postgresql://heatveil@db.example/heatveil"; else nobody knows where to keep what '
-            "comes. Mend it in the deployment file"
+            '"postgresql://heatveil@db.example/heatveil". Correct it in the deployment file'
         )
     if given.pop("password", None) is not None:
         raise OperatorFault(

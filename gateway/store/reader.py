@@ -133,10 +133,10 @@ def looking(place: Place) -> Engine:
     if found != SCHEMA:
         engine.dispose()
         older = found is None or found < SCHEMA
-        way = "heatveil serve brings it up to date at its start" if older else "Use that heatveil"
+        way = "heatveil serve brings it up to date at its start" if older else "Use its version"
         raise OperatorFault(
-            f"the database {place} holds schema {found}, and this heatveil reads schema {SCHEMA}: "
-            f"it would misread what was spent. {way}"
+            f"the database {place} has schema {found}, and this version of heatveil reads schema "
+            f"{SCHEMA}: it would misread what was spent. {way}"
         )
     return engine
 

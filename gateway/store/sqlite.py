@@ -42,7 +42,7 @@ def keep_private(path: Path) -> None:
             if (mode := stat.S_IMODE(beside.stat().st_mode)) & 0o077:
                 beside.chmod(0o600)
                 log.warning(
-                    "others on this machine could read the store; no longer",
+                    "other users here could read the store; its permissions are now 600",
                     file=str(beside),
                     mode=f"{mode:04o}",
                 )
@@ -78,9 +78,9 @@ def rewrite(path: Path) -> None:
                 raise sqlite3.OperationalError("another program reads it")
     except sqlite3.Error as fault:
         raise OperatorFault(
-            f"the rows are deleted, but {path} could not be written anew ({fault}): their bytes "
-            "stand in it, or in the log beside it, until it is. Close whatever has it open, "
-            "make room on the disk, and run heatveil delete again"
+            f"the rows are deleted, but {path} could not be rewritten ({fault}): until it is, "
+            "their bytes remain in it, or in the log beside it. Close whatever has it open, free "
+            "disk space, and run heatveil delete again"
         ) from fault
 
 
@@ -105,8 +105,8 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
     """
     if not isinstance(place, Path):
         raise OperatorFault(
-            "the store is a database of PostgreSQL's, which heatveil does not copy: a copy must "
-            "be of one moment, and PostgreSQL's own tool makes such a one. Run pg_dump on it"
+            "the store is in PostgreSQL, which heatveil does not copy. Run pg_dump on it, which "
+            "makes a consistent copy"
         )
     taken = OperatorFault(
         f"{out} is there already and is not written over, for it may be the only good copy. "
@@ -126,8 +126,8 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
         raise taken from fault
     except (OSError, sqlite3.Error) as fault:
         raise OperatorFault(
-            f"the store {place} cannot be copied to {out} ({fault}); nothing is left there, for "
-            "half a copy would be worse than none. Mend the folder, or name another"
+            f"the store {place} cannot be copied to {out} ({fault}); no incomplete copy was left "
+            "there. Make the folder writable, or name another"
         ) from fault
     finally:
         beside.unlink(missing_ok=True)

@@ -275,9 +275,8 @@ class Store:
     def _check_paid(self, connection: Any) -> None:
         if round_rows.sum_owed(connection):
             raise OperatorFault(
-                "a round is open that is charged when it closes, and what it costs is of the "
-                "promise that is to end. Let heatveil serve close it first, under the "
-                "deployment file of before"
+                "a round of the promise that is to end is still open, and is charged only when "
+                "it closes. Let heatveil serve close it first, with the former deployment file"
             )
 
     def open_round(
@@ -314,8 +313,8 @@ class Store:
             known = round_rows.count_charged(connection)
             if known < self._charges:
                 raise ReplacedFault(
-                    f"the ledger in {self.place} has {known} charges, and had "
-                    f"{self._charges}: an older one was put in its place"
+                    f"the ledger in {self.place} has {known} charges, but had "
+                    f"{self._charges} before: an older copy has replaced it"
                 )
             self._charges = known
             ledger = Ledger(budget, charged).charged([held])

@@ -70,8 +70,8 @@ def check_differ(token: str | None, viewer: str | None) -> None:
     """
     if viewer is not None and viewer == token:
         raise OperatorFault(
-            "the viewer's token is the operator's, too, and whoever looks on would be an "
-            "operator. Make another one, such as with: openssl rand -hex 24"
+            "the viewer's token is the same as the operator's, so every viewer would have an "
+            "operator's rights. Make another one, such as with: openssl rand -hex 24"
         )
 
 

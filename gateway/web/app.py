@@ -296,8 +296,8 @@ def read_picture(path: Path | None) -> tuple[bytes, str] | None:
         body = path.read_bytes() if size <= PICTURE_MOST else b""
     except OSError as fault:
         raise OperatorFault(
-            f"the picture {path} cannot be read ({fault.strerror}), and the page was to show it "
-            "under the map. Mend picture under [page], or remove it"
+            f"the picture {path}, which the page shows under the map, cannot be read "
+            f"({fault.strerror}). Correct picture under [page], or remove it"
         ) from fault
     kind = next(
         (kind for start, end, kind in _KINDS if body.startswith(start) and end in body), ""
@@ -307,9 +307,9 @@ def read_picture(path: Path | None) -> tuple[bytes, str] | None:
         kind = "image/webp"
     if not kind:
         raise OperatorFault(
-            f"the picture {path} has {size} bytes and is no whole PNG, JPEG or WebP of at most "
-            f"{PICTURE_MOST // 1_000_000} MB; a browser shows those, and a larger one would keep "
-            "a phone waiting. Save it anew as PNG, or remove picture under [page]"
+            f"the picture {path} has {size} bytes and is not a complete PNG, JPEG or WebP of at "
+            f"most {PICTURE_MOST // 1_000_000} MB. Save it again as PNG, or remove picture under "
+            "[page]"
         )
     return body, kind
 

@@ -160,7 +160,7 @@ class Feed:
             if self.hear is not None:
                 self.hear(event)
         except Exception:  # who counts must not keep viewers from what there is to see
-            log.exception("an event could not be counted", kind=event["kind"])
+            log.exception("/metrics could not count an event", kind=event["kind"])
 
     def latest(self) -> dict[str, Event]:
         """Return the last event of each kind."""

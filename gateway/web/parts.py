@@ -128,7 +128,7 @@ def probe_routes(parts: Parts, reading: Reading) -> list[Route]:
         except (TimeoutError, Refusal):
             pass
         except Exception:
-            log.exception("a gauge could not be looked up")
+            log.exception("a gauge of /metrics could not be computed and is missing there")
         parts.metrics.viewers.set(parts.feed.viewers)
         parts.metrics.ready.set(standing(parts).ready)
         return Response(parts.metrics.said(), media_type=PROMETHEUS)

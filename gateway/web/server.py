@@ -162,8 +162,9 @@ class Page:
         """Answer on one more port, on a thread of its own; return its address."""
         if tokens[0] is None and not is_loopback(host):
             raise OperatorFault(
-                f"the page was to listen on {host} without a token: it names devices, and whoever "
-                "is on that network could read it. Give it a token, or an address of this machine"
+                f"the page would listen on {host} without a token: it names devices, and anybody "
+                "on that network could read it. Set token_file under [page], or a host such as "
+                "127.0.0.1"
             )
         # Who listens for the network cannot know its names; there the token is needed anyway.
         names = {*hosts, host} if hosts or is_loopback(host) else None

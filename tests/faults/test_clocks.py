@@ -114,7 +114,7 @@ def two_at_work(
     with Child([sys.executable, "-P", "-c", run], site.folder / "worker.txt") as worker:
         worker.start()
         assert eventually(lambda: len(set(holders(words))) == 2, 60 + lease_s)
-        assert eventually(lambda: "a part listens" in worker.said(), 30)
+        assert eventually(lambda: "a partition receives" in worker.said(), 30)
         yield site, cluster, worker
 
 

@@ -51,7 +51,10 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     (("play", "thermal", "--sources", "negative.csv"), "line 2"),
     (("play", "thermal", "--sources", "outside.csv"), "from 0 to 1"),
     (("play", "thermal", "--sources", "cold.csv"), "no heat"),
-    (("play", "thermal", "--sources", "boundless.csv", "--spread", "1e-4"), "beyond all numbers"),
+    (
+        ("play", "thermal", "--sources", "boundless.csv", "--spread", "1e-4"),
+        "infinite temperature",
+    ),
     (("play", "thermal", "--sources", "plane.csv"), "the grid is a line"),
     (
         ("play", "thermal", "--sources", "good.csv", "--cells", "4x4", "--sensors", "2x2"),

@@ -91,7 +91,9 @@ def test_another_reason_is_another_line(written: io.StringIO) -> None:
 def test_devices_have_names_only_where_somebody_must_act(written: io.StringIO) -> None:
     """An INFO line each answer would show who was where, to whoever keeps the logs."""
     log = structlog.get_logger()
-    log.info("a round is refused", device="node-07", topic="heatveil/1/lab/node-07/data")
+    log.info(
+        "a virtual device refuses a round", device="node-07", topic="heatveil/1/lab/node-07/data"
+    )
     log.debug("came", devices=["node-07", "node-08"])
     log.warning("alarm", device="node-07", topic="heatveil/1/lab/node-07/data")
     log.info("sent", topic="heatveil/1/lab/map/thermal")
@@ -234,7 +236,12 @@ def test_the_environment_says_from_which_level_on(level: str, expected: str) -> 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 # What differs from one run of the same day to the next: clocks, ports, numbers drawn at random.
 OF_THE_RUN = {"timestamp", "seconds", "came", "name", "device", "devices", "topic", "again"}
-OF_THE_MACHINE = {"health", "a part works again", "a part does not work", "reports"}
+OF_THE_MACHINE = {
+    "health",
+    "a part of the gateway works again",
+    "a part of the gateway does not work",
+    "reports",
+}
 
 
 class Day(list[dict[str, Any]]):

@@ -72,8 +72,8 @@ class Files:
         names = " and ".join((name, *also))
         return OperatorFault(
             f"{self.folder / name} {why}; all files of a broker must fit each other, or nobody "
-            f"could connect, and none is overwritten. Put right what is wrong, or move {names} "
-            "away and run this again. Nothing was written"
+            f"could connect. Nothing was written. Correct the cause, or move {names} away and "
+            "run this again"
         )
 
     def write(self, inner: str) -> None:
@@ -225,17 +225,18 @@ def init(
     given, plugin = plugin, plugin or dynamic.find_plugin()
     if plugin is None and files.lack("mosquitto.conf"):
         raise OperatorFault(
-            f"{dynamic.PLUGIN} is not on this machine; without it no broker knows which device "
-            "may write what. Install mosquitto 2 (apt install mosquitto), or say where it lies "
-            f"on the broker's machine: --plugin /usr/lib/{dynamic.PLUGIN} in its Docker image"
+            f"the mosquitto plugin {dynamic.PLUGIN} is not on this machine; without it the broker "
+            "cannot hold each device to its own topics. Install mosquitto 2 (apt install "
+            "mosquitto), or give its path on the broker's machine with --plugin, such as "
+            f"/usr/lib/{dynamic.PLUGIN} in the Docker image"
         )
     site = deployment.site.name
     devices = link_passwords(deployment, path.with_name("secrets.json"))
     gateway = deployment.mqtt.username or GATEWAY
     if gateway in devices:
         raise OperatorFault(
-            f"username {gateway} under [mqtt] is a device's name too; the broker tells them apart "
-            "by name, or the device could write what only the gateway may. Choose another one"
+            f"username {gateway} under [mqtt] is also the name of a device, which would get the "
+            "gateway's rights at the broker. Choose another username"
         )
     names = list(dict.fromkeys([deployment.mqtt.host, *(hosts or ())]))
     until = certify(files, site, names)

@@ -124,14 +124,14 @@ class Halves:
                 record = Copies(place(name), held.identity.state_key).newest()
             except Lost as fault:
                 raise OperatorFault(
-                    f"what {name} has spent cannot be read ({fault}); a board with its keys might "
-                    "spend it again. Take another one of the fleet, or enrol the fleet again"
+                    f"the budget of {name} cannot be read ({fault}); a board with its keys might "
+                    "spend it twice. Name another device of the fleet, or enrol the fleet again"
                 ) from None
             if record.epoch:
                 raise OperatorFault(
-                    f"{name} has run in the fleet; a board with its keys would begin its noise "
-                    "anew, or the two would speak at once. Take one that never ran, or enrol the "
-                    "fleet again and bring its boards up first"
+                    f"{name} has already run as a virtual device; a board with the same keys "
+                    "would repeat its noise, or both would report at once. Name one that never "
+                    "ran, or enrol the fleet again and provision its boards first"
                 )
             self.new_board(held, record.chain, record.limits, record.window)
             self.drop(name)  # before the file has its name: two of one key would share noise
@@ -188,9 +188,9 @@ def find_summed(secrets: Secrets | None, name: str) -> Secret:
         if one.identity.name == name:
             return one
     raise OperatorFault(
-        f"{name} is no device of the fleet that was enrolled, and none can join it: who adds up "
-        "with whom is drawn when all are enrolled. Give the board the name of one of these, such "
-        "as the first in secrets.json, before the fleet runs"
+        f"{name} is not in the fleet that was enrolled, and no device can join it later: the "
+        "shards of a secure sum are drawn once, for all devices. Before the fleet runs, give the "
+        "board the name of an enrolled device, such as the first in secrets.json"
     )
 
 
@@ -312,9 +312,9 @@ class Change:
         begun = held and enrol.read_key_id(halves.begun, self._devices.site) == held.key_id
         if begun and halves.virtual(self._name):  # else two would have its keys, and share noise
             raise OperatorFault(
-                f"{self._name} was about to be handed to a board, and the fleet has its keys "
-                "still; two of one key would share noise. Finish that first: the same command "
-                "without --virtual"
+                f"the move of {self._name} from the fleet to a board was interrupted, and both "
+                "have its keys; two devices with one key would repeat the same noise. Run this "
+                "command without --virtual, which finishes the move, and then this one again"
             )
         if begun:
             halves.finish()
@@ -338,9 +338,8 @@ class Change:
             find_device(self._path, self._name)
         if ours and len(self._devices.by_name) == 1:
             raise OperatorFault(
-                f"{self._name} is the last device, and without one no round can be asked; there "
-                "must be one, or a deployment has nothing to do. Add another first, or stop the "
-                "gateway"
+                f"{self._name} is the last device, and a deployment without devices can ask no "
+                "round. It was not removed. Add another device first, or stop the gateway"
             )
         self._at_broker(lambda door: door.remove(self._name))
         counts = keycount.load(deployment.site.devices, self._devices, keys_heard(deployment))
@@ -450,9 +449,9 @@ class Change:
         who, mechanism = made.secret.identity, of(deployment)
         if mechanism.trust == "distributed":
             raise OperatorFault(
-                f"{mechanism.name} adds devices up in shards that are drawn when all are "
-                "enrolled, and their roots are forgotten: none can join or have new keys later. "
-                "Enrol the fleet again, in a new folder, which is a new promise"
+                f"{mechanism.name} adds devices up in shards that are drawn once, when all are "
+                "enrolled, and their root keys are not kept: no device can join or get new keys "
+                "later. Enrol the fleet again, in a new folder, which is a new promise"
             )
         served = find_service(mechanism.name)
         query = config.query(deployment)

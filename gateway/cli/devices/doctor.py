@@ -69,14 +69,16 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, 
     if tells != (sensor in TELL):
         what, names = ("a place", TELL) if tells else ("warmth", set(SENSORS) - set(TELL))
         raise OperatorFault(
-            f"the sensor {sensor} came and {path} asks for {what}; another sensor's currents and "
-            f"frames would be reckoned for it. Name one of {', '.join(sorted(names))}"
+            f"--sensor is {sensor}, but {path} asks for {what}, which it does not measure; the "
+            "battery life would be that of another device. Name one of "
+            f"{', '.join(sorted(names))}"
         )
     if of(deployment).trust == "distributed":
         raise OperatorFault(
-            f"{path} asks for {deployment.rounds.mechanism}, and no board has been measured in a "
-            "secure sum: what it would need is not known, but a shard with an RP2040 in it has "
-            "28 devices at the most. `heatveil provision` says whether a board can"
+            f"{path} asks for {deployment.rounds.mechanism}, a secure sum, and no board has been "
+            "measured in one: neither its battery life nor its memory can be estimated here. A "
+            "shard with an RP2040 in it has 28 devices at most. `heatveil provision` checks "
+            "whether a board fits"
         )
     query = config.query(deployment)
     limits = first_limits(deployment, query)

@@ -189,8 +189,8 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
     for old in (kept, deployment.site.devices, state, holder):
         if old.exists():
             raise OperatorFault(
-                f"{old} is there already; new keys would shut out the devices that have the old "
-                "ones. Move it away first, or leave --enrol out"
+                f"{old} already exists; with new keys the gateway would refuse the devices that "
+                "have the old ones. Move the file away first, or leave --enrol out"
             )
     keyholder = deployment.privacy.keyholder
     limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))
@@ -203,8 +203,8 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
         state.mkdir(0o700)
     except OSError as fault:
         raise OperatorFault(
-            f"the folder {state} cannot be made ({fault.strerror}); the devices' budgets are kept "
-            "in it, and without one no device speaks. Mend the folder that it is to be in"
+            f"the folder {state} cannot be made ({fault.strerror}); it holds the devices' "
+            "budgets, and a device without one never reports. Make its parent folder writable"
         ) from fault
     try:
         most = find_service(deployment.rounds.mechanism).key_limit(deployment)

@@ -65,8 +65,8 @@ def check_begun(before: int, name: str, newest: Newest | None) -> None:
     said = f"the newest that was heard of it is {known}" if known else "none of it was heard here"
     most = f"{known + 1} or less" if known else "a boot that was heard"
     raise OperatorFault(
-        f"--before {before} reaches beyond the boots of {name}: {said}; every frame of boots up "
-        f"to {before - 1} would stay blurred for ever, those too that are still to be sent. Give "
+        f"--before {before} reaches beyond the boots of {name}: {said}; no frame of boots up to "
+        f"{before - 1} could ever be unveiled, not even those that are still to be sent. Give "
         f"{most}, or add --future if that is what you want"
     )
 
@@ -101,8 +101,8 @@ def unveil(
     """Give the holder of keys the exact readings, in a file of their own. NOT PRIVATE."""
     if since is not None and number is not None:
         raise OperatorFault(
-            "--since and --round came together; only one of them can be meant, or too many "
-            "readings would be opened. Leave one out"
+            "--since and --round were both given; more readings would be opened than one of them "
+            "asks for. Leave one out"
         )
     rounds, keys_path = (since or number or ALL[0], number or ALL[1]), _hold(path, keys)
     deployment = config.load(path)
@@ -131,15 +131,15 @@ def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
         device = devices.by_name.get(name)
         if device is None:
             raise OperatorFault(
-                f"the key file {path} has keys of {name}, which is not enrolled; each must be of "
-                "a device of this site, for else it is not known which frames are its own. Name "
-                "the key file and the devices file of one enrolment"
+                f"the key file {path} has keys of {name}, which is not in the devices file; "
+                "without its enrolment its frames cannot be recognised. Name the key file and the "
+                "devices file of one enrolment"
             )
         if device.mode == "sealed":
             raise OperatorFault(
-                f"{name} is sealed; its noise is mixed with bytes that never left the board, so "
-                "no key of any kind takes it off, and nobody has one. Its readings stay blurred; "
-                "enrol it as keyholder if later ones are to be opened"
+                f"{name} was enrolled as sealed; its noise depends on random bytes that never "
+                "left the board, so no key can take it off. Its readings stay blurred. Enrol it "
+                "as keyholder if later ones are to be opened"
             )
         if held.key_id != device.key_id:
             raise OperatorFault(
@@ -149,9 +149,9 @@ def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
             )
         if isinstance(held, Chain) and held.root and mac_key(held.root) != device.mac_key:
             raise OperatorFault(
-                f"the devices file has another key for {name}'s frames than {path} says; only "
-                "what the device really signed may be opened, or anybody could put readings into "
-                "its mouth. Bring the devices file back as it was enrolled"
+                f"the devices file has another key for the frames of {name} than {path}; only "
+                "frames that the device really signed may be opened, or forged readings would "
+                "pass for its own. Restore the devices file as it was when it was enrolled"
             )
 
 
@@ -168,9 +168,9 @@ def _some(opening: Opening, reports: Iterable[Stored]) -> Iterator[Row]:
     if not opening.frames:
         found = "; ".join(_reasons(opening)) or "no device has answered one of these rounds"
         raise OperatorFault(
-            f"no frame could be opened ({found}); there must be one at least, or an empty file "
-            "would be taken for an empty room. Look at the rounds that are asked for, and at "
-            "which boots the keys are of (heatveil keys list)"
+            f"no frame could be opened ({found}), so no file was written: an empty one would be "
+            "taken for an empty room. Check the rounds that were asked for, and for which boots "
+            "you have keys (heatveil keys list)"
         )
 
 
@@ -261,9 +261,9 @@ def grant(
         by_epoch = {epoch: key for epoch in wanted if (key := held.epoch_key(epoch))}
         if left := [epoch for epoch in wanted if epoch not in by_epoch]:
             raise OperatorFault(
-                f"boot {left[0]} of {name} cannot be given; {keys_path} opens its boots from "
-                f"{held.first} to {held.first + FURTHEST} alone, for what was shredded is gone. "
-                "Ask for others with --epochs"
+                f"the key of boot {left[0]} of {name} cannot be granted; {keys_path} has those "
+                f"of boots {held.first} to {held.first + FURTHEST} alone, for earlier ones were "
+                "shredded. Name others with --epochs"
             )
         given[name] = Boots(held.key_id, by_epoch)
     newest = heard(deployment, devices)
@@ -337,12 +337,12 @@ def _chosen(name: str, chains: Mapping[str, Chain], devices: Devices, path: Path
     device = devices.by_name.get(name)
     if device is not None and device.mode == "sealed":
         raise OperatorFault(
-            f"--device {name} is sealed; only a device enrolled as keyholder has keys that take "
-            "its noise off, and of this one nobody has any. Name another device"
+            f"--device {name} was enrolled as sealed; only the noise of a device enrolled as "
+            "keyholder can be taken off. Name another device"
         )
     if name not in chains:
         raise OperatorFault(
-            f"--device {name} is not in {path}, which must hold its key, for there is no other; "
+            f"the key file {path} has no key of --device {name}, and there is no other copy; "
             f"{suggestion(name, chains)}"
         )
     return chains[name]
@@ -401,9 +401,9 @@ def tighten(
     typer.echo(RESTART)
     if answers.refused:
         raise OperatorFault(
-            f"{whose(answers.refused)} refused; every device must hold to the new limits before "
-            "they protect the room, for the noise of all of them counts together. Enrol those "
-            "again, or mend what they say"
+            f"{whose(answers.refused)} refused the new limits; they protect the room only when "
+            "every device keeps them, for an attacker combines all answers. Correct the causes "
+            "above and run this again, or enrol those devices again"
         )
 
 
@@ -411,8 +411,8 @@ def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:
     for name in names:
         if name not in devices.by_name:
             raise OperatorFault(
-                f"--device {name} is not enrolled; limits are signed with a device's own key, and "
-                f"there is none of it. {suggestion(name, devices.by_name)}"
+                f"--device {name} is not enrolled; limits are signed with the device's own key, "
+                f"which is not known here. {suggestion(name, devices.by_name)}"
             )
     return list(dict.fromkeys(names or devices.by_name))
 

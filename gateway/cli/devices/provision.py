@@ -91,8 +91,9 @@ def provision(
         held = find_kept(path, name, file)
     if held is None:
         raise OperatorFault(
-            f"{name} is enrolled and {file} is not there; it held the keys that its board needs, "
-            "and there is no copy. Make new ones: heatveil device rotate --keys, then this again"
+            f"{name} is enrolled, but {file} does not exist; it held the keys for its board, and "
+            f"there is no copy. Make new keys: heatveil device rotate {name} --keys, then run "
+            "this again"
         )
     held = move(deployment, held)
     if told is not None:
@@ -168,9 +169,10 @@ def check_unheard(deployment: Deployment, held: Held) -> None:
         heard = [row.key_id_hex for row in reader.devices() if row.name == name]
     if held.identity.key_id.hex() in heard:
         raise OperatorFault(
-            f"{held.path} says that no board has its keys, and the gateway has heard {name} under "
-            "them: the file is a copy, and a second device of it would use the same noise. Remove "
-            f"it; for another board make new keys: heatveil device rotate --keys {name}"
+            f"{held.path} says that no board has its keys, but the gateway has received frames of "
+            f"{name} made with them: the file is an old copy, and a second device with these keys "
+            "would repeat the same noise. Remove the file; for another board make new keys: "
+            f"heatveil device rotate {name} --keys"
         )
 
 
@@ -293,8 +295,8 @@ def _new_password(path: Path, name: str, board: Board, say: Say) -> Held:
         _check_board(board, held)
         if not held.given:
             raise OperatorFault(
-                f"{name} was never handed to a board; a password for none would be lost. Bring it "
-                "to one first: heatveil provision"
+                f"{name} has no board yet, so there is none that a new password could be written "
+                "to. Bring it to a board first: heatveil provision"
             )
         with Change(path, name, file, say) as change:
             change.rotate(False)
@@ -310,10 +312,10 @@ def _check_whole(path: Path, name: str, file: Path) -> None:
     key_id = enrol.read_key_id(file, devices.site)
     if given is not None and given.key_id == key_id and given.before:
         raise OperatorFault(
-            f"--new-budget was given, and new keys of {name} wait in {file} that were made "
-            f"without it: {_tell(deployment, given.before)} are not in their budget, for the room "
-            "has paid them, and a budget is made with its keys. Run this without --new-budget, "
-            "which brings these to the board, and then once more with it"
+            f"--new-budget was given, but {file} holds new keys of {name} that were made without "
+            f"it: their budget is reduced by {_tell(deployment, given.before)}, which the room "
+            "has already paid, and a budget cannot be changed later. Run this without "
+            "--new-budget, which brings these keys to the board, and then once more with it"
         )
 
 
@@ -326,8 +328,9 @@ def _hold(path: Path, name: str, file: Path) -> Held:
     held = find_kept(path, name, file)
     if held is None:
         raise OperatorFault(
-            f"nothing is known here of a board of {name}; its file says who it is. Bring it to "
-            "one first: heatveil provision"
+            f"there is no board file of {name} here, and only that says which board has its keys. "
+            "If it has no board yet, run heatveil provision first; else run this where it was "
+            "provisioned"
         )
     return held
 
@@ -336,8 +339,9 @@ def _check_board(board: Board, held: Held) -> None:
     there = state.read_state(board, held.identity.mac_key)
     if not there.ours:
         raise OperatorFault(
-            f"{board.where} is {there.name or 'no device'} and not {held.identity.name}, or has "
-            "other keys; a password would go to the wrong one. Plug in the right board"
+            f"the board at {board.where} is {there.name or 'no device'} and not "
+            f"{held.identity.name}, or has other keys; the password would go to the wrong board. "
+            "Plug in the right one"
         )
 
 
@@ -354,8 +358,8 @@ def _link(file: Path, site: str, name: str) -> dict[str, object]:
         if whose == name:
             return link
     raise OperatorFault(
-        f"{file} is not the link of {name}; a board with another's would be turned away. Remove "
-        "it, and run this again"
+        f"{file} does not hold the broker password of {name}; the broker would turn away a board "
+        "with another's. Remove the file, and run this again"
     )
 
 

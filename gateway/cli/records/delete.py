@@ -70,9 +70,9 @@ def delete(
             stack.enter_context(alone(place))
         except TakenFault:
             raise OperatorFault(
-                f"heatveil serve, or another delete, is at work on the database {place} and would "
-                "write down what still comes. Stop it, as by systemctl stop heatveil-gateway, "
-                "and run this again"
+                f"heatveil serve, or another delete, uses the database {place} and would go on "
+                "storing reports. Nothing was deleted. Stop it, for example with systemctl stop "
+                "heatveil-gateway, and run this again"
             ) from None
         if found or not gone:
             rows = ", ".join(f"{count:,} {WORDS[name]}" for name, count in found.items())
@@ -125,8 +125,8 @@ def _check_workers(deployment: Deployment, store: Store) -> None:
     roll = call_roll(store.engine, deployment.workers.lease_s, deployment.workers.partitions)
     if alive := [one.holder for one in roll.members if one.alive]:
         raise OperatorFault(
-            f"workers are at work on this database ({', '.join(alive)}) and would write down what "
-            "still comes. Stop them, as by systemctl stop 'heatveil-worker@*', and run this again"
+            f"workers use this database ({', '.join(alive)}) and would go on storing reports. "
+            "Stop them, for example with systemctl stop 'heatveil-worker@*', and run this again"
         )
 
 
@@ -199,19 +199,20 @@ def _clear_broker(
             link.sent(CLEARED_S)
             link.close()
         if left := [topic for topic in topics if topic not in taken]:
-            raise LinkFault(f"the broker did not take what clears {', '.join(left)}")
+            raise LinkFault(f"the broker did not acknowledge the deletion of {', '.join(left)}")
     except _Overtaken:
         raise OperatorFault(
             "the store is emptied. The broker retains a round that this database does not have, "
-            "so a gateway on another one has asked since: what waits there is that gateway's, and "
-            "was left. To delete that, run heatveil delete with its deployment file"
+            "so a gateway with another database has asked it: what the broker keeps belongs to "
+            "that gateway and was not deleted. To delete it too, run heatveil delete with that "
+            "gateway's deployment file"
         ) from None
     except OperatorFault as fault:
         raise OperatorFault(
-            "the store is emptied, but the broker may still retain the last map, what Home "
-            f"Assistant was told and reports for the gateway: {fault}. Where its rights "
-            "forbid it, clear them there by hand; else run heatveil delete again, before another "
-            "gateway of this site is started"
+            "the store is emptied, but the broker may still keep the last map, the entities of "
+            f"Home Assistant and reports for the gateway: {fault}. Run heatveil delete again "
+            "before another gateway of this site is started; if the broker's access rights "
+            "forbid it, delete the retained messages of this site at the broker by hand"
         ) from fault
     homeassistant.locate_note(deployment).unlink(missing_ok=True)
 

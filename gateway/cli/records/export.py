@@ -309,8 +309,8 @@ def _new(path: Path) -> Iterator[Path]:
         raise _there_already(path) from fault
     except OSError as fault:
         raise OperatorFault(
-            f"{path} cannot be written ({fault.strerror}); nothing is left there, for half of it "
-            "would be taken for all. Mend the folder, or name another file"
+            f"{path} cannot be written ({fault.strerror}); no incomplete file is left. Make "
+            "the folder writable, or name another file"
         ) from fault
     finally:
         place.unlink(missing_ok=True)
@@ -318,8 +318,8 @@ def _new(path: Path) -> Iterator[Path]:
 
 def _there_already(path: Path) -> OperatorFault:
     return OperatorFault(
-        f"{path} is there already, and is not written over: somebody may work with it. Name "
-        "another file, or remove that one"
+        f"{path} already exists and is not overwritten: somebody may be using it. Name another "
+        "file, or remove that one"
     )
 
 
@@ -441,16 +441,16 @@ def export(
     if h3 or ending in ENDINGS:
         if what not in (None, "maps"):
             raise OperatorFault(
-                f"{'--h3' if h3 else out} came with --what {what}, and nothing but maps has cells "
-                "that lie on the earth. Write --what maps"
+                f"{'--h3' if h3 else out} came with --what {what}, but only maps have geographic "
+                "positions. Write --what maps"
             )
         what = "maps"
     deployment = deployments.load(config)
     first, end = _moment("since", since), _moment("until", until)
     if first is not None and end is not None and first >= end:
         raise OperatorFault(
-            f"--since {since} is not before --until {until}, so nothing could be between, and "
-            "an empty file would be taken for an empty store. Change one of them"
+            f"--since {since} is not before --until {until}, so no row could match, and an empty "
+            "file would be taken for an empty store. Change one of them"
         )
     span = Span(first, end, deployment.site.name)
     mechanism = of(deployment)
@@ -523,8 +523,7 @@ def _moment(name: str, given: str | None) -> float | None:
         found = datetime.fromisoformat(given)
     except ValueError as fault:
         raise OperatorFault(
-            f"--{name} is {given} but must be a date, or a date and a time, in UTC where it does "
-            "not say otherwise; else it is not known what is asked for. Write it as 2026-11-22 "
-            "or 2026-11-22T08:00"
+            f"--{name} is {given} but must be a date, or a date and a time (UTC unless an offset "
+            "is given). Write it as 2026-11-22 or 2026-11-22T08:00"
         ) from fault
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

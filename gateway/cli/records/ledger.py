@@ -120,8 +120,8 @@ def end_promise(path: Path, say: Callable[[str], None]) -> None:
         ended = store.end_promise()
     if ended is None:
         raise OperatorFault(
-            "nothing was charged under a promise here yet, so there is none to end: heatveil "
-            "serve begins with that of the deployment file"
+            "the ledger has no charge yet, so there is no promise to end. Nothing is to be done: "
+            "heatveil serve begins with the promise of the deployment file"
         )
     count, spent = ended
     say(
@@ -155,10 +155,12 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
         lack = store.lack()
         found = max(lack.found) if lack else None
         if lack is None or number != found:
+            lacks = "no round is missing from the ledger"
+            if found:
+                lacks = f"the rounds missing from the ledger end with round {found}"
             raise OperatorFault(
-                f"--accept {number} was asked for, and what was found that the ledger lacks ends "
-                f"with {f'round {found}' if found else 'nothing'}: only that is charged, for a "
-                "charge is never taken back. Write the number that the gateway named when it ended"
+                f"--accept {number} was given, but {lacks}; nothing else is charged, for a charge "
+                "cannot be undone. Write the number that the gateway named when it ended"
             )
         lost = [
             # Never less than what an answer costs now: whoever forges a Round may understate it.

@@ -222,8 +222,8 @@ def read_recording(file: Path) -> Iterator[tuple[int, str, bytes]]:
                     yield number, *_message(file, number, line)
     except OSError as fault:
         raise OperatorFault(
-            f"{file} cannot be read ({fault.strerror}), and what is in it is what would be "
-            "replayed. Name a file that `heatveil export --what messages` wrote"
+            f"{file} cannot be read ({fault.strerror}), so no messages can be replayed. Name a "
+            "file that `heatveil export --what messages` wrote"
         ) from fault
 
 
@@ -237,7 +237,8 @@ def _message(file: Path, number: int, line: bytes) -> tuple[str, bytes]:
         raise OperatorFault(
             f"line {number} of {file} is no recorded message but must be an object such as "
             '{"topic": "heatveil/1/lab/node-0/data", "payload": "a600..."}, with the payload in '
-            "hex: with a line left out the round would come out otherwise. Mend or remove it"
+            "hex. Nothing was replayed: without that line the round would have another result. "
+            "Correct the line, or remove it if it is not a message"
         ) from fault
     return topic, payload
 

@@ -94,8 +94,8 @@ def show(
     """
     if out is not None and out.suffix.lower() not in KINDS:
         raise OperatorFault(
-            f"--out {out} has the ending {out.suffix or 'of nothing'} but must have one of "
-            f"{', '.join(KINDS)}, which says what is written. Name it so"
+            f"--out {out} ends in {out.suffix or 'nothing'} but must end in one of "
+            f"{', '.join(KINDS)}, which selects the format. Name another file"
         )
     check_places([out] if out else [], [path])
     deployment = config.load(path)
@@ -221,6 +221,6 @@ def _tell_missing(number: int | None, newest: Any) -> OperatorFault:
     known = f"the newest round is {newest[0].number}" if newest else "no round was asked yet"
     wanted = "there is no map yet" if number is None else f"there is no map of round {number}"
     return OperatorFault(
-        f"{wanted}; {known}, and a round has one once it is closed and drawn, until keep_days "
-        "under [store] are over. Name another round, or wait"
+        f"{wanted}; {known}. A map is drawn when its round has closed, and is deleted after "
+        "keep_days under [store]. Name another round, or wait"
     )

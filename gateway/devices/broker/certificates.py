@@ -105,8 +105,8 @@ def make_general_name(host: str) -> x509.DNSName | x509.IPAddress:
     labels = host.split(".")
     if len(host) > 253 or labels[-1].isdigit() or not all(map(LABEL.fullmatch, labels)):
         raise OperatorFault(
-            f"{host} is neither a host's name nor an address; the broker's certificate must say "
-            "exactly what clients call it, or they will not speak to it. Write a name such as "
+            f"{host} is neither a host name nor an IP address; the broker's TLS certificate must "
+            "name exactly what clients connect to, or they refuse it. Write a name such as "
             "broker.example, or an address such as 192.0.2.7, with --host"
         )
     return x509.DNSName(host)

@@ -80,8 +80,8 @@ class Control:
         """
         if self.own is not None and any(one.get("username") == self.own for one in commands):
             raise OperatorFault(
-                f"{self.own} is the gateway's own name at the broker, and without it no reading "
-                "arrives; it is neither changed nor shut out. Name a device"
+                f"{self.own} is the gateway's own user name at the broker; changing or blocking "
+                "it would cut the gateway off. It was left as it is. Name a device"
             )
         if not self.up:  # else it would wait, and be done when nobody wants it any more
             raise self._silence("the link to it is down")
@@ -166,7 +166,7 @@ def expect(answers: Sequence[Answer], *tolerated: str) -> None:
     for command, error, _ in answers:
         if error and error not in tolerated:
             raise OperatorFault(
-                f"the broker did not do {command} ({error}); who may come in must be as "
-                "devices.json says, or a device is shut out, or let in that should not be. Mend "
-                "that, with mosquitto_ctrl if need be, and run this again"
+                f"the broker refused the command {command} ({error}); its users may now differ "
+                "from devices.json, so that a device is locked out, or admitted that should not "
+                "be. Correct the cause, with mosquitto_ctrl if need be, and run this again"
             )

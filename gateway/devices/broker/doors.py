@@ -29,8 +29,9 @@ def describe_unreadable(path: Path, fault: Exception) -> OperatorFault:
     """Return the fault of a broker's file that is not one."""
     why = getattr(fault, "strerror", None) or str(fault)
     return OperatorFault(
-        f"{path} cannot be read ({why}); it says who may come in at the broker, and must be as "
-        "`heatveil broker init` or mosquitto wrote it. Mend it, or move it away and make it anew"
+        f"{path} cannot be read ({why}); it lists who may connect to the broker, and must be as "
+        "`heatveil broker init` or mosquitto wrote it. Restore it, or move it away and run "
+        "`heatveil broker init` again"
     )
 
 
@@ -55,8 +56,8 @@ def replace_file(path: Path, content: str) -> None:
     except OSError as fault:
         beside.unlink(missing_ok=True)
         raise OperatorFault(
-            f"{path} cannot be written ({fault.strerror}); it says who may come in at the broker, "
-            "and stays as it was. Make room, or run this as whom it belongs to"
+            f"{path} cannot be written ({fault.strerror}); it lists the clients of the broker, "
+            "and stays as it was. Free disk space, or run this as the file's owner"
         ) from fault
 
 

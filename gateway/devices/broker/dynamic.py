@@ -192,8 +192,8 @@ def is_device(row: Mapping[str, Any] | None, name: str) -> bool:
     if has_role(row, name):
         return True
     raise OperatorFault(
-        f"the broker lets in somebody named {name} who is no device of ours; two of one name "
-        "could speak for each other. Choose another name, or take that one off with "
+        f"the broker already has a client {name} that heatveil did not create; a device of the "
+        "same name could be impersonated by it. Choose another name, or delete that client with "
         "mosquitto_ctrl dynsec"
     )
 

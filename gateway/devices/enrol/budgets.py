@@ -85,7 +85,7 @@ def provision(made: Enrolment, limits: Any, place: Place, window: bytes = b"") -
         except (OSError, ValueError) as fault:
             raise OperatorFault(
                 f"the budget of {who.name} cannot be made ({fault}); a device without one never "
-                "speaks. Enrol into a folder that is empty and can be written to"
+                "reports. Enrol into an empty folder that is writable"
             ) from fault
 
     with ThreadPoolExecutor(WRITERS) as writers:
@@ -107,7 +107,11 @@ def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
         except (OSError, ValueError) as fault:
             return f"device {who.name} stays off: {fault}"
         if ledger.mended:
-            log.warning("a budget was mended", device=who.name, found=ledger.mended)
+            log.warning(
+                "a device's stored budget had a damaged copy; it was rewritten from the good ones",
+                device=who.name,
+                found=ledger.mended,
+            )
         return who, ledger
 
     with ThreadPoolExecutor(WRITERS) as writers:

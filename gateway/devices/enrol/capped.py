@@ -63,9 +63,9 @@ def remain_of(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
     answered = ceil(Fraction(before, ceil(limits.NANO * epsilon**2 / 2)))
     if answered >= readings:
         raise OperatorFault(
-            f"{answered} of the {readings} answers that each device was to give are asked "
-            "already; a device that comes now has what is left, and that is not one answer. "
-            "Another promise is another enrolment: in a new folder"
+            f"{answered} of the {readings} answers that each device may give are already used; "
+            "a new device gets only what is left, which is less than one answer. To go on, make "
+            "a new promise: enrol again, in a new folder"
         )
     return whole._replace(budget=whole.budget // readings * (readings - answered))
 
@@ -84,9 +84,9 @@ def _cap(epsilon: Fraction) -> Fraction:
         if max(cap.numerator, cap.denominator) <= isqrt(limits.MOST[2]) and cap <= 1.01 * epsilon:
             return cap
     raise OperatorFault(
-        f"an answer would have epsilon {epsilon}, which no device can count in whole billionths: "
-        "rounded up, all of them would pay for more than was promised. Ask for an epsilon of "
-        "fewer digits"
+        f"an answer would cost epsilon {epsilon}, and a device counts in whole billionths: "
+        "rounded up, all answers together would cost more than was promised. Ask for an epsilon "
+        "of fewer digits"
     )
 
 
@@ -123,10 +123,10 @@ def check_capped(wished: Any, held: Mapping[str, Any]) -> None:
     for name, own in held.items():
         if (Fraction(own.square, own.variance), own.exponent) != asked:
             raise OperatorFault(
-                f"{name} was enrolled to tell another amount with one answer than the deployment "
-                "now asks for: it would refuse each round, paid as it is, or count too little for "
-                "it. Go back to the mechanism, epsilon and readings that it was enrolled with, or "
-                "enrol again in a new folder"
+                f"{name} was enrolled for another price of an answer than the deployment now has: "
+                "it would refuse each round, which is charged all the same, or count too little "
+                "for it. Go back to the mechanism, epsilon and readings that it was enrolled "
+                "with, or enrol again in a new folder"
             )
 
 
@@ -145,7 +145,7 @@ def check_pace(every_s: float, held: Mapping[str, Any]) -> None:
             raise OperatorFault(
                 f"[rounds] every_s is {every_s:g} but {name} answers no sooner than "
                 f"{own.pace_ms / 1000:g} s after its last answer, as it was enrolled or "
-                "tightened: it would refuse rounds that are paid for all the same. Set every_s "
+                "tightened: it would refuse rounds, which are charged all the same. Set every_s "
                 f"to {own.pace_ms / 1000 / PACE:g}, or enrol again in a new folder"
             )
 
@@ -180,8 +180,8 @@ def check_held(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) 
     for name, count in sensors.items():
         if count != 1:
             raise OperatorFault(
-                f"{name} is enrolled for {count} sensors, and whoever answers with a place has "
-                "one; it would never start. Enrol a device for each"
+                f"{name} is enrolled for {count} sensors, but a device that reports a place has "
+                "exactly one, and this one would not start. Enrol one device for each"
             )
     check_capped(limits_of(query, 1.0), held)
 

@@ -75,7 +75,7 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
         shards = roster.load_shards(deployment.site.devices, devices.site)
         roster.check_shards(shards, query, devices.by_name)
     for sentence in find_exposed(deployment):
-        log.warning("a secret lies open", why=sentence)
+        log.warning("other users of this machine may read a secret", why=sentence)
 
 
 def check_window(window_h: int, counted: Mapping[str, float | None]) -> None:
@@ -91,16 +91,17 @@ def check_window(window_h: int, counted: Mapping[str, float | None]) -> None:
     for name, held in counted.items():
         if held is None and window_h:
             raise OperatorFault(
-                f"for how many hours the budget of {name} counts is not known, for limits.json "
-                f"beside the devices file does not name it, and {window_h} are promised: it may "
-                "give more than is said. Put the file back as it was when the device was enrolled"
+                f"the window of {name}'s budget is not known, because limits.json beside the "
+                f"devices file does not list it; window_h = {window_h} is promised, and it may "
+                "give away more. Restore limits.json as it was when the device was enrolled"
             )
         if held is not None and held != window_h:
             was, now = (f"any {hours:g} h" if hours else "its life" for hours in (held, window_h))
             raise OperatorFault(
                 f"{name} was enrolled with a budget for {was} and the deployment promises one for "
-                f"{now}: it would be silent sooner, or give more than is said. Go back to that "
-                "window_h, or enrol again in a new folder, which is a new promise"
+                f"{now}: it would stop answering too early, or give away more than is promised. "
+                "Go back to the window_h it was enrolled with, or enrol again in a new folder, "
+                "which is a new promise"
             )
 
 
@@ -113,7 +114,7 @@ def check_widths(devices: Devices) -> None:
     for name, device in devices.by_name.items():
         if device.place.sensors > WIDEST:
             raise OperatorFault(
-                f"device {name} is enrolled for {device.place.sensors} sensors, and a frame holds "
-                f"{WIDEST}; a longer one is refused, has no receipt, and is sent again for ever. "
-                "Share them out among several devices"
+                f"device {name} is enrolled for {device.place.sensors} sensors, but a frame holds "
+                f"at most {WIDEST}; the gateway would refuse every frame, and the device send it "
+                "again for ever. Divide the sensors among several devices"
             )

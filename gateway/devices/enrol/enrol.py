@@ -137,9 +137,9 @@ def check_central(devices: Devices, round: Any) -> None:
     strangers = [name for name, one in devices.by_name.items() if one.central != mechanism]
     if strangers:
         raise OperatorFault(
-            f"device {strangers[0]} is not enrolled for {mechanism}, whose gateway reads what "
-            "devices report; it would refuse every round. If the people whose devices these are "
-            f"agree, enrol it with --central {mechanism}"
+            f"device {strangers[0]} is not enrolled for {mechanism}, with which the gateway sees "
+            "what devices report; it would refuse every round. If the people whose devices these "
+            f"are agree, enrol it with --central {mechanism}"
         )
 
 
@@ -154,9 +154,9 @@ def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
     if strangers or not devices.by_name:
         given = f"device {strangers[0]} is not" if strangers else "no device is"
         raise OperatorFault(
-            f"{given} enrolled as {mode}, as [privacy] keyholder = {str(keyholder).lower()} says; "
-            "a device refuses a round whose promise is not its own, and the round would be paid "
-            "for nothing. Mend keyholder, or enrol the fleet again"
+            f"{given} enrolled as {mode}, but [privacy] keyholder = {str(keyholder).lower()}; a "
+            "device refuses a round with another promise than its own, and the round is charged "
+            "all the same. Correct keyholder, or enrol the fleet again"
         )
     owners: dict[int, str] = {}
     for name, device in devices.by_name.items():
@@ -167,8 +167,8 @@ def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
                 whose = f"which {other} reads too" if other != name else f"not 0 to {sensors - 1}"
                 raise OperatorFault(
                     f"device {name} is enrolled for sensor {sensor}, {whose}; every sensor of the "
-                    "room has one device, or a reading would stand in the wrong place. Enrol the "
-                    "fleet again, or mend [sensors] count, or devices under [disk]"
+                    "room needs exactly one device, or readings would be put in the wrong place. "
+                    "Enrol the fleet again, or correct [sensors] count, or devices under [disk]"
                 )
 
 
@@ -295,14 +295,15 @@ def check_name(name: str, devices: Devices, gateway: str | None) -> None:
     if name in devices.by_name or name == gateway:
         whose = "enrolled already" if name in devices.by_name else "the gateway's at the broker"
         raise OperatorFault(
-            f"the name {name} is {whose}; two of one name could speak for each other. Choose "
-            f"another, or give the device that has it new keys: heatveil device rotate --keys"
+            f"the name {name} is {whose}; two devices of one name could pass for each other. "
+            "Choose another name; to give an enrolled device new keys, run heatveil device rotate "
+            f"{name} --keys"
         )
     if not _may_be_named(name):
         raise OperatorFault(
-            f"{name!r} cannot be a device's name; it stands in topics and names files, so it must "
-            "be letters, digits, dots, dashes and underscores, 63 at most, begin with a letter or "
-            f"digit, and be none of {', '.join(sorted(TAKEN))}. Choose another"
+            f"{name!r} cannot be a device's name; it becomes part of topics and file names, so it "
+            "must be 1 to 63 letters, digits, dots, dashes and underscores, begin with a letter "
+            f"or digit, and not be {' or '.join(sorted(TAKEN))}. Choose another"
         )
 
 
@@ -328,22 +329,23 @@ def find_free_sensor(devices: Devices, sensors: int, wanted: int | None, count: 
                 "have a device" if count == 1 else f"leave no {count} in a row without a device"
             )
             raise OperatorFault(
-                f"all {sensors} sensors of the room {whose}; one more would have no place "
-                "in a reading. Remove one first, or begin anew with more under [sensors] or "
-                "[disk], which is another promise"
+                f"all {sensors} sensors of the room {whose}, so no device can be added. Remove "
+                "one first, or enrol again in a new folder with more sensors under [sensors] or "
+                "[disk], which is a new promise"
             )
         return found.start
     last = wanted + count - 1
     if not 0 <= wanted <= last < sensors:
         raise OperatorFault(
-            f"sensor {last} does not exist; the deployment says 0 to {sensors - 1}, and a "
-            "reading of another would stand nowhere. Name one of them"
+            f"sensor {last} does not exist; the deployment has sensors 0 to {sensors - 1}. Name "
+            "one of them"
         )
     if taken := owners.keys() & range(wanted, last + 1):
         one = min(taken)
         raise OperatorFault(
-            f"sensor {one} is read by {owners[one]}; every sensor has one device, or two "
-            "readings would be one. Name another with --sensor, or remove that device"
+            f"sensor {one} already belongs to device {owners[one]}; two devices for one sensor "
+            "would overwrite each other's readings. Name another with --sensor, or remove that "
+            "device"
         )
     return wanted
 
@@ -419,8 +421,8 @@ def refuse_old(path: Path) -> None:
     """Raise OperatorFault where a file is there that must not be lost."""
     if path.exists():
         raise OperatorFault(
-            f"{path} is there already, and what it holds is written nowhere else; it is not "
-            "overwritten. Move it away, or name another with --out"
+            f"{path} already exists and is not overwritten: it may be the only copy of its keys. "
+            "Move it away, or name another file with --out"
         )
 
 

@@ -129,10 +129,11 @@ def count_fleet(devices_path: Path, devices: Devices, most: int | None) -> None:
 
 def _too_many(sensor: int, had: int, most: int) -> OperatorFault:
     return OperatorFault(
-        f"sensor {sensor} has had {had} keys, and the promise counts {most} of each in "
-        "one window: every key may draw as much noise from tables again, a little off its "
-        "law, and what is set aside of delta would no longer pay for it. Go on without this "
-        "sensor, or make a new promise to the people in the room: enrol again, in a new folder"
+        f"sensor {sensor} has had {had} keys, and the promise allows {most} for each sensor in "
+        "one window: the noise drawn from tables is slightly inexact, each key may draw its full "
+        "amount, and one more would exceed the delta that is reserved for that. Go on without "
+        "this sensor, or make a new promise to the people in the room: enrol again, in a new "
+        "folder"
     )
 
 

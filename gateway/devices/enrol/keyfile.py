@@ -42,8 +42,8 @@ def write(path: Path, holds: str, site: str, devices: Iterable[Row], **more: byt
         with suppress(OSError):
             beside.unlink(missing_ok=True)  # there may be keys in it
         raise OperatorFault(
-            f"the key file {path} cannot be written ({fault.strerror}); a key that is not on the "
-            "disk is lost with this process. Give it a folder that can be written to"
+            f"the key file {path} cannot be written ({fault.strerror}), so the new keys are lost "
+            "and nothing was enrolled with them. Name a writable folder and run this again"
         ) from fault
 
 
@@ -66,20 +66,19 @@ def read(path: Path, holds: str, site: str, made: Callable[[Row, Row], T]) -> tu
             else "Move the files of this enrolment away and make new ones with"
         )
         raise OperatorFault(
-            f"the key file {path} cannot be read ({why}); it must be one that heatveil wrote, for "
-            f"nobody may report without a key. {first} `heatveil enrol --config FILE`"
+            f"the key file {path} cannot be read ({why}); it must be as heatveil wrote it, for "
+            f"without keys no device can report. {first} `heatveil enrol --config FILE`"
         ) from fault
     if format != FORMAT:
         raise OperatorFault(
             f"the key file {path} is of format {format} and this heatveil reads format {FORMAT}: "
-            "the older one let whoever held it repeat the noise of every boot. Move it away and "
-            "enrol the fleet again, which gives it new keys"
+            "with a file of the older format anybody could repeat the noise of every boot. Move "
+            "it away and enrol the fleet again, which makes new keys"
         )
     if not same:
         raise OperatorFault(
-            f"the key file {path} holds the {found[0]} of site {found[1]}, and the {holds} of "
-            f"site {site} are needed here, lest keys end up where they must not be. Name the "
-            "other file"
+            f"the key file {path} holds the {found[0]} of site {found[1]}, but the {holds} of "
+            f"site {site} are needed here. Name that file"
         )
     return body, devices
 

@@ -70,9 +70,10 @@ def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
         _, rows = keyfile.read(path, HOLDS, devices.site, _read_limits)
     except OperatorFault as fault:
         raise OperatorFault(
-            f"the limits that were sent cannot be read from {path} ({fault.__cause__ or fault}); "
-            "they must be known, for the next ones have to be tighter and of a higher version. "
-            "Bring back a copy from where the fleet was enrolled, or give the devices new keys"
+            f"the devices' current limits cannot be read from {path} "
+            f"({fault.__cause__ or fault}); new limits must be tighter and have a higher version, "
+            "or devices refuse them. Restore a copy from where the fleet was enrolled, or give "
+            "the devices new keys"
         ) from fault
     return {
         name: given
@@ -103,9 +104,9 @@ def plan_next(
     for name in names:
         if name not in known:
             raise OperatorFault(
-                f"it is not known which limits {name} was last given; the next ones must be of a "
-                "higher version, or the device refuses them. Bring limits.json back from where "
-                "the fleet was enrolled, or give the device new keys"
+                f"limits.json does not list the current limits of {name}; new ones must have a "
+                "higher version, or the device refuses them. Restore limits.json from where the "
+                "fleet was enrolled, or give the device new keys"
             )
         last = known[name].limits
         own = wished._replace(budget=max(wished.budget - known[name].before, 0))
@@ -114,16 +115,17 @@ def plan_next(
             next_one = last
         elif why:
             raise OperatorFault(
-                f"nothing was sent, for {name} would not take what follows from the deployment "
-                f"file after what it was last given: {why}. Limits follow from [privacy], every_s "
-                "of [rounds] and, where warmth is measured, [room], [heat] and [sensors]"
+                f"nothing was sent, because {name} would refuse the limits that the deployment "
+                f"file leads to: {why}. They must be tighter than its current ones, and follow "
+                "from [privacy], every_s of [rounds] and, where warmth is measured, [room], "
+                "[heat] and [sensors]"
             )
         found[name] = next_one
     if all(one.version == 1 for one in found.values()):
         raise OperatorFault(
-            "the deployment file asks for the limits that these devices were enrolled with; "
-            "there must be something to tighten, or a version is used up for nothing. Ask for a "
-            "smaller epsilon, a longer every_s or fewer readings at the same noise"
+            "nothing was sent: the deployment file leads to the limits that these devices already "
+            "have. To tighten them, ask for a smaller epsilon, a longer every_s or fewer readings "
+            "at the same noise"
         )
     return found
 

@@ -208,9 +208,9 @@ def enrol(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
 def _check_users(query: Any, devices: int) -> None:
     if query.users != devices:
         raise OperatorFault(
-            f"users is {query.users} and there are {devices} devices; by users the noise is "
-            "shared out, and each device refuses a share for others than those of its shard. "
-            "Leave users out"
+            f"users is {query.users} but there are {devices} devices; users says among how many "
+            "the noise is divided, and devices refuse a round with another number than their "
+            "shard has. Leave users out"
         )
 
 
@@ -255,8 +255,8 @@ def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> N
     """
     if strangers := set(names).difference(*(shard.members for shard in shards)):
         raise OperatorFault(
-            f"device {min(strangers)} is in no shard of the secure sum, so nothing that it says "
-            "could be added. Enrol the fleet again, in a new folder"
+            f"device {min(strangers)} is in no shard of the secure sum, so its reports could not "
+            "be added. Enrol the fleet again, in a new folder"
         )
     users = sum(len(shard.members) for shard in shards)
     _check_users(query, users)
@@ -270,8 +270,8 @@ def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> N
         raise OperatorFault(
             f"the devices were enrolled for other shards than shard = {query.shard}, dropout = "
             f"{ratios[1]} and colluders = {ratios[0]} ask for: they would refuse every round, and "
-            "its epsilon would be spent. Go back to what they were enrolled with, or enrol the "
-            "fleet again, in a new folder"
+            "its epsilon would be spent all the same. Go back to the values that they were "
+            "enrolled with, or enrol the fleet again, in a new folder"
         )
 
 

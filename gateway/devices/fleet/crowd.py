@@ -267,7 +267,7 @@ class Life:
             try:
                 await device.run()
             except Exception:  # one broken device must not silence the others
-                log.exception("a device could not go on", device=self.name)
+                log.exception("a virtual device failed; it starts again", device=self.name)
             await asyncio.sleep(1)
 
 
@@ -465,4 +465,8 @@ class Churn:
             self.returns += 1
         except OperatorFault as fault:
             self._lost.add(name)
-            log.error("a device that died does not come back", device=name, why=str(fault))
+            log.error(
+                "a virtual device that was switched off cannot start again",
+                device=name,
+                why=str(fault),
+            )

@@ -198,7 +198,7 @@ class Member(Device):
 
     def _log_refusal(self) -> None:
         if self.node.refusal and self.node.refusal != self._refused:
-            log.info("a round is refused", device=self._name, why=self.node.refusal)
+            log.info("a virtual device refuses a round", device=self._name, why=self.node.refusal)
         self._refused = self.node.refusal
 
     def answer(self, message: bytes, read: Any, now_ms: int) -> bytes | None:
@@ -248,7 +248,12 @@ class Line(Client):
             self._counts.once("acknowledged", payload)
         if taken and leaf == "ack":
             said = json.loads(payload)
-            log.info("limits came", device=self._name, taken=said["taken"], why=said["why"])
+            log.info(
+                "a virtual device received new limits",
+                device=self._name,
+                taken=said["taken"],
+                why=said["why"],
+            )
         return taken
 
     def _told(self, connected: bool) -> None:

@@ -223,10 +223,16 @@ class Shelf:
             lost = self._spool.overwritten - before
         except OSError as fault:
             lost = 1
-            log.warning("a frame cannot be kept", device=self._name, why=fault.strerror)
+            log.warning(
+                "a frame cannot be written to the spool; it is sent once, without a second try",
+                device=self._name,
+                why=fault.strerror,
+            )
         else:
             if lost:
-                log.warning("a frame without a receipt made room", device=self._name)
+                log.warning(
+                    "spool full: dropped the oldest unacknowledged frame", device=self._name
+                )
         self._counts.lost += lost
 
     def oldest(self) -> bytes | None:

@@ -117,9 +117,9 @@ def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
     others = [one for one in (held.chip, marked) if one not in ("", chip)]
     if others:
         raise OperatorFault(
-            f"the keys of {name} went to the board {others[0]} and this one is "
-            f"{chip}; two boards of one key would use the same noise, and their readings would "
-            f"lie open. Plug in that board, or make new keys: heatveil device rotate --keys {name}"
+            f"the keys of {name} are on board {others[0]}, and this is board {chip}; two boards "
+            "with one key would repeat the same noise, which gives their readings away. Plug in "
+            f"that board, or make new keys for this one: heatveil device rotate {name} --keys"
         )
     if marks is not None and not marked:
         rows = [
@@ -188,7 +188,7 @@ def _read(path: Path, what: str, site: str, name: str) -> Held:
     _, rows = keyfile.read(path, what, site, made)
     if len(rows) != 1 or rows[0].identity.name != name:
         raise OperatorFault(
-            f"{path} is not the file of {name} alone; each board has one of its own, or it would "
-            "speak for another. Name the right one with --out"
+            f"{path} is not the board file of {name}; with another device's file the board would "
+            "report in its name. Name the right file with --out"
         )
     return rows[0]

@@ -63,8 +63,8 @@ def describe_failure(where: str, raised: str) -> BoardFault:
             raised,
         )
     return BoardFault(
-        f"{where} stopped with {raised}; every step must end well, or nobody knows what is on it. "
-        "Press its reset button, and run this again",
+        f"the board at {where} stopped with {raised}, so this step is not complete. Press its "
+        "reset button, and run this again",
         raised,
     )
 
@@ -208,8 +208,9 @@ def copy_files(board: Board, files: dict[str, bytes]) -> list[str]:
                 size = sum(map(len, files.values()))
                 raise BoardFault(
                     f"{part[-1]} does not fit on {board.where}: its flash is full, and {size} "
-                    "bytes are needed in all, or it cannot start. Remove what is not needed "
-                    "there, or flash its firmware anew with an empty file system",
+                    "bytes are needed in all. Remove files of yours there; or flash its firmware "
+                    "with an empty file system, which also deletes the device's keys and budget, "
+                    "so that it needs new keys afterwards",
                     fault.raised,
                 ) from fault
             raise
@@ -217,8 +218,8 @@ def copy_files(board: Board, files: dict[str, bytes]) -> list[str]:
     spoilt = [path for path in stale if there.get(path) != wanted[path]]
     if spoilt:
         raise BoardFault(
-            f"{', '.join(spoilt)} on {board.where} is not what was written there; every file must "
-            "come back as it is, or the noise may be another. Run it again; if it stays so, the "
+            f"{', '.join(spoilt)} on {board.where} does not read back as it was written; a "
+            "damaged module could draw wrong noise. Run this again; if it happens again, the "
             "flash is worn out: take another board"
         )
     return stale
@@ -337,8 +338,8 @@ def resume(board: Board) -> None:
         board.run(_GO % _WORDS)
     except BoardFault as fault:
         raise OperatorFault(
-            f"{board.where} could not be set going again ({fault}); it is silent till then. Plug "
-            "it in, and run this again"
+            f"the program of {board.where} could not be started again ({fault}), so the board "
+            "does not report. Unplug it, plug it in, and run this again"
         ) from fault
     board.restart()
 

@@ -355,8 +355,8 @@ class Remote:
             )
         except subprocess.TimeoutExpired as fault:
             raise BoardFault(
-                f"{self.where} did not answer within {LONGEST_S} s; every step takes a few, so it "
-                "hangs. Press its reset button, and run this again"
+                f"{self.where} did not answer within {LONGEST_S} s and seems to hang. Press its "
+                "reset button, and run this again"
             ) from fault
         except OSError as fault:
             raise OperatorFault(
@@ -373,8 +373,8 @@ class Remote:
         busy = any(word in low for word in BUSY)
         if busy and self._address.startswith("socket:"):
             return BoardFault(
-                f"nobody answers at {self._address}, where a board's console must be; without it "
-                "nothing can be done there. Start the emulator, or look at its port"
+                f"no board's console answers at {self._address}. Start the emulator, or correct "
+                "its port"
             )
         # Of a port that is not there mpremote says the same; only Windows' own are no files.
         there = os.name == "nt" or "://" in self._address or Path(self._address).exists()
@@ -402,8 +402,8 @@ class Remote:
             )
         last = said.strip().splitlines()[-1:] or ["nothing"]
         return BoardFault(
-            f"mpremote {what} failed for {self.where} and said {last[0]!r}; that must go well, or "
-            "nobody knows what is on it. Press its reset button, and run this again"
+            f"mpremote {what} failed for {self.where} and said {last[0]!r}, so this step is not "
+            "complete. Press its reset button, and run this again"
         )
 
 
@@ -434,14 +434,14 @@ def open_board(address: str, lives: bool = False, fresh: bool = True) -> Board:
     program = shutil.which("micropython", path=places)
     if program is None:
         raise OperatorFault(
-            f"{address} is a stand-in for a board, and micropython is neither on PATH nor in "
-            f"{TOOLS}; it is the real interpreter that runs in it. Install it (apt-get install "
-            "micropython; in a checkout also make tools), or name a board's port"
+            f"{address} is a simulated board, which runs in micropython, and that is neither on "
+            f"PATH nor in {TOOLS}. Install it (apt-get install micropython; in a checkout also "
+            "make tools), or name a board's port"
         )
     if not fresh and not folder.is_dir():
         raise OperatorFault(
-            f"{folder} is not there; it must be the folder of a stand-in, or there is no board to "
-            "look at. Name the one that heatveil provision was given"
+            f"the folder {folder} does not exist, so there is no stand-in for a board. Name the "
+            "folder that heatveil provision was given"
         )
     folder.mkdir(0o700, parents=True, exist_ok=True)  # its flash, with keys on it
     # Its name among boards: a folder that is copied is another board, as it must be.

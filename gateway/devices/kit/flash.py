@@ -52,9 +52,9 @@ def read_image(file: Path) -> Image:
         ) from fault
     if file.suffix == ".bin":
         raise OperatorFault(
-            f"{file} is for an ESP32, which shows no drive; its makers' program writes it: "
-            f"esptool write_flash 0 {file} (0x1000 in place of 0 for an ESP32 without S3 or C3), "
-            "then this again without --flash"
+            f"{file} is firmware for an ESP32, which cannot be flashed as a USB drive. Write it "
+            f"with esptool write_flash 0 {file} (0x1000 in place of 0 for an ESP32 without S3 or "
+            "C3), then run this again without --flash"
         )
     chips, numbers, parts = set(), [], []
     for at in range(0, len(data), BLOCK):
@@ -72,8 +72,8 @@ def read_image(file: Path) -> Image:
         if len(chips) == 1 and [number for number, _ in numbers] == list(range(numbers[0][1])):
             return Image(file, data, chips.pop(), b"".join(parts))
     raise OperatorFault(
-        f"{file} is no whole firmware in UF2 for an RP2040 or an RP2350; half of one starts no "
-        "board. Build it anew, in a checkout of heatveil: make firmware"
+        f"{file} is not a complete UF2 firmware for an RP2040 or an RP2350, and a board would not "
+        "start with it. Build it again, in a checkout of heatveil: make firmware"
     )
 
 
@@ -94,13 +94,13 @@ def flash(board: Board, image: Image) -> None:
     else:
         if drives:
             raise OperatorFault(
-                f"{board.where} answers, so {drives[0]} is another board's, and the firmware "
-                "would come to that. Unplug the other one, and run this again"
+                f"{board.where} runs its program, so the drive {drives[0]} belongs to another "
+                "board, which would get the firmware. Unplug the other board, and run this again"
             )
         if machine.encode() not in image.program:
             raise OperatorFault(
-                f"{image.file} is for another board than {machine}; the file system may lie "
-                "elsewhere with it, and then keys and budget are lost. Build the one for this "
+                f"{image.file} is for another board than {machine}; it may place the file system "
+                "elsewhere, which would delete keys and budget. Build the firmware for this "
                 "board, in a checkout of heatveil: make firmware BOARD=..."
             )
         drives, silent = _start_loader(board)
@@ -111,8 +111,8 @@ def flash(board: Board, image: Image) -> None:
         )
     if len(drives) > 1:
         raise OperatorFault(
-            f"{' and '.join(map(str, drives))} are there, and only one of them is of the board "
-            "that is meant. Unplug the others, and run this again"
+            f"several boards show a drive: {' and '.join(map(str, drives))}. Unplug all but the "
+            "one to be flashed, and run this again"
         )
     _copy_image(image, drives[0])
     boards.wait(board, PATIENCE_S)
@@ -135,9 +135,9 @@ def _start_loader(board: Board) -> tuple[list[Path], str]:
 def _copy_image(image: Image, drive: Path) -> None:
     if (is_chip := read_chip(drive)) != image.chip:
         raise OperatorFault(
-            f"{image.file} is for an {image.chip} and {drive} is of {is_chip or 'another board'}, "
-            "which would not start. Build the one for this board, in a checkout of heatveil: make "
-            "firmware BOARD=..."
+            f"{image.file} is for an {image.chip}, but the board at {drive} is "
+            f"{is_chip or 'another one'}, which would not start with it. Build the firmware for "
+            "this board, in a checkout of heatveil: make firmware BOARD=..."
         )
     try:
         with open(drive / image.file.name, "wb") as copy:
@@ -147,8 +147,9 @@ def _copy_image(image: Image, drive: Path) -> None:
     except OSError as fault:
         if read_chip(drive):  # else it has all of it, and started before it said so
             raise OperatorFault(
-                f"{drive} took not all of {image.file.name} ({fault.strerror}); half of a "
-                "firmware starts no board. Its drive is still there: run this again"
+                f"copying {image.file.name} to {drive} stopped half way ({fault.strerror}); the "
+                "board does not start until it has all of it. Its drive is still there: run this "
+                "again"
             ) from fault
 
 

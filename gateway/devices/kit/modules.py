@@ -130,9 +130,9 @@ def examine(board: Board) -> Interpreter:
             raise _wrong(board, f"it has no {what}, on which {why} rests")
     if int(said["heap"]) < HEAP:
         raise OperatorFault(
-            f"{board.where} has {int(said['heap']) // 1024} KB of heap free and {HEAP // 1024} KB "
-            "are the least to load anything, or it stops in the middle of its start. Take a board "
-            "with more, or free some: no other main.py, a firmware without what you do not use"
+            f"{board.where} has {int(said['heap']) // 1024} KB of heap free but needs at least "
+            f"{HEAP // 1024} KB, or it runs out of memory while it starts. Take a board with "
+            "more, or free some: no other main.py, a firmware without parts that you do not use"
         )
     if not said.get("chip"):
         raise _wrong(board, "it has no machine.unique_id(), by which keys are bound to a board")
@@ -308,10 +308,10 @@ def _clear_flash(board: Board) -> None:
     stay = boards.clear_folders(board, _list_modules(board), reversed(bundle.FOLDERS))
     if stay:
         raise BoardFault(
-            f"{', '.join(stay)} on the flash of {board.where} cannot be removed, for something "
-            "that is not ours lies in it, but a board loads what is on its flash before what is "
-            "in its ROMFS partition or its firmware. Move your files out of edge/, and run this "
-            "again"
+            f"{', '.join(stay)} on the flash of {board.where} cannot be removed, because it "
+            "contains files that heatveil did not write; the board would load it instead of the "
+            "modules in its ROMFS partition or its firmware. Move your files out of edge/, and "
+            "run this again"
         )
 
 

@@ -140,8 +140,8 @@ def parse_figures(pairs: Iterable[str]) -> dict[str, float]:
             found[name] = math.nan
         if not 0 <= found[name] < 1e12:
             raise OperatorFault(
-                f"--set {pair} came; NAME=VALUE with a number from nought up is needed, or "
-                "nothing can be reckoned with it. For instance --set sleep_ma=0.02"
+                f"--set {pair} is not NAME=VALUE with a number from 0 up, so it cannot be used in "
+                "the estimate. Write for instance --set sleep_ma=0.02"
             )
     return found
 
@@ -154,39 +154,39 @@ def check_plan(plan: Plan) -> Sensor:
     """
     if plan.sensor not in SENSORS:
         raise OperatorFault(
-            f"the sensor {plan.sensor!r} is not known; its currents are needed, or the days of a "
-            f"battery mean nothing. Take the nearest of {', '.join(SENSORS)}"
+            f"the sensor {plan.sensor!r} is not known, so its battery life cannot be estimated. "
+            f"Name the most similar of {', '.join(SENSORS)}"
         )
     if not 1 <= plan.variance < 1 << 62 or plan.readings < 1:
         raise OperatorFault(
-            f"{plan.readings} readings with a variance of {plan.variance} came; at least one, and "
-            "noise from 1 to 2**62 grains squared, are needed, for less hides nothing. Take both "
-            "from `heatveil calibrate`"
+            f"--readings is {plan.readings} and --variance is {plan.variance}; at least one "
+            "reading is needed, and a variance from 1 to 2**62 grains squared, for less hides "
+            "nothing. Take both from `heatveil calibrate`"
         )
     if not 0.1 <= plan.every_s <= 366 * DAY_S or not 0 < plan.battery_mah < 1e9:
         raise OperatorFault(
-            f"an answer each {plan.every_s:g} s from {plan.battery_mah:g} mAh came; from 0.1 s to "
-            "a year, and a battery that holds something, are needed, or no day can be reckoned. "
-            "Is the cadence in seconds?"
+            f"an answer every {plan.every_s:g} s from a battery of {plan.battery_mah:g} mAh "
+            "cannot be estimated; give an interval from 0.1 s to a year, and a capacity above 0. "
+            "Is the interval in seconds?"
         )
     if unknown := [name for name in plan.own if name not in FIGURES]:
         raise OperatorFault(
-            f"the figure {unknown[0]!r} is not in the table; only what is reckoned with can be "
-            f"set, or it would be ignored without a word; {suggestion(unknown[0], FIGURES)}"
+            f"--set {unknown[0]} names no figure of the estimate, and would be silently ignored; "
+            f"{suggestion(unknown[0], FIGURES)}"
         )
     if plan.tells and plan.readings != 1:
         raise OperatorFault(
-            f"{plan.readings} readings of {plan.sensor} came; a device that tells its place tells "
-            "one, for another would be another's. Leave --readings out"
+            f"--readings is {plan.readings}, but a device that reports a place ({plan.sensor}) "
+            "has exactly one reading. Leave --readings out"
         )
     sensor = SENSORS[plan.sensor]
     busy_s = sensor.converts_s + plan.readings * estimate_draw_ms(plan) / 1000
     if busy_s > plan.every_s:
         raise OperatorFault(
-            f"an answer takes {busy_s:.3g} s to read and to blur, and one each {plan.every_s:g} s "
-            "is asked for: the board would never come to its end. Ask less often, read fewer "
-            "pixels, or have an array's noise drawn from tables ([rounds] sampler), which takes a "
-            "fifth of that"
+            f"an answer takes {busy_s:.3g} s to measure and to blur, but one is asked every "
+            f"{plan.every_s:g} s: the board could not keep up. Ask less often, read fewer pixels, "
+            "or have an array's noise drawn from tables ([rounds] sampler), which takes a fifth "
+            "of the time"
         )
     return sensor
 
@@ -344,8 +344,8 @@ def _frame(plan: Plan) -> int:
     frame = len(_pack(plan, [0] + [full] * plan.readings, bits))
     if frame > REPORT_BYTES:
         raise OperatorFault(
-            f"a frame of {plan.readings} readings has {frame} bytes and a gateway takes "
-            f"{REPORT_BYTES} at most, or it could be flooded. Sum pixels into fewer readings"
+            f"a frame of {plan.readings} readings has {frame} bytes, and a gateway accepts "
+            f"{REPORT_BYTES} at most, so it would refuse every one. Sum pixels into fewer readings"
         )
     return frame
 

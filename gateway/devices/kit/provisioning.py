@@ -90,10 +90,9 @@ def check_count(own: dict[str, Any], held: Held) -> None:
     count, who = find_count(own) if held.reads == "temperature" else 1, held.identity
     if count is not None and count != who.sensors:
         raise OperatorFault(
-            f"the driver {own['driver']['name']} of the settings reads {count} sensors and "
-            f"{who.name} is to have {who.sensors}; each reading has one place in the room, and "
-            f"another number is never sent. Say --sensors {count} when it is enrolled, or name "
-            "the driver of what is wired to it"
+            f"the driver {own['driver']['name']} of the settings reads {count} sensors, but "
+            f"{who.name} has {who.sensors}; it could not answer. Enrol it with --sensors {count}, "
+            "or name the driver of the sensor that is wired to it"
         )
 
 
@@ -131,7 +130,7 @@ def check_device(
     if why := objection(None):
         raise OperatorFault(
             f"{who.name} would refuse every round of this deployment: {why}. It was enrolled for "
-            "another one; give it new keys under this: heatveil rotate --keys"
+            f"another one; give it new keys for this one: heatveil rotate {who.name} --keys"
         )
 
 
@@ -141,8 +140,9 @@ def _check_converters(
     """Check that a move shows no more of warmth, by a driver's converters, than is planned for."""
     if step is None and behind:
         raise OperatorFault(
-            "its driver says the counts of a converter behind its own and not the step of its own "
-            "in so many words; what a move shows is made of both. Write step = NUM, DEN there"
+            "the driver states the step of the converter behind its own (behind) but not its own "
+            "(step); how much a person's move shows depends on both. Write step = NUM, DEN in the "
+            "driver"
         )
     both, sensors = (step, behind or (0, 1)), deployment.sensors
     if step is None or not (
@@ -218,9 +218,9 @@ def check_way(board: Board, found: Interpreter, held: Held) -> None:
     """
     if not found.entropy and held.identity.mode == "sealed":
         raise OperatorFault(
-            f"{board.where} has no random numbers of its own (os.urandom), and a sealed device "
-            "mixes them in, or its host could repeat its noise. Flash a firmware that has them, "
-            "or enrol it as keyholder"
+            f"the firmware of {board.where} has no os.urandom, and a sealed device mixes its "
+            "bytes into its noise, which the enrolling machine could repeat otherwise. Flash a "
+            "firmware that has it, or enrol the device as keyholder"
         )
     check_broker(board, held.link["host"])
 
@@ -233,9 +233,9 @@ def check_broker(board: Board, host: str) -> None:
     """
     if is_loopback(host) and not getattr(board, "here", False):
         raise OperatorFault(
-            f"the broker is at {host} by [mqtt] host, and for {board.where} that "
-            "is the board itself: nobody would ever hear it. Write there what this machine, or "
-            "the broker's, is called on the board's network, and run this again"
+            f"[mqtt] host is {host}, which on {board.where} means the board itself, so it would "
+            "never reach the broker. Set it to the name or address of the broker on the board's "
+            "network, and run this again"
         )
 
 
@@ -258,8 +258,8 @@ def check_free(board: Board, name: str, otherwise: str) -> None:
         return  # its own, under keys that are no more
     who = there.name if there is not None and there.name else "a device that cannot be read"
     raise OperatorFault(
-        f"{board.where} holds the budget of {who}; to write over it ends that device, for nothing "
-        f"else knows what it spent. {otherwise}"
+        f"{board.where} holds the budget of {who}, the only record of what that device spent; "
+        f"overwriting it would end that device for good. {otherwise}"
     )
 
 
@@ -291,10 +291,9 @@ def try_config(board: Board, held: Held, config: bytes) -> selftest.SensorTrial:
     if found.wrong and not held.given and not was_device(board, held):
         remove_files(board, [trial])
         raise OperatorFault(
-            f"the sensor of {board.where} does not answer as its settings say ({found.wrong}); a "
-            f"device without one holds a place in the room and is never heard. "
-            f"{held.identity.name} is not finished there, and does not start. Mend the wiring, or "
-            "[driver] in its settings, and run this again"
+            f"the sensor of {board.where} does not answer as its settings say ({found.wrong}), so "
+            f"{held.identity.name} was not finished there and does not start. Correct the wiring, "
+            "or [driver] in its settings, and run this again"
         )
     return found
 
@@ -451,9 +450,9 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     if held.given:
         if len(found) - found.count(None) < 2:  # one alone may be an old copy
             raise OperatorFault(
-                f"{board.where} has lost the budget of {held.identity.name}, and nobody else "
-                "knows what it spent; its keys cannot be used again. Make new ones: heatveil "
-                f"rotate {held.identity.name} --keys"
+                f"{board.where} has lost the budget of {held.identity.name}, the only record of "
+                "what it spent, so its keys cannot be used again. Make new ones: heatveil rotate "
+                f"{held.identity.name} --keys"
             )
         say("budget       there already, and left as it is")
         return held
@@ -477,7 +476,8 @@ def _find_sensor(board: Board, held: Held) -> state.State:
         raise OperatorFault(f"{board.where} cannot use what it was given: {why}")
     if not seen.ours or seen.key != held.identity.key_id.hex():
         raise OperatorFault(
-            f"{board.where} has other keys than {held.identity.name} was enrolled with; no frame "
-            "of it would be believed. Run it again; if it stays so, flash MicroPython anew"
+            f"{board.where} has other keys than {held.identity.name} was enrolled with, so the "
+            "gateway would refuse every frame of it. Run this again; if it happens again, flash "
+            "MicroPython with an empty file system, and provision the board with new keys"
         )
     return seen

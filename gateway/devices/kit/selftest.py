@@ -95,9 +95,9 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     if frame != here:
         there = shorten_digest(frame) if frame else lines.get("frame", "nothing")[:80]
         raise BoardFault(
-            f"{board.where} makes the frame {there} and it must be {shorten_digest(here)}: its "
-            "noise is not the noise that was proven, so nothing may be sent with it. Copy the "
-            "files again; if it stays so, flash MicroPython anew, and tell us which board it is"
+            f"{board.where} makes the frame {there} from test data, but it must be "
+            f"{shorten_digest(here)}: its noise is wrong, so nothing may be sent with it. Run "
+            "this again; if it happens again, flash MicroPython anew, and report which board it is"
         )
     topic = wire.topic(SITE, NAME, "data")
     report = post.unpack_report(frame, rootkeys.mac_key(root), topic, NAME)
@@ -106,8 +106,8 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     opened = list(find(USUAL).unveiling.unveil(asked, report.payload, rng).values)
     if opened != values:
         raise BoardFault(
-            f"a frame of {board.where} opens to other readings than it was given; every one must "
-            "come back, or nothing that it sends means anything. Copy the files again"
+            f"a test frame of {board.where} opens to other readings than it was made from, so its "
+            "reports would be wrong. Run this again, which copies the files again"
         )
     return Passed(shorten_digest(frame), int(lines["heap"]))
 
@@ -188,24 +188,23 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     here = bytes(wire.pack_report(report, who.mac_key, topic, footprint.bits(asked)))
     if lines.get("frame") != here.hex():
         raise BoardFault(
-            f"{board.where} draws other answers from the same stream than "
-            f"{shorten_digest(here)}: a place would be hidden by another law than the "
-            "one that was proven, so nothing may be sent with it. Copy the files again; if it "
-            "stays so, flash MicroPython anew, and tell us which board it is"
+            f"{board.where} draws other answers from test data than it must "
+            f"({shorten_digest(here)}): its noise is wrong, so nothing may be sent with it. Run "
+            "this again; if it happens again, flash MicroPython anew, and report which board it is"
         )
     try:
         own = _bytes(lines.get("own", ""))
         answer = post.unpack_report(own, who.mac_key, topic, NAME).payload
     except ValueError:
         raise BoardFault(
-            f"{board.where} does not answer a Round that asks for a place "
-            f"({lines.get('own', 'nothing')[:80]}); it must, or it is never heard. Copy the files "
-            "again"
+            f"{board.where} does not answer a test Round that asks for a place "
+            f"({lines.get('own', 'nothing')[:80]}), so it would never report. Run this again, "
+            "which copies the files again"
         ) from None
     if len(answer) != 2 or not 0 <= answer[1] < table.columns * table.rows:
         raise BoardFault(
-            f"{board.where} answers a cell that no device can; it would be left out of every map. "
-            "Copy the files again"
+            f"{board.where} answers a test Round with a cell outside the grid; its reports would "
+            "be left out of every map. Run this again, which copies the files again"
         )
     return Passed(
         shorten_digest(here), int(lines["heap"]), "it answers with a place of its Round's"
@@ -247,9 +246,9 @@ def check_sums(board: Board) -> Passed:
     noise = shares(20, 7, 1, 2, entropy.Tape(seed))
     if lines.get("made") != " ".join([made.hex(), *map(str, noise)]):
         raise BoardFault(
-            f"{board.where} hides numbers otherwise than this machine, or draws other noise; its "
-            "masks would not cancel, and no sum that it is in would mean anything. Copy the files "
-            "again; if it stays so, flash MicroPython anew, and tell us which board it is"
+            f"{board.where} makes other masks or other noise from test data than this machine; "
+            "its masks would not cancel, and every sum with it would be garbage. Run this again; "
+            "if it happens again, flash MicroPython anew, and report which board it is"
         )
     shows = "its masks and its noise are those of others"
     return Passed(shorten_digest(made), int(lines["heap"]), shows)

@@ -66,8 +66,8 @@ def read_settings(path: Path) -> dict[str, Any]:
     for word in found:
         if word not in OWN:
             raise OperatorFault(
-                f"the settings {path} say {word!r}; who a device is, and its keys, come from its "
-                f"enrolment alone, and all else is known by name; {suggestion(word, OWN)}"
+                f"the settings {path} have an unknown key {word!r}; a device's name and keys come "
+                f"from its enrolment alone; {suggestion(word, OWN)}"
             )
     _check(found, f"the settings {path}")
     driver = found.get("driver")
@@ -84,16 +84,15 @@ def _check(own: dict[str, Any], called: str) -> None:
             if word not in words:
                 above = "it belongs above [driver] and [wifi], at the head of the file"
                 raise OperatorFault(
-                    f"{called} have {word!r} under [{table}]; a board knows no such word there, "
-                    f"and what it was to do would not be done; "
-                    f"{above if word in OWN else suggestion(word, words)}"
+                    f"{called} have an unknown key {word!r} under [{table}], which a board would "
+                    f"ignore; {above if word in OWN else suggestion(word, words)}"
                 )
             kind = words[word]
             if not isinstance(value, kind) or isinstance(value, bool):
                 needed = KINDS.get(kind, "a whole number, or a list of them in brackets")
                 raise OperatorFault(  # without what stands there: it may be a password
-                    f"{called} have another {word} under [{table}] than a board can read; it is "
-                    f"{needed}, and what is guessed would be another pin or place. Mend it there"
+                    f"{called} have a {word} under [{table}] that a board cannot read; it must be "
+                    f"{needed}. Correct it there"
                 )
     driver = own.get("driver")
     name = driver.get("name") if isinstance(driver, dict) else None
@@ -101,12 +100,13 @@ def _check(own: dict[str, Any], called: str) -> None:
         return  # what is no name at all, the board's own reader says
     if name == CAMERA:
         raise OperatorFault(
-            f"{called} name the driver {name}; MicroPython has none for it, and the board would "
-            "read nothing. Wire it to a Raspberry Pi (edge/linux), or another sensor to this board"
+            f"{called} name the driver {name}, which runs on a Raspberry Pi alone, so a board "
+            "would read nothing. Connect it to a Raspberry Pi (edge/linux), or another sensor to "
+            "this board"
         )
     raise OperatorFault(
-        f"{called} name the driver {name!r}; a board has none of that name, and another chip's "
-        f"bytes would be taken for degrees; {suggestion(name, DRIVERS)}"
+        f"{called} name the driver {name!r}, which a board does not have; "
+        f"{suggestion(name, DRIVERS)}"
     )
 
 
@@ -114,8 +114,8 @@ def _driver(file: Path, name: Any) -> Path:
     """Return the file of a driver of one's own, known to be one."""
     if name != "yours":
         raise OperatorFault(
-            f"the driver {name!r} has a file {file} in the settings; only one of your own has, "
-            'and the others are here already. Write name = "yours", or leave file out'
+            f"the settings name a file {file} for the driver {name!r}, which is built in; only a "
+            'driver of your own has a file. Write name = "yours", or leave file out'
         )
     text = text_of(file, "the driver", "it is what reads your sensor. Mend file under [driver]")
     try:
@@ -147,9 +147,9 @@ def read_own(board: Board) -> dict[str, Any]:
         absent = isinstance(fault, BoardFault)
         why = f"{CONFIG} cannot be read" if absent else str(fault).partition(";")[0]
         raise OperatorFault(
-            f"{board.where} cannot say which sensor and which Wi-Fi it has ({why}); nothing else "
-            "does, and what is wrong in part is not copied into a new one. Write both into a file "
-            "of TOML, [driver] and [wifi], and name it with --settings"
+            f"the sensor and Wi-Fi settings of {board.where} cannot be read from it ({why}), and "
+            "they are kept nowhere else. Write both into a TOML file, [driver] and [wifi], and "
+            "name it with --settings"
         ) from None
     own = {word: body[word] for word in OWN if word in body}
     _check(own, f"the words of {CONFIG} on {board.where}")
@@ -165,9 +165,9 @@ def choose_tick(held: Held, own: dict[str, Any], took: needs.Took | None = None)
     tick_ms = max(own.get("tick_ms", 0), needs.choose_tick_ms(_plan(held, own), took))
     if tick_ms > config.TICK_MOST:
         raise OperatorFault(
-            f"a step of the secure sum would take a board of {held.identity.name} "
-            f"{tick_ms / 2000:.0f} s, by the figures of an RP2040, and a tick is twice that and "
-            f"{config.TICK_MOST // 1000} s at the most. Enrol with fewer devices in a shard"
+            f"a step of the secure sum would take the board of {held.identity.name} "
+            f"{tick_ms / 2000:.0f} s, as measured on an RP2040; a tick must be twice as long, and "
+            f"is {config.TICK_MOST // 1000} s at most. Enrol with fewer devices in a shard"
         )
     return tick_ms
 
@@ -182,11 +182,11 @@ def check_tick(held: Held, own: dict[str, Any]) -> None:
     tick_ms, needed_ms = own.get("tick_ms"), needs.choose_tick_ms(plan)
     if tick_ms is not None and tick_ms < needed_ms:
         raise OperatorFault(
-            f"tick_ms of the settings is {tick_ms} and an answer of {held.identity.name} takes up "
-            f"to {needs.estimate_answer_ms(plan):.0f} ms: its sensor opened and read, its budget "
-            "written, its noise drawn. A frame that is not there by its tick goes out a tick "
-            f"later, and that tells something of the noise. Leave tick_ms out: it is {needed_ms} "
-            "then, twice as long as an answer, or what is measured on the board"
+            f"tick_ms of the settings is {tick_ms}, but {held.identity.name} takes up to "
+            f"{needs.estimate_answer_ms(plan):.0f} ms to read its sensor, write its budget and "
+            "draw its noise. A frame that misses its tick leaves a tick later, and its delay "
+            f"reveals something of the noise. Leave tick_ms out: it is then {needed_ms}, twice as "
+            "long as an answer, or what is measured on the board"
         )
 
 
@@ -211,10 +211,10 @@ def check_sum(held: Held, own: dict[str, Any], asked: Any) -> None:
     if tick_ms < needed_ms:
         more = f"set tick_ms = {needed_ms} in the settings, or " * (needed_ms <= config.TICK_MOST)
         raise OperatorFault(
-            f"a board of {held.identity.name} draws the noise of up to {numbers} numbers for a "
-            f"sum, for which it needs a tick of {needed_ms} ms by the figures of an RP2040; it is "
-            f"{tick_ms}. A frame that goes out a tick later tells how long the draw took. Ask "
-            f"for fewer squares or a larger epsilon, {more}leave this device in the fleet"
+            f"the board of {held.identity.name} draws the noise of up to {numbers} numbers for a "
+            f"sum, which needs a tick of {needed_ms} ms, as measured on an RP2040; tick_ms is "
+            f"{tick_ms}. A frame that misses its tick reveals how long the draw took. Ask for "
+            f"fewer squares or a larger epsilon, {more}keep this device virtual"
         )
 
 

@@ -70,8 +70,8 @@ def compute_plane(deployment: Deployment) -> list[int]:
         return []
     if grid.cell_mm < 1:
         raise OperatorFault(
-            f"[{name}] corner is given and the grid has no metres; a cell of the unit square is "
-            "nowhere on the earth, and no device could find its own. Write length_m under [room]"
+            f"[{name}] corner is given but the grid has no size in metres, so a device could not "
+            "tell from its position in which cell it is. Write length_m under [room]"
         )
     columns, rows = grid.shape
     size = columns * grid.cell_mm, rows * grid.cell_mm
@@ -80,10 +80,9 @@ def compute_plane(deployment: Deployment) -> list[int]:
     if (off_mm := measure_error(site, made)) * SHARE > grid.cell_mm:
         raise OperatorFault(
             f"the grid is {size[0] / 1e6:.4g} km by {size[1] / 1e6:.4g} km at latitude "
-            f"{own.corner[0]:g}, and a device that takes it for flat is up to "
-            f"{off_mm / 1000:.3g} m off at its border; a tenth of its cells of "
-            f"{grid.cell_mm / 1000:g} m is borne, or many places fall into the wrong one. Take "
-            "larger cells, or several sites"
+            f"{own.corner[0]:g}; devices treat it as flat and are up to {off_mm / 1000:.3g} m "
+            f"off at its border, but at most a tenth of a cell ({grid.cell_mm / 1000:g} m) is "
+            "allowed, or many places fall into the wrong cell. Use larger cells, or several sites"
         )
     return made
 
@@ -180,33 +179,33 @@ def check_driver(told: config.Config, held: Held) -> None:
         if name not in PLACES:
             return
         raise OperatorFault(
-            f"the driver {name} tells a place and {who} is to measure warmth; it would answer "
-            'nothing. Name a thermometer, or a deployment whose [rounds] mechanism is "disk"'
+            f"the driver {name} gives a place, but {who} is to measure temperature, so it could "
+            'not answer. Name a thermometer, or a deployment whose [rounds] mechanism is "disk"'
         )
     if name == "gps" and told.plane is None:
         raise OperatorFault(
-            "the driver gps is named and the deployment says no corner; a receiver tells latitude "
-            "and longitude, and which cell that is nobody knows. Write corner = [latitude, "
+            "the driver gps is named, but the deployment has no corner, so the device could not "
+            "tell in which cell a latitude and longitude lie. Write corner = [latitude, "
             "longitude] and bearing under [disk], and run this again"
         )
     lacking = [word for word in ("uart", "tx", "rx") if told.driver[word] is None]
     if name == "gps" and lacking:
         raise OperatorFault(
-            f"the driver gps is named without {', '.join(lacking)}; a board's usual pins for a "
-            "serial line are those of its flash on some, and it would stop for good. Name the "
-            "line and both pins under [driver], as under the picture in edge/README.md"
+            f"the driver gps is named without {', '.join(lacking)}; there is no safe default, "
+            "because on some boards the usual UART pins belong to the flash. Write uart, tx and "
+            "rx under [driver], as under the picture in edge/README.md"
         )
     pins = [told.driver[word] for word in ("tx", "rx")]
     if name == "gps" and (pins[0] == pins[1] or min(pins) < 0):
         raise OperatorFault(
-            f"the driver gps has tx = {pins[0]} and rx = {pins[1]}; a serial line needs two pins "
-            "of the board, counted as under the picture in edge/README.md, and on others nothing "
-            "is heard. Its rx is the pin to which the receiver's TX goes. Mend [driver]"
+            f"the driver gps has tx = {pins[0]} and rx = {pins[1]}; it needs two different pins "
+            "of the board, numbered as under the picture in edge/README.md, or nothing is "
+            "received. rx is the pin that is wired to the receiver's TX. Correct [driver]"
         )
     if why := places.objection(told):
         raise OperatorFault(
-            f"the settings cannot be a device's that tells its place: {why}; it must have that at "
-            "hand whenever it is asked. Mend [driver]"
+            f"with these settings the device cannot tell its place: {why}; it could not answer a "
+            "round. Correct [driver]"
         )
 
 
@@ -225,7 +224,7 @@ def check_place(own: dict[str, Any], grid: Grid) -> None:
         if not all(0 <= at < most for at, most in zip(told, size, strict=True)):
             until = f"0 to {size[0] - 1} and 0 to {size[1] - 1}" if side else "no length_m"
             raise OperatorFault(
-                f"{word} of the settings is {list(told)} and the grid of the deployment has "
-                f"{until}; a device elsewhere counts as one at the border, and the map would be "
-                "wrong there. Mend it under [driver]"
+                f"{word} of the settings is {list(told)}, but the grid of the deployment has "
+                f"{until}; a device outside counts as one at the border, which makes the map "
+                "wrong there. Correct it under [driver]"
             )

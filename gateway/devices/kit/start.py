@@ -280,8 +280,8 @@ def start(
         if not begun:
             board.restart()
         raise OperatorFault(
-            f"{who.name} has all it needs and was started, and could not be looked for: {fault}. "
-            "Or start it alone, with --wait 0"
+            f"{who.name} was provisioned and started, but whether it reports could not be "
+            f"checked: {fault}. To skip the check, add --wait 0"
         ) from fault
     raise OperatorFault(_silence(board, who, wait_s))
 
@@ -309,15 +309,16 @@ def _first_frame(ear: Listener, deployment: Deployment, who: Identity, say: Say)
         return
     if heard.forged:
         raise OperatorFault(
-            f"{heard.forged} frames came in the name of {who.name} under another key; the gateway "
-            "believes none of them. Is another board still running as it? Switch that off"
+            f"{heard.forged} frames came in the name of {who.name} under another key, and the "
+            "gateway refuses them. An older board may still run under this name: switch it off"
         )
     if heard.state == "exhausted" and deployment.privacy.window_h:
         say(f"first frame  none yet: {WAITS}")
         return
     if heard.state in ("alert", "exhausted"):
         raise OperatorFault(
-            f"{who.name} says {heard.state} and answers nothing; heatveil doctor says why"
+            f"{who.name} is in state {heard.state!r} and answers no round; heatveil doctor says "
+            "why"
         )
     if heard.failed:
         raise OperatorFault(
@@ -361,8 +362,9 @@ def _until_taken(
         )
         return
     raise OperatorFault(
-        f"{who.name} is heard and the gateway refused what it sent: {last.why}; so nothing of it "
-        "is in the map. heatveil device list says how it goes on, heatveil doctor how the board is"
+        f"the gateway refused the frames of {who.name}: {last.why}; so nothing of it is in the "
+        "map. heatveil device list shows whether later ones count, heatveil doctor how the board "
+        "is"
     )
 
 

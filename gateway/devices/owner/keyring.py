@@ -106,9 +106,8 @@ def parse_boots(text: str) -> list[int]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if not 1 <= first <= last or last - first >= MOST:
             raise OperatorFault(
-                f"--epochs {text} names no boots; they must be whole numbers from 1 on, {MOST} at "
-                "most, or it is not known whose readings are given away. Write for instance 3-7 "
-                "or 3,5"
+                f"--epochs {text} is not a list of boots: whole numbers from 1 on, at most {MOST} "
+                "of them. No key was granted. Write for instance 3-7 or 3,5"
             )
         found.update(range(first, last + 1))
     return sorted(found)
@@ -154,8 +153,8 @@ def read_ring(path: Path, site: str, *holds: str) -> Ring:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise OperatorFault(
             f"the key file {path} cannot be read ({_harmless(fault)}); it must be as heatveil "
-            "wrote it, for a key with one wrong bit opens nothing. Bring it back from where it "
-            "was kept, or ask the owner of the keys for it again"
+            "wrote it, for a damaged key opens nothing. Restore it from a backup, or ask the "
+            "owner of the keys for it again"
         ) from fault
     if not fits:
         raise OperatorFault(
@@ -175,8 +174,8 @@ def write_grant(path: Path, site: str, held: Mapping[str, Boots]) -> None:
     """
     if path.exists() or path.is_symlink():
         raise OperatorFault(
-            f"{path} is there already; keys go to a new file, for those in the old one would be "
-            "lost. Remove it first, or give another path"
+            f"{path} already exists and is not overwritten: the keys in it would be lost. Name "
+            "another file, or remove that one"
         )
     rows = []
     for name, boots in held.items():
@@ -210,9 +209,9 @@ def replace_ring(path: Path, site: str, held: Mapping[str, Chain]) -> None:
             os.fsync(old.fileno())
     except OSError as fault:
         raise OperatorFault(
-            f"the key file {path} cannot be overwritten ({fault.strerror}); as long as the old "
-            "bytes are on the disk, what was shredded can be had again. Make it writable, or "
-            "destroy the disk"
+            f"the key file {path} cannot be overwritten ({fault.strerror}); until it is, the keys "
+            "that were to be shredded can still be read from the disk. Make the file writable "
+            "and run this again, or destroy the disk"
         ) from fault
 
 

@@ -81,9 +81,10 @@ def exchange(
             answers.wait(patience_s)
             if not link.sent(SENT_S):
                 raise LinkFault(
-                    f"the broker at {broker.host}:{broker.port} did not take all limits within "
-                    f"{SENT_S:.0f} s; it must have them, or a device that sleeps never hears of "
-                    "them. Look at the broker, and run this again: what was sent changes nothing"
+                    f"the broker at {broker.host}:{broker.port} did not accept all limits within "
+                    f"{SENT_S:.0f} s; devices that are asleep get them from the broker, so some "
+                    "may keep the old ones. Check the broker, and run this again: sending limits "
+                    "twice does no harm"
                 )
         finally:
             link.close()

@@ -95,8 +95,8 @@ def check_new(out: Path, database: Path) -> None:
     ours = [database.with_name(database.name + end) for end in ("", "-wal", "-shm", "-journal")]
     if out.resolve() in [path.resolve() for path in ours] or database in out.parents:
         raise OperatorFault(
-            f"--out {out} is the gateway's database or a part of it; exact readings must be in a "
-            "file of their own, for that one is served to everybody. Give another path"
+            f"--out {out} is the gateway's database or a part of it, from which the page is "
+            "served; exact readings must not be in it. Name another file"
         )
     if out.exists() or out.is_symlink():
         raise OperatorFault(
@@ -105,13 +105,13 @@ def check_new(out: Path, database: Path) -> None:
         )
     if out.suffix not in _WRITERS:
         raise OperatorFault(
-            f"--out {out} ends in {out.suffix or 'nothing'}; it must be .sqlite or .csv, which "
-            "say how to write it. Give such a name"
+            f"--out {out} ends in {out.suffix or 'nothing'}; it must end in .sqlite or .csv, "
+            "which selects the format. Name another file"
         )
     if not out.absolute().parent.is_dir() or not os.access(out.absolute().parent, os.W_OK):
         raise OperatorFault(
-            f"--out {out} is in no folder that we may write to; readings must have their place "
-            "before any is opened. Make the folder or give another path"
+            f"--out {out} is not in a folder that exists and is writable; no reading was opened. "
+            "Make the folder, or name another file"
         )
 
 
@@ -140,8 +140,8 @@ def write_readings(
     except (OSError, sqlite3.Error) as fault:
         why = getattr(fault, "strerror", None) or str(fault)
         raise OperatorFault(
-            f"--out {out} cannot be written ({why}); half of the readings would look like all of "
-            "them, so none are left there. Make room for it, or give another path"
+            f"--out {out} cannot be written ({why}); no incomplete file was left there. Free disk "
+            "space, or name another file"
         ) from fault
     finally:
         for path in ours:
@@ -234,8 +234,8 @@ class Source:
             raise _unread(self._path, fault) from fault
         if self._log is not None and self._log.exists():
             raise OperatorFault(
-                "a gateway opened its database meanwhile; one moment of it must be read, or "
-                "readings could be missed without a word. Nothing was written; run it again"
+                "a gateway opened the database while it was being read, so readings could be "
+                "missing. Nothing was written; run this again"
             )
 
     def boots(self) -> dict[tuple[str, bytes], int]:
@@ -290,9 +290,9 @@ def _check(connection: sqlite3.Connection, path: Path, site: str) -> None:
 
 def _unread(path: Path, fault: sqlite3.Error) -> OperatorFault:
     return OperatorFault(
-        f"the database {path} cannot be read ({fault}); it must be the one that the gateway of "
-        "this deployment keeps, for the frames to be opened are in it. Mend [site] database in "
-        "the deployment file, or read it as a user who may"
+        f"the database {path} cannot be read ({fault}); the frames to be opened are in the "
+        "database of this deployment's gateway. Correct [site] database in the deployment file, "
+        "or run this as a user who may read it"
     )
 
 

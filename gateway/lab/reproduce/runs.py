@@ -156,8 +156,8 @@ def play_all(tasks: Sequence[Task], order: Order) -> Iterator[Played]:
                 continue  # whoever was lost, the runs that are left are begun anew
     if left:
         raise OperatorFault(
-            f"the processes at work were lost {_ATTEMPTS} times with {len(left)} runs to go; what "
-            "is done is kept. Look at memory and at the cluster, and give the same command again"
+            f"the worker processes died {_ATTEMPTS} times with {len(left)} runs left; finished "
+            "runs are kept. Check memory and the cluster, and give the same command again"
         )
 
 
@@ -200,8 +200,9 @@ def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losse
         from distributed import Client, KilledWorker
     except ImportError as fault:
         raise OperatorFault(
-            f"--cluster {order.cluster} came but dask.distributed is not installed here, which "
-            "speaks to clusters. Install heatveil[cluster], or leave it out for processes here"
+            f"--cluster {order.cluster} came but dask.distributed, which it needs, is not "
+            "installed here. Install heatveil[cluster], or leave --cluster out to compute on "
+            "this machine"
         ) from fault
     # Its pages of a lost connection would hide the one sentence that says what to do.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
@@ -209,9 +210,9 @@ def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losse
         client = Client(order.cluster, timeout="5s")
     except (OSError, ValueError) as fault:
         raise OperatorFault(
-            f"--cluster {order.cluster} came but no scheduler answers there ({fault}); it would "
-            "do the work. Begin one with dask scheduler, and workers with the same heatveil. What "
-            "is done is kept"
+            f"--cluster {order.cluster} came but no scheduler answers there ({fault}). Start one "
+            "with dask scheduler, and workers with the same heatveil, and run this again: "
+            "finished runs are kept"
         ) from fault
     with client:
 
@@ -224,9 +225,9 @@ def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losse
 def _check_code(theirs: str) -> None:
     if theirs != code():
         raise OperatorFault(
-            "a worker of the cluster has another heatveil than this one, or other libraries, but "
-            "all must have the same: a figure would be of neither. Install the same there; what "
-            "is done is kept"
+            "a worker of the cluster has another version of heatveil or of a library than this "
+            "machine, so that the figure would mix two. Install the same versions there and run "
+            "this again: finished runs are kept"
         )
 
 
@@ -309,7 +310,7 @@ def _known(folder: Path, tasks: Sequence[Task]) -> Played:
                     found.setdefault(task, []).append(value)
         except (ImportError, OSError, ValueError, KeyError) as fault:
             raise OperatorFault(
-                f"{path} is no table of earlier runs that can be read here ({fault}), and the "
-                "folder of a figure holds nothing else. Move it away or give another --folder"
+                f"{path} cannot be read as a table of earlier runs ({fault}) and is not "
+                "overwritten. Move it away, or give another --folder"
             ) from fault
     return found

@@ -141,8 +141,7 @@ def _begins(room: Room, path: Path, since: str | None) -> float:
     asked_s = seconds(since)
     if not start_s <= asked_s < room.day.until_s:
         raise OperatorFault(
-            f"--from {since} came but the day of {path} is from {clock(start_s)} on for "
-            f"{room.day.duration_h:g} h, and there is nothing to see outside of it. Give a time "
-            "within"
+            f"--from is {since}, but the day of {path} begins at {clock(start_s)} and lasts "
+            f"{room.day.duration_h:g} h. Give a time within it"
         )
     return start_s + (asked_s - start_s) // step_s * step_s

@@ -110,8 +110,8 @@ def _size(query: Any, users: NDArray[np.int64]) -> Any:
     most = min(int(np.bincount(users).max()), PLACES_MAX)
     if query.places and query.places < most:
         raise OperatorFault(
-            f"places is {query.places} and a user of --points has {most} rows, all places at "
-            f"once: some would be left out. Set places={most}, or leave it out"
+            f"places is {query.places}, but a user of --points has {most} rows, each one a place: "
+            f"some would be left out. Set places={most}, or leave it out"
         )
     return replace(
         query,

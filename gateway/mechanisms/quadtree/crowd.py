@@ -60,8 +60,8 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     """
     if query.kind != "counts":
         raise OperatorFault(
-            f"kind is {query.kind}, and people of --points tell one place each. Set kind=counts, "
-            "or use recovery.quadtree from Python"
+            f"kind is {query.kind}, but --points gives one place a person, which only counts can "
+            "use. Set kind=counts, or use recovery.quadtree from Python"
         )
     asked = places.OnGrid(query.grid, 1)  # all the rounds of all its maps ask the same people
     found = places.crowd_of(asked, inputs, world, "run heatveil fleet, where people move")

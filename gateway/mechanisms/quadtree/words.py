@@ -83,13 +83,13 @@ def limits_of(query: Any, every_s: float) -> Any:
     """
     if query.adjacency != "replace-one":
         raise OperatorFault(
-            f"adjacency under [quadtree] is {query.adjacency!r}, and devices that are enrolled "
-            'hide where they are, not whether they mark. Set it to "replace-one"'
+            f"adjacency under [quadtree] is {query.adjacency!r}, but enrolled devices hide where "
+            'they are, not whether they take part. Set it to "replace-one"'
         )
     if query.kind != "counts":
         raise OperatorFault(
-            f"kind under [quadtree] is {query.kind!r}, and devices that are enrolled tell one "
-            'place. Set it to "counts", or try the others with heatveil play quadtree'
+            f"kind under [quadtree] is {query.kind!r}, but enrolled devices report one place "
+            'each. Set it to "counts", or try the others with heatveil play quadtree'
         )
     return sums.limits_of(query, every_s, ROUNDS_MOST)
 

@@ -52,10 +52,9 @@ def grant(query: Query, every_s: float) -> Any:
     promised = check_ratio(query.epsilon, "epsilon")
     if given > promised:
         raise OperatorFault(
-            f"{query.readings} readings at {cost} nano-rho, the unit of a device's budget, would "
-            f"give epsilon {given:.9g} and {promised:.9g} is promised: the prices are so small "
-            "that rounding them up breaks it. Ask for a slightly larger epsilon, or for fewer "
-            "readings"
+            f"{query.readings} readings at {cost} nano-rho each, rounded up as a device counts "
+            f"them, would cost epsilon {given:.9g}, but {promised:.9g} is promised. Ask for a "
+            "slightly larger epsilon, or for fewer readings"
         )
     return whole
 
@@ -74,8 +73,8 @@ def unspent(whole: Any, before: int) -> Any:
     if left < limits.price(whole, whole.exponent, whole.variance):
         raise OperatorFault(
             f"{before} of the {whole.budget} nano-rho that the people in the room were promised "
-            "are spent; a device that comes now has what is left, and that is not one answer. "
-            "Another promise is another enrolment: in a new folder"
+            "are spent; a new device gets only what is left, which is less than one answer. To "
+            "go on, make a new promise: enrol again, in a new folder"
         )
     return whole._replace(budget=left)
 
@@ -100,10 +99,10 @@ def check_held(query: Query, held: Mapping[str, Any]) -> None:
         counted = limits.price(own, made.exponent, made.variance)
         if counted < cost:
             raise OperatorFault(
-                f"{name} would count {counted} nano-rho for an answer that costs {cost}: it was "
-                "enrolled for readings that change by less than the deployment now says, and its "
-                "budget would promise too much. Go back to the [room], [heat] and [sensors] that "
-                "it was enrolled with, or enrol again"
+                f"{name} would count {counted} nano-rho for an answer that costs {cost}, and give "
+                "away more than its budget says: it was enrolled for readings that one person "
+                "changes by less than in this deployment. Go back to the [room], [heat] and "
+                "[sensors] that it was enrolled with, or enrol again"
             )
 
 
@@ -125,8 +124,8 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
         if sensors.get(name, 0) >= ARRAY and least < planned:
             raise OperatorFault(
                 f"[rounds] sampler is 'table' but {name}, which has {sensors[name]} readings, was "
-                "enrolled for exact noise: it would refuse each round, paid as it is. Set "
-                'sampler = "exact", or enrol again in a new folder'
+                "enrolled for exact noise: it would refuse each round, which is charged all the "
+                'same. Set sampler = "exact", or enrol again in a new folder'
             )
 
 

@@ -89,8 +89,8 @@ def check_possible(release: Release, path: Path) -> None:
             )
             raise OperatorFault(
                 f"{path}: sensor {sensor} published {given}, but with this noise it lies between "
-                f"{bounds[0]} and {bounds[1]}; readings below nought are no fault, for noise goes "
-                "both ways, but this one is of another unit, room or noise. Leave it out"
+                f"{bounds[0]} and {bounds[1]} (below zero too, for noise goes both ways); it "
+                "seems to be of another unit, room or noise. Correct it, or leave it out"
             )
 
 

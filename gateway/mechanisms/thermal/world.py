@@ -59,9 +59,9 @@ class Room:
             )
         if not np.isfinite(found).all():
             raise OperatorFault(
-                "the sources warm a sensor beyond all numbers, the strongest of them is "
-                f"{self.scene.intensities.max():g}; readings must be finite, for noise hides no "
-                "infinity. Give sources and a spread that a room can have"
+                "the sources heat a sensor to an infinite temperature; the strongest has "
+                f"intensity {self.scene.intensities.max():g}. Give sources and a spread that are "
+                "possible in a room"
             )
         return found
 
@@ -117,9 +117,8 @@ def scene_of(
     if (sources is None) == (sources_random is None):
         given = "neither" if sources is None else "both"
         raise OperatorFault(
-            f"{given} of --sources and --sources-random came; one of them says what is warm, "
-            "and without it there is nothing to see. Give --sources FILE.csv or "
-            "--sources-random 2"
+            f"{given} of --sources and --sources-random came; exactly one is needed, to say what "
+            "is warm. Give --sources FILE.csv or --sources-random 2"
         )
     try:
         if sources is None:
@@ -201,16 +200,16 @@ def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -
     """
     if seen.points is not None:
         raise OperatorFault(
-            f"--points {seen.points} came and the deployment measures warmth, which no point "
-            "has; it would be ignored without a word. Leave it out and give --sources FILE.csv "
-            "or --sources-random 2"
+            f"--points {seen.points} came, but the deployment measures warmth, not places; it "
+            "would be silently ignored. Leave it out and give --sources FILE.csv or "
+            "--sources-random 2"
         )
     sources, random = seen.sources, seen.sources_random
     if seen.scene is not None:
         if sources is not None or random is not None:
             raise OperatorFault(
-                "--scene came with --sources or --sources-random but one of them says what is "
-                "warm; two rooms cannot both be read. Leave one out"
+                "--scene came with --sources or --sources-random, but only one of them can say "
+                "what is warm. Leave one out"
             )
         # Loaded here alone: only who names a room file has a use for the simulator.
         from ...lab.thermal_days.scene import Scene
@@ -218,8 +217,8 @@ def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -
         return Scene(query, seen.scene, seen.speed or _SPEED, seen.since, world)
     if seen.speed is not None or seen.since is not None:
         raise OperatorFault(
-            "--speed or --from came without --scene; only a room that lives has a time, and it "
-            "would be ignored without a word. Add --scene room.toml"
+            "--speed or --from came without --scene; only a simulated day has a clock, so it "
+            "would be silently ignored. Add --scene room.toml"
         )
     if sources is None and random is None:
         random = 2

@@ -310,4 +310,6 @@ def recall(stopping: threading.Event, store: Store, newest: dict[Who, tuple[int,
     except Stopped:
         pass
     except Exception:  # the writer must go on: the next batch that fails asks again
-        log.exception("it is not known which numbers were used")
+        log.exception(
+            "could not read from the store which sequence numbers are used; trying again"
+        )

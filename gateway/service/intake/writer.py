@@ -391,7 +391,10 @@ class Intake:
             except ReplacedFault:  # no receipt where what was charged is, or would be, forgotten
                 return
             except Exception:  # not the disk's fault: find the one that cannot be stored
-                log.exception("a batch could not be stored", messages=len(batch))
+                log.exception(
+                    "a batch of messages could not be stored; storing them one by one",
+                    messages=len(batch),
+                )
                 recall(self._stopping, self._store, self._newest)
                 for arrived in batch:
                     self._handle_alone(arrived)
@@ -439,7 +442,7 @@ class Intake:
             except (Stopped, ReplacedFault):
                 raise
             except Exception as fault:
-                log.exception("a message could not be stored")
+                log.exception("a message could not be stored; it is refused")
                 why = f"it could not be stored: {type(fault).__name__}"
                 letter = DeadLetter(topic, why, payload, "unstorable")
                 patiently(self._stopping, self._store.keep, [], [letter])
@@ -447,4 +450,6 @@ class Intake:
         except (Stopped, ReplacedFault):
             return
         except Exception:  # not acknowledged: the broker hands it over again at the next start
-            log.exception("a message could not even be refused")
+            log.exception(
+                "a message could be neither stored nor refused; a restart brings it again"
+            )

@@ -157,6 +157,6 @@ class _Careful(ssl.SSLSocket):
 def _unreadable(key: str, path: Path | None, fault: Exception) -> OperatorFault:
     why = getattr(fault, "strerror", None) or str(fault)
     return OperatorFault(
-        f"{key} {path} under [mqtt] cannot be read ({why}); it must be a file that the gateway "
-        "may read, for without it no broker is trusted or trusts us. Mend the path or the file"
+        f"{key} {path} under [mqtt] cannot be read ({why}); without it the gateway cannot connect "
+        "to the broker. Correct the path, or let the gateway's user read the file"
     )

@@ -280,7 +280,7 @@ class Standing:
         self.session.connection += 1
         self._complaints.clear()
         if self.session.connection > 1:
-            log.info("the broker is back", connection=self.session.connection)
+            log.info("reconnected to the broker", connection=self.session.connection)
         self._rider.settled()
         if self._stale:
             self._client.unsubscribe(self._stale)

@@ -149,7 +149,7 @@ class Pump:
                 client.loop_write()
             self._watch(rider, client.socket())
         except Exception:  # one client's trouble must not stop the others
-            log.exception("a client on the pump failed")
+            log.exception("an MQTT client failed; the other clients go on")
 
     def _connect(self, rider: Rider) -> None:
         now_s = time.monotonic()

@@ -110,10 +110,10 @@ class Vitals:
             return
         if not ok:
             self._down.add(part)
-            log.warning("a part does not work", part=part, why=why)
+            log.warning("a part of the gateway does not work", part=part, why=why)
         elif part in self._down:
             self._down.discard(part)
-            log.info("a part works again", part=part)
+            log.info("a part of the gateway works again", part=part)
         self.news()
 
     def news(self) -> None:
@@ -197,7 +197,11 @@ class Chores:
         try:
             chore.do()
         except Exception as fault:
-            log.warning("a chore failed", chore=_name(chore), why=type(fault).__name__)
+            log.warning(
+                "a housekeeping task failed; it runs again when it is next due",
+                chore=_name(chore),
+                why=type(fault).__name__,
+            )
 
 
 def _name(chore: Chore) -> str:
@@ -219,7 +223,7 @@ def make_chores(
         windowed, refused_days = bool(deployment.privacy.window_h), deployment.store.refused_days
         gone = store.retain(time.time(), keep_days, refused_days, report_days, windowed=windowed)
         if gone:
-            log.info("old rows are forgotten", rows=gone)
+            log.info("deleted rows older than their retention time", rows=gone)
 
     if metrics is not None:
         metrics.before_reading(lambda: _gauge(metrics, store))

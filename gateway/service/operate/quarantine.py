@@ -268,18 +268,25 @@ class Quarantine:
             try:
                 self._look()
             except OSError as fault:  # the broker is in trouble: the guard holds meanwhile
-                log.warning("the quarantine could not be kept", why=str(fault))
+                log.warning(
+                    "the quarantine could not be written down; trying again", why=str(fault)
+                )
             except SQLAlchemyError as fault:  # the store is
-                log.warning("the quarantine could not be kept", why=type(fault).__name__)
+                log.warning(
+                    "the quarantine could not be written down; trying again",
+                    why=type(fault).__name__,
+                )
             except Exception:
-                log.exception("the quarantine could not be kept")
+                log.exception("the quarantine could not be written down; trying again")
             self._woken.wait(LOOK_S)
             self._woken.clear()
 
     def _look(self) -> None:
         """Bring guard, broker and store to agree."""
         for name, why in self._guard.verdicts():
-            log.error("a device is shut out", device=name, why=why)
+            log.error(
+                "put a device into quarantine: its messages are refused", device=name, why=why
+            )
             self._unkept[name] = why
         self._tell_broker(self._kept.keys() | self._unkept.keys())
         for name, why in list(self._unkept.items()):
@@ -294,7 +301,7 @@ class Quarantine:
                     self._store.free(name)
                     del kept[name]
         for name in self._kept.keys() - kept.keys() - self._unkept.keys():
-            log.warning("a device is let back", device=name)
+            log.warning("released a device from quarantine", device=name)
             self._guard.free(name)
         for name, (why, _) in kept.items():
             self._guard.shut(name, why)
@@ -324,10 +331,16 @@ class Quarantine:
             self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
             if self._control.up and not self._mute:
                 self._mute = True
-                log.warning("the broker shuts nobody out, we only do not listen", why=str(fault))
+                log.warning(
+                    "the broker cannot block devices; the gateway alone ignores those shut out",
+                    why=str(fault),
+                )
         except OperatorFault as fault:
             self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
-            log.error("the broker did not shut a device out", why=str(fault))
+            log.error(
+                "the broker failed to block a device; the gateway alone ignores it",
+                why=str(fault),
+            )
 
 
 def _ours(row: Mapping[str, Any]) -> bool:

@@ -128,11 +128,12 @@ class Supervised:
         while not self._over.wait(self._watchdog_s):
             if dead := [one.name for one in self._watched if not one.is_alive()]:
                 log.error(
-                    "a thread has ended and must not; we are to be started anew", threads=dead
+                    "a vital thread has ended; the service manager will restart the gateway",
+                    threads=dead,
                 )
             elif not self.moving():
                 log.error(
-                    "the rounds, the link or the writer stand still; we are to be started anew"
+                    "rounds, link or writer hang; the service manager will restart the gateway"
                 )
             else:
                 self._say("WATCHDOG=1")
@@ -155,23 +156,22 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
     new = config.load(path)
     if fixed := sorted(_find_fixed(deployment, new)):
         raise OperatorFault(
-            f"{', '.join(fixed)} changed in {path}, which a gateway that runs cannot take: its "
-            "rounds, its store and its session at the broker rest on it. Stop the gateway and "
-            "start it again, or change it back"
+            f"{', '.join(fixed)} changed in {path}, which takes effect only at a restart: the "
+            "rounds, the store or the session at the broker depend on it. Restart the gateway, "
+            "or change it back"
         )
     enrolled = load_devices(new.site.devices, new.site.name)
     if enrolled.site_key != devices.site_key:
         raise OperatorFault(
-            f"the devices file {new.site.devices} holds another fleet, with another key for its "
-            "rounds; a round that is open is signed with the old one. Stop the gateway and start "
-            "it again"
+            f"the devices file {new.site.devices} holds another fleet with another site key, and "
+            "the open round is signed with the old one. Restart the gateway"
         )
     check_together(new, enrolled)
     plan = of(new).plan
     if plan(config.query(new), []) != plan(config.query(deployment), []):
         raise OperatorFault(
-            f"{path} would ask the devices for something else than before, though no key says so: "
-            "is the room's own file another one? Stop the gateway and start it again"
+            f"with {path} the rounds would differ from before, although no setting in it changed: "
+            "the room file did, perhaps. Restart the gateway"
         )
     return new, enrolled
 
@@ -227,4 +227,4 @@ class Reloading:
             try:
                 self._do()
             except Exception:  # the next request must find somebody
-                log.exception("what was asked for could not be done")
+                log.exception("the reload that was asked for failed; the deployment is unchanged")

@@ -238,7 +238,11 @@ class SecureSums:
             log.warning(event, shard=at, step=step, here=here, needed=needed, why=why)
         if suspects:
             self._metrics.sum_suspects.inc(len(suspects))
-            log.warning("shares of a secure sum do not fit", shard=at, suspects=suspects)
+            log.warning(
+                "shares of a secure sum contradict each other; a suspect sent a wrong one",
+                shard=at,
+                suspects=suspects,
+            )
         for place in sorted(one.proven):
             log.error("a device lied in a secure sum", shard=at, device=members[place], why=LIED)
             if self._guard:

@@ -270,8 +270,8 @@ def taker(
         if deployment.workers.partitions > 1:
             raise OperatorFault(
                 f"{deployment.rounds.mechanism} adds devices up in shards, and [workers] "
-                f"partitions is {deployment.workers.partitions}: a secure sum is not shared among "
-                "workers. Set it to 1"
+                f"partitions is {deployment.workers.partitions}: one gateway alone can gather a "
+                "secure sum. Set partitions to 1"
             )
         from ..secure_sum.gathering import SecureSums  # what no other mechanism needs
 

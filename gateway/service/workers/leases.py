@@ -213,8 +213,9 @@ def _agree(connection: Any, partitions: int, lease_s: float) -> None:
     if at_work:
         raise OperatorFault(
             f"partitions = {partitions} and lease_s = {lease_s:g} under [workers], but "
-            f"{', '.join(at_work)} work with {parts} and {long_s:g}: devices would be in two "
-            "parts or in none. Give all of them the same file, and change it while all are stopped"
+            f"{', '.join(at_work)} run with {parts} and {long_s:g}: devices would be in two "
+            "partitions or in none. Give all workers the same file, and change it only while all "
+            "are stopped"
         )
     connection.execute(update(leases).where(agreed).values(epoch=partitions, until_s=lease_s))
 
@@ -291,5 +292,7 @@ def lead(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[None
 
 
 def _is_deposed() -> None:
-    log.error("another gateway leads this site now; this one ends, and may wait as a standby")
+    log.error(
+        "another gateway leads this site now; this one ends. Started again, it waits as a standby"
+    )
     os.kill(os.getpid(), signal.SIGTERM)

@@ -105,9 +105,15 @@ def retire(deployment: Deployment, store: Store) -> list[int]:
 def _quietly(deployment: Deployment, store: Store) -> None:
     try:
         if parts := retire(deployment, store):
-            log.info("sessions of former parts ended", part=" ".join(map(str, parts)))
+            log.info(
+                "removed the broker sessions of old partitions",
+                part=" ".join(map(str, parts)),
+            )
     except (LinkFault, DatabaseError) as fault:  # they are still there at the next start
-        log.warning("sessions of former parts are not ended yet", why=str(fault))
+        log.warning(
+            "broker sessions of old partitions remain; the next start removes them",
+            why=str(fault),
+        )
 
 
 class PartIntake(Intake):
@@ -251,7 +257,7 @@ class Part:
         self._heard(up)
         if up and not self._listens:
             self._listens = True
-            log.info("a part listens", part=self.lease.part)
+            log.info("a partition receives messages", part=self.lease.part)
 
     def close(self) -> None:
         """Commit and let go of what has come, if the part is still ours; say goodbye."""

@@ -53,8 +53,8 @@ def find_fold(mechanism: str) -> Fold:
     fold = mechanisms.find_service(mechanism).fold
     if fold is None:
         raise OperatorFault(
-            f"{mechanism} cannot be gathered in parts: several workers need a release that is a "
-            "sum over reports, and it says of none. Set partitions = 1 under [workers]"
+            f"several workers cannot gather {mechanism} together, because its release is not a "
+            "sum over reports. Set partitions = 1 under [workers]"
         )
     return fold
 

@@ -66,7 +66,7 @@ class Hands:
         for lease in taken:
             self._parts[lease] = Part(lease, until_s, around)
         if taken:
-            log.info("parts taken", part=_list(taken), of=self._partitions)
+            log.info("took partitions", part=_list(taken), of=self._partitions)
 
     def keep(self, kept: Collection[Lease], until_s: float) -> None:
         """Let go of all parts but these, which are surely ours until then."""
@@ -114,7 +114,7 @@ class Hands:
             closing.start()
         if parts:
             left = _list(part.lease for part in parts)
-            log.info("parts left", part=left, of=self._partitions)
+            log.info("releasing partitions", part=left, of=self._partitions)
 
 
 def _list(leases: Iterable[Lease]) -> str:
@@ -252,13 +252,16 @@ class Worker:
                 self._say("store", True, "")
                 self._say("parts", self._joined, _standing(self.parts, self._joined))
             except DatabaseError as fault:
-                log.warning("the database does not answer the worker", why=describe_fault(fault))
+                log.warning(
+                    "the database does not answer; the worker tries again",
+                    why=describe_fault(fault),
+                )
                 self._say("store", False, UNANSWERED(why=describe_fault(fault)))
             except OperatorFault as fault:
-                log.error("this worker takes no part", why=str(fault))
+                log.error("this worker takes no partition", why=str(fault))
                 self._say("parts", False, str(fault))
             except Exception:  # a worker that gives up gives nobody its parts
-                log.exception("a worker's turn failed")
+                log.exception("a worker failed to renew or take partitions; it tries again")
             # Without the database we cannot know, and others may have them by now.
             self._hands.only_sure()
             self._woken.wait(min(self._workers.lease_s / GLANCES, LONGEST_S))

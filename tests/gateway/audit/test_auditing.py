@@ -122,7 +122,7 @@ def test_what_no_audit_wrote_is_not_written_over(
     said = heatveil("audit", "--folder", tmp_path)
 
     assert said.status == 1
-    assert f"{name} is there and no audit wrote it" in said.err
+    assert f"{name} exists and no audit wrote it" in said.err
     assert (tmp_path / name).read_text() == "my own notes"
 
 

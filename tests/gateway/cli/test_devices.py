@@ -222,7 +222,7 @@ def test_a_virtual_device_gets_new_keys_and_its_old_ones_are_worth_nothing(
         (["add", "+"], "cannot be a device's name"),
         (["add", "round"], "cannot be a device's name"),
         (["add", "attic"], "all 4 sensors of the room have a device"),
-        (["add", "attic", "--sensor", "2"], "sensor 2 is read by node-2"),
+        (["add", "attic", "--sensor", "2"], "sensor 2 already belongs"),
         (["add", "attic", "--sensor", "9"], "sensor 9 does not exist"),
         (["remove", "nod-1"], "did you mean node-1"),
         (["remove", "node-01"], "did you mean node-1"),
@@ -555,7 +555,7 @@ def test_nothing_left_is_no_device(make: Callable[..., Site]) -> None:
     before = site.secrets
     said = site.run("rotate", "node-1", "--keys")
     assert said.status == 1
-    assert "not one answer" in said.err
+    assert "less than one answer" in said.err
     assert site.secrets == before
 
 
@@ -572,7 +572,7 @@ def test_somebody_whom_the_operator_let_in_is_not_overwritten(make: Callable[...
         running = site.run("add", "dashboard")
     for said in (resting, running):
         assert said.status == 1
-        assert "no device of ours" in said.err
+        assert "heatveil did not create" in said.err
     assert in_file(site, "dashboard", "sesame")
     assert not list(site.path.parent.glob("dashboard.*"))
 
@@ -629,9 +629,9 @@ def test_who_has_spoken_in_the_fleet_goes_to_no_board(square: Path) -> None:
     with budgets.open_folder(square.with_name(budgets.STATE)) as place:
         budgets.boot(kept, place)
 
-    with pytest.raises(OperatorFault, match="has run in the fleet"):
+    with pytest.raises(OperatorFault, match="already run"):
         hand_out(square, "node-3")
-    with pytest.raises(OperatorFault, match="is no device of the fleet"):
+    with pytest.raises(OperatorFault, match="not in the fleet"):
         hand_out(square, "walker")
     assert not list(square.parent.glob("*.device.json*"))
 
@@ -651,7 +651,7 @@ def test_a_board_that_was_half_handed_out_is_nobody_twice(
         if step == "drop":
             with (
                 Change(square, "node-3") as change,
-                pytest.raises(OperatorFault, match="two of one key"),
+                pytest.raises(OperatorFault, match="interrupted"),
             ):
                 change.add(None, True)
             assert not file.exists()
@@ -680,5 +680,5 @@ def test_a_sum_whose_noise_takes_longer_than_the_tick_goes_to_no_board(square: P
     settings.check_sum(held, own | {"tick_ms": int(needed)}, asked("32, 32"))
     with pytest.raises(OperatorFault, match="a tick of"):
         settings.check_sum(held, own | {"tick_ms": int(needed) - 1}, asked("32, 32"))
-    with pytest.raises(OperatorFault, match="larger epsilon, leave"):
+    with pytest.raises(OperatorFault, match="larger epsilon, keep"):
         settings.check_sum(held, own, asked("128, 128"))

@@ -204,7 +204,7 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
         there.write_text("precious")
         said = heatveil(*command)
         assert said.status == 1
-        assert "is there already" in said.err
+        assert "already exists" in said.err
         assert there.read_text() == "precious"
         there.unlink()
     assert sorted(one.name for one in tmp_path.iterdir()) == before

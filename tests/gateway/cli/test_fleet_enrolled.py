@@ -99,7 +99,7 @@ def test_nothing_old_is_overwritten(site: Path, fleet: Callable[..., str], old: 
         path = path / "node-0.0"
     path.write_text("precious")
 
-    assert f"{old} is there already" in fleet("--enrol")
+    assert f"{old} already exists" in fleet("--enrol")
     assert path.read_text() == "precious"
     assert names(site.parent) == {"site.toml", path.relative_to(site.parent).as_posix()}
 

@@ -108,7 +108,7 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
     assert delta is not None
     kept.path.write_text(text.replace(delta[0], f'delta = "1/{int(delta[1]) * 2}"'))
     refused = heatveil("check", "--config", kept.path).out
-    assert "end that with heatveil ledger --end-promise" in refused
+    assert "heatveil ledger --end-promise" in refused
     ended = heatveil("ledger", "--config", kept.path, "--end-promise")
     said = ended.out + ended.err
 
@@ -205,7 +205,7 @@ def test_a_file_that_promises_more_is_refused_in_epsilon(square: Path, heatveil:
     square.write_text(text.replace("7/1", "35/10").replace("readings = 10", "readings = 5"))
     less = heatveil("check", square).out
 
-    assert "would spend epsilon 8.4 in all, and on its database 7 was promised" in more
+    assert "would spend epsilon 8.4 in all, but epsilon 7 was promised" in more
     assert "this file promises epsilon 3.5 in all, and 7 was promised before" in less
     assert not re.search(r"\brho\b", more + less)
 
@@ -222,7 +222,7 @@ def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: 
         store.witness(steps.sign_round(cheap, 5, devices), "somebody has round 5")
     store.close()
     before = heatveil("ledger", "--config", kept.path, "--json")
-    for number, words in ((4, "ends with round 5"), (6, "ends with round 5")):
+    for number, words in ((4, "end with round 5"), (6, "end with round 5")):
         refused = heatveil("ledger", "--config", kept.path, "--accept", number)
         assert refused.status == 1
         assert words in refused.err
@@ -235,7 +235,7 @@ def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: 
     assert "3 rounds that were lost" in accepted.err
     assert [one["round"] for one in told["charges"][:3]] == [5, 4, 3]
     assert Fraction(told["spent"]) == Fraction(json.loads(before.out)["spent"]) + 3 * kept.rho
-    assert "nothing" in heatveil("ledger", "--config", kept.path, "--accept", 5).err
+    assert "no round is missing" in heatveil("ledger", "--config", kept.path, "--accept", 5).err
 
 
 def test_rounds_of_another_promise_use_up_their_numbers_alone(
@@ -357,7 +357,7 @@ def test_a_map_is_written_as_its_ending_says(kept: Any, heatveil: Heatveil, endi
     ("words", "reason"),
     [
         ((2,), "there is no map of round 2"),
-        (("--out", "map.bmp"), "must have one of .png, .npz, .json"),
+        (("--out", "map.bmp"), "must end in one of .png, .npz, .json"),
         (("--out", "/nowhere/map.png"), "in no folder that we may write to"),
     ],
 )
@@ -417,7 +417,7 @@ def test_a_map_fits_the_terminal_whatever_it_can_show(
     ("change", "status", "words"),
     [
         ("schema = 4", 0, "brings it up to date"),
-        ("schema = 99", 1, "Use that heatveil"),
+        ("schema = 99", 1, "Use its version"),
         ("site = 'other'", 1, "belongs to site other"),
     ],
 )

@@ -253,7 +253,12 @@ def test_rows_that_a_report_has_no_room_for_are_told_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "more", "rows", "why"),
     [
-        ("quadtree", {"adjacency": "zero-out", "readings": 3}, "a,0.1,0.1,1\na,0.9,0.9,1", "2. t"),
+        (
+            "quadtree",
+            {"adjacency": "zero-out", "readings": 3},
+            "a,0.1,0.1,1\na,0.9,0.9,1",
+            "row 2",
+        ),
         ("ranks", {"points": 2}, "a,0.1,0.1,1\na,0.9,0.9,2", "line 3: the weight is 2"),
         ("ranks", {}, "a,0.1,0.1,3", "line 2: the weight is 3"),
     ],

@@ -672,7 +672,7 @@ def test_the_key_is_its_owners_alone_and_gone_after_use(
     assert [one == bytes(32) for one in synced] == [False, False, True]
     path.write_bytes(bytes(32))
     path.chmod(0o644)
-    with pytest.raises(OperatorFault, match="can be read by others"):
+    with pytest.raises(OperatorFault, match="other users can read"):
         key.fits(first.plan)
 
 
@@ -722,10 +722,10 @@ def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Pat
 
     (tmp_path / "file").write_text("")
     for folder, why in (
-        (tmp_path / "store", "in the other's folder"),
-        (tmp_path / "store" / "keys", "in the other's folder"),
-        (tmp_path, "in the other's folder"),
-        (tmp_path / "file" / "keys", "cannot be written"),
+        (tmp_path / "store", "inside the other's folder"),
+        (tmp_path / "store" / "keys", "inside the other's folder"),
+        (tmp_path, "inside the other's folder"),
+        (tmp_path / "file" / "keys", "not writable"),
     ):
         with pytest.raises(OperatorFault, match=why):
             sealing.RoundKey(at_place(folder))

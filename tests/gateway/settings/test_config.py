@@ -185,7 +185,7 @@ def test_the_environment_says_what_a_file_can(
     [
         ("HEATVEIL_MQTT__PORT", "x", "[mqtt] port (from the environment: HEATVEIL_MQTT__PORT)"),
         ("HEATVEIL_MQTT__PROT", "1", "HEATVEIL_MQTT__PROT) is not a name known here; did you"),
-        ("HEATVEIL_MQTTT__HOST", "x", "MQTTT is no table of a deployment file"),
+        ("HEATVEIL_MQTTT__HOST", "x", "no table MQTTT"),
         ("HEATVEIL_MQTT_HOST", "x", "Name it HEATVEIL_MQTT__HOST, or unset it"),
         ("heatveil_mqtt_port", "1", "Name it HEATVEIL_MQTT__PORT, or unset it"),
         ("HEATVEIL_HEAT", "warm", "a table as a whole would have to be JSON"),

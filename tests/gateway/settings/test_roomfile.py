@@ -129,11 +129,14 @@ def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ("[heat]\nspread_m2 = 1.0\n", "[heat] spread_m2 stands beside"),
-        ("[sensors]\ncount = 6\n", "[sensors] count stands beside"),
-        ("[sensors]\ndrift_sd = 0.1\n", "[sensors] drift_sd stands beside"),
-        ('[rounds]\ncalibration = "paper"\n', "[rounds] calibration stands beside"),
-        ("[heat]\nintensity_max = 40.0\n", "[heat] intensity_max is 40.0 and the room file"),
+        ("[heat]\nspread_m2 = 1.0\n", "[heat] spread_m2 is given together with [room] plan"),
+        ("[sensors]\ncount = 6\n", "[sensors] count is given together with [room] plan"),
+        ("[sensors]\ndrift_sd = 0.1\n", "[sensors] drift_sd is given together with [room] plan"),
+        (
+            '[rounds]\ncalibration = "paper"\n',
+            "[rounds] calibration is given together with [room] plan",
+        ),
+        ("[heat]\nintensity_max = 40.0\n", "[heat] intensity_max is 40.0 but the room file"),
     ],
 )
 def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) -> None:

@@ -210,7 +210,7 @@ def test_devices_of_another_window_are_refused() -> None:
 def test_no_window_is_promised_of_devices_of_which_nobody_knows_theirs() -> None:
     """One that was enrolled for fewer hours gives more than is said; for life all is as before."""
     check_window(0, {"n1": None})
-    with pytest.raises(OperatorFault, match="budget of n1 counts is not known"):
+    with pytest.raises(OperatorFault, match="window of n1's budget is not known"):
         check_window(24, {"n1": None})
 
 

@@ -92,7 +92,7 @@ def test_a_commit_to_a_store_that_is_not_there_is_none(
         assert (1,) in file.execute("SELECT seq FROM reports").fetchall()
     store.close()
     path.unlink(missing_ok=True)
-    with pytest.raises(OperatorFault, match=r"give back what is spent.* mv ") as refused:
+    with pytest.raises(OperatorFault, match=r"Put the copy back: mv ") as refused:
         Store(path, "lab")
     assert refused.value.status == 4
     assert not path.exists()

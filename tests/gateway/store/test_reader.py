@@ -137,7 +137,7 @@ def test_a_store_of_another_schema_is_not_read(tmp_path: Path) -> None:
     """Older: the gateway brings it up to date, and nobody else does; newer: nobody here can."""
     path = tmp_path / "heatveil.sqlite"
     Store(path, "lab").close()
-    older, newer = "heatveil serve brings it up to date", "Use that heatveil"
+    older, newer = "heatveil serve brings it up to date", "Use its version"
     for schema, said in ((SCHEMA - 1, older), (SCHEMA + 1, newer)):
         with sqlite3.connect(path) as connection:
             connection.execute("UPDATE about SET schema = ?", [schema])

@@ -154,7 +154,7 @@ def test_another_programs_database_is_no_store(tmp_path: Path) -> None:
     path = tmp_path / "heatveil.sqlite"
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE recipes (name TEXT)")
-    with pytest.raises(OperatorFault, match="another program's tables \\(recipes\\)"):
+    with pytest.raises(OperatorFault, match="tables of another program \\(recipes\\)"):
         Store(path, "lab")
     with pytest.raises(OperatorFault, match="cannot be opened"):
         Reader(path)

@@ -450,7 +450,7 @@ def test_a_picture_of_the_floor_lies_under_the_map(
     other.write_text("a floor")
     half.write_bytes(picture.read_bytes()[:60])
     for wrong in (other, half):
-        with pytest.raises(OperatorFault, match="is no whole PNG, JPEG or WebP"):
+        with pytest.raises(OperatorFault, match="is not a complete PNG, JPEG or WebP"):
             Page("127.0.0.1", 0, picture=wrong)
     with pytest.raises(OperatorFault, match="cannot be read"):
         Page("127.0.0.1", 0, picture=tmp_path / "none.png")

@@ -203,7 +203,7 @@ def test_what_is_no_host_is_refused(init: Any, site: Path, host: str) -> None:
     said = init("--host", host)
 
     assert said.status == 1
-    assert "neither a host's name nor an address" in said.err
+    assert "neither a host name nor" in said.err
     assert not (site.parent / "broker").exists()
 
 
@@ -213,7 +213,7 @@ def test_a_device_with_the_gateways_name_is_refused(init: Any, site: Path) -> No
     said = init()
 
     assert said.status == 1
-    assert "is a device's name too" in said.err
+    assert "also the name of a device" in said.err
 
 
 def test_half_a_broker_is_not_left_behind(site: Path) -> None:

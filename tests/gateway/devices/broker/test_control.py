@@ -139,7 +139,7 @@ def test_a_list_that_never_fits_together_is_given_up(
 def test_the_gateway_is_never_shut_out(gate: Control) -> None:
     """Whoever asks for it, by whatever command."""
     for commands in (dynamic.compose_disable("gateway"), dynamic.compose_delete("gateway")):
-        with pytest.raises(OperatorFault, match="own name"):
+        with pytest.raises(OperatorFault, match="own user name"):
             gate.ask(commands)
     assert not gate.clients()["gateway"].get("disabled")
 

@@ -186,5 +186,5 @@ def test_the_gateways_own_name_is_not_touched(doors: Any) -> None:
     with doors.run(), opened(doors.comes("gateway"), SITE, doors.folder) as door:
         assert door is not None
         for do in (door.remove, door.disable):
-            with pytest.raises(OperatorFault, match="the gateway's own name"):
+            with pytest.raises(OperatorFault, match="the gateway's own user name"):
                 do("gateway")

@@ -163,7 +163,7 @@ def test_a_name_of_somebody_else_is_no_device() -> None:
     assert is_device(row, "attic")
     assert not is_device(None, "attic")
     for other in ({**row, "roles": []}, {**row, "roles": [{"rolename": dynamic.name_role("b")}]}):
-        with pytest.raises(OperatorFault, match="no device of ours"):
+        with pytest.raises(OperatorFault, match="heatveil did not create"):
             is_device(other, "attic")
 
 

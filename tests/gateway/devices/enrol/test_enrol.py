@@ -107,7 +107,7 @@ def test_a_file_of_other_keys_is_not_taken(tmp_path: Path) -> None:
     """A path mixed up must not bring device keys into the gateway, nor another site's keys."""
     path = tmp_path / "fleet.json"
     enrol.save_secrets(enrol.enrol_fleet("lab", 1).secrets, path)
-    with pytest.raises(OperatorFault, match="holds the device keys of site lab, and the mac keys"):
+    with pytest.raises(OperatorFault, match="holds the device keys of site lab, but the mac keys"):
         enrol.load_devices(path, "lab")
     with pytest.raises(OperatorFault, match="of site attic are needed"):
         enrol.load_secrets(path, "attic")

@@ -59,10 +59,10 @@ def test_a_name_that_was_mistyped_is_not_enrolled(desk: Any, made: str) -> None:
     [
         ('name = "sht4x"', (), "adc_step"),
         ('name = "tmp177"', (), "tmp117"),
-        ('name = "tmp117"', ("--sensors", 2), "reads 1 sensors and attic is to have 2"),
+        ('name = "tmp117"', ("--sensors", 2), "reads 1 sensors, but attic has 2"),
         ('name = "ds18b20"\npin = 4\nroms = ["28ff641e8216041c"]', ("--sensors", 2), "reads 1"),
         ('name = "ds18b20"\npin = 4\nempty = "warm"', (), "empty"),
-        pytest.param('name = "ds18b20"\ntick_ms = 1900', (), "out: it is 2000 then", id="tick"),
+        pytest.param('name = "ds18b20"\ntick_ms = 1900', (), "out: it is then 2000", id="tick"),
     ],
 )
 def test_what_the_settings_say_is_held_against_the_deployment_first(
@@ -153,14 +153,14 @@ def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
     assert copied is not None
     boardfile.bind_to_chip(held, "aa", marks)
 
-    with pytest.raises(OperatorFault, match=r"went to the board aa.*rotate --keys"):
+    with pytest.raises(OperatorFault, match=r"are on board aa.*rotate"):
         boardfile.bind_to_chip(copied, "bb", marks)
-    with pytest.raises(OperatorFault, match="went to the board aa"):
+    with pytest.raises(OperatorFault, match="are on board aa"):
         boardfile.bind_to_chip(copied._replace(chip="bb"), "bb", marks)  # bound elsewhere
     assert boardfile.bind_to_chip(copied, "aa", marks).chip == "aa"
     new = copied._replace(identity=copied.identity._replace(key_id=b"new!"))
     assert boardfile.bind_to_chip(new, "bb", marks).chip == "bb"
-    with pytest.raises(OperatorFault, match="went to the board aa"):  # new keys forget no old ones
+    with pytest.raises(OperatorFault, match="are on board aa"):  # new keys forget no old ones
         boardfile.bind_to_chip(copied, "bb", marks)
 
 
@@ -195,7 +195,7 @@ def test_a_file_whose_keys_were_heard_is_a_copy(tmp_path: Path) -> None:
     store.keep([], more=[Heard("wall", 1, 1, b"none", b"frame", held.identity.key_id)])
     store.close()
 
-    with pytest.raises(OperatorFault, match="the file is a copy"):
+    with pytest.raises(OperatorFault, match="an old copy"):
         check_unheard(deployment, held)
     check_unheard(deployment, held._replace(chip="aa"))
 
@@ -231,7 +231,9 @@ def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> Non
     settings.check_tick(held, OWN | {"tick_ms": needed})
 
     assert needed > 215  # what an emulated RP2040 takes for less
-    with pytest.raises(OperatorFault, match=f"settings is {needed - 1} and .*it is {needed} then"):
+    with pytest.raises(
+        OperatorFault, match=f"settings is {needed - 1}, but .*it is then {needed}"
+    ):
         settings.check_tick(held, OWN | {"tick_ms": needed - 1})
 
 

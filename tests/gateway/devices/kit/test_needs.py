@@ -119,7 +119,7 @@ def test_its_parts_are_the_whole() -> None:
         ({"every_s": 0.0}, "seconds"),
         ({"every_s": float("nan")}, "seconds"),
         ({"battery_mah": -1.0}, "battery"),
-        ({"every_s": 0.5}, "never come to its end"),
+        ({"every_s": 0.5}, "not keep up"),
         ({"readings": 9000, "every_s": 600}, "16384"),
         ({"variance": 1 << 61}, "coarser grain"),
         ({"own": {"slep_ma": 1.0}}, "did you mean sleep_ma"),
@@ -193,7 +193,7 @@ def test_a_place_is_one_short_frame_and_has_no_grains(heatveil) -> None:
         compute_needs(PLAN).memory.load_mpy - compute_needs(PLAN).memory.running_mpy
     )
     assert gps.memory.load_source > compute_needs(PLAN).memory.load_source + 10_000
-    with pytest.raises(OperatorFault, match="tells one"):
+    with pytest.raises(OperatorFault, match="exactly one"):
         compute_needs(PLAN._replace(sensor="gps", readings=2))
     said = heatveil("budget", "--sensor", "gps", "--every", 600, "--awake")
     assert (said.status, "a place told by gps each 10 min" in said.out) == (0, True)

@@ -265,7 +265,7 @@ def test_a_second_board_is_refused_the_copy_of_a_file(desk, tmp_path: Path) -> N
     shutil.copy(desk.path.with_name(copy.name), copy)
     provisioned(desk, desk.board())
 
-    with pytest.raises(OperatorFault, match="went to the board"):
+    with pytest.raises(OperatorFault, match="are on board"):
         provisioned(desk, desk.board("second"), out=copy)
     assert not (desk.path.parent / "second" / bundle.CONFIG).exists()
 
@@ -273,9 +273,9 @@ def test_a_second_board_is_refused_the_copy_of_a_file(desk, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("here", "words", "says"),
     [
-        (True, ("--sensor", 0), "sensor 0 is read by node-0"),
+        (True, ("--sensor", 0), "sensor 0 already belongs"),
         (True, ("--sensors", 2), "leave no 2 in a row"),
-        (False, (), r"the broker is at 127\.0\.0\.1 .* the board itself"),
+        (False, (), r"host is 127\.0\.0\.1.*the board itself"),
     ],
 )
 def test_what_the_deployment_decides_is_refused_before_the_board_is_asked(
@@ -311,7 +311,7 @@ class Untouched:
         ("[driver]\nname='yours'\npinn=3\n", r"'pinn' under \[driver\].*did you mean pin\?"),
         ("[driver]\nname='yours'\n[wifi]\nwake_s=3\n", r"'wake_s' under \[wifi\].*belongs above"),
         ("[driver]\nname='tmp177'\n", r"driver 'tmp177'.*did you mean tmp117\?"),
-        ("[driver]\nname='mlx90640'\n", "MicroPython has none for it"),
+        ("[driver]\nname='mlx90640'\n", "Raspberry Pi alone"),
         ("[driver\n", "cannot be read"),
         ("tick_ms = 1\n[driver]\nname='yours'\n", "tick_ms"),
     ],

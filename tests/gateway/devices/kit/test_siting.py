@@ -129,9 +129,9 @@ def test_a_grid_that_is_too_large_is_refused_and_one_that_is_not_is_none_the_wor
     """At Berlin cells of 100 m bear 13 km or so; a thousand cells of them do not."""
     made = siting.compute_plane(deployed((52.5, 13.4), (50, 50), 100_000))
     assert siting.measure_error(Site(52.5, 13.4, 90.0, 5_000_000, 5_000_000), made) < 10_000
-    with pytest.raises(OperatorFault, match=r"100 km by 100 km.*tenth of its cells.*several sit"):
+    with pytest.raises(OperatorFault, match=r"100 km by 100 km.*tenth of a cell.*several sit"):
         siting.compute_plane(deployed((52.5, 13.4), (1000, 1000), 100_000))
-    with pytest.raises(OperatorFault, match=r"no metres.*length_m"):
+    with pytest.raises(OperatorFault, match=r"no size in metres.*length_m"):
         siting.compute_plane(deployed((52.5, 13.4), (20, 20), 0))
     assert siting.compute_plane(deployed(None, (20, 20), 0)) == []
     assert siting.compute_plane(SimpleNamespace(own=None, rounds=ROUNDS, room=ROUNDS)) == []

@@ -191,6 +191,6 @@ def test_who_is_not_there_is_not_started() -> None:
     with pytest.raises(BoardFault, match="no board is there"), boards.resume_on_fault(board):
         board.run("pass")
     assert board.tries == 1
-    late = pytest.raises(OperatorFault, match=r"too late.*could not be set going again")
+    late = pytest.raises(OperatorFault, match=r"too late.*could not be started again")
     with late, boards.resume_on_fault(board):
         raise OperatorFault("it is too late")

@@ -178,18 +178,18 @@ def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
 @pytest.mark.parametrize(
     ("own", "change", "says"),
     [
-        (GPS, ("corner = [52.517, 13.377]", ""), "says no corner.*Write corner = "),
+        (GPS, ("corner = [52.517, 13.377]", ""), "has no corner.*Write corner = "),
         (GPS, ("corner = [52.517, 13.377]", "corner = [13.3, 152.5]\nbearing = 400"), "bearing"),
         (GPS, ("[52.517, 13.377]", "[97.0, 13.4]"), "corner is 97, 13.4; needed.*wrong way round"),
         (GPS, ("[52.517, 13.377]", "[52.5, 190.0]"), "corner is 52.5, 190"),
-        (GPS, ("length_m = 200.0", ""), "the grid has no metres.*length_m"),
-        (GPS, ("length_m = 200.0", "length_m = 2000000.0"), "a tenth of its cells"),
+        (GPS, ("length_m = 200.0", ""), "no size in metres.*length_m"),
+        (GPS, ("length_m = 200.0", "length_m = 2000000.0"), "a tenth of a cell"),
         (GPS + "until_mm = [1, 200000]\n", None, "until_mm of the settings is.*0 to 199999"),
         (FIXED.replace("3, 7", "3, 20"), None, r"cell of the settings is \[3, 20\].*0 to 19"),
         (FIXED.replace("cell", "place_mm").replace("3, 7", "3"), None, "place_mm is not two"),
         ("wake_s = 60\n" + GPS, None, "wake_s goes with until_mm"),
         ('[driver]\nname = "tmp117"\nsda = 4\nscl = 5\n', None, "tmp117 tells no place"),
-        (GPS.replace("tx = 4", ""), None, "gps is named without tx.*those of its flash"),
+        (GPS.replace("tx = 4", ""), None, "gps is named without tx.*belong to the flash"),
         (GPS.replace("tx = 4", "tx = 5"), None, "tx = 5 and rx = 5; a serial line needs two pins"),
         (GPS.replace("rx = 5", "rx = -5"), None, "rx = -5; a serial line needs two pins"),
         (GPS + 'baud = "9600"\n', None, r"another baud under \[driver\].*a whole number, without"),
@@ -223,7 +223,7 @@ def test_a_thermometers_deployment_has_no_places(desk: Any) -> None:
     said = desk.run("provision", "attic", *where, "--settings", desk.own)
 
     assert said.status == 1
-    assert re.search(r"fixed tells a place and attic is to\s+measure warmth", said.err), said.err
+    assert re.search(r"fixed gives a place,\s+but\s+attic", said.err), said.err
 
 
 LOST = "GPGGA,120000.00,,,,,0,00,99.99,,,,,,"

@@ -278,7 +278,7 @@ def test_without_what_was_sent_last_nothing_is_sent(heatveil: Heatveil, site: An
     said = tighten(heatveil, site)
 
     assert said.status == 1
-    assert "Bring limits.json back" in said.err
+    assert "Restore limits.json" in said.err
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"holds": "limits"}'])
@@ -288,7 +288,7 @@ def test_a_damaged_memory_is_not_taken_for_none(heatveil: Heatveil, site: Any, t
     said = tighten(heatveil, site)
 
     assert said.status == 1
-    assert "the limits that were sent cannot be read" in said.err
+    assert "current limits cannot be read" in said.err
 
 
 def test_the_broker_keeps_nothing_for_a_command_that_is_over(
@@ -409,7 +409,7 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
         assert node.answer(new, lambda params: (0, 0)), node.refusal
 
     check_together(deployment, street.devices)
-    with pytest.raises(OperatorFault, match="another amount with one answer"):
+    with pytest.raises(OperatorFault, match="another price"):
         check_together(street.asks("3/1", 4), street.devices)
 
 

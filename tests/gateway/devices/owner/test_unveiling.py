@@ -318,11 +318,11 @@ def no_reports(owned: Any) -> None:
         (wrong_id, "is enrolled with key"),
         (damaged, "the root of node-0 is not that of key"),
         (cut_short, "a key is damaged"),
-        (stranger, "keys of node-7, which is not enrolled"),
+        (stranger, "keys of node-7, which is not in the devices file"),
         (no_json, "it is no JSON"),
         (other_keys, "holds the mac keys of site owned"),
-        (sealed, "node-0 is sealed; its noise is mixed with bytes that never left the board"),
-        (mac_key, "the devices file has another key for node-0's frames"),
+        (sealed, "node-0 was enrolled as sealed"),
+        (mac_key, "the devices file has another key for the frames of node-0"),
         (no_database, "cannot be read (unable to open"),
         (no_sqlite, "cannot be read (file is not a database)"),
         (other_schema, "holds schema 99"),
@@ -355,8 +355,8 @@ def test_what_cannot_be_opened_is_refused_and_leaves_nothing(
         ("heatveil.sqlite/readings.csv", "is the gateway's database or a part of it"),
         ("keyholder.json", "is there already"),
         ("dangling.csv", "is there already"),
-        ("readings.parquet", "must be .sqlite or .csv"),
-        ("absent/readings.csv", "in no folder that we may write to"),
+        ("readings.parquet", "must end in .sqlite"),
+        ("absent/readings.csv", "not in a folder"),
     ],
 )
 def test_readings_go_to_a_new_file_of_their_own(
@@ -396,7 +396,7 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
     engines[0].dispose()
 
     assert said.status == 1
-    assert "a gateway opened its database meanwhile" in said.err
+    assert "a gateway opened the database" in said.err
     assert not (owned.folder / "readings.sqlite").exists()
 
 

@@ -77,7 +77,7 @@ def test_one_nano_rho_more_than_the_promise_is_not_granted(
     made = granting.calibration(query)
     less = dataclasses.replace(made, variance=made.variance * 9999 // 10000)
     monkeypatch.setattr(granting, "calibration", lambda query: less)
-    with pytest.raises(OperatorFault, match=r"epsilon 0\.10000\d+ and 0\.1 is promised"):
+    with pytest.raises(OperatorFault, match=r"epsilon 0\.10000\d+, but 0\.1 is promised"):
         grant(query, 0.0)
 
 

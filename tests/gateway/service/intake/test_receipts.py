@@ -198,7 +198,7 @@ def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway
 
     assert spool.overwritten == 3
     assert counts.lost == 3
-    assert sum("made room" in entry["event"] for entry in logged) == 3
+    assert sum("spool full" in entry["event"] for entry in logged) == 3
     assert len(kept) == 3
     assert spool.oldest is None
     assert gateway.gaps() == [Gap(1, 2, 4)]

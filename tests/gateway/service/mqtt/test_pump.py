@@ -98,7 +98,7 @@ def test_a_client_that_raises_does_not_stop_the_others(quick: Pump) -> None:
         quick.add(Rider(sound, lambda _: None))
         until(lambda: len(sound.attempts_s) >= 2 and broken.attempts_s)
 
-    assert "a client on the pump failed" in [entry["event"] for entry in logged]
+    assert any("an MQTT client failed" in entry["event"] for entry in logged)
     assert quick.moving
 
 

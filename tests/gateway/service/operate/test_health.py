@@ -53,7 +53,7 @@ def test_one_that_fails_is_told_of_and_tried_again_beside_the_others() -> None:
         assert chores._thread.is_alive()
 
     assert len(tries) >= 2
-    assert logs[0]["event"] == "a chore failed"
+    assert "housekeeping" in logs[0]["event"]
     assert (logs[0]["chore"], logs[0]["why"]) == ("failing", "RuntimeError")
     assert "secret" not in str(logs)
 

@@ -63,7 +63,7 @@ class Served:
         """Return a line of the log once it has come so often."""
         until_s = time.monotonic() + PATIENCE_S
         while time.monotonic() < until_s:
-            found = [line for line in list(self.lines) if line["event"] == event]
+            found = [line for line in list(self.lines) if event in line["event"]]
             if len(found) >= times:
                 return found[times - 1]
             time.sleep(0.05)
@@ -118,12 +118,12 @@ def test_a_gateway_that_runs_takes_a_new_pause_and_keeps_everything_else(
 
         site.write_text(good.replace("[rounds]", "[rounds"))
         served.hup()
-        refused = served.logged("the deployment stays as it was")
+        refused = served.logged("the changed deployment was refused")
         assert refused["level"] == "error"
         assert "site.toml" in refused["why"]
         site.write_text(good.replace('epsilon = "8/1"', 'epsilon = "9/1"'))
         served.hup()
-        refused = served.logged("the deployment stays as it was", 2)
+        refused = served.logged("the changed deployment was refused", 2)
         assert "[privacy] epsilon changed in" in refused["why"]
         assert len([line for line in served.lines if line["event"] == "round"]) == 1
         assert served.ready()

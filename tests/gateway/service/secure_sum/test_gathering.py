@@ -429,7 +429,7 @@ def test_who_lies_in_a_sum_is_named_counted_and_shut_out(square: Square) -> None
         ({"quadtree": {"dropout": "3/10"}}, "enrolled for other shards"),
         ({"quadtree": {"shard": 20}}, "enrolled for other shards"),
         ({"quadtree": {"users": 200}}, "Leave users out"),
-        ({"quadtree": {"kind": "proportions"}}, "tell one place"),
+        ({"quadtree": {"kind": "proportions"}}, "report one place"),
     ],
 )
 def test_what_cannot_be_served_is_refused(

@@ -133,7 +133,7 @@ class Site:
     def listening(self, *children: subprocess.Popen[bytes]) -> set[int]:
         """Return the parts that these have subscribed for since they were started."""
         said = "".join(self.log(child) for child in children)
-        return set(map(int, re.findall(r'"part": (\d+), "event": "a part listens"', said)))
+        return set(map(int, re.findall(r'"part": (\d+), "event": "a partition receives', said)))
 
     def asked(self, number: int = 0) -> tuple[bytes, dict[str, bytes]]:
         """Return the name of a round, once it is out, and what every device answers."""

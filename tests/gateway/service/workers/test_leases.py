@@ -187,11 +187,11 @@ def test_who_splits_the_devices_otherwise_does_not_join_those_at_work(
 ) -> None:
     """One device would be in two parts, another in none; with all others gone it may."""
     join(store, "ada")
-    with pytest.raises(OperatorFault, match="ada work with 4 and 1: devices would be in two"):
+    with pytest.raises(OperatorFault, match="ada run with 4 and 1: devices would be in two"):
         join(store, "bob", lease_s=lease_s, partitions=partitions)
     leases.leave(store.engine, "ada")
     join(store, "bob", lease_s=lease_s, partitions=partitions)
-    with pytest.raises(OperatorFault, match="bob work with"):
+    with pytest.raises(OperatorFault, match="bob run with"):
         join(store, "ada")
 
 
