@@ -60,12 +60,15 @@ def go():
 
         try:
             if release.choose():
+                if not release.read().tries:
+                    release = None  # with all that it holds; a trial's timer is in it
                 from edge.board import firmware as chosen  # not this file: that of the release
 
                 chosen.run()
         except Exception as fault:
             why = "the release that came over the air ended with %s" % type(fault).__name__
-            release.give_up()
+            if release is not None:
+                release.give_up()
     run(why)
 
 
@@ -109,9 +112,12 @@ def has_releases():
 def give_up():
     """Start again with the release before, if this one is on trial."""
     if has_releases():
-        from . import release
+        try:
+            from . import release
 
-        release.give_up()
+            release.give_up()
+        except Exception:  # of a release that is not even whole: its trial ends all the same
+            pass
 
 
 def stop(why):

@@ -71,6 +71,11 @@ def read():
     return _newest()[0]
 
 
+def on_trial(record):
+    """Say whether the release of a Record is on trial, and is what runs."""
+    return record.tries > 0 and sys.path[:1] == [ROOTS[record.slot]]
+
+
 def write(record):
     """Put a Record in force; cut off, the one before it is."""
     held, at = _newest()

@@ -26,7 +26,7 @@ class Updates:
             from . import release
 
             held = release.read()
-            self.number, self.trial = held.number or least, held.tries > 0
+            self.number, self.trial = held.number or least, release.on_trial(held)
             self._last_s = release.TRIAL_MS // 1000
             forget("edge.board.release")
 

@@ -15,7 +15,7 @@ from edge.mechanisms import bulk
 from ...devices.enrol import enrol
 from ...devices.enrol.check import check_window
 from ...devices.enrol.enrol import Device, Devices
-from ...devices.kit import boards, link, modules, selftest, state
+from ...devices.kit import boards, link, modules, releases, selftest, state
 from ...devices.kit.boards import Board, BoardFault
 from ...devices.kit.connect import open_board
 from ...devices.kit.needs import (
@@ -256,6 +256,7 @@ def _look(
     told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}
     if not files["modules"]:
         return told
+    told["release"] = releases.read_record(board)._asdict()
     try:
         there = state.read_state(board)
         who = devices.by_name.get(there.name) if devices is not None else None
@@ -362,6 +363,12 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     kind = "frozen in its firmware" if files["frozen"] else kind
     note = f"; not compared: {files['unchecked']}" if "unchecked" in files else ""
     say(f"files        {files['modules']} of edge, {kind}{note}")
+    if (release := told.get("release")) and release["number"]:
+        trial = ", on trial" * (release["tries"] > 0)
+        say(
+            f"release      {release['number']}, over the air{trial}; what is said here is of files"
+        )
+        say("             that came by cable, which start it")
     if passed := told.get("selftest"):
         say(f"self-test    frame {passed['digest']}, the same on CPython")
     if told.get("sensor") == "":

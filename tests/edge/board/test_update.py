@@ -171,6 +171,7 @@ def test_a_trial_that_cannot_be_counted_does_not_begin(
 
     monkeypatch.setattr(release, "write_durably", worn)
     assert release.choose() is False
+    assert not Updates(WHO, KEY, 3).trial, "or the base would confirm what never ran"
 
 
 def test_the_base_ends_a_trial_of_a_release_that_hangs(
