@@ -246,6 +246,25 @@ def test_a_cut_loses_time_and_never_gains_any() -> None:
     assert not budget.charge(1, 2), "without a clock nothing ages"
 
 
+def test_a_device_whose_slots_do_not_keep_its_hours_never_renews(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has stopped for good, however many windows go by, and though they could write again."""
+    clock, faults = Clock(TRUE), list[Any]()
+    budget = started(slots := enrolled(), clock)
+    budget.charge(1000, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(slots, "write", lambda i, data: None)
+        clock.true_ms = 1000 * STEP_S
+        budget.age(faults.append)
+    assert len(faults) == 1
+    clock.true_ms = 10**12
+    budget.age(lost)
+
+    with pytest.raises(Lost):
+        budget.charge(1, 2)
+
+
 def test_a_clock_that_went_backwards_ages_nothing() -> None:
     """Nor does it, when it is back where it was."""
     clock = Clock(TRUE)
