@@ -157,7 +157,7 @@ def audit(
         told: takes a sentence on how far it is.
     """
     tasks = tasks_of(mechanisms, layers, effort.own)
-    found = dict(_run(tasks, effort, told))
+    found = dict(_run_all(tasks, effort, told))
     claims = [claim for place in range(len(tasks)) for claim in found[place].claims]
     return [*claims, *_of_the_whole(tasks, found, mechanisms, layers, claims, effort)]
 
@@ -213,7 +213,7 @@ def _concerns(layer: Layer, mechanism: Mechanism) -> bool:
     return mechanism.subject is not None and mechanism.subject.KIND in layer.kinds
 
 
-def _run(
+def _run_all(
     tasks: Sequence[tuple[Layer, Mechanism | None]], effort: Effort, told: Callable[[str], None]
 ) -> Iterator[tuple[int, Done]]:
     # Planted layers and mechanisms, which stand in no table, cannot be sent to a process.

@@ -127,7 +127,7 @@ def _by_plugin(
 ) -> Iterator[Finding]:
     rows = {row["username"]: row for row in body["clients"]}
     roles = {row["rolename"]: row for row in body["roles"]}
-    yield from _apart(
+    yield from _compare(
         {
             name: name not in words or dynamic.lets_in(row, words[name])
             for name, row in rows.items()
@@ -145,7 +145,7 @@ def _by_plugin(
             )
 
 
-def _apart(known: Mapping[str, bool], devices: Devices) -> Iterator[Finding]:
+def _compare(known: Mapping[str, bool], devices: Devices) -> Iterator[Finding]:
     """Yield devices that the broker knows and we do not, or we and not it, or by another word."""
     for name in sorted(known.keys() - devices.by_name.keys()):
         yield fault(

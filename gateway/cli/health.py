@@ -95,7 +95,7 @@ def _ask(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
         OSError: nobody answers; an HTTPError where a token is wanted.
         ValueError: somebody else does.
     """
-    found = _got(url, token, patience_s)
+    found = _fetch(url, token, patience_s)
     if not isinstance(found, dict) or not {"ready", "parts"} <= found.keys():
         raise ValueError("it does not say whether it is ready")
     return {"why": "", **found}
@@ -104,13 +104,13 @@ def _ask(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
 def _list_shut_out(url: str, token: str | None, patience_s: float) -> list[dict[str, Any]]:
     """Return the devices that are in quarantine, and why; a gateway works without them."""
     try:
-        found = _got(f"{url}/api/v1/quarantine", token, patience_s)
+        found = _fetch(f"{url}/api/v1/quarantine", token, patience_s)
         return [{"device": str(one["device"]), "why": str(one["why"])} for one in found["devices"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []  # one that is just starting has nothing to tell yet
 
 
-def _got(url: str, token: str | None, patience_s: float) -> Any:
+def _fetch(url: str, token: str | None, patience_s: float) -> Any:
     """Return what is answered, as JSON."""
     asked = urllib.request.Request(url)
     if token:

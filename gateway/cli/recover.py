@@ -63,7 +63,7 @@ def read(path: Path) -> tuple[Mechanism, Any, list[Release]]:
     """
     contents = read_text(path)
     try:
-        found = json.loads(contents, parse_constant=_no_number, parse_int=_whole)
+        found = json.loads(contents, parse_constant=_no_number, parse_int=_parse_whole)
         if found["schema"] != SCHEMA:
             raise ValueError(f"it is {found['mechanism']!r} of schema {found['schema']!r}")
         mechanism = find(found["mechanism"])
@@ -123,7 +123,7 @@ def _no_number(name: str) -> None:
     raise ValueError(f"it holds {name}, which is no number")
 
 
-def _whole(digits: str) -> int:
+def _parse_whole(digits: str) -> int:
     if len(digits) > 300:  # of no use to anybody, and slow
         raise ValueError(f"it holds a whole number of {len(digits)} digits")
     return int(digits)

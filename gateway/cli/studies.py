@@ -69,7 +69,7 @@ def reproduce(
     asked = find(figures)
     make_folder(folder)
     if window is not None:
-        points = _cut(points, window, folder)
+        points = _cut_window(points, window, folder)
     order = Order(trials, seed, quick, points, jobs or os.cpu_count() or 1, cluster)
     if points is not None:
         of_file(points)
@@ -90,7 +90,7 @@ def reproduce(
     typer.echo(f"a picture and all values of each figure are in {folder}")
 
 
-def _cut(points: Path | None, window: str, folder: Path) -> Path:
+def _cut_window(points: Path | None, window: str, folder: Path) -> Path:
     """Return the file of who is in a window of a published set, which is written first.
 
     Raises:

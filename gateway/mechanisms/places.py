@@ -47,7 +47,10 @@ class Crowd:
 
     def beyond(self) -> str:
         """Return clauses about points beyond the grid, in one cell of it, or told again."""
-        clauses = [moved(self.outside, self.query.grid), stayed(self.still, self.query.readings)]
+        clauses = [
+            tell_moved(self.outside, self.query.grid),
+            tell_stayed(self.still, self.query.readings),
+        ]
         if not self.outside and self.cells.shape[1] > 1 and self.cells.min() == self.cells.max():
             clauses.append(
                 f"all of the points are in one cell of the grid, which is "
@@ -56,7 +59,7 @@ class Crowd:
         return "; ".join(filter(None, clauses))
 
 
-def moved(outside: int, grid: Grid) -> str:
+def tell_moved(outside: int, grid: Grid) -> str:
     """Return a clause about so many points beyond the grid; else empty."""
     return (
         f"{outside} of the points stand{'s' if outside == 1 else ''} beyond the grid, which is "
@@ -67,7 +70,7 @@ def moved(outside: int, grid: Grid) -> str:
     )
 
 
-def stayed(still: int, readings: int) -> str:
+def tell_stayed(still: int, readings: int) -> str:
     """Return a clause about people who tell a place at several of the readings; else empty."""
     return (
         f"people who tell again at one of the {readings} readings what they told before: {still}; "

@@ -161,7 +161,7 @@ class Watch:
         ready: dict[str, Any] = {}  # for the round at hand
 
         def plan(query: Any, releases: Sequence[Any]) -> Any:
-            with self._timed("plan"), refuse():
+            with self._time("plan"), refuse():
                 round = mechanism.plan(query, releases)
             if round is None or not seeded:
                 return round
@@ -181,12 +181,12 @@ class Watch:
             return payload
 
         def release(round: Any, payloads: Any, rng: Any) -> Any:
-            with self._timed("release"):
+            with self._time("release"):
                 self.releases.append(mechanism.release(round, payloads, rng))
             return self.releases[-1]
 
         def recover(query: Any, releases: Any) -> Any:
-            with self._timed("recover"), undrawn():
+            with self._time("recover"), undrawn():
                 return mechanism.recover(query, releases)
 
         return Verbs(mechanism.name, plan, report, release, recover)
@@ -198,7 +198,7 @@ class Watch:
         return f" ({self.reports / max(self.seconds['report'], 1e-9):,.0f} reports a second)"
 
     @contextmanager
-    def _timed(self, verb: str) -> Iterator[None]:
+    def _time(self, verb: str) -> Iterator[None]:
         self.stage(_DOING[verb])
         began_s = time.perf_counter()
         yield

@@ -71,7 +71,7 @@ def fill(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
                     f"{key}, or remove plan"
                 )
     made = {name: dict(table) for name, table in given.items() if isinstance(table, dict)}
-    for name, found in _read(path).items():
+    for name, found in _read_tables(path).items():
         for key, said in found.items():
             if (own := made.get(name, {}).get(key, said)) != said:
                 raise OperatorFault(
@@ -84,7 +84,7 @@ def fill(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**given, **made}
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
+def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
     """Return what a room file says, as the tables of a deployment file."""
     from physics.instruments.presets import find
     from physics.rooms.model import grid

@@ -343,7 +343,7 @@ def follows(
     return Claim(
         f"{_call(name, args)}: every value is drawn with the probability of its formula",
         claimed=number(found.leftover),
-        measured=_apart(found, law),
+        measured=_compare_laws(found, law),
         fits=not wrong and found.leftover <= MOST_LEFT,
         unit="total variation",
         samples=found.runs,
@@ -397,7 +397,7 @@ def _sum(parts: list[int], times: int) -> list[int]:
     return total
 
 
-def _apart(found: Found, law: Mapping[int, Bounds]) -> float:
+def _compare_laws(found: Found, law: Mapping[int, Bounds]) -> float:
     """Return how far the law found is from the law meant, the leftover shared out."""
     seen = max(1, ONE - found.leftover)
     gaps = (

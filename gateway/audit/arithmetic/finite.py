@@ -63,27 +63,27 @@ class Span:
         self._first, self._last, self._shift = first, last, shift
 
     def __add__(self, other: Any) -> "Span":
-        return Span(self._first, self._last, self._shift + self._whole(other))
+        return Span(self._first, self._last, self._shift + self._other(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> "Span":
-        return Span(self._first, self._last, self._shift - self._whole(other))
+        return Span(self._first, self._last, self._shift - self._other(other))
 
     def __lt__(self, other: Any) -> bool:
-        return self._below(self._whole(other))
+        return self._below(self._other(other))
 
     def __le__(self, other: Any) -> bool:
-        return self._below(self._whole(other) + 1)
+        return self._below(self._other(other) + 1)
 
     def __gt__(self, other: Any) -> bool:
-        return not self._below(self._whole(other) + 1)
+        return not self._below(self._other(other) + 1)
 
     def __ge__(self, other: Any) -> bool:
-        return not self._below(self._whole(other))
+        return not self._below(self._other(other))
 
     def __eq__(self, other: object) -> bool:
-        place = self._whole(other) - self._shift
+        place = self._other(other) - self._shift
         if self._first <= place <= self._last:
             raise SplitError(max(place, self._first + 1))
         return False
@@ -92,7 +92,7 @@ class Span:
         return self != 0
 
     def __floordiv__(self, other: Any) -> int:
-        size = self._whole(other)
+        size = self._other(other)
         if size < 1:
             self._split()
         quotient = (self._first + self._shift) // size
@@ -112,7 +112,7 @@ class Span:
             raise SplitError(place)
         return self._last < place
 
-    def _whole(self, other: object) -> int:
+    def _other(self, other: object) -> int:
         """Return the other number of an operation; one that is no whole number is not for all."""
         return other if isinstance(other, int) else self._split()
 
@@ -253,7 +253,7 @@ class Family:
         self.worst: Fraction | float = 0
         self.where = self.broken = self.unlike = ""
 
-    def seen(self, name: str, found: Worst, samples: int) -> None:
+    def take_in(self, name: str, found: Worst, samples: int) -> None:
         """Take in one round."""
         self.samples += samples
         ratio, answer = found.ratio()
@@ -294,7 +294,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for name, query in mechanism.subject.rooms():
         yield from _room(name, query, mechanism, effort)
     for name, queries in mechanism.subject.sweeps(effort.full):
-        yield from _swept(name, queries, mechanism)
+        yield from _sweep(name, queries, mechanism)
 
 
 def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -314,7 +314,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
             seen.unlike = f"of the cell {reading}"
         found.add(law)
         answers |= law.keys()
-    seen.seen("", found, len(subject.inputs(round)) * len(answers))
+    seen.take_in("", found, len(subject.inputs(round)) * len(answers))
     yield from seen.claims()
     yield _claim_release(name, mechanism, round, sorted(answers, key=str), effort)
     one = subject.spent(round)
@@ -334,7 +334,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
     yield ends(name, mechanism, query, times, effort)
 
 
-def _swept(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]:
+def _sweep(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]:
     """Yield what devices answer in many rounds, through their draw and their veil."""
     subject, seen = mechanism.subject, None
     for query in queries:
@@ -360,7 +360,7 @@ def enumerate_answers(subject: Any, round: Any, seen: Family, name: str) -> None
         if law != stated(reading):
             seen.unlike = f"of {name}the cell {reading}"
         found.add(law)
-    seen.seen(name, found, len(inputs) * len(drawn))
+    seen.take_in(name, found, len(inputs) * len(drawn))
 
 
 def _law(program: Callable[[Any], Any], seen: Family) -> Law:

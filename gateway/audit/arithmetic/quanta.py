@@ -35,7 +35,7 @@ STAGE = 1 - math.sqrt(0.5)  # of a step
 WAYS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (1, -2), (2, 1), (2, -1))  # down, right
 
 
-def felt(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
+def trace_warmth(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     """Return the kelvin that each thermometer shows at a moment of a watt on each path.
 
     Args:
@@ -48,7 +48,7 @@ def felt(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     step_s = room.day.step_s
     doors = list(reversed(history(room, at_s)))
     shut = _solid(room, doors[-1].opened)
-    reads = np.stack([_read(shut, place) for _, place in kinds])
+    reads = np.stack([_weigh(shut, place) for _, place in kinds])
     lags_s = np.array([max(lag_s, 1e-9) for lag_s, _ in kinds])
     left = np.exp(-step_s / lags_s)
     ramp = 1 - (1 - left) * lags_s / step_s  # what shows at its end of a change within the step
@@ -150,7 +150,7 @@ def _film(room: Room, side: str, count: int) -> Floats:
     return np.asarray(film + np.maximum(1 - glazed, 0) * room.sides[side].u_w_per_m2k)
 
 
-def _read(solid: Mask, place: Sequence[float]) -> Floats:
+def _weigh(solid: Mask, place: Sequence[float]) -> Floats:
     """Return the weights of quanta with which a thermometer reads, straight between their middles.
 
     What is no air of its own side is left out.

@@ -142,7 +142,7 @@ def _claim_held(name: str, made: Response, found: Found) -> Iterator[Claim]:
 def _claim_derived(name: str, room: Room, made: Response, at_s: float, found: Found) -> Claim:
     """Return how far the best pair's change is off on cells of 25 mm, in parts of the bound."""
     here, there = (_feel_day(room, path, at_s) for path in (found.here, found.there))
-    fine = quanta.felt(room, (found.here, found.there), at_s)
+    fine = quanta.trace_warmth(room, (found.here, found.there), at_s)
     change, again = here - there, fine[0] - fine[1]
     joint, each = made.changes.joint[0], made.changes.each[0]
     return at_most(
@@ -317,7 +317,7 @@ def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
     run = Run(standing(room, doors[-1].opened))
     seen = views(room, places)
 
-    def felt() -> Iterator[Floats]:
+    def feel() -> Iterator[Floats]:
         nth = 0
         for since in reversed(doors):
             known, medium = lattice(room, since.opened), standing(room, since.opened)
@@ -328,7 +328,7 @@ def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
                 yield np.asarray(seen @ run.field_k.ravel())
 
     shown = np.zeros(len(places))
-    for now in _lag(room, felt()):
+    for now in _lag(room, feel()):
         shown = now
     return shown
 
@@ -420,7 +420,7 @@ def sensitivity_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     first one taken for its neighbour; and noise that is far too much, which nobody needs. It
     cannot see a move that it did not try, nor whether noise of the right scale has the right law.
     """
-    yield _felt()
+    yield _claim_warmth()
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
         tape = effort.tape("sensitivity", name)
@@ -452,7 +452,7 @@ def claim_scaled(name: str, promised: float, found: Any, norm: Any) -> Iterator[
     )
 
 
-def _felt() -> Claim:
+def _claim_warmth() -> Claim:
     """Hold the warmth that the plan reckons with against a sum of mirror images, one by one.
 
     Along lines between walls and without, from spreads that hardly reach the next place to those

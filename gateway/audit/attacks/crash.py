@@ -232,9 +232,9 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
             with listen(rng) as blocks:
                 life = Life(round, subject, rng, blocks)
                 life.flash.fuse = place
-                ended = not _cut(life, _script)
+                ended = not _live_through(life, _script)
                 life.flash.fuse = -1
-                _cut(life, _again)
+                _live_through(life, _again)
                 faults += life.faults + blocks.faults
                 places += 1
         place += 1
@@ -272,7 +272,7 @@ def _again(life: Life) -> None:
     _script(life)
 
 
-def _cut(life: Life, lived: Any) -> bool:
+def _live_through(life: Life, lived: Any) -> bool:
     """Return whether the power failed while the device lived so."""
     try:
         lived(life)
@@ -312,7 +312,7 @@ def _at_random(
                 life.spoilt = life.spoilt or wears
                 life.flash.fuse = rng.below(WRITES)
                 life.flash.drops = rng.below(WRITES) if wears else -1
-                seen += _cut(life, lambda one: _day(one, rng))
+                seen += _live_through(life, lambda one: _day(one, rng))
                 if life.dead:
                     break
             faults += life.faults + blocks.faults
@@ -351,7 +351,7 @@ def _spoil(life: Life, copies: Sequence[bytes], rng: Any) -> None:
         if kind == 0:
             kept[i] = old[: rng.below(len(old) + 1)]
         elif kind == 1:
-            kept[i] = life.flash.torn(old, old[::-1])
+            kept[i] = life.flash.tear(old, old[::-1])
         elif kind == 2 and old:
             kept[i] = _turn(old, rng.below(len(old)), 1 << rng.below(8))
         elif kind == 3 and copies and alone:

@@ -56,7 +56,7 @@ def rate(hits: int, tries: int, alpha: float) -> Between:
     return Between(low, hits / tries, high)
 
 
-def apart(below: Floats, above: Floats, cut: float, alpha: float) -> Between:
+def compare(below: Floats, above: Floats, cut: float, alpha: float) -> Between:
     """Return how many sigmas of Gaussian noise two samples of scores are apart.
 
     Args:
@@ -160,14 +160,14 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
     if pairs:
         each = alpha / len(pairs)
         found = [(product(flat[:, i], flat[:, j], each), f"{j} and {i}") for i, j in pairs]
-        yield _alone(f"{name}: no two sensors share noise", found, flat.size, alpha)
+        yield _claim_none(f"{name}: no two sensors share noise", found, flat.size, alpha)
     pairs_of_rounds = flat[: len(flat) // 2 * 2]
     lagged = product(pairs_of_rounds[0::2], pairs_of_rounds[1::2], alpha)
     sentence = f"{name}: no round's noise is that of the one before"
-    yield _alone(sentence, [(lagged, "")], flat.size, alpha)
+    yield _claim_none(sentence, [(lagged, "")], flat.size, alpha)
     again = product(unit[0::2], unit[1::2], alpha)
     sentence = f"{name}: no boot's noise is that of the one before"
-    yield _alone(sentence, [(again, "")], flat.size, alpha)
+    yield _claim_none(sentence, [(again, "")], flat.size, alpha)
 
 
 def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
@@ -265,7 +265,9 @@ def _tails(name: str, unit: Floats, alpha: float) -> Claim:
     )
 
 
-def _alone(sentence: str, found: list[tuple[Between, str]], samples: int, alpha: float) -> Claim:
+def _claim_none(
+    sentence: str, found: list[tuple[Between, str]], samples: int, alpha: float
+) -> Claim:
     """Return the claim that correlations, none promised, are none as far as can be told."""
     worst, where = max(found, key=lambda pair: abs(pair[0].found))
     proven = max(worst.low, -worst.high, 0.0)
@@ -321,20 +323,20 @@ def tell_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iter
     """Yield what tells the two scenes of a room apart, and what the noise in them is."""
     device = _device(room, effort, sensors=len(room.below))
     seen = see(room, stretch(room), [device], mechanism.release, effort, tries)
-    yield from _apart(room, seen, effort.alpha)
+    yield from _claim_between(room, seen, effort.alpha)
     yield from noise_claims(room.name, seen.noise, room.sigma, effort.alpha)
     yield _claim_same_bytes(room, device)
     yield _claim_once(room, device, mechanism.release, effort)
 
 
-def _apart(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
+def _claim_between(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
     """Yield how far apart along the direction known, and along one learnt."""
     cut = float(seen.apart @ seen.middle)
-    found = apart(seen.below @ seen.apart, seen.above @ seen.apart, cut, alpha)
+    found = compare(seen.below @ seen.apart, seen.above @ seen.apart, cut, alpha)
     yield _no_better(f"{room.name}: who knows both scenes tells them", seen, found, alpha)
     third = len(seen.below) // 3
     direction, cut = learnt(seen.below[:third], seen.above[:third])
-    found = apart(seen.below[third:] @ direction, seen.above[third:] @ direction, cut, alpha)
+    found = compare(seen.below[third:] @ direction, seen.above[third:] @ direction, cut, alpha)
     yield _no_better(f"{room.name}: who learns from examples tells them", seen, found, alpha)
 
 
@@ -358,7 +360,7 @@ def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> I
     seen = see(room, singly(room), [device], mechanism.release, effort, tries)
     yield from noise_claims("of single sensors", seen.noise, room.sigma, effort.alpha)
     below, above = seen.below - seen.middle, seen.above - seen.middle
-    found = apart(below.ravel(), above.ravel(), 0.0, effort.alpha)
+    found = compare(below.ravel(), above.ravel(), 0.0, effort.alpha)
     single = seen._replace(below=below.reshape(-1, 1))
     yield _no_better("of a single sensor, two readings are told", single, found, effort.alpha)
     yield Claim(

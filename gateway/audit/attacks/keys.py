@@ -34,7 +34,7 @@ def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     root, other = (effort.root("keys", i) for i in range(2))
     room = plans(mechanism)[0]
     yield _check_document(root)
-    yield _apart(root, other)
+    yield _claim_own(root, other)
     yield _short_refused(root)
     yield from _forgotten(room.round, root)
 
@@ -68,7 +68,7 @@ def _check_document(root: bytes) -> Claim:
     )
 
 
-def _apart(root: bytes, other: bytes) -> Claim:
+def _claim_own(root: bytes, other: bytes) -> Claim:
     made_of = [
         one
         for start in (root, other)

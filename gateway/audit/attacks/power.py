@@ -49,14 +49,14 @@ class Flash:
         """Write slot i through to the medium, or lose power in the middle of it."""
         self.writes += 1
         if self.fuse == 0:
-            self.kept[i] = self.torn(self.kept[i], data)
+            self.kept[i] = self.tear(self.kept[i], data)
             raise PowerCut
         self.fuse -= 1
         if self.drops != 0:
             self.kept[i] = bytes(data)
             self.drops -= 1
 
-    def torn(self, old: bytes, new: bytes) -> bytes:
+    def tear(self, old: bytes, new: bytes) -> bytes:
         """Return what a cut may leave of a write, drawn from `rng`: cut at any byte."""
         place = self._rng.below(len(new) + 1)
         rest = len(new) - place
@@ -173,7 +173,7 @@ class WatchedDevice:
         self._read_for(asked, signed, charged, key)
         if frame is not None:
             self._hold(whole, "what is no whole number was answered")
-            self._left(asked, signed, frame)
+            self._check_sent(asked, signed, frame)
 
     def _read_for(self, asked: Any, signed: bytes, charged: int, key: bytes) -> None:
         """Hold that a Round was within the limits, and was paid at its price, just once."""
@@ -190,7 +190,7 @@ class WatchedDevice:
         self.newest, self.paid = asked.number, signed
         self.ever = max(self.ever, asked.number)
 
-    def _left(self, asked: Any, signed: bytes, frame: bytes) -> None:
+    def _check_sent(self, asked: Any, signed: bytes, frame: bytes) -> None:
         """Hold a new frame to what left before it."""
         report, budget = self.device.opened(frame), self.device.budget
         name = report.epoch, report.seq

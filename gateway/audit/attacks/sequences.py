@@ -136,7 +136,7 @@ class Siege:
 
     def back(self) -> None:
         """Put one slot back to what it once held; the others are as they are, or spoilt."""
-        kept, torn = self.life.flash.kept, self.life.flash.torn
+        kept, torn = self.life.flash.kept, self.life.flash.tear
         old = self.fate.below(len(kept))
         for i, held in enumerate(kept):
             beside = held, b"", torn(held, held[::-1]), b"\xff" * len(held)

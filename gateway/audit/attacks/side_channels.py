@@ -233,7 +233,7 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
         devices = [Device(asked, root, sensors=2, budget=budget) for _ in still]
         # One sees the same always, the others do not.
         told = [odd if number % 2 else still for number in range(ROUNDS)]
-        yield from _alike(f"frames of {mechanism.bits(asked)}-bit numbers", asked, devices, told)
+        yield from _compare(f"frames of {mechanism.bits(asked)}-bit numbers", asked, devices, told)
         yield _one_noise(asked, root, (still, odd))
     yield _silent("a reading", asked, [Device(asked, root) for _ in _rubbish(1)], _rubbish(1))
     yield _fits(asked, root)
@@ -246,7 +246,7 @@ def _of_places(mechanism: Any, root: bytes) -> Iterator[Claim]:
         limits, readings = subject.limits(round, ANSWERS), subject.inputs(round)
         told = tuple(readings[at].values for at in (0, len(readings) // 2, -1))
         devices = [Device(round, root, held=limits) for _ in told]
-        yield from _alike(name, round, devices, [told] * (2 * ANSWERS))
+        yield from _compare(name, round, devices, [told] * (2 * ANSWERS))
         rubbish = _rubbish(2)
         devices = [Device(round, root, held=limits) for _ in rubbish]
         yield _silent(name, round, devices, rubbish)
@@ -260,7 +260,7 @@ def _rubbish(width: int) -> tuple[Any, ...]:
     return (None, 1.5, "21", "7", (), (0,) * (width + 1), *several)
 
 
-def _alike(
+def _compare(
     name: str, round: Any, devices: list[Device], told: Sequence[tuple[Any, ...]]
 ) -> Iterator[Claim]:
     """Yield what differs between devices that are told different things: their answers alone.

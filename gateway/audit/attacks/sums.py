@@ -120,7 +120,7 @@ def sums_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield from _lying_gateway(effort)
     yield from _broker(effort)
     yield from _lying_devices(effort)
-    yield from _paid(effort)
+    yield from _claim_paid(effort)
 
 
 def _vanishing(effort: Effort) -> Iterator[Claim]:
@@ -190,7 +190,7 @@ def _split(effort: Effort) -> Claim:
     for place, member in town.members.items():
         if place:
             said[place] = member.heard(whole if place % 2 else without, True)
-    given = [_revealed(town, gateway, place, said) for place in said]
+    given = [_reveal(town, gateway, place, said) for place in said]
     return at_most(
         "no device gives shares where its neighbours were told different sets",
         0,
@@ -200,7 +200,7 @@ def _split(effort: Effort) -> Claim:
     )
 
 
-def _revealed(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes | None:
+def _reveal(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes | None:
     """Return the shares that a device gives, told all tags there are; None where it refuses."""
     near, sid = town.shard.neighbours[place], gateway.sid
     at = {j: i for i, j in enumerate(near)}
@@ -348,7 +348,7 @@ def _false(town: Shard, gateway: Collecting, place: int, frame: bytes) -> bytes:
     return bytes(agreed.pack(REVEAL, gateway.sid, {3: other}, town.keys[place].mac_key, where))
 
 
-def _paid(effort: Effort) -> Iterator[Claim]:
+def _claim_paid(effort: Effort) -> Iterator[Claim]:
     """Yield that a device pays before it says a word, once, and starts anew with nothing."""
     unpaid, believed, tried = list[str](), list[str](), 0
     for mechanism in MECHANISMS:
@@ -360,7 +360,7 @@ def _paid(effort: Effort) -> Iterator[Claim]:
         place, where = budgets.keep_in_memory(), wire.round_topic(SITE, mechanism.name)
         budgets.provision(made, cap_limits(Fraction(*query.epsilon), 1, 0.0), place)
 
-        def answered(
+        def answer(
             round: Any,
             made: Any = made,
             place: Any = place,
@@ -377,12 +377,12 @@ def _paid(effort: Effort) -> Iterator[Claim]:
         round: Any = mechanism.plan(query, ())
         params = list(round.params)
         params[5], params[6] = 10**6, 0
-        wrong, before = answered(round._replace(params=tuple(params)))
+        wrong, before = answer(round._replace(params=tuple(params)))
         if wrong:
             believed.append(mechanism.name)
-        said, left = answered(round)
+        said, left = answer(round)
         other = round._replace(grid=round.grid._replace(cell_mm=round.grid.cell_mm + 1))
-        again = [frames for same in (round, other) for frames in answered(same)[0]]
+        again = [frames for same in (round, other) for frames in answer(same)[0]]
         if not said or again or left >= before:
             unpaid.append(mechanism.name)
         tried += 3

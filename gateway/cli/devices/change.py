@@ -323,7 +323,7 @@ class Change:
         enrol.check_name(self._name, self._devices, self._deployment.mqtt.username)
         room = prod(of(self._deployment).sensors(self._deployment))
         place = Place(enrol.find_free_sensor(self._devices, room, sensor, count), count)
-        made = self._made(place, central)
+        made = self._enrol_anew(place, central)
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
         self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
@@ -377,7 +377,7 @@ class Change:
         virtual = halves.virtual(self._name)
         if keys:
             held = self._devices.by_name[self._name]
-            made = self._made(held.place, held.central)
+            made = self._enrol_anew(held.place, held.central)
             change = lambda door: door.rotate(self._name, made.password)  # noqa: E731
             self._enrol(made, virtual is not None, change, budget)
             left = "a whole new budget" if budget else _say_left(self._deployment)
@@ -413,7 +413,7 @@ class Change:
             return False  # a slip of the pen, which is no broker's business
         return let_in(self._deployment, self._folder, self._name)
 
-    def _made(self, place: Place, central: str) -> Newcomer:
+    def _enrol_anew(self, place: Place, central: str) -> Newcomer:
         own: Any = {"keyholder": self._deployment.privacy.keyholder, "central": central}
         return enrol.enrol_device(
             self._devices, self._name, place.sensor, sensors=place.sensors, **own

@@ -38,7 +38,7 @@ from .. import flags
 Newest = Mapping[str, int]  # by the names of devices; who was not heard is not in it
 
 
-def heard(deployment: config.Deployment, devices: Devices) -> Newest | None:
+def read_newest(deployment: config.Deployment, devices: Devices) -> Newest | None:
     """Return the newest boot of each device under its present key; None without a database.
 
     Raises:
@@ -226,7 +226,7 @@ def list_(path: flags.Config, keys: Keys = None) -> None:
     keys_path = _hold(path, keys)
     shown = keys or keys_path.exists()
     deployment, devices = _devices(path)
-    newest, place = heard(deployment, devices) or {}, deployment.site.devices
+    newest, place = read_newest(deployment, devices) or {}, deployment.site.devices
     ring = Ring(devices.site, {})
     if shown:
         ring = keyring.read_ring(keys_path, devices.site, *keyring.KINDS)
@@ -257,7 +257,7 @@ def grant(
     chains = _owners(keys_path, devices)
     given: dict[str, Boots] = {}
     for name in names:
-        held = _chosen(name, chains, devices, keys_path)
+        held = _choose(name, chains, devices, keys_path)
         by_epoch = {epoch: key for epoch in wanted if (key := held.epoch_key(epoch))}
         if left := [epoch for epoch in wanted if epoch not in by_epoch]:
             raise OperatorFault(
@@ -266,7 +266,7 @@ def grant(
                 "shredded. Name others with --epochs"
             )
         given[name] = Boots(held.key_id, by_epoch)
-    newest = heard(deployment, devices)
+    newest = read_newest(deployment, devices)
     keyring.write_grant(out, devices.site, given)
     typer.echo(
         f"{out} opens every frame of boots {format_boots(wanted)} of {whose(names)}, sent or "
@@ -290,11 +290,11 @@ def shred(
     """Forget the keys of earlier boots for ever, the root with them."""
     keys_path = _hold(path, keys)
     deployment, devices = _devices(path)
-    newest = None if future else heard(deployment, devices)
+    newest = None if future else read_newest(deployment, devices)
     chains = _owners(keys_path, devices)
     chosen = names or list(chains)
     for name in chosen:
-        chain = _chosen(name, chains, devices, keys_path)
+        chain = _choose(name, chains, devices, keys_path)
         key = chain.chain_at(before)
         if key is None or before == chain.first:
             raise OperatorFault(
@@ -333,7 +333,7 @@ def _owners(path: Path, devices: Devices) -> dict[str, Chain]:
     return {name: held for name, held in ring.held.items() if isinstance(held, Chain)}
 
 
-def _chosen(name: str, chains: Mapping[str, Chain], devices: Devices, path: Path) -> Chain:
+def _choose(name: str, chains: Mapping[str, Chain], devices: Devices, path: Path) -> Chain:
     device = devices.by_name.get(name)
     if device is not None and device.mode == "sealed":
         raise OperatorFault(

@@ -131,12 +131,12 @@ def writer(ending: str, earth: Earth) -> Callable[..., None]:
     """Return what writes rows of maps as a file of such an ending."""
     write = {".geojson": _geojson, ".geoparquet": _geoparquet, ".tif": _geotiff}[ending]
 
-    def bound(place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
+    def write_bound(place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
         write(earth, place, kind.columns, rows, promise)
         with place.open("rb") as file:
             os.fsync(file.fileno())
 
-    return bound
+    return write_bound
 
 
 def _geojson(earth: Earth, place: Path, columns: Any, rows: Rows, promise: dict[str, Any]) -> None:

@@ -66,18 +66,18 @@ class Rehearsal:
     def hear(self, topic: str, payload: bytes) -> Outcome:
         """Return what becomes of the next message."""
         if topic in self._rounds:
-            return self._asked(topic, payload) if payload else self.close()
+            return self._take_round(topic, payload) if payload else self.close()
         parts = topic.split("/")
         if len(parts) < 2 or topic != wire.topic(self._devices.site, parts[-2], "data"):
             return OTHER
-        return self._reported(Message(topic, payload, (0, 0)))
+        return self._take_report(Message(topic, payload, (0, 0)))
 
     def close(self) -> Outcome:
         """End the round that is open, if there is one."""
         ended, self.open = self.open, None
         return Outcome("closed", "", ended)
 
-    def _asked(self, topic: str, payload: bytes) -> Outcome:
+    def _take_round(self, topic: str, payload: bytes) -> Outcome:
         try:
             plan = wire.unpack_round(payload, self._devices.site_key, topic, ROUND_BYTES)
             cost = price(plan.guarantee)
@@ -96,7 +96,7 @@ class Rehearsal:
         )
         return Outcome("opened", "", ended)
 
-    def _reported(self, message: Message) -> Outcome:
+    def _take_report(self, message: Message) -> Outcome:
         sifted = self._door.sift([message], 0.0)
         if sifted.letters:
             (letter,) = sifted.letters

@@ -82,25 +82,25 @@ class Resting:
             clients[name] = dynamic.make_client(name, password, role, salt, session)
             roles[role] = dynamic.make_role(self._site, name)
 
-        return self._changed(change)
+        return self._write_change(change)
 
     rotate = add
 
     def remove(self, name: str) -> str:
-        return self._changed(
+        return self._write_change(
             lambda c, r: (c.pop(name, None), r.pop(dynamic.name_role(name), None))
         )
 
     def disable(self, name: str) -> str:
         mark = {"disabled": True, "textdescription": dynamic.MARK}
-        return self._changed(lambda c, _: c[name].update(mark) if name in c else None)
+        return self._write_change(lambda c, _: c[name].update(mark) if name in c else None)
 
     def enable(self, name: str) -> str:
         def change(clients: Rows, _: Rows) -> None:
             for key in ("disabled", "textdescription"):
                 clients.get(name, {}).pop(key, None)
 
-        return self._changed(change)
+        return self._write_change(change)
 
     def _rows(self) -> tuple[dict[str, Any], Rows, Rows]:
         try:
@@ -110,7 +110,7 @@ class Resting:
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise describe_unreadable(self._path, fault) from fault
 
-    def _changed(self, change: Callable[[Rows, Rows], object]) -> str:
+    def _write_change(self, change: Callable[[Rows, Rows], object]) -> str:
         body, clients, roles = self._rows()
         change(clients, roles)
         body |= {"clients": list(clients.values()), "roles": list(roles.values())}

@@ -109,13 +109,13 @@ def join_sums(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
     Of what their roots make they then hold two keys more: see `edge.mechanisms.summing.Summed`.
     """
 
-    def joined(one: Secret) -> Secret:
+    def join(one: Secret) -> Secret:
         root = made.roots[one.identity.name]
         own: list[Any] = [rootkeys.static_key(root), rootkeys.roster_key(root)]
         parts = [*one.identity, *own, rosters[one.identity.name]]
         return one._replace(identity=Summed(*parts))
 
-    devices = tuple(map(joined, made.secrets.devices))
+    devices = tuple(map(join, made.secrets.devices))
     return made._replace(secrets=made.secrets._replace(devices=devices))
 
 

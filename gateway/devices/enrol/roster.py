@@ -235,7 +235,7 @@ def load_shards(devices_path: Path, site: str) -> list[Shard]:
         OperatorFault: they cannot be read.
     """
 
-    def made(_: keyfile.Row, row: keyfile.Row) -> Shard:
+    def make_shard(_: keyfile.Row, row: keyfile.Row) -> Shard:
         near = tuple(tuple(map(int, some)) for some in row["neighbours"])
         own = {
             "members": tuple(map(str, row["members"])),
@@ -244,7 +244,7 @@ def load_shards(devices_path: Path, site: str) -> list[Shard]:
         }
         return Shard(**{**row, **own})
 
-    return keyfile.read(devices_path.with_name(FILE), HOLDS, site, made)[1]
+    return keyfile.read(devices_path.with_name(FILE), HOLDS, site, make_shard)[1]
 
 
 def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> None:

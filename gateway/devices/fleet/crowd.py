@@ -181,7 +181,7 @@ class Life:
         self._broker, self._ground = broker, ground
         self._tasks: list[asyncio.Task[Any]] = []
         self._identity = ground.fleet.member(name).identity
-        self._shelf = self._opened()
+        self._shelf = self._open_shelf()
         self.counts.found = len(self._shelf)
         self._client: Line | None = None
         self._device: Member | None = None
@@ -219,12 +219,12 @@ class Life:
         await cancel(*self._tasks)
         self._ground.hall.leave(self.name)
         self._shelf.abandon()
-        self._refused, self._device = self.counted().refused, None
+        self._refused, self._device = self.count().refused, None
 
     async def again(self, budget: Any) -> None:
         """Come back with a budget that has booted, and with what the disk has kept."""
         self._ground.fleet.starts_again(self.name, budget)
-        self._shelf, self.dead = self._opened(), False
+        self._shelf, self.dead = self._open_shelf(), False
         await self.begin()
 
     async def leave(self) -> None:
@@ -234,7 +234,7 @@ class Life:
             await self._farewell()
             await cancel(self._tasks[1])
 
-    def counted(self) -> Counts:
+    def count(self) -> Counts:
         """Return what has become of its frames till now."""
         self.counts.refused = self._refused + (self._device.refused if self._device else 0)
         return self.counts
@@ -246,7 +246,7 @@ class Life:
         name = f"heatveil-{self._identity.site}-{self.name}"
         return describe_session(self._broker, name, self._ground.door, why).trouble
 
-    def _opened(self) -> Shelf:
+    def _open_shelf(self) -> Shelf:
         spool = self._ground.spools(self.name, self._identity.key_id)
         return Shelf(spool, self.name, self.counts)
 
@@ -372,7 +372,7 @@ class Crowd:
     @property
     def counts(self) -> Counts:
         """What has become of all frames."""
-        return add_counts([life.counted() for life in self.lives.values()])
+        return add_counts([life.count() for life in self.lives.values()])
 
     @property
     def unreceipted(self) -> int:

@@ -86,9 +86,9 @@ class Clockwork:
         self._count += 1
         heapq.heappush(self._list, (alarm.due_s, self._count, alarm))
         if self._timer is None or alarm.due_s < self._rings_s:
-            self._set()
+            self._arm()
 
-    def _set(self) -> None:
+    def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
@@ -110,7 +110,7 @@ class Clockwork:
             else:
                 self.look(alarm)
         if self._timer is None:
-            self._set()
+            self._arm()
 
 
 TICK_MS = 100  # nothing is read or written here that takes long

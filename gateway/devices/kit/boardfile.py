@@ -85,8 +85,8 @@ def load(device_file: Path, site: str, name: str) -> Held | None:
     done = board_file(device_file, name)
     fresh = None
     if device_file != done and device_file.exists() and read_kind(device_file) != LINK:
-        fresh = _read(device_file, HOLDS, site, name)
-    given = _read(done, HANDED, site, name) if done.exists() else None
+        fresh = _read_held(device_file, HOLDS, site, name)
+    given = _read_held(done, HANDED, site, name) if done.exists() else None
     if fresh and given and fresh.identity.key_id == given.identity.key_id:
         device_file.unlink()  # it was handed over, and then the machine stopped
         return given
@@ -140,10 +140,10 @@ def _read_marks(devices: Path, site: str) -> dict[tuple[str, bytes], str]:
     if not path.exists():
         return {}
 
-    def made(_: keyfile.Row, row: keyfile.Row) -> tuple[tuple[str, bytes], str]:
+    def parse(_: keyfile.Row, row: keyfile.Row) -> tuple[tuple[str, bytes], str]:
         return (str(row["name"]), keyfile.parse_key(row, "key_id", 4)), str(row["chip"])
 
-    return dict(keyfile.read(path, MARKED, site, made)[1])
+    return dict(keyfile.read(path, MARKED, site, parse)[1])
 
 
 def hand_over(held: Held) -> Held:
@@ -174,8 +174,8 @@ def _write(held: Held, what: str) -> None:
     keyfile.write(held.path, what, held.identity.site, [row], site_key=site_key)
 
 
-def _read(path: Path, what: str, site: str, name: str) -> Held:
-    def made(body: keyfile.Row, row: keyfile.Row) -> Held:
+def _read_held(path: Path, what: str, site: str, name: str) -> Held:
+    def make(body: keyfile.Row, row: keyfile.Row) -> Held:
         ours = [body["site"], str(row["name"]), int(row["sensor"]), int(row["sensors"])]
         ours += [str(row["mode"]), keyfile.parse_key(body, "site_key")]
         ours += [keyfile.parse_key(row, word) for word in ("mac_key", "config_key", "state_key")]
@@ -185,7 +185,7 @@ def _read(path: Path, what: str, site: str, name: str) -> Held:
         more = {word: row[word] for word in MORE if word in row}
         return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, more)
 
-    _, rows = keyfile.read(path, what, site, made)
+    _, rows = keyfile.read(path, what, site, make)
     if len(rows) != 1 or rows[0].identity.name != name:
         raise OperatorFault(
             f"{path} is not the board file of {name}; with another device's file the board would "

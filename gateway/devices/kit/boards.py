@@ -202,7 +202,7 @@ def copy_files(board: Board, files: dict[str, bytes]) -> list[str]:
     for at in range(0, len(stale), together):
         part = stale[at : at + together]
         try:
-            _put(board, {path: files[path] for path in part})
+            _put_all(board, {path: files[path] for path in part})
         except BoardFault as fault:
             if any(word in f"{fault.raised} {fault}" for word in FULL):
                 size = sum(map(len, files.values()))
@@ -243,7 +243,7 @@ def replace_file(board: Board, path: str, data: bytes) -> None:
     board.run(_REPLACE % (new, path, path, new, path))
 
 
-def _put(board: Board, files: dict[str, bytes]) -> None:
+def _put_all(board: Board, files: dict[str, bytes]) -> None:
     if hasattr(board, "put_all"):
         board.put_all(files)
         return

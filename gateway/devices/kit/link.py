@@ -136,7 +136,7 @@ def explain(said: dict[str, str]) -> str:
             f"{said['port']}); is the broker's listener open to the network (mosquitto without "
             "one listens on 127.0.0.1 alone), does a firewall or a guest network stand between?"
         )
-    trouble = _cut(" ".join(said.get("trouble", "").split())) or "no answer"
+    trouble = _shorten(" ".join(said.get("trouble", "").split())) or "no answer"
     if said.get("in") == "True":
         return ""
     if "code 4" in trouble or "code 5" in trouble:
@@ -153,7 +153,7 @@ def explain(said: dict[str, str]) -> str:
     return f"the broker is there and it does not come in ({trouble}); look into the broker's log"
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return a text of `MOST` letters or so, cut where a sentence ends, or else a word."""
     if len(text) > MOST:
         at = max(text.rfind(". ", 0, MOST), text.rfind("; ", 0, MOST))

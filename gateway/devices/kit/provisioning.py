@@ -371,7 +371,7 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
         own = kit.own if kit.own is not None else settings.read_own(board)
         files = modules.choose_modules(board, found, own) if kit.files is None else kit.files
         modules.check_loads(board, found, files)
-        held = _bound(board, kit, own, found)
+        held = _bind(board, kit, own, found)
         own = {**own, **(kit.updates or releases.read_updates(board, held.identity.key_id))}
     except OperatorFault:
         with suppress(OperatorFault):
@@ -430,7 +430,7 @@ def _describe_files(files: dict[str, bytes], written: list[str]) -> str:
     return f"files        {len(files)}, {len(written)} of them written; every digest is right"
 
 
-def _bound(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> Held:
+def _bind(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> Held:
     """Return keys that are bound to this board; nothing there is changed yet."""
     settings.make_config(kit.held, own)  # what the board would refuse is refused now
     check_way(board, found, kit.held)

@@ -333,7 +333,7 @@ class Opening:
         for (name, epoch), boot in groupby(reports, key=lambda stored: stored[:2]):
             opened: list[list[Row]] = []
             for stored in boot:
-                found = self._opened(stored)
+                found = self._open_report(stored)
                 if isinstance(found, str):
                     self._left[name, epoch, found] += 1
                 else:
@@ -346,7 +346,7 @@ class Opening:
                 self.readings += len(rows)
                 yield from rows
 
-    def _opened(self, stored: Stored) -> list[Row] | str:
+    def _open_report(self, stored: Stored) -> list[Row] | str:
         """Return the readings behind a report, or why it is not opened."""
         device = self._devices.by_name.get(stored.device)
         if device is None:

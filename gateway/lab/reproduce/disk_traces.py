@@ -120,16 +120,18 @@ def estimate_ldptrace(
     told = _cell_walks(walks, side)
     cells = side * side
     lengths = np.minimum([len(one) for one in told], cells)
-    heard = _heard(np.bincount(lengths - 1, minlength=cells), _LENGTH_SHARE * epsilon, world)
+    heard = _estimate_counts(
+        np.bincount(lengths - 1, minlength=cells), _LENGTH_SHARE * epsilon, world
+    )
     cut = _quantile(heard)
     each = (1 - _LENGTH_SHARE) * epsilon / (cut + 1)
     short = [one[: max(1, cut)] for one in told]
-    first = _heard(_count([one[0] for one in short], cells), each, world)
-    last = _heard(_count([one[-1] for one in short], cells), each, world)
+    first = _estimate_counts(_count([one[0] for one in short], cells), each, world)
+    last = _estimate_counts(_count([one[-1] for one in short], cells), each, world)
     steps = [_directions(one, side) for one in short if len(one) > 1]
     flat = np.concatenate(steps) if steps else np.empty(0, np.int64)
     # Eight slots a cell, those that lead out of the grid too, as the program has them.
-    moved = _heard(_count(flat, 8 * cells), each, world).reshape(cells, 8)
+    moved = _estimate_counts(_count(flat, 8 * cells), each, world).reshape(cells, 8)
     return _estimate(np.maximum(heard, 0), first, last, moved, side, len(told), world)
 
 
@@ -144,7 +146,7 @@ def _count(values: object, size: int) -> Whole:
     return np.bincount(np.asarray(values, np.int64), minlength=size)
 
 
-def _heard(counts: Whole, epsilon: float, world: np.random.Generator) -> Floats:
+def _estimate_counts(counts: Whole, epsilon: float, world: np.random.Generator) -> Floats:
     """Return unbiased counts of what is told by unary encoding; some are negative."""
     reports = int(counts.sum())
     if not reports:

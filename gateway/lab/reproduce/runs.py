@@ -84,7 +84,7 @@ def make(
         [order.points] if order.points else [],
     )
     asked = {one.name: one.tasks(order.trials, order.seed, order.quick, points) for one in figures}
-    found = {name: _known(folder / name, tasks) for name, tasks in asked.items()}
+    found = {name: _read_known(folder / name, tasks) for name, tasks in asked.items()}
     left = [task for tasks in asked.values() for task in tasks if task not in found[task.figure]]
     total, began, done = len(left), time.monotonic(), 0
     waiting = list(figures)
@@ -287,7 +287,7 @@ def _write(rows: Sequence[dict[str, Any]], ending: str, path: Path) -> None:
     parquet.write_table(pa.Table.from_pylist(rows), path)
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read_rows(path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".csv":
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
@@ -297,13 +297,13 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _known(folder: Path, tasks: Sequence[Task]) -> Played:
+def _read_known(folder: Path, tasks: Sequence[Task]) -> Played:
     """Return the runs of these that a folder holds."""
     by_words = {tuple(map(str, _settings(task).values())): task for task in tasks}
     found = Played()
     for path in sorted([*folder.glob("[!.]*.csv"), *folder.glob("[!.]*.parquet")]):
         try:
-            for row in _read(path):
+            for row in _read_rows(path):
                 task = by_words.get(tuple(str(row[name]) for name in _SETTINGS))
                 if task is not None:
                     value = Value(row["panel"], row["line"], float(row["at"]), float(row["value"]))

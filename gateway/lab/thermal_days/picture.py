@@ -68,7 +68,7 @@ class Panels:
         self._axes, self._played = axes, played
         self._extent = (0.0, width, height, 0.0)
         sent = [moment.sent_k for moment in played.moments]
-        counted = [self._counted(frame) for frame in frames]
+        counted = [self._subtract_empty(frame) for frame in frames]
         self.warmest_k = scale([played.lived.warmth_k[frame] for frame in frames])
         self.sent_k = scale([np.abs(values) for values in sent or counted])
 
@@ -109,7 +109,7 @@ class Panels:
                 )  # fmt: skip
                 shown.append(None)
         elif len(played.places_m):
-            shown.append(self._points(others[0], self._counted(frame)))
+            shown.append(self._points(others[0], self._subtract_empty(frame)))
         return shown
 
     def _field(self, panel: Axes, values: Floats, most: float) -> ScalarMappable:
@@ -130,7 +130,7 @@ class Panels:
         panel.scatter(x, y, s=70, facecolors="none", edgecolors="#000000", linewidths=2.6)
         panel.scatter(x, y, s=70, facecolors="none", edgecolors=PERSON, linewidths=1.3)
 
-    def _counted(self, frame: int) -> Floats:
+    def _subtract_empty(self, frame: int) -> Floats:
         """Return readings less what the empty room alone would be, (sensors,), in kelvin."""
         lived = self._played.lived
         step = lived.step_of(float(lived.frames_s[frame]))
@@ -231,7 +231,7 @@ _HOUR_S = 3600.0
 
 def draw(played: Played, path: Path) -> None:
     """Write the picture as PNG."""
-    shown, columns = chosen(played), len(titles(played))
+    shown, columns = choose_frames(played), len(titles(played))
     width, height = played.room.size_m
     tall = np.clip(11 / max(columns, 3) * 0.8 * height / width, 1.0, 5.0) + 0.55
     figure = Figure(figsize=(11.25, tall * len(shown) + 2.4), layout="constrained", dpi=100)
@@ -251,7 +251,7 @@ def draw(played: Played, path: Path) -> None:
     figure.savefig(path, format="png")
 
 
-def chosen(played: Played, rows: int = ROWS) -> list[tuple[int, Moment | None]]:
+def choose_frames(played: Played, rows: int = ROWS) -> list[tuple[int, Moment | None]]:
     """Return the frames worth a row, with their rounds: with people there, spread, in order."""
     lived = played.lived
     every: list[tuple[int, Moment | None]] = [

@@ -66,11 +66,13 @@ class Crowd:
             "heatveil fleet has them there in turn"
         )
         clauses = [
-            places.moved(self.outside, self.query.grid),
+            places.tell_moved(self.outside, self.query.grid),
             divided * bool(self.divided),
             at_once * (most > 1),
         ]
-        return "; ".join(filter(None, [*clauses, places.stayed(many * (readings > 1), readings)]))
+        return "; ".join(
+            filter(None, [*clauses, places.tell_stayed(many * (readings > 1), readings)])
+        )
 
 
 def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:

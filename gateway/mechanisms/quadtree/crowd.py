@@ -71,7 +71,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     many: Any = Together(cells, len(flat))
     if len(flat) <= ONE_BY_ONE:
         many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
-    still = places.stayed(len(flat) * (query.readings > 1), query.readings)
+    still = places.tell_stayed(len(flat) * (query.readings > 1), query.readings)
     outside = "; ".join(filter(None, [found.beyond(), still]))
     return World(count_people(query, len(flat)), many, cells.astype(np.float64), outside)
 

@@ -78,8 +78,8 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     users = np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1])
     cells = tuple(tuple(_rows_of_turn(one, turn, turns) for one in users) for turn in range(turns))
     clauses = (
-        places.moved(outside, query.grid),
-        places.stayed(places.still_of(found, turns), turns),
+        places.tell_moved(outside, query.grid),
+        places.tell_stayed(places.still_of(found, turns), turns),
         _tell_left_out(cells, query.points),
     )
     return Crowd(_count(query, len(users)), cells, "; ".join(filter(None, clauses)))

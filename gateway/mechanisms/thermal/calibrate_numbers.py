@@ -202,13 +202,13 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
         map = thermal.recover(query, releases, certify=False)
     cells = np.asarray(cell_places(query.grid)).reshape(math.prod(query.grid.shape), -1)
     truth = scene.heat(query.grid)
-    blind = _apart(truth, np.ones(len(cells)), cells)
+    blind = _measure(truth, np.ones(len(cells)), cells)
     if not isinstance(map, Heatmap):
         return None, blind, query.estimator
-    return _apart(truth, map.mass.ravel(), cells), blind, map.estimator
+    return _measure(truth, map.mass.ravel(), cells), blind, map.estimator
 
 
-def _apart(truth: Floats, heat: Floats, cells: Floats) -> float:
+def _measure(truth: Floats, heat: Floats, cells: Floats) -> float:
     return earth_movers(truth, heat, "l2", cells, normalise=True)
 
 

@@ -207,7 +207,7 @@ def outdoors(
             f"the weather file {path} cannot be read ({fault.strerror}), so it is the room file's"
         )
         return lambda at_s: None, [why]
-    told = dict(filter(None, map(_told, lines)))
+    told = dict(filter(None, map(_parse, lines)))
     times = sorted(told)
 
     def at(at_s: float) -> float | None:
@@ -234,7 +234,7 @@ def outdoors(
     ]
 
 
-def _told(line: str) -> tuple[float, float] | None:
+def _parse(line: str) -> tuple[float, float] | None:
     """Return the time and the degrees of a line, None where it tells no such things."""
     at, _, degrees = line.partition(",")
     try:

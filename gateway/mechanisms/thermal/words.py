@@ -36,18 +36,18 @@ def in_words(query: Query, guarantee: Guarantee) -> list[str]:
     test of two Gaussians is known, so its exact chance is said instead.
     """
     said = sentences(guarantee._replace(epsilon=None))
-    said = [_squared(one) for one in said]  # on the wire it is plain ASCII
+    said = [_square(one) for one in said]  # on the wire it is plain ASCII
     return [said[0], _chances(query), _formally(guarantee), *said[1:]]
 
 
-def _squared(said: Any) -> Any:
+def _square(said: Any) -> Any:
     """Return a sentence with the sign for square metres."""
     if not isinstance(said, str):
         return said
     text = said.replace(" m2", " m²")
     if not isinstance(said, Sentence):
         return text
-    return Sentence(text, said.code, {name: _squared(one) for name, one in said.fields.items()})
+    return Sentence(text, said.code, {name: _square(one) for name, one in said.fields.items()})
 
 
 def label(query: Query, guarantee: Guarantee) -> str:

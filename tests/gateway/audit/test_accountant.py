@@ -112,7 +112,7 @@ def test_stirred_air_warms_by_an_exponential(minutes: int) -> None:
     lost = AIR_J_PER_M3K * PER_H / 3600 * 2 * HEIGHT_M + 1.5 * 6 * HEIGHT_M
     held = AIR_J_PER_M3K * 2 * HEIGHT_M
     seconds = 60.0 * minutes
-    shown = quanta.felt(room(side_u=1.5), [path((0.5, 0.5), minutes)], seconds)
+    shown = quanta.trace_warmth(room(side_u=1.5), [path((0.5, 0.5), minutes)], seconds)
 
     assert shown == pytest.approx((1 - math.exp(-lost * seconds / held)) / lost, rel=4e-3)
 
@@ -124,7 +124,7 @@ def test_a_wall_passes_what_its_resistances_in_a_row_let_through() -> None:
     through = HEIGHT_M / (0.13 + 0.130 / 0.04 + 0.13)
     steady = np.linalg.solve([[fresh + through, -through], [-through, fresh + through]], [1, 0])
     slow = replace(room(wall), day=Clock(0.0, 24.0, 600.0))
-    shown = quanta.felt(slow, [path((0.5, 0.5), 144)], 86400.0)
+    shown = quanta.trace_warmth(slow, [path((0.5, 0.5), 144)], 86400.0)
 
     assert shown[0] == pytest.approx(steady, rel=2e-3)
 
@@ -133,7 +133,7 @@ def test_a_thermometer_lags_behind_the_air() -> None:
     """As a first order lag behind an exponential does."""
     lost = AIR_J_PER_M3K * PER_H / 3600 * 2 * HEIGHT_M
     warms_s, lag_s, after_s = 3600 / PER_H, find("ds18b20").lag_s, 600.0
-    shown = quanta.felt(room(kind="ds18b20"), [path((0.5, 0.5), 10)], after_s)[0, 0]
+    shown = quanta.trace_warmth(room(kind="ds18b20"), [path((0.5, 0.5), 10)], after_s)[0, 0]
     air = warms_s * math.exp(-after_s / warms_s) - lag_s * math.exp(-after_s / lag_s)
 
     assert lag_s > 10

@@ -13,7 +13,7 @@ from edge.core import entropy
 from edge.core.entropy import Tape
 from edge.mechanisms import disk_limits
 from gateway.audit.attacks import device
-from gateway.audit.attacks.device import apart, learnt, misfit, product, rate, variance
+from gateway.audit.attacks.device import compare, learnt, misfit, product, rate, variance
 from gateway.audit.bench import Blocks, Device, listen, message, replace
 from gateway.audit.claim import ALPHA, Effort
 from gateway.audit.layers import LAYERS
@@ -35,10 +35,10 @@ def scores(sigma: float, mu: float, samples: int, seed: int) -> tuple[np.ndarray
 def test_twenty_thousand_samples_a_side_catch_a_sigma_ten_per_cent_off() -> None:
     """The figure that is promised, measured: 200 noises of 0.9 sigma, all of them rejected."""
     caught = sum(
-        apart(*scores(0.9, 2.5, 20_000, seed), 0.0, ALPHA).low > 2.5 for seed in range(200)
+        compare(*scores(0.9, 2.5, 20_000, seed), 0.0, ALPHA).low > 2.5 for seed in range(200)
     )
     wasteful = sum(
-        apart(*scores(1.1, 2.5, 20_000, seed), 0.0, ALPHA).high < 2.5 for seed in range(200)
+        compare(*scores(1.1, 2.5, 20_000, seed), 0.0, ALPHA).high < 2.5 for seed in range(200)
     )
 
     assert caught >= 198
@@ -47,7 +47,7 @@ def test_twenty_thousand_samples_a_side_catch_a_sigma_ten_per_cent_off() -> None
 
 def test_noise_as_promised_is_never_rejected() -> None:
     """A chance of two in a thousand million is not met in a thousand tries, on either side."""
-    found = [apart(*scores(1.0, 2.5, 20_000, seed), 0.0, ALPHA) for seed in range(500)]
+    found = [compare(*scores(1.0, 2.5, 20_000, seed), 0.0, ALPHA) for seed in range(500)]
 
     assert all(one.low <= 2.5 <= one.high for one in found)
 

@@ -111,8 +111,8 @@ def test_no_pair_of_paths_passes_the_bound(
     again = sensitivity._claim_derived("", room, made, room.day.until_s, found)
     assert again.measured < 0.1
     twice = replace(room, air=room.air._replace(mixing_m2_per_s=2 * room.air.mixing_m2_per_s))
-    felt = sensitivity.quanta.felt
-    monkeypatch.setattr(sensitivity.quanta, "felt", lambda _, *told: felt(twice, *told))
+    felt = sensitivity.quanta.trace_warmth
+    monkeypatch.setattr(sensitivity.quanta, "trace_warmth", lambda _, *told: felt(twice, *told))
     assert not sensitivity._claim_derived("", room, made, room.day.until_s, found).holds
 
 

@@ -96,7 +96,7 @@ def test_a_heap_too_small_is_said(desk) -> None:
     [
         ("core/noise.py", "def dgauss", "def other"),
         ("core/keys.py", "heatveil-noise-v1", "heatveil-noise-v2"),
-        ("mechanisms/thermal_half.py", ".high) + _6", ".high) + 2 * _6"),
+        ("mechanisms/thermal_half.py", "high) + noise", "high) + 2 * noise"),
         ("core/cbor.py", "def ", "def x"),
     ],
 )
