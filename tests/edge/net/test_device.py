@@ -60,6 +60,10 @@ class Broker:
         await asyncio.sleep(0)
         return self.takes
 
+    async def swap(self, topic: str, before: str | None) -> bool:
+        self.said.append((asyncio.get_running_loop().time(), topic, b""))
+        return await asyncio.sleep(0, True)
+
     def leaf(self, name: str) -> list[bytes]:
         return [payload for _, leaf, payload in self.said if leaf == name]
 
@@ -179,6 +183,40 @@ def test_nothing_is_said_while_a_frame_is_held_back() -> None:
 
     assert leaves.index("ack") > leaves.index("data")
     assert leaves[-2:] == ["meta", "state"]
+
+
+def test_a_release_is_asked_for_only_while_nothing_is_held_back() -> None:
+    """A block that is asked for as soon as the noise is there tells how long it took."""
+    came: list[float] = []
+
+    class Updates:
+        topic, last_ms = "cmd/update", 0
+
+        def due(self, now_ms: int) -> tuple[str, None] | None:
+            if now_ms < self.last_ms + 5:
+                return None
+            self.last_ms = now_ms
+            return "block", None
+
+        def said(self) -> dict[str, int]:
+            return {"release": 7}
+
+        def take(self, topic: str, payload: bytes) -> None:
+            pass
+
+    async def play(broker: Broker, ring: Any) -> None:
+        came.append(asyncio.get_running_loop().time())
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.15)
+
+    broker = lived(play, updates=Updates())
+    sent = next(at for at, leaf, _ in broker.said if leaf == "data")
+    asks = [at for at, leaf, _ in broker.said if leaf == "block"]
+
+    assert json.loads(broker.leaf("meta")[0])["release"] == 7
+    assert "cmd/update" in broker.topics
+    assert max(asks) > sent
+    assert not [at for at in asks if came[0] + 0.01 < at < sent]
 
 
 def test_no_older_frame_is_said_while_one_is_held_back(monkeypatch) -> None:
