@@ -83,8 +83,13 @@ class Process:
         self._child.wait()
 
     def solvers(self) -> list[int]:
-        """Return its children."""
+        """Return its children that live."""
         return [int(one) for one in _read(f"{self.id}/task/{self.id}/children").split()]
+
+    def solved_s(self) -> float:
+        """Return the processor time of its children, of those too that took too long and ended."""
+        ended = _read(f"{self.id}/stat").rpartition(")")[2].split()[13:15]
+        return sum(map(int, ended)) / TICKS + sum(map(cpu_s, self.solvers()))
 
 
 def _read(name: str) -> str:
@@ -211,8 +216,7 @@ def measured(
     try:
         threading.Thread(target=look_on, args=(page,), daemon=True).start()
         fleet.line("begun")
-        solvers = gateway.solvers()
-        began = cpu_s(gateway.id), cpu_s(broker.id), sum(map(cpu_s, solvers))
+        began = cpu_s(gateway.id), cpu_s(broker.id), gateway.solved_s()
         threads = threads_s(gateway.id)
         rss, done = list[float](), threading.Event()
 
@@ -226,7 +230,7 @@ def measured(
         done.set()
         watcher.join()
         solver_mb = sum(map(rss_mb, gateway.solvers()))
-        ended = cpu_s(gateway.id), cpu_s(broker.id), sum(map(cpu_s, solvers))
+        ended = cpu_s(gateway.id), cpu_s(broker.id), gateway.solved_s()
         threads = threads_s(gateway.id) - threads
     finally:
         gateway.stop()

@@ -79,10 +79,12 @@ CLAIMS = (
           rf"1000000 privtree.* (?P<peer>{_X})"),
     Claim("a million points by rank, s", "noise in 256 x 256 cells", "bench_ranks",
           rf"ranks (?P<ours>{_X}) s .*grid (?P<peer>{_X}) s"),
-    Claim("`serve`, a reading over TLS, µs", "paho and sqlite3", "bench_service",
-          rf"gateway (?P<ours>{_X}) us(?:.*\n)+?.*sqlite3: (?P<peer>{_X}) us"),
-    Claim("`serve`, a reading over TLS, µs", "mosquitto alone", "bench_service",
-          rf"gateway (?P<ours>{_X}) us.*mosquitto (?P<peer>{_X}) us"),
+    Claim("`serve`, a reading over TLS, devices, µs", "paho and sqlite3", "bench_service",
+          rf"of (?P<size>\d+) devices .*\n.*gateway (?P<ours>{_X}) us(?:.*\n)+?.*sqlite3: "
+          rf"(?P<peer>{_X}) us"),
+    Claim("`serve`, a reading over TLS, devices, µs", "mosquitto alone", "bench_service",
+          rf"of (?P<size>\d+) devices .*\n.*gateway (?P<ours>{_X}) us.*mosquitto "
+          rf"(?P<peer>{_X}) us"),
     Claim("a device's heap, files in place, KB", "an MQTT client alone", "bench_heap",
           rf"in place +(?P<ours>{_X}) (?:.*\n)+?MQTT alone +(?P<peer>{_X})"),
     Claim("`import heatveil`, s", "`import numpy`", "bench_costs",
