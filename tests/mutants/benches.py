@@ -33,6 +33,7 @@ class Bench:
             (folder / ".tools").symlink_to(ROOT / ".tools")
         # Both now: a program that a test starts ends with that test.
         self._tries = {heat: self._start(heat) for heat in ("warm", "cold")}
+        self._ready: set[str] = set()
 
     def _start(self, heat: str) -> processes.Child:
         return processes.Child(
@@ -53,23 +54,31 @@ class Bench:
         """
         for name in WRITTEN:
             (self._folder / name).unlink(missing_ok=True)
-        file = plant(self._folder, row) if row.where else ""
-        try:
-            status = self._ask("warm", [file, what, *names])
-            if status == trial.COLD:
-                status = self._ask("cold", [file, what, *names])
-        finally:
-            if file:
-                restore(self._folder, file)
+        for heat in ("warm", "cold"):
+            if heat not in self._ready:  # what it loads must be without a mistake
+                assert self._read(heat) == "ready\n"
+                self._ready.add(heat)
+            file = plant(self._folder, row) if row.where else ""
+            try:
+                status = self._ask(heat, [file, what, *names])
+            finally:
+                if file:
+                    restore(self._folder, file)
+            if status != trial.COLD:
+                break
         paths = [self._folder / name for name in WRITTEN]
         return status, [path.read_text() if path.exists() else "" for path in paths]
 
     def _ask(self, heat: str, words: Sequence[str]) -> int:
-        asked, answer = self._tries[heat].stdin, self._tries[heat].stdout
+        asked = self._tries[heat].stdin
         assert asked is not None
-        assert answer is not None
         print(json.dumps(words), file=asked, flush=True)
-        return int(answer.readline())
+        return int(self._read(heat))
+
+    def _read(self, heat: str) -> str:
+        answer = self._tries[heat].stdout
+        assert answer is not None
+        return str(answer.readline())
 
     def close(self) -> None:
         """End what tries."""

@@ -246,6 +246,7 @@ def main(heat: str, folder: Path) -> None:
     os.environ["PYTHONPATH"] = str(folder)  # of those that are started
     warm = Warm(folder) if heat == "warm" else None
     gc.freeze()  # or each child collects, and so copies, all of that
+    print("ready", flush=True)
     for line in sys.stdin:
         file, what, *names = json.loads(line)
         if not warm and {*OURS, "tests"} & sys.modules.keys():
