@@ -245,7 +245,13 @@ if folder is None:
     print("The recordings are not here; set HEATVEIL_DATA to the folder that holds thermal/.")
 else:
     from physics.recorded.experiments import room_climate
-    from physics.recorded.fitting import against, alternate_days, fit, forecast, forecast_errors
+    from physics.recorded.fitting import (
+        alternate_days,
+        compare_with_peer,
+        fit,
+        forecast,
+        forecast_errors,
+    )
     from physics.recorded.warming import effective_capacity
 
     halves = {room: alternate_days(found) for room, found in room_climate(folder).items()}
@@ -276,13 +282,13 @@ else:
     rows = {room: forecast_errors(fits[room], held) for room, (_, held) in halves.items()}
     for peer in ("last", "slope"):
         for room, row in rows.items():
-            beside = against(row, peer)
+            beside = compare_with_peer(row, peer)
             print(
                 f"forecast {room}: {row['model'].mean():.3f} K, {peer:6s}"
                 f"{beside.peer_k:.3f} K: {beside.ratio:.2f} of it "
                 f"[{beside.low:.2f}, {beside.high:.2f}], won {beside.won:.0%}"
             )
-    assert all(against(row, "last").ratio < 0.9 for row in rows.values())
+    assert all(compare_with_peer(row, "last").ratio < 0.9 for row in rows.values())
 
 # %% [markdown]
 # So the model earns its keep: on days it has never seen its error is a little over half of the

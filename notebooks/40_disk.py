@@ -36,7 +36,7 @@ from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading
 from edge.mechanisms.disk import report
 from gateway.lab.maps import show_maps
-from gateway.lab.reproduce.disk import area, list_crossed, really
+from gateway.lab.reproduce.disk import area, compute_true_epsilon, list_crossed
 from gateway.lab.reproduce.disk_peers import Setting, privacy, recover
 from gateway.lab.reproduce.people import city
 from physics.crowds.disk import count_many
@@ -126,10 +126,10 @@ assert disk_far < 0.8 * blunt_far
 print("radius  least area  greatest   epsilon given")
 for radius in range(1, 16):
     areas = [area(cell, radius) for cell in list_crossed(radius)] or [math.nan]
-    given = really(radius, 3.5)
+    given = compute_true_epsilon(radius, 3.5)
     told = "a negative chance" if math.isnan(given) else f"{given:.2f}"
     print(f"{radius:4d}{min(areas):12.3f}{max(areas):10.3f}   {told}")
-broken = [radius for radius in range(1, 16) if not really(radius, 3.5) <= 3.5 + 1e-9]
+broken = [radius for radius in range(1, 16) if not compute_true_epsilon(radius, 3.5) <= 3.5 + 1e-9]
 assert len(broken) == 11
 
 # %% [markdown]

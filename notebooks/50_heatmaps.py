@@ -37,7 +37,7 @@ from recovery.distance import earth_movers
 from recovery.peers.grids import Crowd, laplace
 from recovery.pyramid import Query, parts, plan
 from recovery.pyramid.dense import heatmap
-from recovery.pyramid.tree import program, reconstruct, tree
+from recovery.pyramid.tree import read_tree, reconstruct, solve_program
 
 SIDE, USERS = 128, 200
 GRID = Grid((SIDE, SIDE), 0)
@@ -97,6 +97,6 @@ assert distances["ours"] < distances["noise on every cell"] < distances["an even
 # and piecewise linear: merged from the cells up they give the same optimum, in half a millisecond.
 
 # %%
-nodes = tree(sparse)
-print(reconstruct(nodes).cost, program(nodes))
-assert abs(reconstruct(nodes).cost - program(nodes)) <= 1e-9 * program(nodes)
+nodes = read_tree(sparse)
+print(reconstruct(nodes).cost, solve_program(nodes))
+assert abs(reconstruct(nodes).cost - solve_program(nodes)) <= 1e-9 * solve_program(nodes)

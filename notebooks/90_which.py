@@ -63,7 +63,7 @@ from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
 from gateway.mechanisms.pyramid_sum.crowd import release as release_sum
 from gateway.mechanisms.quadtree.crowd import release_crowd
-from gateway.mechanisms.sums import Together
+from gateway.mechanisms.sums import PlaySums
 from gateway.settings.windows import DAYS, answers_in, windows_in
 from physics.crowds.disk import count_many
 from physics.crowds.pyramid import release_points
@@ -155,7 +155,7 @@ def by_pyramid_sum(points, epsilon, tape, world):
     for y, x in np.argwhere(counts):
         places, parts = np.transpose(device.marks(round, Reading(0, (int(x), int(y))), None))
         added[places] += counts[y, x] * parts
-    release = release_sum(round, [Together(added, len(points))], tape)
+    release = release_sum(round, [PlaySums(added, len(points))], tape)
     return pyramid_sum.recover(query, [release]).mass
 
 

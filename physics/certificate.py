@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .displaced import Knot, Past, edges_of, steepest
+from .displaced import Knot, Past, bound_steepest, edges_of
 from .places import Floats
 
 _GROUPS = 17  # of lags, with about as much of the change in each
@@ -87,7 +87,7 @@ def from_bytes(raw: bytes) -> list[Certificate]:
     return found
 
 
-def prove(many: Past, certificate: Certificate) -> Floats:
+def bound_changes(many: Past, certificate: Certificate) -> Floats:
     """Return what all lags change together, (distances,) in l2 norm, by those of `many`.
 
     Raises:
@@ -131,7 +131,7 @@ def prove(many: Past, certificate: Certificate) -> Floats:
     return np.asarray(together * (1 + _SLACK))
 
 
-def search(many: Past) -> Certificate:
+def search_certificate(many: Past) -> Certificate:
     """Return a certificate of these lags, as good as is found."""
     sensors = many.knots[0].felt.shape[1]
     plain = np.eye(sensors)
@@ -228,7 +228,7 @@ def _longest(knot: Knot, metric: Floats) -> tuple[float, Floats]:
     Both are measured by this metric: a change d counts as d @ metric.
     """
     nodes = knot.floor.table @ (knot.felt @ metric)
-    square, changes = steepest(knot.floor, edges_of(knot.floor, nodes))
+    square, changes = bound_steepest(knot.floor, edges_of(knot.floor, nodes))
     return float(np.sqrt(square.max())), changes
 
 

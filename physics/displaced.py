@@ -56,13 +56,13 @@ class Displaced(NamedTuple):
     presence_each: Floats  # (sensors,)
 
 
-def plus(one: Displaced, other: Displaced) -> Displaced:
+def add_changes(one: Displaced, other: Displaced) -> Displaced:
     """Return what changes in two times together."""
     (a, b, c, d), (e, f, g, h) = one, other
     return Displaced(a + e, b + f, c + g, d + h)
 
 
-def times(one: Displaced, factor: float) -> Displaced:
+def scale_change(one: Displaced, factor: float) -> Displaced:
     """Return what so many times as much heat changes."""
     joint, each, presence, presence_each = one
     return Displaced(factor * joint, factor * each, factor * presence, factor * presence_each)
@@ -87,7 +87,7 @@ class Floor(NamedTuple):
     across: Across | None = None  # without, no path is displaced through walls
 
 
-def floor(
+def build_floor(
     nodes_m: Floats,
     corners: Indices,
     pitch_m: Floats,
@@ -135,11 +135,13 @@ class Past(NamedTuple):
         """What all lags change at the most if each is at its worst, and all alike."""
         total = self.rest
         for knot, weight in zip(self.knots, self.weights.tolist(), strict=True):
-            total = plus(total, times(knot.most, weight))
-        return times(total, 1 + _SLACK)
+            total = add_changes(total, scale_change(knot.most, weight))
+        return scale_change(total, 1 + _SLACK)
 
 
-def past(stretches: Iterable[tuple[Floor, Iterable[Floats]]], far_m: Sequence[float]) -> Past:
+def build_lags(
+    stretches: Iterable[tuple[Floor, Iterable[Floats]]], far_m: Sequence[float]
+) -> Past:
     """Return the lags of these stretches, of which each begins with its own knot.
 
     Args:
@@ -206,10 +208,10 @@ def past(stretches: Iterable[tuple[Floor, Iterable[Floats]]], far_m: Sequence[fl
             "changes in it. Give the moment of a reading after the start of the day."
         )
     knots.sort(key=lambda knot: knot.nth)
-    nought = times(knots[0].most, 0.0)
+    nought = scale_change(knots[0].most, 0.0)
     left = nought
     for one in rest:
-        left = plus(left, one)
+        left = add_changes(left, one)
     return Past(tuple(knots), np.array([weights[it.nth] for it in knots]), left, tuple(far_m))
 
 
@@ -228,7 +230,7 @@ def _most(here: Floor, felt: Floats, far_m: Sequence[float]) -> Displaced:
     """Return what a lag changes: by displacements, nowhere more than anywhere in the room."""
     nodes = here.table @ felt
     edges = edges_of(here, nodes)
-    slope = float(np.sqrt(steepest(here, edges)[0].max()))
+    slope = float(np.sqrt(bound_steepest(here, edges)[0].max()))
     # On one sensor J is one row, and the two columns choose their edges by themselves.
     wide, deep = (np.square(pair).max(axis=0) for pair in edges)
     rows = np.sqrt((wide + deep).max(axis=0))
@@ -256,7 +258,7 @@ def _most(here: Floor, felt: Floats, far_m: Sequence[float]) -> Displaced:
     )
 
 
-def steepest(here: Floor, edges: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def bound_steepest(here: Floor, edges: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Return |J|^2 of the steepest corner in each square, (squares,), and how r changes there.
 
     The latter is J e, (squares, sensors), along the direction e in which it changes most.

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from edge.core.entropy import Tape
 from edge.core.node import Node
-from edge.core.pixels import above
+from edge.core.pixels import subtract_baseline
 
 from .instruments.chain import Instruments
 from .sensors import PointSensors, grains
@@ -25,7 +25,8 @@ from .sensors import PointSensors, grains
 # Where the device has its privacy stage: after the converter, before anything leaves.
 #
 #     counts of the converter        `Instruments.see`
-#     less the empty room, in grains `edge.core.pixels.above`: whole numbers, and a public constant
+#     less the empty room, in grains `edge.core.pixels.subtract_baseline`: whole numbers, and a
+# public constant
 #     clamped                        `edge.mechanisms.thermal.veil`
 #     and blurred with exact noise   the same, from the device's own key
 #
@@ -59,7 +60,7 @@ def counted_grains(
             f"{len(counts) - len(heard)} of {len(counts)} readings did not come but a device "
             "answers with all or not at all: a number in their place would be a guess. Ask again."
         )
-    return tuple(above(heard, empty, exponent, step.as_integer_ratio()))
+    return tuple(subtract_baseline(heard, empty, exponent, step.as_integer_ratio()))
 
 
 # What a fleet's devices look at: the truth anew each time, or what instruments have counted.

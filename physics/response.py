@@ -112,7 +112,7 @@ class Response:
         )
 
 
-def worst(responses: Sequence[Response]) -> Response:
+def pick_worst(responses: Sequence[Response]) -> Response:
     """Return the first of these, with the changes that are enough for any of them.
 
     One medium for each state of the doors, or one reading for each moment of a day: noise that

@@ -48,7 +48,7 @@ def check_readings(readings: ArrayLike, shape: tuple[int, int]) -> Floats:
     return target if target.flags.writeable else target.copy()
 
 
-def spoilt() -> ValueError:
+def make_spoilt_error() -> ValueError:
     """Return what to raise when a reading is not finite."""
     return ValueError(
         "a reading is NaN or infinite but all must be finite: one bad number would spoil the "
@@ -190,13 +190,13 @@ def minimise_l1(
     blind = describe_undetermined(ready, ceiling, radius)
     if method == "cvxpy":
         if not np.isfinite(target).all():
-            raise spoilt()
+            raise make_spoilt_error()
         printed = np.asarray(ready.basis.T @ ready.small if operator is ready else operator, float)
         return by_cvxpy(printed, ready, target, radius, ceiling, blind)
     heat, guess = check_start(start, ceiling, ready.shape[1])
     size = math.sqrt(np.dot(target, target))
     if not math.isfinite(size):
-        raise spoilt()
+        raise make_spoilt_error()
     inside, beyond = ready.compress(target)
     rest, numbers = np.zeros(ready.rank), np.zeros(7)
     kernel = tier(active_set, method == "fast" or ready.small.size > _WORTH)

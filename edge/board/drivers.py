@@ -5,7 +5,7 @@ Each driver is loaded where it is named, so a board needs to hold the one that i
 
 from binascii import unhexlify
 
-from ..core.records import whole
+from ..core.records import check_whole
 from .sensors.bus import GONE, RUBBISH
 
 I2C = ("amg8833", "bme280", "mcp9808", "mlx90614", "sht4x", "tmp117")
@@ -20,18 +20,18 @@ def open_sensor(driver, i2c=None, wire=None, analog=None, camera=None):
     (`yours`) gets the bus where the config names one, and else the converter of its pin.
     """
     name, empty = driver["name"], driver["empty"]
-    sensor = kind(name)
+    sensor = find_driver(name)
     if name in I2C:
-        bus = need(i2c, name)(driver)
+        bus = require_bus(i2c, name)(driver)
         if driver["address"] is None:
             return sensor(bus, empty)
         return sensor(bus, empty, driver["address"])
     if name == "yours":
         bused = any([driver[word] is not None for word in ("bus", "sda", "scl")])
-        return sensor(need(i2c if bused else analog, name)(driver), empty)
+        return sensor(require_bus(i2c if bused else analog, name)(driver), empty)
     if name == "mlx90640":
-        return sensor(need(camera, name)(driver), empty)
-    line = need(wire, name)(driver)
+        return sensor(require_bus(camera, name)(driver), empty)
+    line = require_bus(wire, name)(driver)
     roms = driver["roms"]
     roms = sorted(line.scan()) if roms is None else [unhexlify(rom) for rom in roms]
     if not roms:
@@ -39,7 +39,7 @@ def open_sensor(driver, i2c=None, wire=None, analog=None, camera=None):
     return sensor(line, roms, empty)
 
 
-def kind(name):
+def find_driver(name):
     """Return the class of a driver by its name; ValueError where there is none."""
     if name == "amg8833":
         from .sensors import amg8833
@@ -85,7 +85,7 @@ def kind(name):
 
 def converters(name):
     """Return a driver's step, and the counts of a converter behind that one, 0 without."""
-    sensor = kind(name)
+    sensor = find_driver(name)
     return sensor.step, getattr(sensor, "behind", (0, 1))
 
 
@@ -98,7 +98,7 @@ def least_shown(step, behind):
     return num * (counts * den // (parts * num) + 1), den
 
 
-def need(opening, name):
+def require_bus(opening, name):
     """Return what opens that; ValueError where this computer has no such thing."""
     if opening is None:
         raise ValueError(
@@ -128,7 +128,7 @@ class Held:
         try:
             if self._sensor is None:
                 self._sensor = self._opening()
-            found = whole(self._sensor.read(params), self._sensors)
+            found = check_whole(self._sensor.read(params), self._sensors)
             self.faults = 0
             return found
         except OSError:

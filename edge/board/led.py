@@ -21,7 +21,7 @@ FLASHES = {"ready": 1, "exhausted": 2, "alert": 3, "fault": 4, "sleeping": 0}
 EVEN_MS = {"joining": 200, "disconnected": 500, "lost": 500}
 
 
-def lit(word, now_ms):
+def is_lit(word, now_ms):
     """Return 1 where the light is on at that millisecond, 0 where it is dark."""
     if word in EVEN_MS:
         return 1 if 2 * (now_ms % EVEN_MS[word]) < EVEN_MS[word] else 0
@@ -52,7 +52,7 @@ class Led:
         word = self.word
         if word in ("ready", "alert") and self.ill is not None and self.ill():
             word = "fault"  # of what `alert` may be, what somebody can mend on the spot
-        level = lit(word, now_ms)
+        level = is_lit(word, now_ms)
         if self._pin is not None and level != self._level:
             self._pin.value(level)
         self._level = level

@@ -59,7 +59,7 @@ class Station:
         try:
             if not self.connected:
                 self._radio.active(True)
-                awake(self._radio)
+                keep_awake(self._radio)
                 self._radio.connect(self._wifi["ssid"], self._wifi["password"])
             for _ in range(JOIN_MS // LOOK_MS):
                 if self.connected:
@@ -133,7 +133,7 @@ def pause_ms(failures):
     return whole // 2 + spread(whole // 2)
 
 
-def awake(radio):
+def keep_awake(radio):
     """Keep the radio from sleeping, where it can be told: asleep it misses what is sent to it.
 
     A Pico W that saves power goes quiet after hours; ports that know no `pm` sleep otherwise.

@@ -11,8 +11,8 @@ config names (`cell`, `place_mm`, `until_mm`) is on flash with the config, for t
 """
 
 from ..core.compat import Uptime
-from ..core.records import whole
-from .drivers import need
+from ..core.records import check_whole
+from .drivers import require_bus
 from .sensors.bus import GONE, RUBBISH
 
 NAMES, POLL_MS = ("gps", "fixed", "yours"), 200  # ms: 9600 baud fill 192 bytes in that time
@@ -29,7 +29,7 @@ def read_place(config, line=None, i2c=None, analog=None):
             "%s; a device must know its place however it is received there, and tell it in the "
             "grid's own measure. Mend [driver], and run heatveil provision" % why
         )
-    way(config.driver, line, i2c, analog)  # what is not there at all is no silence later
+    find_opener(config.driver, line, i2c, analog)  # what is not there at all is no silence later
     parts = config.driver, config.plane, line, i2c, analog
     return Held(lambda: open_sensor(*parts), config.driver["until_mm"], config.tick_ms)
 
@@ -73,7 +73,7 @@ def open_sensor(driver, plane, line=None, i2c=None, analog=None):
 
         unit, told = ("mm", driver["place_mm"]) if driver["place_mm"] else ("cell", driver["cell"])
         return fixed.Sensor(told, unit)
-    wire = way(driver, line, i2c, analog)(driver)
+    wire = find_opener(driver, line, i2c, analog)(driver)
     if name == "gps":
         from .sensors import gps
 
@@ -83,14 +83,14 @@ def open_sensor(driver, plane, line=None, i2c=None, analog=None):
     return yours.Sensor(wire, plane)
 
 
-def way(driver, line=None, i2c=None, analog=None):
+def find_opener(driver, line=None, i2c=None, analog=None):
     """Return what opens what it is wired to, None if nothing is; ValueError if it is not here."""
     name, found = driver["name"], analog
     if name == "gps" or driver["uart"] is not None or driver["port"] is not None:
         found = line
     elif any([driver[word] is not None for word in ("bus", "sda", "scl")]):
         found = i2c
-    return None if name == "fixed" else need(found, name)
+    return None if name == "fixed" else require_bus(found, name)
 
 
 def uart(machine):
@@ -175,6 +175,6 @@ def cell_of(grid, told):
 
 def _pair(told):
     try:
-        return bool(whole(told, 2))
+        return bool(check_whole(told, 2))
     except ValueError:
         return False

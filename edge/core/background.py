@@ -30,7 +30,7 @@ it leaves the room where that is too slow. The median of the frame itself, which
 is not offered: it is private too, and one pixel that changes moves all of them.
 """
 
-from .records import whole
+from .records import check_whole
 
 
 class Follower:
@@ -57,7 +57,7 @@ class Follower:
 
     def less(self, values, exponent):
         """Return the readings less their levels, in grains of 2**-exponent kelvin; moves none."""
-        values = whole(values, len(values))
+        values = check_whole(values, len(values))
         found, levels, moved = (exponent, len(values)), self._levels, self._moved
         if moved >= self._answers or self._for != found:
             levels, moved = [0] * len(values), 0

@@ -52,7 +52,7 @@ def price(limits, exponent, variance):
             "a variance of %d is no noise; it must be at least 1, or an answer has no price. Ask "
             "with more noise" % variance
         )
-    cost, noise = alike(NANO * limits.square, limits.exponent, 2 * variance, exponent)
+    cost, noise = align_grains(NANO * limits.square, limits.exponent, 2 * variance, exponent)
     return -(-cost // noise)
 
 
@@ -75,7 +75,7 @@ def from_bytes(packed):
     return Limits(*numbers)
 
 
-def alike(a, a_exponent, b, b_exponent):
+def align_grains(a, a_exponent, b, b_exponent):
     """Return two numbers of grains squared as numbers of the finer of their grains squared."""
     if a_exponent < b_exponent:
         return a << (2 * (b_exponent - a_exponent)), b

@@ -6,7 +6,7 @@ the room by itself, a running mean or the frame's own median, would be made of p
 readings, and so is left to whoever draws the map: see `recovery.thermal.frames`.
 """
 
-from .records import whole
+from .records import check_whole
 
 
 def baseline(frames):
@@ -23,7 +23,7 @@ def baseline(frames):
     return [sorted(counts)[len(counts) // 2] for counts in zip(*frames)]
 
 
-def above(counts, empty, exponent, step):
+def subtract_baseline(counts, empty, exponent, step):
     """Return each pixel's warmth above the empty room, in grains of 2**-exponent kelvin.
 
         floor((count - empty) * step * 2**exponent + 1/2)
@@ -33,7 +33,7 @@ def above(counts, empty, exponent, step):
 
     Counts first, then grains: the noise is scaled for that order.
     """
-    counts = whole(counts, len(empty))
+    counts = check_whole(counts, len(empty))
     num, den = step
     if exponent >= 0:
         num <<= exponent

@@ -41,7 +41,7 @@ Report = namedtuple("Report", ("round", "sender", "epoch", "seq", "payload"))
 Release = namedtuple("Release", ("round", "values", "reports"))
 
 
-def whole(values, count):
+def check_whole(values, count):
     """Return `count` readings as a tuple; ValueError where they are not all whole numbers.
 
     By their type and not by their value: a float that passed would fail later, or not, by what

@@ -5,7 +5,7 @@ Message: the CBOR map {0: 1, 1: version, 2: exponent, 3: square, 4: variance, 5:
 """
 
 from . import wire
-from .limits import FIELDS, Limits, alike, objection
+from .limits import FIELDS, Limits, align_grains, objection
 
 LONGEST = 128  # bytes of a message
 
@@ -58,7 +58,7 @@ def looser(old, new):
         ("a smaller sensitivity", old.square, new.square),
         ("less noise", old.variance, new.variance),
     ):
-        before, after = alike(before, old.exponent, after, new.exponent)
+        before, after = align_grains(before, old.exponent, after, new.exponent)
         if after < before:
             return _loose(what, "raise it")
     if new.budget > old.budget:

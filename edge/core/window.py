@@ -54,7 +54,7 @@ def step_of(length_s):
     return -(-length_s * FAST[0] // (FAST[1] * BUCKETS))
 
 
-def first(length_s, budget, spent=0):
+def pack_first(length_s, budget, spent=0):
     """Return what the slots of a newly enrolled device hold of a window.
 
     spent: what an earlier key may have given away within it, which comes back a window from now.
@@ -193,7 +193,8 @@ def open_budget(slots, state_key, lease=8, uptime=None):
 class Hours:
     """What was answered within the last window, and how long ago that is.
 
-    kept: as `first` or `pack` gave it. uptime: a `compat.Uptime`, or None: then it never ages.
+    kept: as `pack_first` or `pack` gave it. uptime: a `compat.Uptime`, or None: then it never
+    ages.
     """
 
     def __init__(self, kept, uptime):

@@ -11,8 +11,8 @@ from ..core.limits import objection
 def provision(slots, state_key, chain, limits, window=b""):
     """Write the first record of a newly enrolled device into every slot, on the host.
 
-    chain is `rootkeys.first_chain`, window `core.window.first` or b"". ValueError if the slots
-    hold anything, for that could be all that is known of what was already answered.
+    chain is `rootkeys.first_chain`, window `core.window.pack_first` or b"". ValueError if the
+    slots hold anything, for that could be all that is known of what was already answered.
     """
     if why := objection(limits):
         raise ValueError(why)

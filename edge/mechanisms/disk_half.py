@@ -9,7 +9,7 @@ Loaded by `Node` where a device is one of these, and by no thermometer.
 """
 
 from ..core.grid import nearest
-from ..core.records import whole
+from ..core.records import check_whole
 from . import disk_limits
 from .footprint import HEAD, Table, outer
 from .footprint import bits as bits
@@ -42,7 +42,7 @@ def veil(round, reading, drawn):
             "what was drawn is not of round %d, and a cell must be hidden by its own Round's "
             "weights. Draw from the Table of this round" % round.number
         )
-    cell = nearest(round.grid, whole(reading.values, 2))
+    cell = nearest(round.grid, check_whole(reading.values, 2))
     x += near * (cell[0] + reach_x)
     y += near * (cell[1] + reach_y)
     return [reading.sensor, y * columns + x]

@@ -25,7 +25,7 @@ from collections import namedtuple
 
 from ..core.grid import depth, nearest
 from ..core.noise import dlaplace
-from ..core.records import Release, whole
+from ..core.records import Release, check_whole
 
 NAME = "pyramid"
 DEEPEST = 12  # levels of 4096 squares a side
@@ -115,7 +115,7 @@ def divide(grid, p, last, values):
 
     p: with `units` and `points`.
     """
-    values = whole(values, len(values))
+    values = check_whole(values, len(values))
     if len(values) == 2:
         values = values + (p.units,)
     if not values or len(values) % 3 or min(values[2::3]) < 0:

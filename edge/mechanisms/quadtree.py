@@ -30,7 +30,7 @@ from collections import namedtuple
 
 from ..core.grid import depth, nearest
 from ..core.noise import coin
-from ..core.records import whole
+from ..core.records import check_whole
 from ..core.shares import shares
 from . import summing
 
@@ -121,13 +121,15 @@ def marks(round, reading, rng):
     at = {p.squares[i]: i for i in range(len(p.squares))}
     found = reading.values
     if p.kind in (COUNTS, PROPORTIONS):
-        found = whole(found, 2 + p.kind)
+        found = check_whole(found, 2 + p.kind)
         place = _square(round.grid, found, at)
         if place < 0:
             return []
         return [(place if p.kind == COUNTS else 2 * place + (not found[2]), 1)]
     found = (
-        whole(found, min(len(found) // 3, p.places) * 3) if len(found) % 3 == 0 else whole((), 3)
+        check_whole(found, min(len(found) // 3, p.places) * 3)
+        if len(found) % 3 == 0
+        else check_whole((), 3)
     )
     weights = {-1: 0}
     for i in range(0, len(found), 3):

@@ -29,7 +29,7 @@ user may have several points, and the promise is for all of them.
 from collections import namedtuple
 
 from ..core.noise import dlaplace
-from ..core.records import Release, whole
+from ..core.records import Release, check_whole
 
 NAME = "ranks"
 BITS = 31  # of a place at the most: what a message holds
@@ -118,7 +118,7 @@ def report(round, reading, rng):
     axes = params.axes
     step = max(axes, 2)  # a cell of a line has a second coordinate, which is 0
     cells = max(len(reading.values) // step, 1)
-    values = whole(reading.values, cells * step)
+    values = check_whole(reading.values, cells * step)
     told = [reading.sensor]
     for i in range(params.points):
         at = i * cells // params.points * step

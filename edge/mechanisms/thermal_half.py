@@ -12,7 +12,7 @@ from collections import namedtuple
 
 from ..core.limits import NANO, price
 from ..core.noise import dgauss, isqrt
-from ..core.records import whole
+from ..core.records import check_whole
 
 NAME = "thermal"
 
@@ -90,7 +90,7 @@ def veil(round, reading, noise):
     frame looks at public numbers only, so neither costs privacy.
     """
     params = params_of(round)
-    values = whole(reading.values, len(noise))
+    values = check_whole(reading.values, len(noise))
     last = reading.sensor + len(values) - 1
     if not 0 <= reading.sensor <= last < params.sensors:
         raise ValueError(

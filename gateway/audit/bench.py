@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from edge.core import entropy, tightening, wire
 from edge.core.node import Node
 from edge.core.slots import Ram
-from edge.core.window import first as first_window
 from edge.core.window import open_budget
+from edge.core.window import pack_first as first_window
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 
@@ -240,14 +240,14 @@ def stretch(room: Scenes) -> tuple[Whole, Whole, float]:
     return below, below + difference, times * room.mu
 
 
-def singly(room: Scenes) -> tuple[Whole, Whole, float]:
+def make_single_scenes(room: Scenes) -> tuple[Whole, Whole, float]:
     """Return two scenes where every sensor by itself is about STRETCH sigmas apart."""
     times = math.ceil(STRETCH * room.sigma)
     below = np.full(len(room.below), -times // 2)
     return below, below + times, times / room.sigma
 
 
-def see(
+def sample_releases(
     room: Scenes,
     pair: tuple[Whole, Whole, float],
     devices: list[Device],

@@ -68,7 +68,7 @@ def at_most(sentence: str, claimed: float, measured: float, *, samples: int, **m
     return Claim(sentence, float(claimed), float(measured), fits, samples=samples, **more)
 
 
-def true(sentence: str, fits: bool, *, samples: int, **more: Any) -> Claim:
+def claim_fact(sentence: str, fits: bool, *, samples: int, **more: Any) -> Claim:
     """Return a claim that is a plain fact: 0 exceptions promised, and none or some found."""
     found = float(not fits)
     return Claim(sentence, 0.0, found, fits, unit="exceptions", samples=samples, **more)

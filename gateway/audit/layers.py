@@ -34,7 +34,7 @@ from .attacks import (
     windows,
     wire,
 )
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, claim_fact
 
 
 class Layer(NamedTuple):
@@ -179,7 +179,7 @@ def tasks_of(
     ]
 
 
-def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
+def run_layer(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
     """Return what one layer finds of one mechanism."""
     called: set[str] = set()
     if mechanism and effort.own:
@@ -202,10 +202,14 @@ def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
                 break
             began = time.monotonic()
         if not claims:
-            keep(true(f"{layer.name}: there is something to look at", False, samples=0))
+            keep(claim_fact(f"{layer.name}: there is something to look at", False, samples=0))
     except Exception as fault:  # whatever it is, the promise was not shown
         why = f"{type(fault).__name__}: {fault}"
-        keep(true(f"{layer.name}: the layer runs to its end", False, samples=0, detail=why[:500]))
+        keep(
+            claim_fact(
+                f"{layer.name}: the layer runs to its end", False, samples=0, detail=why[:500]
+            )
+        )
     return Done(tuple(claims), frozenset(called))
 
 
@@ -224,7 +228,7 @@ def _run_all(
     if alone:
         for place, task in enumerate(tasks):
             told(f"{place} of {len(tasks)} done; now {_name(*task)}")
-            yield place, look(*task, effort)
+            yield place, run_layer(*task, effort)
         return
     # A fork has every package loaded already; it is unsafe only beside other threads.
     start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
@@ -252,7 +256,7 @@ def _send(layer: str, mechanism: str | None, effort: Effort) -> Done:
     """Look, in a process of its own, where the tables are imported anew."""
     (found,) = (one for one in LAYERS if one.name == layer)
     subject = next((one for one in MECHANISMS if one.name == mechanism), None)
-    return look(found, subject, effort)
+    return run_layer(found, subject, effort)
 
 
 def _name(layer: Layer, mechanism: Mechanism | None) -> str:
@@ -286,7 +290,7 @@ def _of_the_whole(
     mark: dict[str, Any] = {"layer": WHOLE, "seed": effort.seed, "samples": 1}
     for mechanism in mechanisms:
         sentence = f"{mechanism.name} brings recovery/{mechanism.name}/cases, to be audited by"
-        yield true(sentence, mechanism.subject is not None, mechanism=mechanism.name, **mark)
+        yield claim_fact(sentence, mechanism.subject is not None, mechanism=mechanism.name, **mark)
         if len(layers) < len(LAYERS):
             continue  # a part of the audit need not touch everything
         called = {
@@ -298,7 +302,7 @@ def _of_the_whole(
         left = [verb for verb in VERBS if verb not in called]
         sentence = f"every verb of {mechanism.name} was called by a layer"
         never = f"never called: {', '.join(left)}" if left else ""
-        yield true(sentence, not left, detail=never, mechanism=mechanism.name, **mark)
+        yield claim_fact(sentence, not left, detail=never, mechanism=mechanism.name, **mark)
     alarm = math.fsum(claim.alpha for claim in claims)
     sentence = "an audit of code without a fault fails by bad luck at most this often"
     yield at_most(sentence, FALSE_ALARM, alarm, unit="probability", **mark)

@@ -1,7 +1,7 @@
 """A whole deployment looked through before it runs: `heatveil check`.
 
-Every finding is a line: `ok`, `note` for what may be meant, `FAULT` for what will not work. One
-fault does not hide the next, unless the next cannot be seen without it.
+Every finding is a line: `report_pass`, `note` for what may be meant, `FAULT` for what will not
+work. One fault does not hide the next, unless the next cannot be seen without it.
 """
 
 import json
@@ -36,11 +36,11 @@ from ..service.sealing import check_folder
 from ..settings import config, roomfile
 from ..settings.deployment import Deployment, Mqtt
 from ..store import sqlite
-from ..store.opening import alone, lock_of
+from ..store.opening import lock_of, lock_store
 from ..store.places import place_of
 from ..store.reader import MADE
 from . import check_files, flags
-from .check_files import Finding, days_left, fault, judge, note, ok
+from .check_files import Finding, days_left, fault, judge_certificate, note, report_pass
 
 # What a deployment talks to: the port of its page, and its broker.
 
@@ -69,7 +69,7 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
             listener.bind((host, port))
         except OSError as wrong:
             if _runs(deployment):
-                yield ok(
+                yield report_pass(
                     "page", f"port {port} at {host} is taken, and a gateway of this site runs"
                 )
                 return
@@ -79,7 +79,7 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
                 f"it. No gateway of this site runs, so give [page] another {key}",
             )
             return
-    yield ok("page", f"port {port} at {host} is free")
+    yield report_pass("page", f"port {port} at {host} is free")
 
 
 def _runs(deployment: Deployment) -> bool:
@@ -88,7 +88,7 @@ def _runs(deployment: Deployment) -> bool:
     if isinstance(place, Path) and not lock_of(place).exists():
         return False  # and none is made by looking
     try:
-        with alone(place):
+        with lock_store(place):
             return False
     except TakenFault:
         return True
@@ -111,7 +111,7 @@ def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
     except OperatorFault as wrong:
         yield fault("broker", wrong)
         return
-    yield ok("broker", f"{broker.host}:{broker.port} lets us in")
+    yield report_pass("broker", f"{broker.host}:{broker.port} lets us in")
 
 
 def _check_shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
@@ -127,7 +127,7 @@ def _check_shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
         return  # the link says why, in words
     if shown:
         days = days_left(ssl.DER_cert_to_PEM_cert(shown).encode())
-        yield judge("broker", "the certificate that it shows", days)
+        yield judge_certificate("broker", "the certificate that it shows", days)
 
 
 SPENT = "so nothing more is asked. A new promise is a new enrolment"
@@ -137,7 +137,7 @@ SPENT = "so nothing more is asked. A new promise is a new enrolment"
 
 def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     """Yield what is found of the store; a running gateway is not disturbed."""
-    database, kept = deployment.site.database, ok("store", describe_kept(deployment))
+    database, kept = deployment.site.database, report_pass("store", describe_kept(deployment))
     if deployment.store.postgresql is None:
         yield from _room(deployment, database)
         if not database.exists():
@@ -190,15 +190,15 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"
     if hours := deployment.privacy.window_h:
-        yield ok(
+        yield report_pass(
             "store", f"it is of this promise; {told} for now, of what comes back in {hours} h"
         )
     elif is_distributed(guarantee) and ledger.left:
         rest = "further rounds have the rest"
-        yield ok("store", f"it is of this promise; {told}, and {rest}")
+        yield report_pass("store", f"it is of this promise; {told}, and {rest}")
     elif left:
         more = f"{left} of {deployment.privacy.readings} rounds can be paid for"
-        yield ok("store", f"it is of this promise; {told}, and {more}")
+        yield report_pass("store", f"it is of this promise; {told}, and {more}")
     else:
         yield note("store", f"{told}, {SPENT}")
 
@@ -279,14 +279,16 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     try:
         deployment = config.load(path)
         query = config.query(deployment)
-        yield ok("config", f"{path} says what is to be done, for site {deployment.site.name}")
+        yield report_pass(
+            "config", f"{path} says what is to be done, for site {deployment.site.name}"
+        )
         find_service(deployment.rounds.mechanism)
     except OperatorFault as wrong:
         yield fault("config", wrong)
         return
     yield from _sense(deployment, query)
     if deployment.room.plan:
-        yield ok("room", roomfile.find_difference(deployment.room.plan))
+        yield report_pass("room", roomfile.find_difference(deployment.room.plan))
         if roomfile.doors_move(deployment.room.plan):
             yield note(
                 "room",
@@ -340,7 +342,9 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
     read = sum(device.place[1] for device in devices.by_name.values())
     places = of(deployment).reads == "place"  # of devices that people carry, one each
     what = "that the file counts" if places else "sensors"
-    yield ok("devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} {what}")
+    yield report_pass(
+        "devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} {what}"
+    )
     if read < sensors:
         yield note(
             "devices",
@@ -393,7 +397,7 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
             f"{maps} under the promise, from rounds that share epsilon; one round every "
             f"{say_time(rounds.every_s)}"
         )
-    yield ok("privacy", said + open_hours)
+    yield report_pass("privacy", said + open_hours)
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
         yield note(
             "homeassistant",

@@ -19,7 +19,7 @@ from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
 
-# What `heatveil check` found: one line, `ok`, `note` for what may be meant, or `FAULT`.
+# What `heatveil check` found: one line, `report_pass`, `note` for what may be meant, or `FAULT`.
 
 
 class Finding(NamedTuple):
@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     sentence: str
 
 
-def ok(subject: str, sentence: str) -> Finding:
+def report_pass(subject: str, sentence: str) -> Finding:
     """Return what is as it should be."""
     return Finding("ok", subject, sentence)
 
@@ -68,7 +68,7 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
     if not found:
         there = (folder / dynamic.FILE).exists() and deployment.mqtt.username is not None
         files = "the broker's files and " * there
-        yield ok("devices", f"{files}the devices' keys here fit them")
+        yield report_pass("devices", f"{files}the devices' keys here fit them")
 
 
 def _begin(path: Path) -> Iterator[Finding]:
@@ -205,7 +205,7 @@ def days_left(certificate: bytes) -> float:
     return (found.not_valid_after_utc - datetime.now(UTC)).total_seconds() / 86_400
 
 
-def judge(subject: str, whose: str, days: float) -> Finding:
+def judge_certificate(subject: str, whose: str, days: float) -> Finding:
     """Return what to say of a certificate that is good for so long."""
     if days < 0:
         return fault(
@@ -219,7 +219,7 @@ def judge(subject: str, whose: str, days: float) -> Finding:
             f"{whose} is good for {days:.0f} more days. Move it away, run heatveil broker init, "
             "start the broker again",
         )
-    return ok(subject, f"{whose} is good for {days:.0f} more days")
+    return report_pass(subject, f"{whose} is good for {days:.0f} more days")
 
 
 def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
@@ -230,7 +230,7 @@ def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
     for sentence in found:
         yield note("files", sentence)
     if not found:
-        yield ok("files", "nobody else on this machine can read the secrets")
+        yield report_pass("files", "nobody else on this machine can read the secrets")
     limits = limitsfile.locate(deployment.site.devices)
     if deployment.site.devices.exists() and not limits.exists():
         yield note(
@@ -338,7 +338,7 @@ def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable
         if path != authority and not path.exists():
             continue
         try:
-            yield judge("mqtt", f"{whose} {path}", days_left(path.read_bytes()))
+            yield judge_certificate("mqtt", f"{whose} {path}", days_left(path.read_bytes()))
         except (OSError, ValueError) as wrong:
             why = getattr(wrong, "strerror", None) or str(wrong)
             yield fault(

@@ -101,10 +101,10 @@ def _writers(
     writers: dict[Path, Writer] = {}
     if files.scores:
         # Loaded here alone: with it comes the store, which takes a third of a second.
-        from ..service.telling import describe
+        from ..service.telling import describe_map
 
         found = played.found
-        verdict = describe(found)["verdict"] if isinstance(found, Heatmap) else None
+        verdict = describe_map(found)["verdict"] if isinstance(found, Heatmap) else None
         writers[files.scores] = as_json(numbers | {"verdict": verdict})
     if files.published:
         writers[files.published] = as_json(as_public(played.world.query, played.watch.releases))

@@ -22,7 +22,7 @@ from recovery.maps.heatmap import Heatmap, to_npz
 
 from ..faults import OperatorFault
 from ..mechanisms import Mechanism, find, of_query, recover
-from ..mechanisms.flags import from_fields, read_text, undrawn
+from ..mechanisms.flags import from_fields, read_text, refuse_undrawable
 from ..mechanisms.flags import value as field_of
 from ..output import Writer, check_places, write_all
 from . import flags
@@ -141,7 +141,7 @@ def recover_command(
     if estimator:
         known = {field.name: getattr(query, field.name) for field in fields(query)}
         query = from_fields(mechanism, known | {"estimator": estimator})
-    with undrawn():
+    with refuse_undrawable():
         found = recover(query, releases)
     writers: dict[Path, Writer] = {}
     if plot:

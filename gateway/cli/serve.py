@@ -27,7 +27,7 @@ from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
 from ..logs import log
 from ..mechanisms import MECHANISMS, find_service, of, of_query
-from ..mechanisms.flags import refuse
+from ..mechanisms.flags import refuse_unplannable
 from ..mechanisms.scores import SEEDED
 from ..service import telling
 from ..service.intake import writer
@@ -134,7 +134,7 @@ def make_show(
         neighbours: how many other rooms the page can draw.
     """
     mechanism = of_query(query)
-    with refuse():
+    with refuse_unplannable():
         planned = mechanism.plan(query, [])
         beside = find_service(mechanism.name).page_values(planned)
         curve = mechanism.curve(query)
@@ -161,7 +161,7 @@ def make_show(
     return show
 
 
-def each(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
+def fan_out(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
     """Return what passes an event on to all of these, in their order."""
 
     def tell(event: Event) -> None:
@@ -278,7 +278,7 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
         Service(
             deployment,
             now.devices,
-            on_event=each(manager.hear, make_show(page, query, neighbours=len(neighbours))),
+            on_event=fan_out(manager.hear, make_show(page, query, neighbours=len(neighbours))),
             health=health,
             metrics=metrics,
         ) as service,

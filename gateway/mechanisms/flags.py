@@ -54,7 +54,7 @@ def grid(cells: str, length: float | None, flag: str = "--cells") -> Grid:
 
 
 @contextmanager
-def undrawn() -> Iterator[None]:
+def refuse_undrawable() -> Iterator[None]:
     """Turn what an estimator cannot do, in this room or with these readings, into that too.
 
     Raises:
@@ -67,7 +67,7 @@ def undrawn() -> Iterator[None]:
 
 
 @contextmanager
-def refuse() -> Iterator[None]:
+def refuse_unplannable() -> Iterator[None]:
     """Turn what a plan objects to into the operator's fault.
 
     Raises:
@@ -91,7 +91,7 @@ def first_round_of(query: Any, asks: Callable[[Any, Any], Round | None]) -> Roun
     Raises:
         OperatorFault: it cannot be served.
     """
-    with refuse():
+    with refuse_unplannable():
         round = asks(query, [])
     if round is None:
         raise RuntimeError("a query of one reading at least plans no round")

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from recovery.maps.guarantee import upward
+from recovery.maps.guarantee import round_up
 from recovery.maps.heatmap import BLANK, HATCHED, Blocks
 
 from ..output import FAINT, FOUND, TRUE
@@ -244,7 +244,7 @@ def draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], key: str, unit: str 
             linestyle=line,
             marker="o",
             markersize=3,
-            label=f"any {window_h} h: a week costs epsilon {upward(own[0]['epsilon_week'])}",
+            label=f"any {window_h} h: a week costs epsilon {round_up(own[0]['epsilon_week'])}",
         )
     panel.set_xscale("log")
     panel.set_yscale("log")

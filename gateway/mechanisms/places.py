@@ -81,7 +81,7 @@ def tell_stayed(still: int, readings: int) -> str:
 
 
 def _size(grid: Grid) -> str:
-    across, down = sides(grid)
+    across, down = measure_sides(grid)
     return f"{across:g} by {down:g}{' m' if grid.cell_mm else ''}"
 
 
@@ -112,7 +112,7 @@ def crowd_of(
     grid = query.grid
     if inputs.points in EXAMPLES:
         made = getattr(drawn, inputs.points)(inputs.users or _USERS, world)
-        cells = np.tile(cells_of(made * sides(grid), grid), (query.readings, 1))
+        cells = np.tile(cells_of(made * measure_sides(grid), grid), (query.readings, 1))
         return Crowd(query, cells, 0, len(made) if query.readings > 1 else 0)
     if inputs.users is not None:
         raise OperatorFault(
@@ -139,7 +139,7 @@ def outside_of(found: Points, path: Path, grid: Grid, choice: str) -> int:
     """
     # On the unit square the far border is a place like others, of the last cell.
     above = np.greater_equal if grid.cell_mm else np.greater
-    outside = np.any((found.places < 0) | above(found.places, sides(grid)), axis=1)
+    outside = np.any((found.places < 0) | above(found.places, measure_sides(grid)), axis=1)
     if outside.all() or (outside.any() and choice == "refuse"):
         x, y = found.places[np.flatnonzero(outside)[0]]
         raise OperatorFault(
@@ -169,7 +169,7 @@ def points_of(path: Path) -> Points:
         raise OperatorFault(str(fault)) from fault
 
 
-def sides(grid: Grid) -> Floats:
+def measure_sides(grid: Grid) -> Floats:
     """Return how long the grid is, (x, y): in metres, or (1, 1) for the unit square."""
     if not grid.cell_mm:
         return np.ones(2)

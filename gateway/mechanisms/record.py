@@ -150,11 +150,11 @@ class Serving:
     least_noise: Callable[[Any], str]
     whole_budget: Callable[[Any], str]
     tighter: Callable[[Any, Any], tuple[Any, str]]
-    key_limit: Callable[[Any], int | None] = _usual.nothing
+    key_limit: Callable[[Any], int | None] = _usual.always_none
     payload_fault: Callable[[Any], Callable[[Payload], str]] = _usual.payload_fault
     fold: Fold | None = None
-    ledger_delta: Callable[[Any], float | None] = _usual.nothing
-    page_values: Callable[[Any], dict[str, Any]] = _usual.empty
+    ledger_delta: Callable[[Any], float | None] = _usual.always_none
+    page_values: Callable[[Any], dict[str, Any]] = _usual.always_empty
     exported: Exported
 
 
@@ -259,12 +259,12 @@ class Mechanism(Verbs):
     silent_lines: Callable[[Sequence[Any]], list[str]] = _usual.no_lines
 
     extra_flags: tuple[str, ...] = ()
-    check_texts: Callable[[Mapping[str, str]], None] = _usual.nothing
-    check_query: Callable[[Any], None] = _usual.nothing
+    check_texts: Callable[[Mapping[str, str]], None] = _usual.always_none
+    check_query: Callable[[Any], None] = _usual.always_none
     world: Callable[[Any, Any, Any], Any] = _places.crowd_of
     stand: Callable[[Any, Any, int, Any], Any] = _places.stand
     reporter: Callable[[Any], Callable[[Any, Any], list[int]]] | None = None
-    vector_length: Callable[[Any], int] = _usual.one
+    vector_length: Callable[[Any], int] = _usual.always_one
     vector_most: Callable[[Any], int] | None = None
     judge: Callable[[Any, Any, Any], Any] = _usual.judge
     picture: Callable[[Any, Any, Any], None] = _usual.picture
@@ -272,12 +272,12 @@ class Mechanism(Verbs):
     panels: Callable[[Any, Sequence[Any]], list[Any]] = _usual.no_panels
     public_fields: Callable[[Any], Sequence[str]] = _usual.public_fields
     read_release: Callable[[Any, Any], Any] = _usual.read_release
-    check_possible: Callable[[Any, Any], None] = _usual.nothing
+    check_possible: Callable[[Any, Any], None] = _usual.always_none
     calibrate: Callable[..., Any] = _usual.calibrate
     calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.nothing_more
     play_frames: Callable[..., list[str]] | None = None
     demo: Callable[..., None] | None = None
-    clear: Callable[..., Any] = _usual.clear
+    clear: Callable[..., Any] = _usual.recover_plain
 
     def __post_init__(self) -> None:
         asked = {one.name for one in fields(self.query)}

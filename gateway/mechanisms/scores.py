@@ -18,7 +18,7 @@ from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasser
 from recovery.maps.sentence import Wording
 
 from ..output import Stage
-from .flags import refuse, undrawn
+from .flags import refuse_undrawable, refuse_unplannable
 from .record import Verbs
 
 # How near a map came to the truth, in the numbers that `play` writes and the demo prints.
@@ -161,7 +161,7 @@ class Watch:
         ready: dict[str, Any] = {}  # for the round at hand
 
         def plan(query: Any, releases: Sequence[Any]) -> Any:
-            with self._time("plan"), refuse():
+            with self._time("plan"), refuse_unplannable():
                 round = mechanism.plan(query, releases)
             if round is None or not seeded:
                 return round
@@ -186,7 +186,7 @@ class Watch:
             return self.releases[-1]
 
         def recover(query: Any, releases: Any) -> Any:
-            with self._time("recover"), undrawn():
+            with self._time("recover"), refuse_undrawable():
                 return mechanism.recover(query, releases)
 
         return Verbs(mechanism.name, plan, report, release, recover)

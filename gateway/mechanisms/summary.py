@@ -151,7 +151,7 @@ def _round(axis: float) -> str:
     return f"{round(float(axis), 6) + 1e-9:.2f}"
 
 
-def where(place: Place, grid: Any) -> str:
+def describe_place(place: Place, grid: Any) -> str:
     """Return where a place is: near its middle, or from side to side of what is flat."""
     if place.sides is None:
         return f"near {format_place(place.at, grid)}"
@@ -170,7 +170,9 @@ def say_claims(blocks: Blocks, grid: Any) -> tuple[str, str]:
         top, left, rows, columns = blocks.boxes[at]
         area = np.zeros((grid.shape[1], grid.shape[0]), dtype=bool)
         area[top : top + rows, left : left + columns] = True
-        spots.append(where(Place(np.zeros(0), 0.0, _sides(area, grid)), grid).split("in ", 1)[1])
+        spots.append(
+            describe_place(Place(np.zeros(0), 0.0, _sides(area, grid)), grid).split("in ", 1)[1]
+        )
     most = [f"{blocks.shares[at]:.0%} in {spot}" for at, spot in zip(found, spots, strict=True)]
     low, high = 100 * blocks.low[found[0]], 100 * blocks.high[found[0]]
     finer = "; finer is not resolved" if blocks.boxes[found[0], 2:].prod() > 1 else ""
@@ -178,7 +180,7 @@ def say_claims(blocks: Blocks, grid: Any) -> tuple[str, str]:
     return ", ".join(most), f"{between} ({blocks.level:.0%} sure)."
 
 
-def far(grid: Any, parts: float) -> str:
+def format_distance(grid: Any, parts: float) -> str:
     """Return a distance that is given in parts of the longer side."""
     if not grid.cell_mm:
         return f"{parts:.4f} of the {'side' if grid.shape[1] == 1 else 'longer side'}"
@@ -190,5 +192,5 @@ def most_of(
 ) -> str:
     """Return in words where most of the heat is; arguments as for `places_of_most`."""
     most = places_of_most(mass, grid, middles, credible)
-    listed = [f"{place.share:.0%} {where(place, grid)}" for place in most]
+    listed = [f"{place.share:.0%} {describe_place(place, grid)}" for place in most]
     return ", ".join(listed) or "spread out"

@@ -38,7 +38,7 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Together:
+class PlaySums:
     """What all devices of a play mark, in the place of their readings. Private."""
 
     marks: NDArray[np.int64]
@@ -50,7 +50,7 @@ def reporter(round: Any) -> Callable[[Any, Any], Any]:
     device = module_of(round.mechanism)
 
     def report(reading: Any, rng: Any) -> Any:
-        return reading if isinstance(reading, Together) else device.report(round, reading, rng)
+        return reading if isinstance(reading, PlaySums) else device.report(round, reading, rng)
 
     return report
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from edge.core.entropy import Tape
 from edge.core.records import Release, Round
-from recovery.maps.guarantee import from_json, sentences, upward
+from recovery.maps.guarantee import from_json, round_up, sentences
 from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
 
@@ -21,18 +21,18 @@ from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
 from ..settings.windows import DAYS, cadences, windows_in
 from .record import Fact, Payload
 from .scores import SEEDED, WORTHLESS, Watch, data_free, frame_bytes, is_worthless, scores
-from .summary import far, most_of, say_claims
+from .summary import format_distance, most_of, say_claims
 from .worlds import Calibrated, Floats, Found, Inputs, Numbers, Played, Told
 
 # Crowds that a map is tried on where nobody says how many answer, and the most devices and cells.
 _USERS_TRIED, _NAMED_TRIED, _CELLS_TRIED = (1_000, 10_000), 100_000, 4_096
 
 
-def nothing(*given: Any) -> Any:
+def always_none(*given: Any) -> Any:
     """Return None: no limit, no delta, nothing that is impossible."""
 
 
-def one(round: Any) -> int:
+def always_one(round: Any) -> int:
     """Return 1, the numbers of a report."""
     return 1
 
@@ -42,7 +42,7 @@ def no_lines(given: Any) -> list[str]:
     return []
 
 
-def empty(plan: Any) -> dict[str, Any]:
+def always_empty(plan: Any) -> dict[str, Any]:
     """Return nothing that a page must know."""
     return {}
 
@@ -159,7 +159,7 @@ def facts(found: Found) -> list[Fact]:
 # On the command line.
 
 
-def clear(query: Any, releases: Any, vacancy: Any, compiling: Any) -> Any:
+def recover_plain(query: Any, releases: Any, vacancy: Any, compiling: Any) -> Any:
     """Return what `recover` gives: there is no warmth of an empty room to take off."""
     from . import of_query
 
@@ -175,10 +175,10 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         return Told(own, [])
     grid = played.world.query.grid
     lines = [
-        f"Earth mover's distance to the truth {far(grid, score)}; an even map, drawn without "
-        f"data, has {far(grid, guess)}."
+        f"Earth mover's distance to the truth {format_distance(grid, score)}; an even map, drawn "
+        f"without data, has {format_distance(grid, guess)}."
     ]
-    if score >= guess or far(grid, score) == far(grid, guess):
+    if score >= guess or format_distance(grid, score) == format_distance(grid, guess):
         lines.append("So this map is no better than that: it says nothing of value.")
     return Told(own, lines)
 
@@ -363,10 +363,14 @@ def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]
         rows.append({"users": users, "off": off, "blind": data_free(world.truth)})
     said = "; ".join(
         f"of {row['users']:,} devices "
-        + ("there is none" if row["off"] is None else f"it is {far(query.grid, row['off'])} off")
+        + (
+            "there is none"
+            if row["off"] is None
+            else f"it is {format_distance(query.grid, row['off'])} off"
+        )
         for row in rows
     )
-    blind = far(query.grid, rows[-1]["blind"])
+    blind = format_distance(query.grid, rows[-1]["blind"])
     line = f"The map of one answer each, tried once on a made crowd: {said}; an even map, {blind}."
     if all(row["off"] is None or is_worthless(row["off"], row["blind"]) for row in rows):
         line += f" {WORTHLESS}."
@@ -388,12 +392,12 @@ def _trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:
         for row in cadences(query.window_h)
     ]
     stays = (
-        f"{name} {upward(float(windows_in(days, query.window_h) * epsilon), 6)}"
+        f"{name} {round_up(float(windows_in(days, query.window_h) * epsilon), 6)}"
         for name, days in DAYS
     )
     table = [
         f"  {row['window_h']:<8} {row['every_s'] / 3600:<10g} {row['readings']:<9} "
-        f"{row['epsilon_each']:<16.4g} {upward(row['epsilon_week'])}"
+        f"{row['epsilon_each']:<16.4g} {round_up(row['epsilon_week'])}"
         for row in rows
     ]
     return rows, [

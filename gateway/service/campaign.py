@@ -44,7 +44,7 @@ from .ledger import (
 )
 from .operate import schedule
 from .sealing import RoundKey, destroy, paths_of
-from .steps import Outgoing, Steps, met, sign_round, take_back
+from .steps import Outgoing, Steps, sign_round, take_back, verify_round
 
 GLANCE_S = 0.5  # how often what stands in the way is looked at
 
@@ -338,7 +338,7 @@ class Campaign:
         """
         kept, name = self.steps.kept, wire.name_of(planned)
         if self._key is not None and (message := kept(self.store.message_of, name)):
-            asked = met(message, planned.mechanism, self.devices)
+            asked = verify_round(message, planned.mechanism, self.devices)
             if asked is None:
                 raise OperatorFault(
                     "the open round in the store is signed with another site key than the "
@@ -400,4 +400,4 @@ class Campaign:
 
     def _tell_ledger(self) -> None:
         ledger = self.steps.kept(self.ledger)
-        self.tell(telling.spent(ledger, self._price, self._plan, self._window_h))
+        self.tell(telling.make_budget_event(ledger, self._price, self._plan, self._window_h))

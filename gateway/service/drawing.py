@@ -94,7 +94,7 @@ def _clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:
     return lambda at_s: begins_s + room.speed * (at_s - began_s)
 
 
-def heard(releases: Sequence[Any]) -> Sequence[Any]:
+def select_answered(releases: Sequence[Any]) -> Sequence[Any]:
     """Return the releases of rounds that somebody answered: the others are no news."""
     return [release for release in releases if release.reports]
 
@@ -112,7 +112,7 @@ def draw(
     Below the quorum there is none, and the reason is the result: a map of three sensors where
     twelve were meant looks like one of twelve.
     """
-    began_s, last = time.monotonic(), heard(releases)[-1].round
+    began_s, last = time.monotonic(), select_answered(releases)[-1].round
     result = (
         Unresolved(query.grid, last.guarantee, inf, inf, _few(turnout))
         if turnout.used < turnout.quorum
@@ -128,7 +128,7 @@ def draw(
         for note in notes:
             log.warning("the empty room's temperatures are less certain than usual", why=note)
     reads = find(last.mechanism).reads
-    event = telling.drawn(last.number, result, time.monotonic() - began_s, reads) | {
+    event = telling.make_map_event(last.number, result, time.monotonic() - began_s, reads) | {
         "sensors_used": turnout.used,
         "sensors_enrolled": turnout.enrolled,
         "quorum": turnout.quorum,
@@ -136,10 +136,10 @@ def draw(
     }
     if vacant is not None:
         event["empty_room"] = list(notes)
-    return repeat(site, last.mechanism, json.dumps(event))._replace(state=state)
+    return republish_map(site, last.mechanism, json.dumps(event))._replace(state=state)
 
 
-def repeat(site: str, mechanism: str, body: str) -> Drawn:
+def republish_map(site: str, mechanism: str, body: str) -> Drawn:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
     letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
     return Drawn(body, json.loads(body), letter)

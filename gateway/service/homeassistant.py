@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from physics.places import is_plane
-from recovery.maps.heatmap import Blocks, Verdict, likeliest
+from recovery.maps.heatmap import Blocks, Verdict, most_likely_count
 
 from ..logs import log
 from ..mechanisms import of
@@ -79,7 +79,7 @@ def retained_topics(deployment: Deployment) -> list[str]:
     return [*dict.fromkeys([*told, *ours, *noted])]
 
 
-def births(prefix: str) -> tuple[str, ...]:
+def list_birth_topics(prefix: str) -> tuple[str, ...]:
     """Return the topics on which Home Assistant says that it is back.
 
     Another prefix for announcements does not move its greeting, unless somebody moved that too.
@@ -242,7 +242,9 @@ class Results:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
         return _most(event, self._grid, self._middles) | {
-            "sources": None if credible is None else likeliest(np.array(credible["numbers"])),
+            "sources": None
+            if credible is None
+            else most_likely_count(np.array(credible["numbers"])),
             "error": _error(credible),
             "contradicted": _is_contradicted(event.get("verdict")),
             "round": event["number"],
@@ -353,13 +355,13 @@ class Announcer:
         self._result, self._healthy = result_topic(site), health_topic(site)
         self._available = availability_topic(site)
         self.enabled = deployment.homeassistant.enabled
-        self.births = births(deployment.homeassistant.prefix) if self.enabled else ()
+        self.births = list_birth_topics(deployment.homeassistant.prefix) if self.enabled else ()
         self.will = (self._available, OFFLINE) if self.enabled else None
 
     def online(self) -> None:
         """Announce everything: when the broker has us, and when Home Assistant says it is back.
 
-        The latter, a message on one of `births` that reads `online`, `heard` sees to.
+        The latter, a message on one of `list_birth_topics` that reads `online`, `heard` sees to.
         """
         with self._lock:
             self._tidy()

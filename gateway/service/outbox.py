@@ -19,7 +19,7 @@ from typing import Protocol
 
 from ..faults import ReplacedFault
 from ..logs import log
-from ..store.places import Stopped, patiently
+from ..store.places import Stopped, retry_until_stored
 from .intake.outcomes import Letter
 
 BATCH = 100
@@ -148,13 +148,13 @@ class Outbox:
         """Forget what the broker has."""
         gone = [self._sent.popleft() for _ in range(len(self._sent))]
         if gone:
-            patiently(self._stopping, self._store.posted, gone)
+            retry_until_stored(self._stopping, self._store.posted, gone)
             for one in gone:
                 self._under_way.pop(one, None)
 
     def _hand_over(self) -> None:
         """Publish what has not been handed over yet, oldest first."""
-        waiting = patiently(self._stopping, self._store.letters, BATCH)
+        waiting = retry_until_stored(self._stopping, self._store.letters, BATCH)
         if self._again:
             self._again = False
             newer = {letter.topic for letter in waiting}

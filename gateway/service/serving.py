@@ -31,9 +31,9 @@ from .operate.metrics import Metrics
 from .operate.quarantine import guard_of, quarantine_of
 from .outbox import Outbox
 from .solver import Solver
-from .steps import last_topic, met
+from .steps import last_topic, verify_round
 from .telling import Teller
-from .workers.gathering import taker, topics
+from .workers.gathering import make_taker, topics
 from .workers.leases import lead
 
 _META, _DEVICES = 4096, 100_000  # bytes of a message that is looked at; how many are kept
@@ -142,7 +142,7 @@ class Uplink:
             except LinkFault:
                 return False  # the link was lost just now: when it is back
         for message in messages:
-            asked = met(message, mechanism, devices)
+            asked = verify_round(message, mechanism, devices)
             if asked is not None:
                 number = asked.plan.number
                 found = f"the broker retains round {number}, signed with this site's key"
@@ -263,7 +263,7 @@ class Service:
             self._guard = guard = guard_of(deployment, devices.by_name, store.opened_s())
             told: Any = deployment, store, devices, teller.progress, teller.alarmed
             kept: Any = {"metrics": metrics, "guard": guard, "health": vitals.health}
-            self._intake = intake = taker(*told, **kept)
+            self._intake = intake = make_taker(*told, **kept)
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
             self._uplink = uplink = Uplink(
@@ -289,7 +289,7 @@ class Service:
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:
             log.warning(access.IN_THE_CLEAR)
-        teller.begin(telling.ready(deployment, len(devices.by_name)), alarms)
+        teller.begin(telling.make_ready_event(deployment, len(devices.by_name)), alarms)
 
     def __enter__(self) -> "Service":
         return self
@@ -353,7 +353,7 @@ class Service:
             self._guard.renew(deployment.guard, devices.by_name)
             self._solver.allow(deployment.rounds.solve_s)
             self._uplink.renew(deployment)
-            self._teller.tell(telling.ready(deployment, len(devices.by_name)))
+            self._teller.tell(telling.make_ready_event(deployment, len(devices.by_name)))
 
         self._campaign.between_rounds(change)
         if self._over:  # there will be no other round

@@ -23,7 +23,7 @@ from ..logs import log
 from ..mechanisms import Mechanism, find_service, first_round
 from ..settings import config
 from ..settings.deployment import Deployment
-from ..store.places import Stopped, patiently
+from ..store.places import Stopped, retry_until_stored
 from ..store.round_rows import Lack
 from ..store.store import Store
 from . import drawing, telling
@@ -88,7 +88,7 @@ def last_topic(site: str, mechanism: str) -> str:
     return f"{wire.round_topic(site, mechanism)}/last"
 
 
-def make_proof(asked: Asked, devices: Devices) -> Letter:
+def make_round_proof(asked: Asked, devices: Devices) -> Letter:
     """Return the letter that proves to an older ledger, when nothing is open, what was asked."""
     return Letter(0, last_topic(devices.site, asked.plan.mechanism), asked.message, True)
 
@@ -98,7 +98,7 @@ def take_back(mechanism: str, devices: Devices) -> Letter:
     return Letter(0, wire.round_topic(devices.site, mechanism), b"", True)
 
 
-def met(message: bytes, mechanism: str, devices: Devices) -> Asked | None:
+def verify_round(message: bytes, mechanism: str, devices: Devices) -> Asked | None:
     """Return the round in a message, or None where this site did not sign it."""
     try:
         topic = wire.round_topic(devices.site, mechanism)
@@ -147,7 +147,7 @@ def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
     for at in range(number, lack.last, -1):
         if at in lack.found:
             mechanism, message = lack.found[at]
-            one = met(message, mechanism, devices)
+            one = verify_round(message, mechanism, devices)
             if one is None:
                 raise OperatorFault(
                     f"round {number} is signed with another site key than the devices file of "
@@ -214,13 +214,13 @@ class Steps:
             standing.places = round.places  # asked again, and its answers have not stopped coming
         else:
             self.intake.open(round)
-        self.post(make_proof(asked, devices), make_opening(asked, devices))
+        self.post(make_round_proof(asked, devices), make_opening(asked, devices))
         while not self.outbox.wait_empty(GLANCE_S):
             self.glance()
         self.out_s = time.monotonic()
         closes_s = self.out_s + gather_s
         if standing := self.intake.standing():
-            self.tell(telling.asked(standing, gather_s))
+            self.tell(telling.make_round_event(standing, gather_s))
         while (left_s := closes_s - time.monotonic()) > 0:
             if self.intake.wait_complete(min(GLANCE_S, left_s)):
                 break
@@ -257,7 +257,7 @@ class Steps:
         if key is not None:
             release = self._unsealed(mechanism, closed, devices, key)
         elif (release := closed.summed) is None:
-            release = fold(mechanism, closed, sealed(os.urandom(32)))
+            release = fold_round(mechanism, closed, sealed(os.urandom(32)))
         adds = is_distributed(closed.plan.guarantee)  # and no report is in the store
         written = self.kept(
             self.store.close_round,
@@ -275,7 +275,7 @@ class Steps:
         if key is not None:
             key.destroy(closed.plan)
         self.outbox.wake()
-        self.tell(telling.released(release, time.monotonic() - began_s, closed.late))
+        self.tell(telling.make_release_event(release, time.monotonic() - began_s, closed.late))
         return release
 
     def give_up(self, asked: Asked, devices: Devices) -> Release:
@@ -310,7 +310,7 @@ class Steps:
                 log.warning("a sealed report was refused", why=letter.why)
         if not found.reports:
             return Release(closed.plan, [], 0)
-        return fold(mechanism, found, sealed(os.urandom(32)))
+        return fold_round(mechanism, found, sealed(os.urandom(32)))
 
     def draw(
         self,
@@ -320,12 +320,12 @@ class Steps:
         deployment: Deployment,
     ) -> None:
         """Draw, keep and publish the map of all releases so far, once."""
-        if not (heard := drawing.heard(releases)):
+        if not (heard := drawing.select_answered(releases)):
             return
         last, site = heard[-1], devices.site
         name = wire.name_of(last.round)
         body, state = self.kept(self.store.map_of, name), None
-        found = drawing.repeat(site, last.round.mechanism, body) if body else None
+        found = drawing.republish_map(site, last.round.mechanism, body) if body else None
         if found is None or found.event["status"] == "unresolved":  # another start may have luck
             counts = last.reports, len(devices.by_name), self.late, deployment.rounds.quorum
             given = deployment, devices, self.store, dict(self.recorded_s), name
@@ -361,10 +361,10 @@ class Steps:
             self.moved_s = time.monotonic()
             return do(*args, **words)
 
-        return patiently(self.stopping, attempt)
+        return retry_until_stored(self.stopping, attempt)
 
 
-def fold(mechanism: Mechanism, closed: OpenRound, rng: Any) -> Release:
+def fold_round(mechanism: Mechanism, closed: OpenRound, rng: Any) -> Release:
     """Return the answers of a round as one release, in the order of their senders' names."""
     payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
     release: Release = mechanism.release(closed.plan, payloads, rng)

@@ -38,7 +38,7 @@ _DIGITS = 6
 _ONE = 10**_DIGITS
 
 
-def describe(found: Heatmap) -> dict[str, Any]:
+def describe_map(found: Heatmap) -> dict[str, Any]:
     """Return what JSON can write of a map's estimator, its sd, and of how sure it is."""
     credible, certified = found.credible, found.certified
     event: dict[str, Any] = {"estimator": found.estimator, "chosen": found.why}
@@ -51,8 +51,8 @@ def describe(found: Heatmap) -> dict[str, Any]:
     return event
 
 
-def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict | None]:
-    """Return what `describe` was given, to a millionth; older maps have no verdict."""
+def parse_map(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict | None]:
+    """Return what `describe_map` was given, to a millionth; older maps have no verdict."""
     credible, certified, verdict = event["credible"], event["certified"], event.get("verdict")
     band = None if certified is None else _read(certified)
     judged = None if verdict is None else _judge(verdict)
@@ -148,7 +148,7 @@ SILENCE = Wording(
 DUE = 2.5  # rounds after which a map is old, and drawn grey
 
 
-def ready(deployment: "Deployment", enrolled: int) -> Event:
+def make_ready_event(deployment: "Deployment", enrolled: int) -> Event:
     """The service is connected and about to ask."""
     mechanism = of(deployment)
     return {
@@ -215,7 +215,7 @@ def vocabulary(mechanism: Mechanism) -> Event:
     }
 
 
-def asked(round: OpenRound, gather_s: float) -> Event:
+def make_round_event(round: OpenRound, gather_s: float) -> Event:
     """A round went out."""
     return {
         "kind": "round",
@@ -227,7 +227,7 @@ def asked(round: OpenRound, gather_s: float) -> Event:
     }
 
 
-def came(round: OpenRound, refused: int) -> Event:
+def make_reports_event(round: OpenRound, refused: int) -> Event:
     """So many have answered; refused counts dead letters since the start."""
     return {
         "kind": "reports",
@@ -250,7 +250,7 @@ def shut_out(devices: Mapping[str, tuple[str, float]]) -> Event:
     }
 
 
-def alarmed(alarms: Mapping[Who, tuple[str, int]]) -> Event:
+def make_alarm_event(alarms: Mapping[Who, tuple[str, int]]) -> Event:
     """These devices have broken, or could break, their own noise; all that are known, each time.
 
     Args:
@@ -265,7 +265,7 @@ def alarmed(alarms: Mapping[Who, tuple[str, int]]) -> Event:
     }
 
 
-def released(release: Any, seconds: float, late: int = 0) -> Event:
+def make_release_event(release: Any, seconds: float, late: int = 0) -> Event:
     """A round was closed; values are whole numbers, noised, None where none came.
 
     Args:
@@ -281,7 +281,7 @@ def released(release: Any, seconds: float, late: int = 0) -> Event:
     }
 
 
-def drawn(
+def make_map_event(
     number: int, result: Heatmap | Unresolved, seconds: float, reads: str = "temperature"
 ) -> Event:
     """A map was drawn, or could not be; this is what the map topic carries."""
@@ -297,7 +297,7 @@ def drawn(
             found["nobody"] = result.nobody
             if result.nobody > 0.5 and not result.total:
                 found |= {"status": "nobody", "mass": None}
-        event |= found | {"why": result.status} | describe(result)
+        event |= found | {"why": result.status} | describe_map(result)
         return event | _sources(result, event) if reads == "temperature" else event
     return (
         event
@@ -328,7 +328,7 @@ def _sources(found: Heatmap, event: Event) -> Event:
     return {"sources": listed, "credible": event["credible"] | said}
 
 
-def spent(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 0) -> Event:
+def make_budget_event(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 0) -> Event:
     """How the ledger stands; rho is the price of one more such round.
 
     Budget, spent and left are in rho. Where something else was promised, `unit` says so.
@@ -401,7 +401,7 @@ class Teller:
     def progress(self, round: OpenRound | None, refused: int) -> None:
         """Tell how a round stands."""
         if round is not None:
-            self.tell(came(round, refused))
+            self.tell(make_reports_event(round, refused))
 
     def begin(self, ready: Event, alarms: Mapping[Who, tuple[str, int]]) -> None:
         """Tell what we are, and of devices that have needed a new key since before this start."""
@@ -410,7 +410,7 @@ class Teller:
             who: (recognise(why, ALARMS), times) for who, (why, times) in alarms.items()
         }
         if alarms:
-            self.tell(alarmed(self._alarms))
+            self.tell(make_alarm_event(self._alarms))
 
     def alarmed(self, raised: Sequence[Alarm]) -> None:
         """Tell of devices that need a new key."""
@@ -418,4 +418,4 @@ class Teller:
             log.error("alarm", device=device, why=why)
             _, times = self._alarms.get((device, key_id), ("", 0))
             self._alarms[device, key_id] = recognise(why, ALARMS), times + 1
-        self.tell(alarmed(self._alarms))
+        self.tell(make_alarm_event(self._alarms))

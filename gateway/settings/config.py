@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import USUAL, find, of, sections
 from .deployment import Deployment
-from .roomfile import fill
+from .roomfile import fill_from_room_file
 
 PREFIX, BETWEEN = "HEATVEIL_", "__"
 Environment = Mapping[str, str]
@@ -136,7 +136,7 @@ def load(path: str | Path, environment: Environment = os.environ) -> Deployment:
             "that is right"
         ) from fault
     check(Deployment, environment)
-    given = overlay(fill(given, path.resolve().parent), environment)
+    given = overlay(fill_from_room_file(given, path.resolve().parent), environment)
     try:
         deployment = Deployment(**given)
     except ValidationError as faults:

@@ -43,7 +43,7 @@ class Cleared(NamedTuple):
     notes: tuple[str, ...]  # what is not as it should be, a clause each
 
 
-def fill(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def fill_from_room_file(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return what a deployment file says, with what its room file says where it names one.
 
     Args:
@@ -149,18 +149,18 @@ def describe_floor(path: Path) -> dict[str, Any]:
 
 def find_difference(path: Path) -> str:
     """Return how the room of a file differs from its plan, on which everything rests."""
-    from physics.rooms.plan import redrawn
+    from physics.rooms.plan import describe_redrawing
 
-    found = redrawn(_room(path, _stamp(path)))
+    found = describe_redrawing(_room(path, _stamp(path)))
     told = "; ".join(found) or "no edge had to be moved"
     return f"walls, doors and furniture of {path} are drawn in steps of 25 mm: {told}"
 
 
 def doors_move(path: Path) -> bool:
     """Return whether a door of the file moves in its day, of which a bound says nothing."""
-    from physics.rooms.respond import constant
+    from physics.rooms.respond import list_door_days
 
-    return len(constant(_room(path, _stamp(path)))) > 1
+    return len(list_door_days(_room(path, _stamp(path)))) > 1
 
 
 def response_of(path: Path, protect_distance_m: float | None) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from edge.core.window import RING, first, step_of
+from edge.core.window import RING, pack_first, step_of
 
 from ..faults import OperatorFault
 
@@ -59,7 +59,7 @@ def record_of(deployment: "Deployment", limits: Any, *, spent: bool = False) -> 
     if not hours:
         return b""
     try:
-        return first(HOUR_S * hours, limits.budget, limits.budget if spent else 0)
+        return pack_first(HOUR_S * hours, limits.budget, limits.budget if spent else 0)
     except ValueError as fault:
         raise OperatorFault(f"[privacy] epsilon is too large under window_h: {fault}") from fault
 

@@ -266,7 +266,9 @@ ADDED = (
 )
 
 
-def add(connection: Any, round: bytes, part: int, sums: Mapping[int, Sum], reports: int) -> None:
+def add_sums(
+    connection: Any, round: bytes, part: int, sums: Mapping[int, Sum], reports: int
+) -> None:
     """Add these sums of so many reports to what a part has for a round."""
     rows = [(round, part, REPORTS, 0, reports)]
     rows += [(round, part, slot, *sums[slot]) for slot in sorted(sums)]
@@ -283,7 +285,7 @@ def sum_slots(connection: Any, round: bytes) -> tuple[dict[int, Sum], int]:
     return sums, sums.pop(REPORTS, Sum(0, 0)).reports
 
 
-def came(connection: Any, round: bytes) -> int:
+def count_added(connection: Any, round: bytes) -> int:
     """Return how many reports of a round have been added."""
     reports = func.coalesce(func.sum(tallies.c["count"]), 0)
     wanted = select(cast(reports, BigInteger))
@@ -293,7 +295,7 @@ def came(connection: Any, round: bytes) -> int:
     return found
 
 
-def forget(connection: Any, round: bytes | None = None) -> None:
+def forget_sums(connection: Any, round: bytes | None = None) -> None:
     """Remove the sums of a round, or of all that have been released."""
     released = tallies.c.round.in_(select(releases.c.round))
     connection.execute(

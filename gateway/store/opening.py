@@ -64,7 +64,7 @@ def open_store(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
     except BaseException as fault:
         engine.dispose()
         if isinstance(fault, SQLAlchemyError):
-            raise unusable(place, fault) from fault
+            raise make_unusable_fault(place, fault) from fault
         raise
 
 
@@ -151,7 +151,7 @@ def _check_owner(connection: Any, place: Place, site: str) -> None:
         )
 
 
-def unusable(place: Place, fault: SQLAlchemyError) -> OperatorFault:
+def make_unusable_fault(place: Place, fault: SQLAlchemyError) -> OperatorFault:
     """Return what to tell whoever named a place where no store can be opened."""
     why = " ".join(str(getattr(fault, "orig", fault)).split())
     need = "a writable SQLite file" if isinstance(place, Path) else "one that we may write to"
@@ -191,7 +191,7 @@ def hold_at(database: Database, taken: str, lost: Callable[[], None] | None) -> 
         try:
             connection = _take(engine)
         except DBAPIError as fault:
-            raise unusable(database, fault) from fault
+            raise make_unusable_fault(database, fault) from fault
         if connection is None:
             raise TakenFault(taken)
         words = (engine, connection, over, lost)
@@ -259,7 +259,7 @@ def _let_go(connection: Connection | None) -> None:
 
 
 @contextmanager
-def hold(lock: Path, unusable: str, taken: str) -> Iterator[None]:
+def lock_file(lock: Path, unusable: str, taken: str) -> Iterator[None]:
     """Hold a lock file against every other process, for as long as the block lasts.
 
     Args:
@@ -291,7 +291,7 @@ def lock_of(place: Path) -> Path:
 
 
 @contextmanager
-def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[None]:
+def lock_store(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold a site's store against every other gateway, for as long as the block lasts.
 
     In a folder the lock is on a file beside the database: SQLite's own are on it, and come and
@@ -319,5 +319,5 @@ def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[N
         "lock keeps a second gateway off, which would throw the first off the broker. Mend "
         "[site] database in the deployment file, or its folder"
     )
-    with hold(beside, unusable, taken):
+    with lock_file(beside, unusable, taken):
         yield

@@ -67,7 +67,7 @@ def describe_fault(fault: DBAPIError) -> str:
     return str(fault.orig).strip().partition("\n")[0].strip()
 
 
-def patiently(
+def retry_until_stored(
     stopping: threading.Event, do: Callable[P, T], *args: P.args, **words: P.kwargs
 ) -> T:
     """Return what it returns, once the disk lets it. Not to be called under a lock.

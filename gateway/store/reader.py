@@ -21,7 +21,7 @@ from ..faults import OperatorFault
 from ..service.ledger import Ledger, counted_s
 from ..settings.deployment import Deployment
 from . import opening, postgres, round_rows
-from .opening import unusable
+from .opening import make_unusable_fault
 from .places import Database, Place, place_of
 from .schema import (
     SCHEMA,
@@ -88,7 +88,7 @@ class RefusedRow(NamedTuple):
     size: int
 
 
-class Gap(NamedTuple):
+class MissingNumbers(NamedTuple):
     """Numbers that a device used in one boot, and that never came."""
 
     epoch: int
@@ -110,7 +110,7 @@ class AnswerRow(NamedTuple):
 MADE = "heatveil serve makes it"
 
 
-def looking(place: Place) -> Engine:
+def open_read_engine(place: Place) -> Engine:
     """Return an engine that only reads, on a store that is there.
 
     Raises:
@@ -129,7 +129,7 @@ def looking(place: Place) -> Engine:
         raise
     except SQLAlchemyError as fault:
         engine.dispose()
-        raise unusable(place, fault) from fault
+        raise make_unusable_fault(place, fault) from fault
     if found != SCHEMA:
         engine.dispose()
         older = found is None or found < SCHEMA
@@ -180,7 +180,7 @@ class Reader:
         Raises:
             OperatorFault: it is not there, is no store, or of another heatveil's schema.
         """
-        self._engine, self._place = looking(place), place
+        self._engine, self._place = open_read_engine(place), place
 
     def close(self) -> None:
         """Let go of it."""
@@ -189,13 +189,13 @@ class Reader:
     def forgotten(self) -> OperatorFault | None:
         """Return why no gateway goes on with this store: what it lacks, or that it was emptied."""
         with self._engine.connect() as connection:
-            found = round_rows.fault(connection, self._place)
-            return found or round_rows.deletion(connection, self._place)
+            found = round_rows.make_lack_fault(connection, self._place)
+            return found or round_rows.make_deletion_fault(connection, self._place)
 
     def deleted(self) -> bool:
         """Return whether what was gathered here has been deleted."""
         with self._engine.connect() as connection:
-            return round_rows.deletion(connection, self._place) is not None
+            return round_rows.make_deletion_fault(connection, self._place) is not None
 
     def check_kept(self, what: str) -> None:
         """Check that what is asked for has not been deleted.
@@ -328,7 +328,7 @@ class Reader:
         what = refused.c.topic, refused.c.kind
         return {(a, b): n for a, b, n in self._all(select(*what, func.count()).group_by(*what))}
 
-    def gaps(self, name: str, limit: int = LIMIT) -> list[Gap]:
+    def gaps(self, name: str, limit: int = LIMIT) -> list[MissingNumbers]:
         """Return the numbers of a device that never came, newest first, between those that did."""
         came = [select(t.c.key_id, t.c.epoch, t.c.seq).filter_by(device=name) for t in _CAME]
         one = came[0].union(came[1]).subquery().c
@@ -336,7 +336,7 @@ class Reader:
         two = select(one.epoch, one.seq, last.label("last")).subquery().c
         wanted = select(two.epoch, two["last"] + 1, two.seq - 1).where(two.seq > two["last"] + 1)
         newest_first = wanted.order_by(two.epoch.desc(), two.seq.desc()).limit(limit)
-        return [Gap(*row) for row in self._all(newest_first)]
+        return [MissingNumbers(*row) for row in self._all(newest_first)]
 
     def _all(self, wanted: Any) -> list[Any]:
         with self._engine.connect() as connection:
@@ -370,7 +370,7 @@ def open_reader(deployment: Deployment) -> Iterator[Reader]:
         OperatorFault: there is none, it cannot be read, or it is of another heatveil or site.
     """
     place = place_of(deployment)
-    engine = looking(place)
+    engine = open_read_engine(place)
     try:
         with engine.connect() as connection:
             opening.check(connection, place, deployment.site.name)

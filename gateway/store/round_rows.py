@@ -238,13 +238,13 @@ class Lack(NamedTuple):
     found: Mapping[int, tuple[str, bytes]]  # mechanism and signed Round of those that were found
 
 
-def knows(connection: Any, name: bytes) -> bool:
+def has_round(connection: Any, name: bytes) -> bool:
     """Return whether a round is in the ledger: asked from this store, or charged to it since."""
     there = connection.scalar(select(rounds.c.name).where(rounds.c.name == name, _KNOWN))
     return there is not None or name in prices(connection, [name])
 
 
-def lack(connection: Any) -> Lack | None:
+def find_lack(connection: Any) -> Lack | None:
     """Return what the ledger lacks, as far as it was found out; None where it lacks nothing."""
     wanted = select(rounds.c.number, rounds.c.mechanism, rounds.c.message)
     rows = connection.execute(wanted.where(rounds.c.outcome == FOUND)).all()
@@ -254,13 +254,13 @@ def lack(connection: Any) -> Lack | None:
     return Lack(last, {row.number: (row.mechanism, row.message) for row in rows})
 
 
-def fault(connection: Any, place: Place, found: str = "") -> ForgottenFault | None:
+def make_lack_fault(connection: Any, place: Place, found: str = "") -> ForgottenFault | None:
     """Return what to raise where the ledger lacks something that anybody has found.
 
     Args:
         found: how, as the beginning of a sentence.
     """
-    if (lacks := lack(connection)) is None:
+    if (lacks := find_lack(connection)) is None:
         return None
     number = max(lacks.found)
     found = found or f"round {number} was found to be asked with this site's key"
@@ -287,13 +287,13 @@ def delete_gathered(connection: Any, now_s: float) -> None:
     connection.execute(update(rounds).values(outcome=DELETED, closed_s=ended))
 
 
-def deletion(connection: Any, place: Place) -> DeletedFault | None:
+def make_deletion_fault(connection: Any, place: Place) -> DeletedFault | None:
     """Return what to raise where what was gathered here has been deleted, so that all is over."""
     gone = select(rounds.c.name).where(rounds.c.outcome == DELETED).limit(1)
     return None if connection.scalar(gone) is None else DeletedFault(place)
 
 
-def note(connection: Any, asked: Asked, now_s: float, outcome: str = FOUND) -> None:
+def write_found(connection: Any, asked: Asked, now_s: float, outcome: str = FOUND) -> None:
     """Write the row of a round that was found, under its number, or the next where it is taken."""
     was = rounds.c.name == asked.name, rounds.c.outcome == FOUND
     connection.execute(delete(rounds).where(*was))

@@ -267,7 +267,7 @@ class Store:
         """
         with self._engine.begin() as connection:
             round_rows.lock(connection)
-            if fault := round_rows.fault(connection, self.place):
+            if fault := round_rows.make_lack_fault(connection, self.place):
                 raise fault
             self._check_paid(connection)
             round_rows.delete_gathered(connection, time.time())
@@ -338,22 +338,22 @@ class Store:
         """
         with self._engine.begin() as connection:
             round_rows.lock(connection)
-            if round_rows.knows(connection, asked.name):
+            if round_rows.has_round(connection, asked.name):
                 return
-            round_rows.note(connection, asked, time.time())
-            fault = round_rows.fault(connection, self.place, found)
+            round_rows.write_found(connection, asked, time.time())
+            fault = round_rows.make_lack_fault(connection, self.place, found)
         if fault is not None:
             self.identity.condemn(fault)
 
     def _check_whole(self, connection: Any) -> None:
-        for look in (round_rows.fault, round_rows.deletion):
+        for look in (round_rows.make_lack_fault, round_rows.make_deletion_fault):
             if fault := look(connection, self.place):
                 raise fault
 
     def lack(self) -> round_rows.Lack | None:
         """Return what the ledger lacks, as far as it was found out, or None."""
         with self._reads.connect() as connection:
-            return round_rows.lack(connection)
+            return round_rows.find_lack(connection)
 
     def charge_lost(self, lost: Sequence[Asked], promised: str, budget: Fraction) -> None:
         """Have rounds charged that the ledger lacks, which may be more than the budget holds.
@@ -367,7 +367,7 @@ class Store:
             round_rows.lock(connection)
             round_rows.check(connection, promised, budget)
             for one in lost:
-                round_rows.note(connection, one, now_s, round_rows.LOST)
+                round_rows.write_found(connection, one, now_s, round_rows.LOST)
                 if one.rho:
                     round_rows.charge(connection, one.name, Charge(one.rho), now_s)
                     round_rows.hold_to(connection, promised, budget)

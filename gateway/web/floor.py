@@ -74,7 +74,7 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
 def _place(
     deployment: Deployment, corner_m: tuple[float, float], name: str | None = None
 ) -> Neighbour:
-    ready = telling.ready(deployment, 0)
+    ready = telling.make_ready_event(deployment, 0)
     return Neighbour(name or deployment.site.name, deployment, corner_m, ready)
 
 
@@ -133,7 +133,7 @@ class Floor(Struct):
     rooms: list[Room]
 
 
-def look(neighbours: tuple[Neighbour, ...], asked: Moment) -> Floor:
+def read_rooms(neighbours: tuple[Neighbour, ...], asked: Moment) -> Floor:
     """Return the rooms as they are now, or were then."""
     at_s = None if asked.at_s is UNSET else float(asked.at_s)
     return Floor([_look(one, at_s) for one in neighbours])

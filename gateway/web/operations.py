@@ -13,15 +13,15 @@ from msgspec import UNSET, Struct
 
 from ..service.ledger import Unit, unit_in
 from . import records
-from .floor import Floor, Moment, look
+from .floor import Floor, Moment, read_rooms
 from .maps import Map, MapHead, Maps, read_map
-from .parts import Parts, standing
+from .parts import Parts, describe_parts
 from .records import STARTING, refuse_missing
 
 
 def floor(parts: Parts, asked: Moment) -> Floor:
     """Return the other rooms of the floor."""
-    return look(parts.neighbours, asked)
+    return read_rooms(parts.neighbours, asked)
 
 
 def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
@@ -242,7 +242,7 @@ class Operation(NamedTuple):
 
 
 def _health(parts: Parts, asked: records.Nothing) -> records.Standing:
-    return standing(parts)
+    return describe_parts(parts)
 
 
 def _state(parts: Parts, asked: records.Nothing) -> records.State:

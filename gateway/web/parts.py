@@ -115,7 +115,7 @@ def probe_routes(parts: Parts, reading: Reading) -> list[Route]:
         return PlainTextResponse("ok")
 
     async def ready(request: Request) -> Response:
-        said = standing(parts)
+        said = describe_parts(parts)
         body = msgspec.json.encode(said)
         return Response(body, 200 if said.ready else 503, media_type="application/json")
 
@@ -130,13 +130,13 @@ def probe_routes(parts: Parts, reading: Reading) -> list[Route]:
         except Exception:
             log.exception("a gauge of /metrics could not be computed and is missing there")
         parts.metrics.viewers.set(parts.feed.viewers)
-        parts.metrics.ready.set(standing(parts).ready)
+        parts.metrics.ready.set(describe_parts(parts).ready)
         return Response(parts.metrics.said(), media_type=PROMETHEUS)
 
     return [Route("/livez", alive), Route("/readyz", ready), Route("/metrics", metrics)]
 
 
-def standing(parts: Parts) -> Standing:
+def describe_parts(parts: Parts) -> Standing:
     """Return how every part is."""
     if parts.health is None:
         return Standing(False, UNKNOWN, {}, parts.reader is not None)

@@ -128,7 +128,7 @@ class Drift:
 # far as the temperature between two samples is what was said.
 
 
-def straight(
+def respond_to_ramp(
     sensor: places.Floats, before: places.Floats, after: places.Floats, over_s: float, lag_s: float
 ) -> places.Floats:
     """Return what a sensor shows after a temperature that ran straight from before to after.
@@ -163,7 +163,7 @@ def _check_times(over_s: float, lag_s: float) -> None:
 # What each sensor counts in the empty room: public, and taken off before the veil.
 
 
-def middle(looks: Sequence[Counts]) -> Counts:
+def median_counts(looks: Sequence[Counts]) -> Counts:
     """Return the middle count of each sensor over looks; None where it never answered.
 
     Source: `edge.core.pixels.baseline`, for a device that answers every time.
@@ -172,7 +172,7 @@ def middle(looks: Sequence[Counts]) -> Counts:
     return tuple(baseline([[count] for count in of])[0] if of else None for of in heard)
 
 
-def complete(level: Counts) -> tuple[int, ...]:
+def complete_levels(level: Counts) -> tuple[int, ...]:
     """Return a level of every sensor.
 
     Raises:
@@ -269,7 +269,7 @@ class Instruments:
             )
         if self._at_s is None:
             self._before = self._shown = truth
-        self._shown = straight(self._shown, self._before, truth, gone, self.preset.lag_s)
+        self._shown = respond_to_ramp(self._shown, self._before, truth, gone, self.preset.lag_s)
         self._before, self._at_s = truth, at_s
         if at_s - self._read_s >= self.preset.conversion_s * (1 - _EARLY):
             self._read_s = at_s
@@ -292,14 +292,14 @@ class Instruments:
     ) -> tuple[int, ...]:
         """Return the middle count of each sensor over looks at the empty room, the last then.
 
-        For `pixels.above`: offsets, and what the empty room is, are taken off by it. It is
-        public, as nobody was there. Every temperature is nought above the baseline.
+        For `pixels.subtract_baseline`: offsets, and what the empty room is, are taken off by it.
+        It is public, as nobody was there. Every temperature is nought above the baseline.
 
         Raises:
             ValueError: a look lies before the last one, or a sensor never answered.
         """
         times = until_s - every_s * np.arange(frames - 1, -1, -1)
-        return complete(middle(self.record(times, np.zeros((frames, self.count)))))
+        return complete_levels(median_counts(self.record(times, np.zeros((frames, self.count)))))
 
     def _converted(self, at_s: float) -> Counts:
         """Return a fresh reading; the same numbers are drawn whatever is seen."""

@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 
 from ..places import Floats
 from .experiments import STEP_S, Experiment
-from .warming import Warming, lasts, pulse_response, warms
+from .warming import Warming, compute_trend, compute_warming, pulse_response
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +44,12 @@ def forecast(fitted: Fitted, experiment: Experiment) -> Floats:
     Known are the readings until somebody came, and all along how many people there are, what
     they do and whether the door is open.
     """
-    return warm(fitted.warming, experiment)
+    return simulate_warmth(fitted.warming, experiment)
 
 
-def warm(warming: Warming, experiment: Experiment, pulse: Floats | None = None) -> Floats:
+def simulate_warmth(
+    warming: Warming, experiment: Experiment, pulse: Floats | None = None
+) -> Floats:
     """Return what a room does in an experiment, in kelvin above the baseline.
 
     Args:
@@ -59,7 +61,9 @@ def warm(warming: Warming, experiment: Experiment, pulse: Floats | None = None) 
     if pulse is None:
         pulse = pulse_of(warming, [experiment])
     trend = float(experiment.trends_k_per_s.mean())
-    return np.asarray(warms(pulse, power_w) + lasts(warming, trend, experiment.since_s))
+    return np.asarray(
+        compute_warming(pulse, power_w) + compute_trend(warming, trend, experiment.since_s)
+    )
 
 
 def pulse_of(warming: Warming, experiments: Sequence[Experiment]) -> Floats:
@@ -159,7 +163,7 @@ def _miss(warming: Warming, experiments: Sequence[Experiment]) -> list[Floats]:
         if (alike := [one for one in experiments if one.door_open is door])
     }
     return [
-        (warm(warming, one, pulses[one.door_open]) - one.warming_k)[:, ::_EVERY]
+        (simulate_warmth(warming, one, pulses[one.door_open]) - one.warming_k)[:, ::_EVERY]
         for one in experiments
     ]
 
@@ -256,7 +260,9 @@ def forecast_errors(fitted: Fitted, experiments: Sequence[Experiment]) -> dict[s
     return {name: np.array(row) for name, row in rows.items()}
 
 
-def against(errors: dict[str, Floats], peer: str, groups: Sequence[str] | None = None) -> Against:
+def compare_with_peer(
+    errors: dict[str, Floats], peer: str, groups: Sequence[str] | None = None
+) -> Against:
     """Return how the model does beside a peer; the interval is of the ratio of mean errors.
 
     Args:

@@ -94,13 +94,13 @@ def pulse_response(
     return np.asarray(np.diff(response, axis=1, prepend=0.0))
 
 
-def warms(pulse: Floats, power_w: Floats) -> Floats:
+def compute_warming(pulse: Floats, power_w: Floats) -> Floats:
     """Return kelvin at the middle of each step, (places, steps), from watts in each step."""
     steps = len(power_w)
     return np.array([np.convolve(power_w, row[:steps])[:steps] for row in pulse])
 
 
-def lasts(warming: Warming, trend_k_per_s: float, since_s: Floats) -> Floats:
+def compute_trend(warming: Warming, trend_k_per_s: float, since_s: Floats) -> Floats:
     """Return what remains of a trend: it dies away within half an hour."""
     faded = -np.expm1(-since_s / _TREND_S) * _TREND_S
     return np.asarray(warming.trend * trend_k_per_s * faded)

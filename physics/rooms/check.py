@@ -17,23 +17,23 @@ from ..air import AIR_J_PER_M3K
 from ..instruments.presets import PRESETS
 from ..places import cell_places
 from . import records
-from .day import follow, is_straight, known_tracks, may_stand, route, walk
-from .model import cover
+from .day import check_route, is_straight, known_tracks, may_stand, replay_tracks, route
+from .model import measure_cover
 from .plan import (
     QUANTUM_MM,
     air_cell,
     door_rect,
     door_wall,
-    free,
+    find_free_cells,
+    find_rectangle,
     grid,
     lattice,
     plan,
-    rect,
     wall_rect,
 )
 from .records import SIDES, Course, Floats, Point, Rect, Room, Waypoint
 from .source import Source, Where, describe, xy
-from .tables import clock, seconds
+from .tables import format_clock, parse_clock
 
 Faults = Iterator[ValueError]
 
@@ -108,7 +108,7 @@ def _times(room: Room, source: Source) -> Faults:
     if room.day.start_s > _MIDNIGHT_S:
         yield source.fault(
             ("room", "start"),
-            f'start is "{clock(room.day.start_s)}"',
+            f'start is "{format_clock(room.day.start_s)}"',
             'it must be "24:00" at the latest',
             "the simulation begins on the first day",
         )
@@ -117,9 +117,9 @@ def _times(room: Room, source: Source) -> Faults:
         if at_s > last_s and "outside_c" not in where and "supply_c" not in where:
             yield source.fault(
                 where,
-                f'there is a time "{clock(at_s)}"',
+                f'there is a time "{format_clock(at_s)}"',
                 'times of a day run to "24:00", later ones are of the next day, and this room is '
-                f'simulated to "{clock(room.day.until_s)}" (start and duration_h)',
+                f'simulated to "{format_clock(room.day.until_s)}" (start and duration_h)',
                 "what comes later would be left out",
             )
 
@@ -134,9 +134,9 @@ def _door_steps(room: Room, source: Source) -> Faults:
                 if day.start_s < at_s < day.until_s and abs(steps - round(steps)) > 1e-6:
                     yield source.fault(
                         ("door", nth, "open", row),
-                        f'[[door]] {nth + 1} moves at "{clock(at_s)}"',
+                        f'[[door]] {nth + 1} moves at "{format_clock(at_s)}"',
                         f"it must move on a step of {day.step_s:g} s (step_s) from the start, "
-                        f'"{clock(day.start_s)}"',
+                        f'"{format_clock(day.start_s)}"',
                         "a step knows one state of the doors, and so does the promise",
                     )
 
@@ -151,7 +151,7 @@ def _read_times(value: Any, where: Where) -> Iterator[tuple[Where, float]]:
             yield from _read_times(part, (*where, index))
     elif isinstance(value, str):
         try:
-            yield where, seconds(value)
+            yield where, parse_clock(value)
         except ValueError:
             return  # a word
 
@@ -232,7 +232,7 @@ def _things(room: Room, source: Source) -> Faults:
                     "must stand beside walls",
                     "one place is wall or it is not",
                 )
-        if where[0] == "heater" and not cover(room, (left, top, right, bottom)).any():
+        if where[0] == "heater" and not measure_cover(room, (left, top, right, bottom)).any():
             yield source.fault(
                 (*where, "rect_m"),
                 f"{span}, where no air is",
@@ -246,9 +246,11 @@ def _paths(room: Room, source: Source) -> Faults:
     for where, name, one, other in _legs(room):
         for step, point in ((-1, one), (0, other)):
             at: Where = (*where[:-1], int(where[-1]) + step)
-            yield from _stands(room, source, at, f"{name} at {clock(point.at_s)}", point[1:])
+            yield from _stands(
+                room, source, at, f"{name} at {format_clock(point.at_s)}", point[1:]
+            )
         start, end = one[1:], other[1:]
-        times = f"{name} from {clock(one.at_s)} to {clock(other.at_s)}"
+        times = f"{name} from {format_clock(one.at_s)} to {format_clock(other.at_s)}"
         length = math.dist(start, end)
         if length > _RUNNING_M_PER_S * (other.at_s - one.at_s):
             yield source.fault(
@@ -273,13 +275,13 @@ def _refuse_shut(room: Room, source: Source) -> Faults:
     """Refuse people who go through a door, or stand in it, that is shut for any part of that."""
     for where, name, one, other in _legs(room):
         at_s, places = np.array([one.at_s, other.at_s]), np.array([one[1:], other[1:]])
-        if one.at_s == other.at_s or follow(room, at_s, places).all():
+        if one.at_s == other.at_s or check_route(room, at_s, places).all():
             continue
         moment, door = next(_met_shut(room, one, other), (one.at_s, 0))
         yield source.fault(
             where,
-            f"{name} from {clock(one.at_s)} to {clock(other.at_s)} is in "
-            f"{_at(source, 'door', door)} at {clock(moment)}, when it is shut",
+            f"{name} from {format_clock(one.at_s)} to {format_clock(other.at_s)} is in "
+            f"{_at(source, 'door', door)} at {format_clock(moment)}, when it is shut",
             "the door must be open all the time (its key open), or the way another one",
             "nobody walks through a door that is shut, and the promise on foot rests on that",
         )
@@ -293,7 +295,7 @@ def _met_shut(room: Room, one: Waypoint, other: Waypoint) -> Iterator[tuple[floa
         share = (at_s - one.at_s) / (other.at_s - one.at_s)
         x, y = ((1 - share) * a + share * b for a, b in zip(one[1:], other[1:], strict=True))
         for nth, door in enumerate(room.doors):
-            left, top, right, bottom = rect(room, "door", nth)
+            left, top, right, bottom = find_rectangle(room, "door", nth)
             if left < x < right and top < y < bottom and not door.is_open(at_s):
                 yield at_s, nth
 
@@ -312,14 +314,14 @@ def _walkers(room: Room, source: Source) -> Faults:
                 "recorded people must be where one can stand",
                 _WARM,
             )
-        for track in walk(room, walker):
-            shut = (np.diff(track.at_s) > 0) & ~follow(room, track.at_s, track.places_m)
+        for track in replay_tracks(room, walker):
+            shut = (np.diff(track.at_s) > 0) & ~check_route(room, track.at_s, track.places_m)
             if shut.any():
                 at_s = float(track.at_s[np.flatnonzero(shut)[0]])
                 yield source.fault(
                     ("walker", index, "at"),
                     f"{describe(('walker', index))} stands in a door that is shut, at "
-                    f"{clock(at_s)}",
+                    f"{format_clock(at_s)}",
                     "the doors must be open where recorded people stand",
                     _WARM,
                 )
@@ -348,14 +350,14 @@ def _arrivals(room: Room, source: Source) -> Faults:
                 "visitors walk to it, and through no door that is shut",
             )
     if not room.arrivals.seats_m and not all(opened):
-        places = cell_places(grid(room))[free(room)]
+        places = cell_places(grid(room))[find_free_cells(room)]
         lost = _reach(room, entrance, places, (True,) * len(opened)) == 1
         if (lost & (_reach(room, entrance, places, opened) == 0)).any():
             door = opened.index(False)
             yield source.fault(
                 ("door", door),
-                f"{describe(('door', door))} is never open from {clock(day.start_s)} to "
-                f"{clock(day.until_s)}, and visitors sit everywhere from the entrance on",
+                f"{describe(('door', door))} is never open from {format_clock(day.start_s)} to "
+                f"{format_clock(day.until_s)}, and visitors sit everywhere from the entrance on",
                 "a door on their way must be open at some time",
                 "people do not walk through a door that is shut",
             )
@@ -509,7 +511,7 @@ def _warmth(room: Room, source: Source) -> Faults:
     yield source.fault(
         where,
         f"{describe(where[:-1])} (its {where[-1]}) and what else there is bring the empty room to "
-        f"{worst_c:.0f} C at {clock(60 * round(at_s / 60))}",
+        f"{worst_c:.0f} C at {format_clock(60 * round(at_s / 60))}",
         f"it must stay within {_COLDEST_C:g} and {_WARMEST_C:g} C",
         "no room with people is so, and its air and its sensors are other ones there",
     )
@@ -612,7 +614,7 @@ def _in_the_way(room: Room, source: Source, place: Point) -> str:
     if nth:
         return f"in {_at(source, 'wall', nth - 1)}"
     for index, piece in enumerate(room.furniture):
-        left, top, right, bottom = rect(room, "furniture", index)
+        left, top, right, bottom = find_rectangle(room, "furniture", index)
         if left <= place[0] <= right and top <= place[1] <= bottom:
             return f"in {piece.name} (line {source.line(('furniture', index))})"
     return "between things that touch"

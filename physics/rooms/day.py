@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from ..places import cell_places
-from .plan import Lattice, Mask, free, grid, lattice
+from .plan import Lattice, Mask, find_free_cells, grid, lattice
 from .records import Arrivals, Course, Floats, Frames, Point, Room, Walker, Waypoint
 
 # Dearer than any true pair: whoever would have to jump is somebody else.
@@ -183,7 +183,7 @@ def track_of(name: str, path: tuple[Waypoint, ...], power_w: float) -> Track:
     return Track(name, points[:, 0], points[:, 1:], np.full(len(points), power_w))
 
 
-def trod(track: Track, from_s: float, to_s: float) -> tuple[Floats, Floats]:
+def trace_track(track: Track, from_s: float, to_s: float) -> tuple[Floats, Floats]:
     """Return where a track is between two moments, (k, 2), and the joules given off there, (k,).
 
     A leg is cut into pieces of 75 mm at most, each put where its middle is: the mean
@@ -221,7 +221,7 @@ def day(room: Room, world: np.random.Generator) -> Day:
         room: what its file says.
         world: where chance comes from; the same seed gives the same day.
     """
-    by_chance = visits(room, room.arrivals, world) if room.arrivals else ()
+    by_chance = draw_visits(room, room.arrivals, world) if room.arrivals else ()
     return Day((*known_tracks(room), *by_chance))
 
 
@@ -232,11 +232,11 @@ def known_tracks(room: Room) -> tuple[Track, ...]:
         for person in room.people
         for stay in person.stays
     ]
-    recorded = [track for walker in room.walkers for track in walk(room, walker)]
+    recorded = [track for walker in room.walkers for track in replay_tracks(room, walker)]
     return (*told, *recorded)
 
 
-def follow(room: Room, at_s: Floats, places_m: Floats) -> Mask:
+def check_route(room: Room, at_s: Floats, places_m: Floats) -> Mask:
     """Return whether each leg of a way is free while it is gone, (k - 1,), with the doors as then.
 
     Args:
@@ -259,7 +259,7 @@ def follow(room: Room, at_s: Floats, places_m: Floats) -> Mask:
     return held
 
 
-def link(frames: Frames, jump_m: float, gap_frames: int) -> tuple[dict[int, Point], ...]:
+def link_frames(frames: Frames, jump_m: float, gap_frames: int) -> tuple[dict[int, Point], ...]:
     """Return where each person was in each frame: places without names, put together.
 
     From frame to frame, everybody goes to the place that makes all ways together shortest, if it
@@ -307,14 +307,14 @@ def _last(person: dict[int, Point]) -> int:
     return next(reversed(person))  # frames rise
 
 
-def walk(room: Room, walker: Walker) -> tuple[Track, ...]:
+def replay_tracks(room: Room, walker: Walker) -> tuple[Track, ...]:
     """Return the tracks of a recording, each time that it is played.
 
     A frame stands for the time from half a frame before to half a frame after it, so all the
     recorded time of everybody is there. A way from frame to frame that leads through things is not
     gone: half of its time is spent where it begins, half where it ends.
     """
-    people = link(walker.frames, walker.jump_m, walker.gap_frames)
+    people = link_frames(walker.frames, walker.jump_m, walker.gap_frames)
     first = walker.frames[0][0]
     return tuple(
         _track(room, walker, f"{walker.name} {number}", stay, at_s - first / walker.frames_per_s)
@@ -342,7 +342,7 @@ def _track(
     places = [stay[0][1], *(place for _, place in stay), stay[-1][1]]
     at_s = zero_s + np.array(frames) / walker.frames_per_s
     where = np.array(places)
-    through = np.flatnonzero(~follow(room, at_s, where))
+    through = np.flatnonzero(~check_route(room, at_s, where))
     half_s = np.repeat((at_s[through] + at_s[through + 1]) / 2, 2)
     jumps = np.stack([where[through], where[through + 1]], axis=1).reshape(-1, 2)
     at_s = np.insert(at_s, np.repeat(through + 1, 2), half_s)
@@ -371,7 +371,7 @@ def arrive_s(per_h: Course, from_s: float, to_s: float, world: np.random.Generat
     return np.interp(drawn, expected, edges)
 
 
-def visits(room: Room, arrivals: Arrivals, world: np.random.Generator) -> tuple[Track, ...]:
+def draw_visits(room: Room, arrivals: Arrivals, world: np.random.Generator) -> tuple[Track, ...]:
     """Return the tracks of a day's visitors.
 
     Each walks from the entrance to a seat that nobody has, stays for a time of exponential law,
@@ -408,13 +408,13 @@ def _visit(
     places = np.array(way)
     legs_s = np.hypot(*np.diff(places, axis=0).T) / arrivals.speed_m_per_s
     going_s = at_s + np.concatenate(([0.0], np.cumsum(legs_s)))
-    if not follow(room, going_s, places).all():
+    if not check_route(room, going_s, places).all():
         return None
     back_s = np.concatenate(([0.0], np.cumsum(legs_s[::-1])))
     goes_s = float(going_s[-1]) + stay_s
     opens = sorted(since for door in room.doors for since, _ in door.open_s if since > goes_s)
     for leaves_s in (goes_s, *opens):
-        if follow(room, leaves_s + back_s, places[::-1]).all():
+        if check_route(room, leaves_s + back_s, places[::-1]).all():
             moments = np.concatenate((going_s, leaves_s + back_s))
             places = np.concatenate((places, places[::-1]))
             break
@@ -428,7 +428,7 @@ def _visit(
 def _open_seats(room: Room, arrivals: Arrivals, taken: list[Point]) -> Floats:
     if arrivals.seats_m:
         return np.array([seat for seat in arrivals.seats_m if seat not in taken]).reshape(-1, 2)
-    places = cell_places(grid(room))[free(room)]
+    places = cell_places(grid(room))[find_free_cells(room)]
     for seat in taken:
         places = places[np.hypot(*(places - seat).T) >= APART_M]
     return places

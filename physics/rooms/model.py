@@ -20,10 +20,10 @@ import numpy as np
 from ..air import AIR_J_PER_M3K
 from ..diffusion.medium import Drive, Medium
 from . import records
-from .day import Day, trod
+from .day import Day, trace_track
 from .plan import QUANTUM_MM, door_wall, is_upright, lattice, plan
 from .plan import add_heat as add_heat
-from .plan import free as free
+from .plan import find_free_cells as find_free_cells
 from .plan import grid as grid
 from .records import Floats, Rect, Room
 
@@ -58,7 +58,7 @@ def medium(room: Room, at_s: float) -> Medium:
     It is the same object whenever the same doors are open, so that what is worked out for it
     can be kept.
     """
-    return standing(room, room.opened(at_s))
+    return build_medium(room, room.opened(at_s))
 
 
 def media(room: Room, from_s: float, to_s: float) -> Medium:
@@ -67,7 +67,7 @@ def media(room: Room, from_s: float, to_s: float) -> Medium:
 
 
 @lru_cache(maxsize=64)
-def standing(room: Room, opened: tuple[bool, ...]) -> Medium:
+def build_medium(room: Room, opened: tuple[bool, ...]) -> Medium:
     """Return what heat moves through while these doors are open, and no other.
 
     A wall that is b thick and drawn as b' has the conductivity k b'/b and the capacity C b/b' of
@@ -92,7 +92,9 @@ def standing(room: Room, opened: tuple[bool, ...]) -> Medium:
         leaves.append(stirred if open_ else MATERIALS["wood"].conductivity_w_per_mk * thicker)
     shut = np.array([False, *(not is_open for is_open in opened)])[drawn.doors]
     solid = shut | (drawn.walls > 0)
-    west, east, north, south = (film(room, side) for side in ("west", "east", "north", "south"))
+    west, east, north, south = (
+        compute_film(room, side) for side in ("west", "east", "north", "south")
+    )
     return Medium(
         (np.diff(drawn.x_m), np.diff(drawn.y_m)),
         np.where(drawn.doors > 0, np.array(leaves)[drawn.doors], np.array(passes)[drawn.walls]),
@@ -109,11 +111,11 @@ def standing(room: Room, opened: tuple[bool, ...]) -> Medium:
 
 def drive(room: Room, day: Day, from_s: float, to_s: float) -> Drive:
     """Return what drives the temperatures over a step: people, heaters and weather, as means."""
-    still = empty(room, from_s, to_s)
+    still = drive_empty(room, from_s, to_s)
     return still._replace(power_w=still.power_w + heat(room, day, from_s, to_s))
 
 
-def empty(room: Room, from_s: float, to_s: float) -> Drive:
+def drive_empty(room: Room, from_s: float, to_s: float) -> Drive:
     """Return what drives the room while nobody is there: heaters and weather alone."""
     power = np.zeros(plan(room).shape)
     for heater, share in zip(room.heaters, _shares(room), strict=True):
@@ -137,7 +139,7 @@ def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
     moves = {at_s for door in room.doors for span in door.open_s for at_s in span}
     moments = [from_s, *sorted(at_s for at_s in moves if from_s < at_s < to_s), to_s]
     for since, until in pairwise(moments):
-        trodden = [trod(track, since, until) for track in day.tracks]
+        trodden = [trace_track(track, since, until) for track in day.tracks]
         trodden = [pair for pair in trodden if len(pair[1])]
         if trodden:
             places, given = (np.concatenate(part) for part in zip(*trodden, strict=True))
@@ -146,7 +148,7 @@ def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
     return joules / (to_s - from_s)
 
 
-def cover(room: Room, rect: Rect) -> Floats:
+def measure_cover(room: Room, rect: Rect) -> Floats:
     """Return the area of air that a rectangle covers in each heat cell, (rows, columns), in m2."""
     drawn = plan(room)
     left, top, right, bottom = rect
@@ -154,7 +156,7 @@ def cover(room: Room, rect: Rect) -> Floats:
     return np.asarray(np.outer(np.diff(y), np.diff(x)) * (drawn.walls == 0))
 
 
-def film(room: Room, side: str) -> Floats:
+def compute_film(room: Room, side: str) -> Floats:
     """Return what each heat cell of a side passes, (cells,) in W/(m2 K): window and wall by area.
 
     A U-value is from the room's air to the air beyond, surfaces included, so it is the film
@@ -205,5 +207,5 @@ def _thicker(room: Room, nth: int, thickness_mm: float) -> float:
 @lru_cache(maxsize=8)
 def _shares(room: Room) -> tuple[Floats, ...]:
     # Of each heater, what each heat cell gets.
-    areas = [cover(room, heater.rect_m) for heater in room.heaters]
+    areas = [measure_cover(room, heater.rect_m) for heater in room.heaters]
     return tuple(area / area.sum() for area in areas)

@@ -297,13 +297,13 @@ def plan(room: Room) -> Plan:
     return Plan(wall, door, furniture, *lines, boxes)
 
 
-def rect(room: Room, kind: str, nth: int) -> Rect:
+def find_rectangle(room: Room, kind: str, nth: int) -> Rect:
     """Return the rectangle, in metres, as which a "wall", a "door" or "furniture" is drawn."""
     left, top, right, bottom = (it * QUANTUM_MM / 1000 for it in plan(room).boxes[kind, nth])
     return left, top, right, bottom
 
 
-def redrawn(room: Room) -> list[str]:
+def describe_redrawing(room: Room) -> list[str]:
     """Return what is drawn elsewhere than it is built, and by how much, as one would say it."""
     found = []
     for kind, nth in plan(room).boxes:
@@ -315,7 +315,7 @@ def redrawn(room: Room) -> list[str]:
             built = room.furniture[nth].rect_m
         # What lies beyond the room's sides is not drawn at all.
         inside = np.clip(built, 0, [*room.size_m, *room.size_m])
-        moved = 1000 * float(np.abs(np.array(rect(room, kind, nth)) - inside).max())
+        moved = 1000 * float(np.abs(np.array(find_rectangle(room, kind, nth)) - inside).max())
         thin = kind == "wall" and room.walls[nth].thickness_mm < QUANTUM_MM
         if thin:
             thick = room.walls[nth].thickness_mm
@@ -331,7 +331,7 @@ def grid(room: Room) -> Grid:
     return Grid((columns, rows), room.cell_mm)
 
 
-def free(room: Room) -> Mask:
+def find_free_cells(room: Room) -> Mask:
     """Return the cells of the map half of which or more one can stand in, (cells,), flat.
 
     Doors count as open, walls and furniture do not.
@@ -362,7 +362,7 @@ def mean(room: Room, field: Floats) -> Floats:
     return np.asarray(add_heat(room, air * field) / add_heat(room, air))
 
 
-def views(room: Room, places_m: Floats) -> Floats:
+def compute_views(room: Room, places_m: Floats) -> Floats:
     """Return the weights with which a field is read at places, (places, heat cells).
 
     Straight between the middles of heat cells. A cell of a wall or of a door, or beyond one, is
@@ -418,7 +418,7 @@ def air_cell(room: Room, place: Point) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=16)
-def bodies(room: Room, opened: tuple[bool, ...]) -> sparse.csr_array:
+def compute_bodies(room: Room, opened: tuple[bool, ...]) -> sparse.csr_array:
     """Return what somebody warms who is anywhere free in a cell of the map, (cells, heat cells).
 
     The mean over all free places in it; nought where there is none.

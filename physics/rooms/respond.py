@@ -9,16 +9,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..certificate import from_bytes, prove, search, to_bytes
+from ..certificate import bound_changes, from_bytes, search_certificate, to_bytes
 from ..diffusion.medium import Medium, still
 from ..diffusion.run import Run
-from ..displaced import Floor, Past, floor, past
+from ..displaced import Floor, Past, build_floor, build_lags
 from ..instruments.presets import find
-from ..response import Response, worst
-from .model import standing
-from .plan import bodies, free, grid, lattice, plan, views
+from ..response import Response, pick_worst
+from .model import build_medium
+from .plan import compute_bodies, compute_views, find_free_cells, grid, lattice, plan
 from .records import Floats, Room
-from .tables import clock
+from .tables import format_clock
 
 # How the doors of a room stood before a reading, counted back from it.
 
@@ -33,7 +33,7 @@ class Since(NamedTuple):
 History = tuple[Since, ...]
 
 
-def history(room: Room, at_s: float) -> History:
+def trace_doors(room: Room, at_s: float) -> History:
     """Return how the doors stood, from a moment back to the start of the day.
 
     Raises:
@@ -52,9 +52,9 @@ def history(room: Room, at_s: float) -> History:
     return tuple(Since(opened, len(list(same))) for opened, same in groupby(stood))
 
 
-def constant(room: Room) -> list[History]:
+def list_door_days(room: Room) -> list[History]:
     """Return a day for each way the doors stand at some time, which longest first: none moves."""
-    whole = history(room, room.day.until_s)
+    whole = trace_doors(room, room.day.until_s)
     lasting: dict[tuple[bool, ...], int] = {}
     for one in whole:
         lasting[one.opened] = lasting.get(one.opened, 0) + one.steps
@@ -62,7 +62,7 @@ def constant(room: Room) -> list[History]:
     return [(Since(opened, sum(lasting.values())),) for opened in states]
 
 
-def longest(histories: Iterable[History]) -> list[History]:
+def keep_longest(histories: Iterable[History]) -> list[History]:
     """Return those that no other goes on from: who was there longer has changed no less."""
     several = list(dict.fromkeys(histories))
     return [
@@ -184,7 +184,7 @@ def respond(
     """
     if at_s is not None:
         return respond_day(room, protect_distance_m, [at_s], hold_s, through_walls, kept)
-    several = constant(room)
+    several = list_door_days(room)
     known = _prepare(room, protect_distance_m, hold_s, through_walls, several)
     return _prove(*_responses(known, several), known.cells, kept)
 
@@ -215,14 +215,14 @@ def respond_day(
             "shows. Give the moments of the readings."
         )
     moments, day = sorted(at_s), room.day
-    several = longest(history(room, moment) for moment in moments)
+    several = keep_longest(trace_doors(room, moment) for moment in moments)
     half = len(several) // 2
     several = several[half:] + several[:half]
     known = _prepare(room, protect_distance_m, hold_s, through_walls, several)
     made, pasts = _responses(known, several)
-    told = clock(moments[0])
+    told = format_clock(moments[0])
     if len(moments) > 1:
-        told = f"each of {len(moments)} readings from {told} to {clock(moments[-1])}"
+        told = f"each of {len(moments)} readings from {told} to {format_clock(moments[-1])}"
     lasts_s = day.step_s * round((moments[-1] - day.start_s) / day.step_s)
     made = replace(made, lasts_s=lasts_s, doors=f"its doors as its file says until {told}")
     return _prove(made, pasts, known.cells, kept)
@@ -252,12 +252,12 @@ def _prepare(
     floors = {}
     for opened in {since.opened for one in several for since in one}:
         here = lattice(room, opened)
-        floors[opened] = floor(
+        floors[opened] = build_floor(
             here.nodes_m, here.corners, here.pitch_m, here.table, through_m, room.size_m
         )
     far = int(np.ceil(np.hypot(*grid(room).shape)))
     far_cells = sorted({cells, far, *(one for one in _SERIES if one < far)})
-    seen = views(room, places).reshape(len(places), *plan(room).shape)
+    seen = compute_views(room, places).reshape(len(places), *plan(room).shape)
     return _Known(room, places, lags, seen, floors, tuple(far_cells), cells, hold_s)
 
 
@@ -268,7 +268,7 @@ def _responses(known: _Known, several: Sequence[History]) -> tuple[Response, lis
     """
     with ThreadPoolExecutor(min(len(several), _AT_ONCE)) as pool:
         made, pasts = zip(*pool.map(partial(_response, known), several), strict=True)
-    return worst(made), list(pasts)
+    return pick_worst(made), list(pasts)
 
 
 def _response(known: _Known, doors: History) -> tuple[Response, Past]:
@@ -282,7 +282,7 @@ def _response(known: _Known, doors: History) -> tuple[Response, Past]:
     kept = {held: felt} | {min(steps, max(1, round(held * part))): felt for part in _OTHERS}
 
     def watched() -> Iterator[Floats]:
-        stretches = [Stretch(standing(room, since.opened), since.steps) for since in doors]
+        stretches = [Stretch(build_medium(room, since.opened), since.steps) for since in doors]
         for nth, field in enumerate(pulses(known.views, stretches, step_s)):
             # A thermometer that lags shows a mean of what was there before.
             shown[:] = left * shown + (1 - left) * field.reshape(-1, cells).T
@@ -295,11 +295,11 @@ def _response(known: _Known, doors: History) -> tuple[Response, Past]:
     fields = watched()
     # Each stretch has its own floor, so no lag is told by those of another stretch.
     parts = ((known.floors[since.opened], islice(fields, since.steps)) for since in doors)
-    lags = past(parts, [far * room.cell_mm / 1000 for far in known.far_cells])
-    open_cells = free(room)
+    lags = build_lags(parts, [far * room.cell_mm / 1000 for far in known.far_cells])
+    open_cells = find_free_cells(room)
     # A door that is shut at the reading may have been open while somebody stood in it.
-    there = bodies(room, doors[0].opened)
-    ajar = bodies(room, (True,) * len(room.doors))
+    there = compute_bodies(room, doors[0].opened)
+    ajar = compute_bodies(room, (True,) * len(room.doors))
     nobody = np.asarray(there.sum(axis=1)) == 0
 
     def operator(felt: Floats) -> Floats:
@@ -337,10 +337,12 @@ def _prove(made: Response, pasts: Sequence[Past], cells: int, kept: Kept | None)
         for lags in sorted(pasts, key=lambda it: -it.most.joint[nth]):
             least = lags.most.joint
             if least[nth] > joint[nth]:
-                least = np.min([least, *(prove(lags, one) for one in certificates)], axis=0)
+                least = np.min(
+                    [least, *(bound_changes(lags, one) for one in certificates)], axis=0
+                )
             if least[nth] > joint[nth] and raw is None:
-                certificates.append(search(lags))
-                least = np.minimum(least, prove(lags, certificates[-1]))
+                certificates.append(search_certificate(lags))
+                least = np.minimum(least, bound_changes(lags, certificates[-1]))
             joint = np.maximum(joint, least)
     except ValueError as fault:
         return replace(made, proof=f"each lag at its worst: {fault}")

@@ -23,7 +23,7 @@ from .model import MATERIALS
 from .records import SIDES, Course, Rect, Span, Waypoint
 
 
-def wrong(expected: str, *at: int | str) -> PydanticCustomError:
+def make_error(expected: str, *at: int | str) -> PydanticCustomError:
     """Return the error of a value: what it must be, and in which part of it that is not so."""
     return PydanticCustomError("room_file", expected, {"at": at})
 
@@ -31,7 +31,7 @@ def wrong(expected: str, *at: int | str) -> PydanticCustomError:
 # Kinds of values.
 
 
-def seconds(given: Any) -> float:
+def parse_clock(given: Any) -> float:
     """Return the seconds since midnight of "HH:MM" or "HH:MM:SS", up to a week.
 
     Raises:
@@ -42,11 +42,11 @@ def seconds(given: Any) -> float:
     """
     match = re.fullmatch(r"(\d{2,3}):([0-5]\d)(?::([0-5]\d))?", str(given))
     if not match or int(match[1]) > 168:
-        raise wrong('it must be a time of day in quotes, "HH:MM" or "HH:MM:SS"')
+        raise make_error('it must be a time of day in quotes, "HH:MM" or "HH:MM:SS"')
     return 3600.0 * int(match[1]) + 60 * int(match[2]) + int(match[3] or 0)
 
 
-def clock(at_s: float) -> str:
+def format_clock(at_s: float) -> str:
     """Return a moment as a room file writes it.
 
     >>> clock(30605.0)
@@ -61,7 +61,7 @@ def _choice(names: Collection[str]) -> Callable[[str], str]:
         if given not in names:
             near = get_close_matches(given, names, 1)
             meant = f" (is it {near[0]}?)" if near else ""
-            raise wrong(f"it must be one of {', '.join(names)}{meant}")
+            raise make_error(f"it must be one of {', '.join(names)}{meant}")
         return given
 
     return check
@@ -70,7 +70,7 @@ def _choice(names: Collection[str]) -> Callable[[str], str]:
 def _ratio(given: Any) -> tuple[int, int]:
     match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", str(given))
     if not match:
-        raise wrong("it must be a ratio of positive whole numbers in quotes")
+        raise make_error("it must be a ratio of positive whole numbers in quotes")
     return int(match[1]), int(match[2])
 
 
@@ -83,23 +83,23 @@ def _in_turn(spans: tuple[Span, ...]) -> tuple[Span, ...]:
     last = 0.0
     for index, (since, until) in enumerate(spans):
         if until < since:
-            raise wrong("it must be written in two parts, where midnight is between", index)
+            raise make_error("it must be written in two parts, where midnight is between", index)
         if until == since or since < last:
-            raise wrong("it must be later than what is before it", index)
+            raise make_error("it must be later than what is before it", index)
         last = until
     return spans
 
 
 def _some(given: Any) -> Any:
     if not given:
-        raise wrong("it must not be empty")
+        raise make_error("it must not be empty")
     return given
 
 
 def _later(course: Course) -> Course:
     for index in range(1, len(course)):
         if course[index][0] <= course[index - 1][0]:
-            raise wrong("it must be later than what is before it", index)
+            raise make_error("it must be later than what is before it", index)
     return course
 
 
@@ -108,10 +108,10 @@ def _step(given: Any) -> tuple[Any, ...]:
     if isinstance(given, list) and given:
         rest = given[1:]
         if rest in (["stay"], ["out"]):
-            return seconds(given[0]), rest[0]
+            return parse_clock(given[0]), rest[0]
         if len(rest) == 2 and all(type(value) in (int, float) for value in rest):
-            return seconds(given[0]), float(rest[0]), float(rest[1])
-    raise wrong('it must be ["HH:MM", x, y] in metres, ["HH:MM", "stay"] or ["HH:MM", "out"]')
+            return parse_clock(given[0]), float(rest[0]), float(rest[1])
+    raise make_error('it must be ["HH:MM", x, y] in metres, ["HH:MM", "stay"] or ["HH:MM", "out"]')
 
 
 def _stays(steps: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Waypoint, ...], ...]:
@@ -120,9 +120,9 @@ def _stays(steps: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Waypoint, ...], ..
     inside, last_s = False, 0.0
     for index, (at_s, *place) in enumerate(steps):
         if at_s < last_s:
-            raise wrong(
-                f'no step must go back, here from "{clock(last_s)}" to "{clock(at_s)}"; after '
-                f'midnight it is "{clock(at_s + 86400)}"',
+            raise make_error(
+                f'no step must go back, here from "{format_clock(last_s)}" to '
+                f'"{format_clock(at_s)}"; after midnight it is "{format_clock(at_s + 86400)}"',
                 index,
             )
         last_s = at_s
@@ -133,12 +133,12 @@ def _stays(steps: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Waypoint, ...], ..
             inside = True
             continue
         if not inside:
-            raise wrong('["HH:MM", x, y] must come first, for nobody is in the room', index)
+            raise make_error('["HH:MM", x, y] must come first, for nobody is in the room', index)
         stays[-1].append(Waypoint(at_s, *stays[-1][-1][1:]))
         inside = place == ["stay"]
     for stay in stays:
         if stay[-1].at_s == stay[0].at_s:
-            raise wrong(f'the stay at "{clock(stay[0].at_s)}" must take some time')
+            raise make_error(f'the stay at "{format_clock(stay[0].at_s)}" must take some time')
     return tuple(tuple(stay) for stay in stays)
 
 
@@ -154,7 +154,7 @@ Area = Annotated[tuple[Number, Number, Positive, Positive], AfterValidator(_corn
 _Count = Annotated[int, Strict(), Field(ge=1, le=1000)]
 Counts: TypeAlias = tuple[_Count, _Count]
 Ratio = Annotated[tuple[int, int], BeforeValidator(_ratio)]
-Time = Annotated[float, BeforeValidator(seconds)]
+Time = Annotated[float, BeforeValidator(parse_clock)]
 Hours = Annotated[tuple[tuple[Time, Time], ...], AfterValidator(_in_turn)]
 
 

@@ -52,15 +52,15 @@ class Cause(NamedTuple):
     passes: bool = False  # with the day: tomorrow it is another
 
 
-def driven(
+def drive_vacant(
     cause: Cause, clock: Clock, weather: Weather = lambda at_s: None
 ) -> Callable[[float, float], Drive]:
     """Return what drives an empty room over a step, for `march`: a room of `daily`."""
     still, felt = _outdoors_at(cause.room, 0.0), _felt(cause.room)
 
     def drives(from_s: float, to_s: float) -> Drive:
-        step, outdoors_c = hours(clock, from_s, to_s), weather((from_s + to_s) / 2)
-        drive = model.empty(cause.room if outdoors_c is None else still, *step)
+        step, outdoors_c = make_step(clock, from_s, to_s), weather((from_s + to_s) / 2)
+        drive = model.drive_empty(cause.room if outdoors_c is None else still, *step)
         warmer = (outdoors_c or 0.0) + records.mean(cause.warmer_k, *step)
         (west, east), (north, south) = (
             [side + warmer * share for side, share in zip(pair, shares, strict=True)]
@@ -71,7 +71,7 @@ def driven(
     return drives
 
 
-def hours(clock: Clock, from_s: float, to_s: float) -> tuple[float, float]:
+def make_step(clock: Clock, from_s: float, to_s: float) -> tuple[float, float]:
     """Return a step by the clock; one that begins before midnight may end after it."""
     begins_s = clock(from_s)
     return begins_s, begins_s + to_s - from_s
@@ -111,10 +111,10 @@ def daily(room: Room) -> Room:
     )
 
 
-def causes(room: Room) -> tuple[Cause, ...]:
+def list_causes(room: Room) -> tuple[Cause, ...]:
     """Return what a file may have wrong, each by one deviation; the first is the file itself."""
     air, found = room.air, [Cause("the file", room)]
-    if any(outdoors(room, course) for course in _beyond(room)):
+    if any(is_outdoors(room, course) for course in _beyond(room)):
         found.append(Cause("outdoors", room, ((0.0, _OUTDOORS_K),), True))
         found.append(Cause("outdoors, by day", room, _RAMP, True))
     for nth, heater in enumerate(room.heaters):
@@ -122,7 +122,7 @@ def causes(room: Room) -> tuple[Cause, ...]:
         heaters = (*room.heaters[:nth], stronger, *room.heaters[nth + 1 :])
         found.append(Cause(f"heater {nth + 1}", replace(room, heaters=heaters)))
     for name, side in room.sides.items():
-        if side.u_w_per_m2k > 0 and not outdoors(room, side.outside_c):
+        if side.u_w_per_m2k > 0 and not is_outdoors(room, side.outside_c):
             sides = {**room.sides, name: side._replace(outside_c=_warmer(side.outside_c))}
             found.append(Cause(f"beyond {name}", replace(room, sides=sides), passes=True))
     supply = tuple((at_s, value + _SUPPLY_K) for at_s, value in air.supply_c)
@@ -136,7 +136,7 @@ def causes(room: Room) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def outdoors(room: Room, beyond_c: Course) -> bool:
+def is_outdoors(room: Room, beyond_c: Course) -> bool:
     """Return whether what is beyond a side is the weather, and no other room."""
     values = [value for _, value in beyond_c]
     return len(set(values)) > 1 or abs(values[0] - room.air.baseline_c) > _INDOORS_K
@@ -155,7 +155,7 @@ def _outdoors_at(room: Room, outdoors_c: float) -> Room:
     """Return the room with this temperature outdoors, all day."""
 
     def calm(course: Course) -> Course:
-        return ((0.0, outdoors_c),) if outdoors(room, course) else course
+        return ((0.0, outdoors_c),) if is_outdoors(room, course) else course
 
     return replace(
         room,
@@ -169,7 +169,7 @@ def _outdoors_at(room: Room, outdoors_c: float) -> Room:
 
 def _felt(room: Room) -> list[list[Floats]]:
     """Return by how much it is warmer beyond each side where it is one kelvin warmer outdoors."""
-    cold, warm = (model.empty(_outdoors_at(room, value), 0.0, 1.0) for value in (0.0, 1.0))
+    cold, warm = (model.drive_empty(_outdoors_at(room, value), 0.0, 1.0) for value in (0.0, 1.0))
     return [
         [np.asarray(after) - np.asarray(before) for before, after in zip(*both, strict=True)]
         for both in zip(cold.outside_k, warm.outside_k, strict=True)
@@ -208,7 +208,7 @@ class Vacant:
         self.clock, self._since_s = clock or of_day, at_s
         medium = self._media(self.room)(at_s, at_s)
         self._now = Run(medium, at_s=at_s)
-        self._causes = causes(self.room)
+        self._causes = list_causes(self.room)
         self._beside = [
             Run(self._media(cause.room)(at_s, at_s), at_s=at_s) for cause in self._causes
         ]
@@ -304,9 +304,9 @@ class Vacant:
         return np.asarray(self._views @ run.field_k.ravel())
 
     def _march(self, run: Run, cause: Cause, step_s: float, until_s: float) -> None:
-        drives = driven(cause, self.clock, self._weather)
+        drives = drive_vacant(cause, self.clock, self._weather)
         for _ in march(run, drives, step_s, until_s, self._media(cause.room)):
             pass
 
     def _media(self, room: Room) -> Media:
-        return lambda from_s, to_s: model.media(room, *hours(self.clock, from_s, to_s))
+        return lambda from_s, to_s: model.media(room, *make_step(self.clock, from_s, to_s))

@@ -20,7 +20,7 @@ _NONE = 1e-12
 _STEPS = 100_000
 
 
-def plans(supply: Floats, demand: Floats, cost: Floats) -> tuple[Floats, Floats]:
+def find_plans(supply: Floats, demand: Floats, cost: Floats) -> tuple[Floats, Floats]:
     """Return how much goes from each source to each, (pairs, sources, others), and its cost.
 
     The cheapest in all, for many pairs of small sets.
@@ -128,7 +128,7 @@ def medoid(sets: Whole, weights: Floats, places: Floats, powers: Floats | None =
     return Medoid(best.cells[0, there], best.shares[0, there], error)
 
 
-def away(share: Floats, sets: Whole, places: Floats, powers: Floats) -> Floats:
+def measure_distances(share: Floats, sets: Whole, places: Floats, powers: Floats) -> Floats:
     """Return how far each set of sources is from a map, earth mover's distance along the axes.
 
     Args:
@@ -137,7 +137,7 @@ def away(share: Floats, sets: Whole, places: Floats, powers: Floats) -> Floats:
     """
     cells, shares = _in_few_cells(np.flatnonzero(share > 0), share / share.sum(), places)
     some = _possible(sets, np.ones(len(sets)), powers, places)
-    return plans(*_pairs(_Sets(cells[None], shares[None], np.ones(1)), some, places))[1]
+    return find_plans(*_pairs(_Sets(cells[None], shares[None], np.ones(1)), some, places))[1]
 
 
 def _in_few_cells(where: Whole, share: Floats, places: Floats) -> tuple[Whole, Floats]:
@@ -212,7 +212,7 @@ def _both(some: _Sets, others: _Sets) -> _Sets:
 
 def _expected(candidates: _Sets, sample: _Sets, places: Floats) -> Floats:
     """Return the mean distance of each candidate from the sample, (candidates,)."""
-    found = plans(*_pairs(candidates, sample, places))[1]
+    found = find_plans(*_pairs(candidates, sample, places))[1]
     return np.asarray(found.reshape(len(candidates.cells), -1) @ sample.weights)
 
 
@@ -228,7 +228,7 @@ def _pairs(some: _Sets, others: _Sets, places: Floats) -> tuple[Floats, Floats, 
 
 def _move(one: _Sets, sample: _Sets, places: Floats) -> _Sets:
     """Return the set with each source in the middle of what it is matched with."""
-    moved = plans(*_pairs(one, sample, places))[0] * sample.weights[:, None, None]
+    moved = find_plans(*_pairs(one, sample, places))[0] * sample.weights[:, None, None]
     used = np.unique(sample.cells[sample.shares > 0])
     cells = one.cells.copy()
     for source in np.flatnonzero(one.shares[0] > 0):

@@ -242,7 +242,7 @@ def conditional(seen: Seen) -> Conditional:
     return Conditional(draws.log_evidence - nothing, heat / len(draws.cells), draws)
 
 
-def together(seen: Seen, parts: list[Conditional], chances: Floats) -> Estimate:
+def combine_parts(seen: Seen, parts: list[Conditional], chances: Floats) -> Estimate:
     """Return the map of least expected distance, each part being true with its chance.
 
     Args:
@@ -349,7 +349,7 @@ class Drift:
         return np.asarray(np.linalg.solve(inner, self.basis.T @ residual))
 
 
-def drift(sensors: Floats, offset: float, slope: float, sigma: float) -> Drift:
+def make_drift(sensors: Floats, offset: float, slope: float, sigma: float) -> Drift:
     """Return the drift of sensors at these places.
 
     Args:
@@ -436,7 +436,7 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
     # Heat is felt most where it spread least.
     most = physics.operator(seen.places, physics.spreads_m2[0])
     seen = replace(seen, sigma=with_digits(replace(seen, operator=most)).sigma)
-    drifts = drift(sensors, physics.offset, physics.slope, seen.sigma)
+    drifts = make_drift(sensors, physics.offset, physics.slope, seen.sigma)
     white = replace(seen, readings=drifts.whitened(seen.readings) / seen.sigma, sigma=1.0)
 
     def operator(spread: float) -> Floats:
@@ -464,7 +464,7 @@ def _joint(seen: Seen, physics: Physics, explored: Explored[Conditional], drifts
         readings=seen.readings - drifts.basis @ terms,
     )
     return Joint(
-        together(undrifted, explored.found, explored.chances),
+        combine_parts(undrifted, explored.found, explored.chances),
         Belief(np.exp(explored.places), explored.upto),
         float(terms[0]) * physics.offset,
         tuple((terms[1:] * physics.slope).tolist()),

@@ -196,7 +196,7 @@ class Channel:
         return way.matrix + self._even.reshape(-1, 1)
 
 
-def sum_squares(values: Floats, side: int) -> Floats:
+def sum_blocks(values: Floats, side: int) -> Floats:
     """Return the sums over squares of so many places a side, the last ones smaller."""
     if side == 1:
         return values
@@ -230,8 +230,8 @@ def _count(shape: tuple[int, ...], side: int) -> int:
 
 def sum_answers(channel: Channel, values: Floats, block: int) -> Floats:
     """Return sums of an outer array over the squares that may be answered, row by row."""
-    kept = sum_squares(channel.support.astype(np.float64), block) > 0
-    return sum_squares(values, block)[kept]
+    kept = sum_blocks(channel.support.astype(np.float64), block) > 0
+    return sum_blocks(values, block)[kept]
 
 
 def square_laws(channel: Channel, step: int, block: int, mass: Floats | None = None) -> Floats:
@@ -251,7 +251,7 @@ def square_laws(channel: Channel, step: int, block: int, mass: Floats | None = N
     # A square with nobody in it is filled evenly.
     filled = np.ones(shape) if mass is None else mass + 1e-12 / math.prod(shape)
     even = channel.base * channel.support.astype(np.float64)
-    kept = sum_squares(channel.support.astype(np.float64), block) > 0
+    kept = sum_blocks(channel.support.astype(np.float64), block) > 0
     way = by_transform((step, step), channel.kernel)
     laws = []
     for top, left in product(range(0, shape[0], step), range(0, shape[1], step)):
@@ -261,7 +261,7 @@ def square_laws(channel: Channel, step: int, block: int, mass: Floats | None = N
         law = even.copy()
         window = law[top : top + way.outer[0], left : left + way.outer[1]]
         window += np.maximum(way.forward(square), 0)[: window.shape[0], : window.shape[1]]
-        laws.append(sum_squares(law, block)[kept])
+        laws.append(sum_blocks(law, block)[kept])
     return np.column_stack(laws)
 
 

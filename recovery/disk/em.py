@@ -66,7 +66,7 @@ def em(
         ValueError: counts that no answers give.
     """
     seen = check_counts(channel, counts)
-    mass = even(channel)
+    mass = make_even_map(channel)
     reports = float(seen.sum())
     if not reports:
         return Fit(mass, 0.0, 0, NOBODY)
@@ -99,7 +99,7 @@ def gain_of(epsilon: float, smooth: bool = False) -> float:
     return 1e-3 if smooth else 1e-3 * math.exp(min(epsilon, 700.0))
 
 
-def excess(chi_square: float, expected: Floats, fitted: int = 0) -> float:
+def measure_excess(chi_square: float, expected: Floats, fitted: int = 0) -> float:
     """Return by how many standard deviations Pearson's chi-square is above its mean.
 
         mean: k - 1 - m,   variance: 2 (k - 1 - m) + (sum 1 / g - k**2 - 2 k + 2) / n
@@ -154,7 +154,7 @@ def log_likelihood(counts: Floats, law: Floats) -> float:
     return float(np.vdot(counts, logs))
 
 
-def even(channel: Channel) -> Floats:
+def make_even_map(channel: Channel) -> Floats:
     """Return the map that favours no cell."""
     return np.full((channel.rows, channel.columns), 1 / (channel.rows * channel.columns))
 
@@ -231,7 +231,7 @@ def em_fast(channel: Channel, counts: ArrayLike, *, gain: float, steps_max: int 
         ValueError: counts that no answers give.
     """
     seen = check_counts(channel, counts)
-    mass = even(channel)
+    mass = make_even_map(channel)
     if not seen.any():
         return Fit(mass, 0.0, 0, NOBODY)
     law = channel.forward(mass)

@@ -27,7 +27,7 @@ from scipy.special import pdtrik
 
 from ..distance import wasserstein2
 from ..sequence import uniforms
-from .channel import Channel, sum_squares
+from .channel import Channel, sum_blocks
 from .em import (
     NOBODY,
     OPTIMAL,
@@ -36,9 +36,9 @@ from .em import (
     em,
     em_fast,
     em_step,
-    excess,
     gain_of,
     log_likelihood,
+    measure_excess,
 )
 from .smooth_map import posterior
 
@@ -124,7 +124,9 @@ def misfit(channel: Channel, counts: Floats, law: Floats) -> float:
     """Return by how many of its deviations the chi-square of a map's law is too large."""
     there = law[channel.support]
     expected = float(counts.sum()) * there / there.sum()
-    return excess(float(np.sum((counts[channel.support] - expected) ** 2 / expected)), expected)
+    return measure_excess(
+        float(np.sum((counts[channel.support] - expected) ** 2 / expected)), expected
+    )
 
 
 # How far a map is from the truth, before anybody knows it.
@@ -169,7 +171,7 @@ def expected_w2(
 def _apart(drawn: Floats, truth: Floats) -> float:
     """Return W2 in longer sides, of sums over squares where there are many cells."""
     side = math.ceil(max(drawn.shape) / _SIDE_MAX)
-    return wasserstein2(sum_squares(drawn, side), sum_squares(truth, side), normalise=True)
+    return wasserstein2(sum_blocks(drawn, side), sum_blocks(truth, side), normalise=True)
 
 
 def _draw(expected: Floats, stream: int) -> Floats:

@@ -162,7 +162,7 @@ def hybrid(x: int, y: int, radius: float, epsilon: float, line: bool) -> float |
     return share
 
 
-def alone(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def share_true_cell(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share of randomised response: all for the true cell, none elsewhere."""
     return 1.0 if x == y == 0 else None
 
@@ -173,7 +173,7 @@ SCHEMES: dict[str, Share] = {
     "dam-ns": unshrunken,
     "area": exact_area,
     "huem": hybrid,
-    "krr": alone,
+    "krr": share_true_cell,
 }
 
 
@@ -248,7 +248,7 @@ def best_radius(epsilon: float, across: float, down: float) -> float:
 
     A unit square is a square: only beside a longer side does 1 mean that there is no other cell.
     """
-    ratio = footprint_ratio(epsilon)
+    ratio = best_area_ratio(epsilon)
     short, long = sorted((across, down))
     if short == 1 < long:
         return ratio * long / 2
@@ -257,7 +257,7 @@ def best_radius(epsilon: float, across: float, down: float) -> float:
     return (most + math.sqrt(most**2 + 4 * math.pi * ratio * within)) / (2 * math.pi)
 
 
-def footprint_ratio(epsilon: float) -> float:
+def best_area_ratio(epsilon: float) -> float:
     """Return the best area of the footprint over the area around it: m2 / (e^epsilon m1).
 
     >>> round(footprint_ratio(1e-9), 6)  # as large as all the rest, where nothing is told

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from ..maps.heatmap import Blocks, may_name
 from .channel import Channel, square_laws, square_sides, sum_answers
-from .em import excess
+from .em import measure_excess
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class Profile:
         wanted = (seen / law) @ laws
         self.filled, self.best = _fit(pairs, wanted)
         self.loss = float(np.sum(np.square(seen - reports * laws @ self.best) / law)) / reports
-        self.off = excess(self.loss, reports * law, int(self.filled.sum()) - 1)
+        self.off = measure_excess(self.loss, reports * law, int(self.filled.sum()) - 1)
         self._table = _pivot(pairs, self.filled)
         # What is not negative: the share of a filled cell, and how badly an empty one is wanted.
         pushed = pairs @ self.best - wanted

@@ -144,7 +144,7 @@ def radius_of(query: Query) -> float:
 
 
 def _chosen(query: Query) -> tuple[str, float]:
-    return chosen(float(epsilon_of_one(query)), query.grid.shape)
+    return choose_scheme(float(epsilon_of_one(query)), query.grid.shape)
 
 
 def _check_grid(grid: Grid) -> None:
@@ -216,7 +216,7 @@ class Doubt(NamedTuple):
 
 
 @cache
-def doubts(shape: tuple[int, int]) -> tuple[Doubt, ...]:
+def list_doubts(shape: tuple[int, int]) -> tuple[Doubt, ...]:
     """Return the public maps on a grid of (columns, rows), and what may be otherwise in them."""
     columns, rows = shape
     side = max(shape)
@@ -269,7 +269,7 @@ _SIDE_MAX = 20  # larger grids are scored with fewer, larger cells
 _WORSE = 3  # so many longer reaches in a row score worse: no longer one is tried
 
 
-def chosen(epsilon: float, shape: tuple[int, int]) -> tuple[str, float]:
+def choose_scheme(epsilon: float, shape: tuple[int, int]) -> tuple[str, float]:
     """Return the scheme and the radius, in cells, for one report of epsilon on a grid.
 
     The wave, where it reaches less far than the printed disk; where it does not, epsilon is so
@@ -322,7 +322,7 @@ def best_reach(epsilon: float, shape: tuple[int, int]) -> float:
     scores: list[float] = []
     best = 0
     while len(scores) < min(len(tried), best + _WORSE + 1):
-        scores.append(score(whole(tried[len(scores)]), epsilon, shape))
+        scores.append(score(unfold_shares(tried[len(scores)]), epsilon, shape))
         best = scores.index(min(scores))
     as_good = best + 1 < len(scores) and scores[best + 1] <= AS_GOOD * scores[best]
     return tried[best + as_good]
@@ -333,7 +333,7 @@ def score(footprint: Floats, epsilon: float, shape: tuple[int, int]) -> float:
 
     A footprint is (2 reach + 1, 2 reach + 1) shares in [0, 1], NaN outside it.
     """
-    return math.exp(np.mean([math.log(_wrong(footprint, epsilon, d)) for d in doubts(shape)]))
+    return math.exp(np.mean([math.log(_wrong(footprint, epsilon, d)) for d in list_doubts(shape)]))
 
 
 def _wrong(footprint: Floats, epsilon: float, doubt: Doubt) -> float:
@@ -360,7 +360,7 @@ def _wrong(footprint: Floats, epsilon: float, doubt: Doubt) -> float:
     return math.sqrt(math.sqrt(2 / math.pi) * float(moved))
 
 
-def whole(reach: float) -> Floats:
+def unfold_shares(reach: float) -> Floats:
     """Return the shares of the whole square, or of the cross that stands for half a reach."""
     if reach == 0.5:
         arm, none = 1.0, math.nan

@@ -53,19 +53,19 @@ def _weigh(query: Query, promise: Guarantee) -> tuple[int, ...]:
     def made(far: int) -> Round:
         return Round(1, NAME, query.grid, _params(rows, one, far), promise)
 
-    if not fits(made(1 << FINE)):  # finer weights are longer
+    if not fits_message(made(1 << FINE)):  # finer weights are longer
         return made(1 << FINEST).params
-    return next(found.params for found in map(made, _POWERS) if fits(found))
+    return next(found.params for found in map(made, _POWERS) if fits_message(found))
 
 
-def fits(round: Round) -> bool:
+def fits_message(round: Round) -> bool:
     """Return whether a device reads the message of a Round."""
     return _size(round) <= ROUND_BYTES
 
 
 def refusal(round: Round) -> str:
     """Return why a Round cannot be sent to devices, "" if it can."""
-    if fits(round):
+    if fits_message(round):
         return ""
     return (
         f"the Round's weights and promise take {_size(round)} bytes but a device reads at most "
@@ -180,4 +180,4 @@ def _fits_at(query: Query, radius: int) -> bool:
     from . import promise  # with it comes what draws maps
 
     there = replace(query, radius=radius)
-    return fits(disk_round(there, 1, promise(there)))
+    return fits_message(disk_round(there, 1, promise(there)))

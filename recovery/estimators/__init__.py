@@ -9,7 +9,7 @@ from types import MappingProxyType
 # name: module and function. A module may need what takes long to load.
 HOMES: Mapping[str, str] = MappingProxyType(
     {
-        "auto": "table.estimate_by_choice",
+        "auto": "table.estimate_by_chosen",
         "posterior": "posterior.estimate",
         "robust": "robust.estimate",
         "entropy": "atoms.estimate_by_entropy",

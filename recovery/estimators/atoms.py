@@ -10,7 +10,7 @@ from .record import Estimate, Seen, moments, power
 Floats = NDArray[np.float64]
 
 
-def linear(seen: Seen, made: Small) -> Floats:
+def estimate_linear(seen: Seen, made: Small) -> Floats:
     """Return the linear estimate of least mean square error of the heat of every open cell.
 
     With mean mu and covariance C of the prior's heat, which are known exactly,
@@ -32,7 +32,7 @@ def linear(seen: Seen, made: Small) -> Floats:
     return np.asarray(prior.mean + felt @ np.linalg.solve(spread, surprise))
 
 
-def atoms(seen: Seen, heat: Floats) -> Floats:
+def gather_quantiles(seen: Seen, heat: Floats) -> Floats:
     """Return the heat gathered in its own quantiles: as many as sources, all equally warm.
 
     For the median is the point of least mean distance, here of each source in their order.
@@ -79,7 +79,7 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
     """
     made = small(seen)
     unit = power(seen.prior)
-    number = float(linear(seen, made).sum()) / unit
+    number = float(estimate_linear(seen, made).sum()) / unit
     if number <= 0:
         return make_estimate(seen, made.cells, np.zeros(len(made.cells)))
     scale = unit / seen.sigma
@@ -89,7 +89,7 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
     if gap > GAP_MAX * max(1.0, number):
         status = f"inaccurate: the surprise is up to {gap:.2g} above the least"
     if seen.places.shape[1] == 1:
-        heat = atoms(seen, heat)
+        heat = gather_quantiles(seen, heat)
     return make_estimate(seen, made.cells, heat, status, gap)
 
 

@@ -32,8 +32,8 @@ from ..bayes.chain import MOST_CELLS, Draws, cumulative_shares, from_draws, samp
 from ..bayes.crowd import open_cells
 from ..bayes.exact import Exact, Listed, Scores
 from ..bayes.line import possible_curves
-from ..bayes.medoid import away
-from ..bayes.unknown_physics import conditional, together
+from ..bayes.medoid import measure_distances
+from ..bayes.unknown_physics import combine_parts, conditional
 from ..maps.heatmap import Verdict
 from ..maps.sentence import Sentence, Wording
 from . import posterior
@@ -99,7 +99,7 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     known = np.append(cells, -1)
     posterior, alone = stated.posterior, chances["stated"] > 1 - _HARDLY
     if alone and not isinstance(posterior, Draws):
-        drawn = together(seen, [stated], np.ones(1))
+        drawn = combine_parts(seen, [stated], np.ones(1))
     else:
         draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen)
         believed = draws if alone else _pooled(draws, found, chances, known)
@@ -198,8 +198,8 @@ def _distances(seen: Seen, share: Floats, cells: Whole, powers: Floats) -> Apart
         curves = cumulative_shares(cells, powers, len(share))
         return _between(seen, share, curves), _between(seen, even, curves)
     powers = np.where(cells < 0, 0.0, powers)
-    far = away(share, cells, seen.places, powers)
-    return far, away(even, cells[::_BLIND], seen.places, powers[::_BLIND])
+    far = measure_distances(share, cells, seen.places, powers)
+    return far, measure_distances(even, cells[::_BLIND], seen.places, powers[::_BLIND])
 
 
 def _between(seen: Seen, share: Floats, curves: Floats) -> Floats:

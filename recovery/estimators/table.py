@@ -48,7 +48,7 @@ _CELLS_MAX = 4096
 _QUIET = 1e-7
 
 
-def estimate_by_choice(seen: Seen) -> Estimate:
+def estimate_by_chosen(seen: Seen) -> Estimate:
     """Return what the chosen estimator makes of the readings, its name, and why it was chosen.
 
     With a verdict: sensors at odds with all the others are left out, and where no heat at all

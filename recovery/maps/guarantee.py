@@ -166,7 +166,7 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
     value = epsilon[0] / epsilon[1]
     # Above this the promise is empty, and so would be a factor with fifty digits.
     factor = (
-        upward(math.exp(value)) if value < 50 else f"10 to the {math.ceil(value / math.log(10))}"
+        round_up(math.exp(value)) if value < 50 else f"10 to the {math.ceil(value / math.log(10))}"
     )
     if delta:
         return [_LIKELY(factor=factor, epsilon=ratio_text(epsilon), delta=ratio_text(delta))]
@@ -182,7 +182,7 @@ def ratio_text(ratio: Ratio) -> str:
     return str(ratio[0]) if ratio[1] == 1 else f"{ratio[0]}/{ratio[1]}"
 
 
-def upward(value: float, digits: int = 3) -> str:
+def round_up(value: float, digits: int = 3) -> str:
     """Return a number with so many digits, never one that is too small.
 
     What is priced or promised is printed so. A billionth is let go of: the answers of

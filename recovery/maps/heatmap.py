@@ -96,7 +96,7 @@ class Credible:
 
     @property
     def likeliest(self) -> int:
-        return likeliest(self.numbers)
+        return most_likely_count(self.numbers)
 
     @property
     def may_be_empty(self) -> bool:
@@ -123,7 +123,7 @@ class Credible:
         return told + " These readings cannot be told from an empty room's." * self.may_be_empty
 
 
-def likeliest(numbers: Floats) -> int:
+def most_likely_count(numbers: Floats) -> int:
     """Return the most likely number of sources; of those above none, where there likely is one.
 
     Args:

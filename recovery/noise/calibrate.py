@@ -34,11 +34,11 @@ from .worst import (
     NOT_BEHIND,
     coarsest_exponent,
     counted_norm,
+    find_worst_sensitivity,
     least_shown,
-    reach,
+    list_distances,
     shifts,
     whole_square,
-    widest,
 )
 
 # Noise of a known width, laid out in whole numbers, and what it really gives.
@@ -134,8 +134,10 @@ def change_of_move(
         ValueError: a parameter is not positive, or no sensor feels a move.
     """
     check_scales(cells, intensity_max, step, readings, math.inf)
-    distances = reach(shape, cells)
-    continuous = intensity_max * max(widest(operator, one, shape) for one in distances)
+    distances = list_distances(shape, cells)
+    continuous = intensity_max * max(
+        find_worst_sensitivity(operator, one, shape) for one in distances
+    )
     check_scales(cells, intensity_max, step, readings, continuous, unfelt)
 
     scales = operator, shape, distances, intensity_max, behind
@@ -147,7 +149,7 @@ def change_of_move(
     return Moved(sensors, intensity_max, step, readings, continuous, counted, square, behind)
 
 
-def settle(
+def round_noise(
     change: Moved,
     spread: float,
     sigma: float,
@@ -179,27 +181,28 @@ def settle(
         variance=whole,
         rho=(square, 2 * whole),
         sigma=math.sqrt(whole) * float(grain),
-        epsilon=delivered(square, whole, change.readings, delta),
+        epsilon=epsilon_of_variance(square, whole, change.readings, delta),
         readings=change.readings,
         intensity_max=change.intensity_max,
         adc_step=change.step,
     )
 
 
-def delivered(square: int, variance: int, readings: int, delta: float) -> float:
+def epsilon_of_variance(square: int, variance: int, readings: int, delta: float) -> float:
     """Return the epsilon of so many readings with this variance, both in grains squared."""
-    return worth(Fraction(square, 2 * variance), readings, delta)
+    return epsilon_of_price(Fraction(square, 2 * variance), readings, delta)
 
 
-def worth(rho: Fraction, readings: int, delta: float) -> float:
+def epsilon_of_price(rho: Fraction, readings: int, delta: float) -> float:
     """Return the epsilon of so many readings at this price each: by its curve where it is one."""
     if readings == 1:
         return gaussian_epsilon(1 / (math.sqrt(2 * rho) * DISCRETE), delta)
     return zcdp_epsilon(readings * rho, delta)
 
 
-def delivered_delta(square: int, variance: int, readings: int, epsilon: float) -> float:
-    """Return the delta of so many readings at this epsilon, as `delivered` returns epsilon."""
+def delta_of_variance(square: int, variance: int, readings: int, epsilon: float) -> float:
+    """Return the delta of so many readings at this epsilon, as `epsilon_of_variance` returns "
+    "epsilon."""
     if readings == 1:
         return gaussian_delta(epsilon, math.sqrt(variance / square) / DISCRETE)
     return zcdp_delta(Fraction(readings * square, 2 * variance), epsilon)
@@ -266,7 +269,7 @@ def grant(change: Moved, epsilon: Ratio, delta: Ratio, method: Method) -> Calibr
         hidden = (Fraction(change.continuous) / grain) ** 2 if method == "paper" else square
         return factor * hidden
 
-    made = settle(change, spread, math.sqrt(factor) * spread, variance, delta_asked)
+    made = round_noise(change, spread, math.sqrt(factor) * spread, variance, delta_asked)
     if method == "paper" and made.epsilon > epsilon_asked:
         raise ValueError(
             f"the paper's formula gives epsilon {made.epsilon:.4g} at delta {delta_asked:g} but "
@@ -318,7 +321,7 @@ def state_noise(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
         """Return it whatever the sensitivity: it was stated."""
         return (Fraction(*sigma) / grain) ** 2
 
-    return settle(change, change.counted, wide, variance, delta_asked)
+    return round_noise(change, change.counted, wide, variance, delta_asked)
 
 
 def epsilon_of(made: Calibration) -> Ratio:

@@ -93,7 +93,7 @@ def check_shards(query: Any) -> None:
         )
 
 
-def trust(query: Any) -> str:
+def describe_trust(query: Any) -> str:
     """Return whom to trust, in words."""
     shard = shard_of(query)
     return _TRUST(threshold=shard.threshold, colluders=shard.colluders)
@@ -109,7 +109,7 @@ def promise(query: Any, one: Fraction, neighbours: str, unit: str) -> Guarantee:
         query.epsilon,
         one,
         neighbours=neighbours,
-        trust=trust(query),
+        trust=describe_trust(query),
         unit=unit,
         unprotected=UNPROTECTED,
     )

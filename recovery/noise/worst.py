@@ -43,13 +43,13 @@ _SLACK = 1e-11
 NOT_BEHIND = Fraction(0)  # a converter that sees the temperature itself
 
 
-def reach(shape: tuple[int, int], cells: int) -> range:
+def list_distances(shape: tuple[int, int], cells: int) -> range:
     """Return the distances up to so many cells; along a line none is longer than the line."""
     longest = max(1, min(cells, max(shape) - 1)) if min(shape) == 1 else cells
     return range(1, longest + 1)
 
 
-def widest(operator: Floats, cells: int, shape: tuple[int, int]) -> float:
+def find_worst_sensitivity(operator: Floats, cells: int, shape: tuple[int, int]) -> float:
     """Return the sensitivity of the worst of these operators, (sensors, cells) each."""
     layers = operator.reshape(-1, *operator.shape[-2:])
     return max(sensitivity(layer, cells, shape) for layer in layers)
@@ -371,7 +371,7 @@ class Felt(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def felt(room: Room, cells: tuple[int, ...]) -> Felt:
+def scan_spreads(room: Room, cells: tuple[int, ...]) -> Felt:
     """Return what is felt at the stated spread, at longer ones, and closely about the worst.
 
     Where a spread cannot be the worst of a distance, its entry is an upper bound.
@@ -406,7 +406,7 @@ def felt(room: Room, cells: tuple[int, ...]) -> Felt:
 
 
 @lru_cache(maxsize=32)
-def warmest(room: Room) -> float:
+def bound_warmest(room: Room) -> float:
     """Return the most that a sensor feels of a unit source, at the stated spread or later.
 
     Between two of the spreads that are looked at a peak rises by less than one in a hundred:
@@ -464,7 +464,7 @@ def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | No
     root = math.sqrt(2 * math.pi * spread_m2)
     presence = 1 / (2 * apart * root) + 1 / (4 * math.pi * spread_m2)
     slopes = 1 / (8 * apart * root * spread_m2) + math.exp(-1) / (4 * math.pi * spread_m2**2)
-    far = cell * np.array([reach(room.grid.shape, one).stop - 1 for one in cells])
+    far = cell * np.array([list_distances(room.grid.shape, one).stop - 1 for one in cells])
     squares = np.append(np.minimum(far**2 * slopes, 2 * presence), presence)
     return np.asarray(np.sqrt(squares) * (1 + 1e-9))
 
@@ -492,7 +492,7 @@ def _bounds_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Fl
     columns, rows = room.grid.shape
     row = np.empty(len(cells) + 1)
     for nth, distance in enumerate(cells):
-        for cell in reach(room.grid.shape, distance)[done:]:
+        for cell in list_distances(room.grid.shape, distance)[done:]:
             for right, down in ring(cell, False):
                 if abs(right) < columns and down < rows:
                     widest = max(widest, apart(felt_x, abs(right)) * y + apart(felt_y, down) * x)
@@ -510,7 +510,7 @@ def _row(operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best:
         if math.sqrt(2) * presence <= best[nth]:
             row[nth:] = math.sqrt(2) * presence
             break
-        for cell in reach(shape, distance)[done:]:
+        for cell in list_distances(shape, distance)[done:]:
             widest = max(widest, sensitivity(operator, cell, shape))
         row[nth], done = widest, distance
     row[-1] = presence
@@ -628,7 +628,7 @@ def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[in
 def _stretches(room: Room, cells: tuple[int, ...], grains: Grains) -> Iterator[Stretch]:
     """Yield what lies between two spreads that were tried, bounded by what is felt there."""
     present, sensors = cells == (PRESENCE,), math.prod(room.sensors)
-    tried = felt(room, () if present else cells)
+    tried = scan_spreads(room, () if present else cells)
     norms = tried.presence[:, None] if present else tried.moves
     logs = np.log(tried.spreads_m2)
     for nth, wide in enumerate(np.diff(logs)):
@@ -713,8 +713,8 @@ def _changes(
     # last ones touch a wall and the first ones do not: see `physics.places`.
     alike = room.grid.cell_mm > 0
     shape = room.grid.shape
-    near = reach(shape, cells[nth - 1]).stop if nth else 1
-    for cell in range(near, reach(shape, cells[nth]).stop):
+    near = list_distances(shape, cells[nth - 1]).stop if nth else 1
+    for cell in range(near, list_distances(shape, cells[nth]).stop):
         if one is other:
             yield from ((block, block) for block in moves(one, cell, shape, mirrored=alike))
         else:

@@ -54,7 +54,7 @@ def local_privacy(matrix: ArrayLike, away: ArrayLike) -> float:
     return float(np.sum(off[some] / answered[some])) / chances.shape[1]
 
 
-def blind(away: ArrayLike) -> float:
+def blind_privacy(away: ArrayLike) -> float:
     """Return the local privacy of an answer that tells nothing: the most that there is."""
     return float(np.mean(np.asarray(away, np.float64)))
 
@@ -75,12 +75,12 @@ def worst_log_ratio(matrix: ArrayLike) -> float:
     return float(np.max(np.log(most[some] / least[some])))
 
 
-def either(first: ArrayLike, second: ArrayLike) -> Floats:
+def either_channel(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the channel of a user who answers one of two, by a coin that everybody sees."""
     return np.concatenate([_channel(first), _channel(second)]) / 2
 
 
-def both(first: ArrayLike, second: ArrayLike) -> Floats:
+def both_channel(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the channel of a user who answers two, with chances of their own."""
     one, two = _channel(first), _channel(second)
     return np.asarray((one[:, None, :] * two[None, :, :]).reshape(-1, one.shape[1]))

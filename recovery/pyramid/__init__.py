@@ -11,9 +11,9 @@ Source: Ghazi and others, "Differentially Private Heatmaps", Sections 2 and 3 an
 
 Differs from the paper:
 1. Where few squares hold most (`sparse`) it is RECONSTRUCT with w = 20; where many do (`dense`)
-   Appendix D is. `tree` lies between and is nearer than both at some thousand epsilon n: it fits
-   every square that was measured, where RECONSTRUCT throws away what was left out, and no more
-   mass than devices reported. `auto` chooses by epsilon, n and grid alone, which are public.
+   Appendix D is. `read_tree` lies between and is nearer than both at some thousand epsilon n: it
+   fits every square that was measured, where RECONSTRUCT throws away what was left out, and no
+   more mass than devices reported. `auto` chooses by epsilon, n and grid alone, which are public.
 2. Grids need not be square, nor powers of two: they lie in the corner of one that is, and what
    is padding holds nothing and is never measured.
 3. A map of nothing, which the paper divides by zero for, is even and says so.
@@ -34,7 +34,7 @@ from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from ..maps.sentence import Wording, join
 from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
 from .query import Query as Query
-from .tree import Fit, Leaf, least_squares, reconstruct, spread, tree
+from .tree import Fit, Leaf, least_squares, read_tree, reconstruct, spread_leaves
 
 Floats = NDArray[np.float64]
 
@@ -126,10 +126,12 @@ def parts(name: str, release: Release) -> Floats:
     round = release.round
     p, grid = params_of(round), release.round.grid
     if name != "dense":
-        nodes = tree(release)
+        nodes = read_tree(release)
         if name == "sparse":
-            return spread(reconstruct(nodes), grid)
-        return spread(least_squares(nodes, p.weights, float(release.reports * p.units)), grid)
+            return spread_leaves(reconstruct(nodes), grid)
+        return spread_leaves(
+            least_squares(nodes, p.weights, float(release.reports * p.units)), grid
+        )
     squares = within(grid, p.first)
     if len(p.weights) != 1 or len(release.values) != len(squares):
         raise ValueError(
@@ -145,7 +147,7 @@ def parts(name: str, release: Release) -> Floats:
         Leaf(p.first, (square,), mass)
         for square, mass in zip(squares, found.ravel().tolist(), strict=True)
     ]
-    return spread(Fit(leaves, float("nan")), grid)
+    return spread_leaves(Fit(leaves, float("nan")), grid)
 
 
 def check(query: Query, releases: Sequence[Release]) -> None:

@@ -154,7 +154,7 @@ def levels_of(query: Query) -> Levels:
     name, deepest = estimator_of(query), depth(query.grid)
     if name == "sparse":
         kept = query.kept or PAPER_KEPT
-        first = start(kept, query.grid)
+        first = choose_first_level(kept, query.grid)
         return Levels(kept, first, deepest - first + 1)
     exact = math.log2(max(1.0, _users_told(query))) / 2
     level = min(math.ceil(exact), _DENSE_LEVEL, deepest)
@@ -164,7 +164,7 @@ def levels_of(query: Query) -> Levels:
     level = round(min(exact, level)) if full else level
     kept = query.kept or (4**level if full else _TREE_KEPT)
     last = level if full else min(level + 1, deepest)
-    first = max(last - 2, 0) if full else min(start(kept, query.grid), last)
+    first = max(last - 2, 0) if full else min(choose_first_level(kept, query.grid), last)
     return Levels(kept, first, last - first + 1)
 
 
@@ -182,7 +182,7 @@ def weights(levels: int) -> tuple[int, ...]:
     return tuple(math.isqrt((_WEIGHT * _WEIGHT) >> step) for step in range(levels))
 
 
-def start(kept: int, grid: Grid) -> int:
+def choose_first_level(kept: int, grid: Grid) -> int:
     """Return the first level that is measured: the finest of at most `kept` squares.
 
     >>> start(20, Grid((256, 256), 0)), start(20, Grid((2, 2), 0))

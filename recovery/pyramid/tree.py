@@ -16,8 +16,8 @@ Source: paper 000, Algorithm 2, after Indyk and Price 2011.
 
 Differs from the paper:
 1. RECONSTRUCT's program has a variable for every cell. What is left out costs the same wherever
-   it lies below, so that the left-out children of one square are one variable: see `program`, the
-   linear program that is the reference.
+   it lies below, so that the left-out children of one square are one variable: see
+   `solve_program`, the linear program that is the reference.
 2. The mass of what was left out is spread evenly over it. The paper says not where it is.
 """
 
@@ -71,7 +71,7 @@ class Fit(NamedTuple):
         return sum(leaf.mass for leaf in self.leaves)
 
 
-def tree(release: Release) -> list[list[Node]]:
+def read_tree(release: Release) -> list[list[Node]]:
     """Return the measured squares of a Release, coarsest level first.
 
     Raises:
@@ -258,7 +258,7 @@ def _price(curve: Sum, mass: float) -> float:
     return float(prices[at] + (mass - masses[at]) / slopes[at])
 
 
-def spread(fit: Fit, grid: Grid) -> Floats:
+def spread_leaves(fit: Fit, grid: Grid) -> Floats:
     """Return the parts of each cell of the grid, (rows, columns): leaves are spread evenly."""
     columns, rows = grid.shape
     found = np.zeros((rows, columns))
@@ -276,7 +276,7 @@ def spread(fit: Fit, grid: Grid) -> Floats:
     return found
 
 
-def program(nodes: list[list[Node]]) -> float:
+def solve_program(nodes: list[list[Node]]) -> float:
     """Return the cost of RECONSTRUCT by linear programming, the reference of `paper`.
 
     One variable for each kept square of the last level, and for each left-out one of any level:

@@ -26,7 +26,7 @@ from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, said_of_window
 from ..maps.heatmap import Heatmap, Unresolved
 from ..maps.sentence import join
 from ..noise import Ratio
-from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, shard_of, trust
+from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, describe_trust, shard_of
 from ..noise.sums import promise as _promise
 from ..pyramid import draw
 from ..pyramid.query import EPSILON_MAX, Levels, epsilon_a_report, estimator_of, levels_of, weights
@@ -160,7 +160,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     expected = plan(query, ())
     for release in releases:
         # In whom to trust an experiment says otherwise.
-        told = release.round.guarantee._replace(trust=trust(query))
+        told = release.round.guarantee._replace(trust=describe_trust(query))
         if release.round._replace(number=1, guarantee=told) != expected:
             raise ValueError(
                 "a release is of another plan than this query's: other levels are other squares, "

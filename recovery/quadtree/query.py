@@ -11,7 +11,7 @@ from edge.mechanisms.quadtree import PLACES_MOST
 from ..fields import check, describe
 from ..noise import Ratio, check_ratio
 from ..noise.sums import check_shards
-from .tree import active, square_of
+from .tree import find_owners, square_of
 
 Adjacency = Literal["zero-out", "replace-one"]
 Kind = Literal["counts", "proportions", "systematic", "stochastic"]
@@ -189,7 +189,7 @@ def first_squares(query: Query) -> tuple[int, ...]:
     listed = [square_of(*place) for place in query.prior or ()] or [4, 5, 6, 7][
         : 4 * depth_of(query)
     ]
-    return active(listed, query.grid.shape)
+    return find_owners(listed, query.grid.shape)
 
 
 def _check_prior(query: Query) -> None:

@@ -43,7 +43,7 @@ from ..maps.sentence import Wording
 from ..noise.sums import REPLACED, bits_of, shard_of
 from ..noise.sums import promise as _promise
 from .query import KINDS, Query, depth_of, first_squares
-from .tree import active, level, split
+from .tree import find_owners, level, split
 
 FINE = 1 << 20  # an epsilon is a whole number of so many parts of one, but for the last
 
@@ -118,7 +118,7 @@ def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     if left <= 0:
         return None
     before = params_of(releases[-1].round).squares
-    squares = grown(query, releases) if releases[-1].reports else before
+    squares = grow_squares(query, releases) if releases[-1].reports else before
     grows = squares != before or not releases[-1].reports
     last = not grows or len(releases) + 1 >= _most(query)
     return _price(query, squares, left, last)
@@ -129,13 +129,13 @@ def _sum_spent(releases: Sequence[Release]) -> Fraction:
 
 
 def _price(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
-    wanted = aim(query, squares)
+    wanted = choose_epsilon(query, squares)
     if last or left < query.reserve * wanted:
         return Step(squares, left, True)
     return Step(squares, Fraction(max(1, math.floor(wanted * FINE)), FINE), False)
 
 
-def aim(query: Query, squares: Sequence[int]) -> float:
+def choose_epsilon(query: Query, squares: Sequence[int]) -> float:
     """Return the epsilon whose noise is as wide as equation 7 says, by equation 8."""
     unit = _params(query, Step(tuple(squares), Fraction(1), False))
     shards = unit.shards
@@ -145,7 +145,7 @@ def aim(query: Query, squares: Sequence[int]) -> float:
     return sensitivity(unit) * math.log1p((1 + math.sqrt(2 * v + 1)) / v)
 
 
-def grown(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
+def grow_squares(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
     """Return the squares of the Round after these releases, by equations 5 and 6."""
     left = Fraction(*query.epsilon) - _sum_spent(releases)
     releases = [release for release in releases if release.reports]
@@ -164,7 +164,7 @@ def grown(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
         empty = (least <= query.collapse * low) & (deep > 1) & ~full
         back = {square for square in squares[empty].tolist() if square in known}
         found = (found - back) | {square >> 2 for square in back}
-    return active(found, query.grid.shape)
+    return find_owners(found, query.grid.shape)
 
 
 def deviation(params: Params, epsilon: Fraction, shards: float) -> float:

@@ -99,7 +99,7 @@ def paint(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
     return Painted(np.ascontiguousarray(canvas), block, area.astype(np.int64), (rows, columns))
 
 
-def active(squares: Iterable[int], shape: tuple[int, int]) -> tuple[int, ...]:
+def find_owners(squares: Iterable[int], shape: tuple[int, int]) -> tuple[int, ...]:
     """Return in order the squares that own a cell, the whole among them where any cell is left."""
     listed = sorted({*squares, ROOT})
     owned = paint(listed, shape).area.tolist()

@@ -129,7 +129,7 @@ def first_basis(
 Places = NDArray[np.int64]
 
 
-def quarter(mass: Floats) -> Floats:
+def coarsen_map(mass: Floats) -> Floats:
     """Return the map on cells of 2 by 2, the last row or column alone where it is odd.
 
     >>> quarter(np.ones((2, 3)))
@@ -245,7 +245,7 @@ def grid_flow(surplus: Floats, worth: bool = True) -> Flow:
     rows, columns = surplus.shape
     if max(rows, columns) <= _COARSEST:
         return _walk(surplus, np.zeros((rows, columns - 1)), np.zeros((rows - 1, columns)), worth)
-    blocks = quarter(surplus)
+    blocks = coarsen_map(surplus)
     coarse = grid_flow(blocks, worth)
     right = finer_flow(coarse.right, rows, columns)
     down = finer_flow(coarse.down.T, columns, rows).T
@@ -371,7 +371,7 @@ def grid_plan(p: Floats, q: Floats, ground: Ground, worth: bool = True) -> Plan:
         leaving, arriving = np.repeat(here, len(there)), np.tile(there, len(here))
         likely = np.zeros(len(leaving))
     else:
-        coarse = grid_plan(quarter(p), quarter(q), ground, worth)
+        coarse = grid_plan(coarsen_map(p), coarsen_map(q), ground, worth)
         leaving, arriving, likely = finer_pairs(coarse.leaving, coarse.arriving, coarse.mass, p, q)
     return _generate(p, q, ground, leaving, arriving, likely, worth)
 

@@ -98,7 +98,7 @@ class Errors(NamedTuple):
     relative_se: float
 
 
-def workload(grid: Grid, count: int, side: float | None = None, stream: int = 0) -> Floats:
+def draw_rectangles(grid: Grid, count: int, side: float | None = None, stream: int = 0) -> Floats:
     """Return rectangles to ask about, (count, 4) in cells, the same for the same arguments.
 
     Args:
@@ -124,7 +124,7 @@ def workload(grid: Grid, count: int, side: float | None = None, stream: int = 0)
     return np.stack([axes[0][0], axes[1][0], axes[0][1], axes[1][1]], axis=1)
 
 
-def errors(truth: ArrayLike, answers: ArrayLike, floor: float = 1e-3) -> Errors:
+def compare_shares(truth: ArrayLike, answers: ArrayLike, floor: float = 1e-3) -> Errors:
     """Return the mean absolute and the mean relative error of shares.
 
     Args:

@@ -35,22 +35,22 @@ from .noise import calibration as calibration
 from .noise import operator as operator
 from .query import Query as Query
 from .query import unknown_physics
-from .seen import Levels, evenly, find_clamped, sensors_heard, without
+from .seen import Levels, drop_sensors, drop_weights, find_clamped, sensors_heard
 from .seen import make_seen as look
 from .seen import share_params as share_params
 
 # What the readings of a thermal map prove without a prior: a band, or that the query is wrong.
 #
-# It is proved for every heat whose total is within `totals`, with no more in one cell than the
-# warmest source has and none in furniture, standing in the middles of the cells, that has spread
-# as the query says, or has stood there for one of the times that its room's response knows. It
-# needs no number of sources and no law of their places.
+# It is proved for every heat whose total is within `bound_totals`, with no more in one cell than
+# the warmest source has and none in furniture, standing in the middles of the cells, that has
+# spread as the query says, or has stood there for one of the times that its room's response knows.
+# It needs no number of sources and no law of their places.
 
 # More cells than this, each for several times, take seconds.
 _CELLS_MAX = 1000
 
 
-def totals(query: Query) -> tuple[float, float]:
+def bound_totals(query: Query) -> tuple[float, float]:
     """Return the least and the most heat of the whole room that the certificate is good for.
 
     As few sources as there can be, but one, each as cool as it can be; and as many, each as warm.
@@ -61,7 +61,7 @@ def totals(query: Query) -> tuple[float, float]:
     return (query.sources or 1) * coolest, most * query.intensity_max
 
 
-def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
+def certify_shares(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
     """Return between what the cumulative share of heat lies, and whether there is such a heat.
 
     The band is None in a plane, and where no heat of such a total explains the readings. Both
@@ -76,7 +76,7 @@ def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
     if seen.open is not None:
         upper[~seen.open.ravel()] = 0.0
     heats = (seen.operator, seen.readings, seen.sigma)
-    least, most = totals(query)
+    least, most = bound_totals(query)
     if rows == 1:
         band = certified_band(*heats, (least, most), upper, seen.level).band
         if band is not None:
@@ -166,7 +166,7 @@ def recover(
             cannot draw a map of such a room.
     """
     at_clamp = () if query.estimator == "l1-printed" else find_clamped(query, releases, levels)
-    kept = without(releases, at_clamp) if at_clamp else releases
+    kept = drop_sensors(releases, at_clamp) if at_clamp else releases
     seen = look(query, kept, levels)
     guarantee = releases[0].round.guarantee
     if seen is None:
@@ -193,7 +193,7 @@ def recover(
     if drawn.verdict is not None and drawn.verdict.level == "other":
         # What is proved is so of rooms as stated alone.
         return make_map(query, guarantee, drawn, None, join(verdict, drawn.verdict))
-    band, proved = certified(query, seen) if certify else (None, None)
+    band, proved = certify_shares(query, seen) if certify else (None, None)
     # Sensors and clamp alone cannot say that a query is right.
     said = proved if verdict.fits else join(verdict, proved)
     if drawn.verdict is not None:
@@ -211,7 +211,7 @@ def _estimate_jointly(
     # Loaded here alone: few queries need it, and every gateway starts with this file.
     from ..bayes.unknown_physics import Physics, estimate_jointly
 
-    seen, sensors_m = evenly(query, releases, weighed, levels)
+    seen, sensors_m = drop_weights(query, releases, weighed, levels)
     physics = Physics(
         sensors_m,
         (query.spread_m2, query.spread_max_m2 or query.spread_m2),
@@ -246,7 +246,7 @@ def _judge(
     found, verdict = judge(seen, sensors_heard(query, releases, levels).tolist())
     if not verdict.dropped:
         return found, verdict, releases
-    rest = without(releases, [sensor for sensor, _ in verdict.dropped])
+    rest = drop_sensors(releases, [sensor for sensor, _ in verdict.dropped])
     # The others are weighed anew, for one that was off may have been the one blurred most.
     again = look(query, rest, levels)
     if again is None:

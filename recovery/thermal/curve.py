@@ -11,14 +11,20 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..noise import Ratio, check_ratio, lowest
-from ..noise.calibrate import Calibration, change_of_move, delivered, epsilon_of, exact_epsilon
+from ..noise.calibrate import (
+    Calibration,
+    change_of_move,
+    epsilon_of,
+    epsilon_of_variance,
+    exact_epsilon,
+)
 from ..noise.gaussian import ndtr
 from ..noise.worst import (
     NOT_BEHIND,
     PRESENCE,
     bound_changes,
-    felt,
     pass_behind,
+    scan_spreads,
     whole_square,
     worst_squares,
 )
@@ -113,7 +119,9 @@ def find_epsilon(query: Query, made: Calibration) -> float:
     """
     changed = _changes(query, made, (protected_cells(query),))[1][0]
     delta = check_ratio(exact_delta(query), "delta")
-    return adjust_epsilon(query, delivered(changed, made.variance, query.readings, delta))
+    return adjust_epsilon(
+        query, epsilon_of_variance(changed, made.variance, query.readings, delta)
+    )
 
 
 def _changes(
@@ -129,7 +137,7 @@ def _changes(
         here = [change_of_move(operator(query), query.grid.shape, far, *scales) for far in cells]
         squares = [one.square(made.exponent) for one in here]
         return [one.continuous for one in here], _send(query, squares, made)
-    continuous = query.intensity_max * felt(room(query), cells).moves.max(axis=0)
+    continuous = query.intensity_max * scan_spreads(room(query), cells).moves.max(axis=0)
     grains = grains_of(query, made.exponent)
     return continuous.tolist(), _send(query, worst_squares(room(query), cells, grains), made)
 
@@ -180,7 +188,9 @@ def converter(query: Query) -> Converter:
     if query.response is not None:
         apart = displacement(query, query.response.far_cells[-1]).joint
     else:
-        apart = query.intensity_max * float(felt(room(query), distances(query)).moves.max())
+        apart = query.intensity_max * float(
+            scan_spreads(room(query), distances(query)).moves.max()
+        )
     seen = apart * math.sqrt(query.readings) / 2
     return Converter(
         with_step.sigma / without.sigma,

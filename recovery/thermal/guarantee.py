@@ -12,10 +12,10 @@ from edge.mechanisms.bulk import BITS, ROUNDS, SLACK
 from edge.mechanisms.thermal_half import NAME, digits
 from physics.response import Response
 
-from ..maps.guarantee import TOGETHER, ratio_text, said_of_window, upward
+from ..maps.guarantee import TOGETHER, ratio_text, round_up, said_of_window
 from ..maps.sentence import Wording, join
 from ..noise import Ratio, lowest
-from ..noise.calibrate import Calibration, delivered_delta, epsilon_of
+from ..noise.calibrate import Calibration, delta_of_variance, epsilon_of
 from ..noise.tables import exponential, slack
 from .query import Query, protected_cells
 
@@ -273,9 +273,9 @@ def _unit(query: Query, made: Calibration) -> str:
     epsilon, delta = really_given(query, made)
     return (
         f"{window} together; the noise is the paper's printed formula and really gives epsilon "
-        f"{upward(epsilon)} at delta {ratio_text(lowest(query.delta))}, or delta {upward(delta)} "
-        f"at epsilon {ratio_text(lowest(query.epsilon))}, at the stated spread alone and not at "
-        "longer ones"
+        f"{round_up(epsilon)} at delta {ratio_text(lowest(query.delta))}, or delta "
+        f"{round_up(delta)} at epsilon {ratio_text(lowest(query.epsilon))}, at the stated spread "
+        "alone and not at longer ones"
     )
 
 
@@ -294,5 +294,5 @@ def really_given(query: Query, made: Calibration) -> tuple[float, float]:
     """
     num, den = query.epsilon if query.sigma is None else epsilon_of(made)
     asked = num / den
-    delta = delivered_delta(made.sensitivity_squared, made.variance, made.readings, asked)
+    delta = delta_of_variance(made.sensitivity_squared, made.variance, made.readings, asked)
     return made.epsilon, delta + float(Fraction(*query.delta) - Fraction(*exact_delta(query)))

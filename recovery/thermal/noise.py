@@ -14,7 +14,7 @@ from physics.places import length_m
 from physics.response import Response
 
 from ..noise.calibrate import Calibration, Moved, change_of_move, check_scales, grant, state_noise
-from ..noise.worst import Change, Grains, Room, felt, warmest, worst_squares
+from ..noise.worst import Change, Grains, Room, bound_warmest, scan_spreads, worst_squares
 from ..noise.worst import most_sent as most_sent
 from .guarantee import check_variance, exact_delta
 from .query import Query, protected_cells
@@ -37,7 +37,7 @@ from .query import Query, protected_cells
 # by Cauchy and Schwarz, and no D is larger than the root of S.
 
 
-def follow(change: Moved, slew: Fraction) -> Moved:
+def follow_change(change: Moved, slew: Fraction) -> Moved:
     """Return what a move changes where a level follows: never less than it really can.
 
     Args:
@@ -46,10 +46,10 @@ def follow(change: Moved, slew: Fraction) -> Moved:
     """
 
     def square(exponent: int) -> int:
-        way = furthest(slew, change.readings) * Fraction(2) ** exponent
+        way = bound_level(slew, change.readings) * Fraction(2) ** exponent
         return raise_square(change.square(exponent), change.sensors, way)
 
-    carried = min(2 * float(furthest(slew, change.readings)), change.counted)
+    carried = min(2 * float(bound_level(slew, change.readings)), change.counted)
     counted = change.counted + math.sqrt(change.sensors) * carried
     return replace(change, counted=counted, square=square)
 
@@ -58,11 +58,11 @@ def sent_square(query: Query, square: int, exponent: int) -> int:
     """Return the squared l2 norm of what is sent, in grains, of what readings change by."""
     if query.slew is None:
         return square
-    way = furthest(query.slew, query.readings) * Fraction(2) ** exponent
+    way = bound_level(query.slew, query.readings) * Fraction(2) ** exponent
     return raise_square(square, math.prod(query.sensors), way)
 
 
-def furthest(slew: Fraction, readings: int) -> Fraction:
+def bound_level(slew: Fraction, readings: int) -> Fraction:
     """Return how far a level can get before the last of so many answers."""
     return slew * (readings - 1)
 
@@ -84,7 +84,7 @@ def raise_square(square: int, sensors: int, way: Fraction) -> int:
 
 
 def carry_at_finer(apart: int, way: Fraction) -> Fraction:
-    """Return the most that `carry` comes to in this grain and any finer one, in this one.
+    """Return the most that `bound_drift` comes to in this grain and any finer one, in this one.
 
     >>> carry(9, Fraction(1, 4)), str(carry_at_finer(9, Fraction(1, 4)))
     (0, '1/2')
@@ -93,11 +93,11 @@ def carry_at_finer(apart: int, way: Fraction) -> Fraction:
     for finer in range(2 * EXPONENTS + 1):
         if 2 * way + Fraction(1, 2**finer) <= most:
             break
-        most = max(most, Fraction(carry(apart << finer, way * 2**finer), 2**finer))
+        most = max(most, Fraction(bound_drift(apart << finer, way * 2**finer), 2**finer))
     return min(most, Fraction(apart))
 
 
-def carry(apart: int, way: Fraction) -> int:
+def bound_drift(apart: int, way: Fraction) -> int:
     """Return by how many grains levels can part.
 
     Args:
@@ -272,7 +272,7 @@ def calibration(query: Query) -> Calibration:
     else:
         change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
     if query.slew is not None:
-        change = follow(change, query.slew)
+        change = follow_change(change, query.slew)
     if query.sigma is not None:
         return state_noise(change, query.sigma, query.delta)
     made = grant(change, query.epsilon, exact_delta(query), query.calibration)
@@ -285,7 +285,7 @@ def warmest_felt(query: Query) -> float:
     """Return the most that a sensor feels of a unit of heat, whenever and wherever that is."""
     if query.response is not None:
         return float(change_by_coming(query).each.max()) / query.intensity_max
-    return warmest(room(query))
+    return bound_warmest(room(query))
 
 
 def grains_of(query: Query, exponent: int) -> Grains:
@@ -301,7 +301,7 @@ def _at_its_spread(query: Query) -> Moved:
 
 def _at_every_spread(query: Query) -> Moved:
     cells, here = (protected_cells(query),), room(query)
-    continuous = query.intensity_max * float(felt(here, cells).moves.max())
+    continuous = query.intensity_max * float(scan_spreads(here, cells).moves.max())
     scales = cells[0], query.intensity_max, query.step, query.readings
     check_scales(*scales, continuous, spread_fault(here))
     counted = continuous

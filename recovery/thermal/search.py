@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid, Round
 from edge.mechanisms.thermal import Params, params_of
-from physics.displaced import floor, past
+from physics.displaced import build_floor, build_lags
 from physics.response import Response
 from physics.sensors import grains
 
@@ -55,7 +55,7 @@ def make_parted() -> Response:
     side_m = _CELL_MM / 1000
     x, y = np.meshgrid((np.arange(_CELLS) + 0.5) * side_m, [0.0, side_m])
     near = np.array([cell for cell in range(_CELLS - 1) if _WALL not in (cell, cell + 1)])
-    here = floor(
+    here = build_floor(
         np.stack([x.ravel(), y.ravel()], axis=1),
         np.stack([near, near + 1, near + _CELLS, near + _CELLS + 1], axis=1),
         np.full((len(near), 2), side_m),
@@ -71,14 +71,14 @@ def make_parted() -> Response:
         hold_s=_LAGS * _STEP_S,
         lasts_s=_LAGS * _STEP_S,
         far_cells=far,
-        changes=past([(here, fields)], [side_m * cells for cells in far]).most,
+        changes=build_lags([(here, fields)], [side_m * cells for cells in far]).most,
         name=NAME,
         through_walls=False,
     )
 
 
 @lru_cache(maxsize=8)
-def paths(power_w: float, distance_m: float) -> tuple[Floats, Floats]:
+def trace_paths(power_w: float, distance_m: float) -> tuple[Floats, Floats]:
     """Return the temperatures after a path and after a displaced one, each made to be seen.
 
     At every moment the two are where, so long before the reading, the sensor tells best who is
@@ -100,8 +100,8 @@ def paths(power_w: float, distance_m: float) -> tuple[Floats, Floats]:
 
 
 def before_and_after(query: Query) -> tuple[Floats, Floats]:
-    """Return what `paths` finds for a query of this room."""
-    return paths(query.intensity_max, query.protect_distance_m or _CELL_MM / 1000)
+    """Return what `trace_paths` finds for a query of this room."""
+    return trace_paths(query.intensity_max, query.protect_distance_m or _CELL_MM / 1000)
 
 
 @cache
@@ -188,7 +188,7 @@ def search(query: Query, round: Round, rng: Any, tries: int, ways: Ways | None =
     shown = _Shown(float(step), float(query.behind))
     best: list[_Move] = []
     tried = 0
-    for spread in spreads(query) if query.response is None else [math.nan]:
+    for spread in list_spreads(query) if query.response is None else [math.nan]:
         moves = list(_moves(query, spread, shown, ways))
         tried += len(moves)
         best = sorted(best + moves, key=lambda move: -move.promising)[:KEPT]
@@ -227,7 +227,7 @@ def _lift(
     return one, other
 
 
-def spreads(query: Query) -> list[float]:
+def list_spreads(query: Query) -> list[float]:
     """Return the spreads to try, from the one that is stated upwards to where all is even."""
     if query.calibration == "paper" and query.sigma is None:
         return [query.spread_m2]  # the printed formula promises this one alone

@@ -16,7 +16,7 @@ from ..estimators.convex import chi_radius
 from ..estimators.record import Near, Prior, Seen, lows
 from ..estimators.verdict import FALSE_ALARMS
 from ..sequence import normals, uniforms
-from .noise import furthest, operator
+from .noise import bound_level, operator
 from .query import Query, standing_room
 
 # The room's own warmth, found after the veil: it costs no privacy, and the map its error.
@@ -43,7 +43,7 @@ class Levels:
     shared_k: Floats | None = None
 
 
-def empty(
+def learn_empty_levels(
     releases: Sequence[Release],
     own_noise_k: float = 0.0,
     at: float | None = None,
@@ -87,7 +87,7 @@ def empty(
     return Levels(level, error, len(releases))
 
 
-def alike(
+def whiten_sensors(
     parts: Sequence[Floats], typical: float, deviations: Floats, shared: Floats | None
 ) -> list[Floats]:
     """Return what sensors feel and read, weighed so that each has one deviation, of its own alone.
@@ -130,7 +130,7 @@ def make_seen(
     """Return what the releases leave to an estimator; None where no sensor was heard.
 
     Sensors that were silent are left out, and one that was heard less often, so is blurred
-    more, is weighed so that the noise is alike on all: see `alike`.
+    more, is weighed so that the noise is alike on all: see `whiten_sensors`.
 
     Args:
         levels: of the room alone, to be taken away. Where the query leaves that to the gateway
@@ -153,7 +153,7 @@ def make_seen(
     shared = None if levels is None or levels.shared_k is None else levels.shared_k[heard]
     held = None if query.response is None else query.response.others
     parts = [warmth, operator(query)[heard], *(() if held is None else held[:, heard])]
-    warmth, felt, *longer = alike(parts, typical, deviations, shared)
+    warmth, felt, *longer = whiten_sensors(parts, typical, deviations, shared)
     columns, rows = query.grid.shape
     return Seen(
         operator=felt,
@@ -188,7 +188,7 @@ def sensors_heard(
     return np.flatnonzero(_heard(query, releases, levels)[2])
 
 
-def without(releases: Sequence[Release], sensors: Sequence[int]) -> list[Release]:
+def drop_sensors(releases: Sequence[Release], sensors: Sequence[int]) -> list[Release]:
     """Return the releases as if these sensors had kept silent."""
     gone = set(sensors)
     return [
@@ -257,7 +257,7 @@ def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float
     return float(np.mean((shown > edge[:, None]).any(axis=0)))
 
 
-def evenly(
+def drop_weights(
     query: Query, releases: Sequence[Release], weighed: Seen, levels: Levels | None = None
 ) -> tuple[Seen, Floats]:
     """Return the same without weights, and where the sensors are that were heard.
@@ -298,7 +298,7 @@ def prior(query: Query) -> Prior:
     return Prior(query.sources or 0, most, query.intensity_max, query.intensity_min)
 
 
-def reach(seen: Seen, failure: float) -> float:
+def bound_residual(seen: Seen, failure: float) -> float:
     """Return how far readings lie from those of the true heat, but for this chance."""
     return seen.sigma * chi_radius(len(seen.readings), failure)
 
@@ -317,7 +317,7 @@ def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Float
     # Rounding is the same in every reading of a still scene, so it does not average away.
     steps = math.hypot(query.step or 0.0, query.behind)
     # From the mean of who stood still a level that follows has taken up to so much.
-    taken = 0.0 if query.slew is None else float(furthest(query.slew, query.readings)) / 2
+    taken = 0.0 if query.slew is None else float(bound_level(query.slew, query.readings)) / 2
     rounded = (grain**2 + steps**2) / 12 + taken**2 / 3
     return np.sqrt(noise + query.sensor_noise**2 / times + rounded)
 
@@ -336,7 +336,7 @@ def find_occupied(
     rest = [one for one in releases if one.round.number >= first + query.empty_readings]
     if not rest or not any(value is not None for one in known for value in one.values):
         return [], None
-    return rest, empty(known, query.sensor_noise)
+    return rest, learn_empty_levels(known, query.sensor_noise)
 
 
 def _heard(

@@ -24,7 +24,7 @@ from edge.mechanisms.thermal import params_of
 from ..estimators.record import Seen
 from ..maps.heatmap import Heatmap, Unresolved
 from . import Query, recover
-from .seen import Levels, deviation, make_seen, reach
+from .seen import Levels, bound_residual, deviation, make_seen
 
 Floats = NDArray[np.float64]
 
@@ -49,12 +49,12 @@ class Empty(NamedTuple):
     known: bool = False  # everybody knows that nobody is there
 
 
-def unlearnt(causes: int) -> Belief:
+def make_prior_belief(causes: int) -> Belief:
     """Return what is believed before any reading: the priors."""
     return Belief(np.zeros(causes), np.eye(causes))
 
 
-def fade(belief: Belief, kept: Floats) -> Belief:
+def fade_belief(belief: Belief, kept: Floats) -> Belief:
     """Return a belief of causes that change: each keeps this share of what it was.
 
     Args:
@@ -85,8 +85,8 @@ def judge(
     looked = make_seen(query, [release], before)
     chance, fits = 1.0, True
     if looked is not None and not empty.known:
-        chance = nobody(looked, query.sources_max * query.intensity_max)
-        fits = bool(np.linalg.norm(looked.readings) <= reach(looked, _FAR))
+        chance = chance_of_nobody(looked, query.sources_max * query.intensity_max)
+        fits = bool(np.linalg.norm(looked.readings) <= bound_residual(looked, _FAR))
     if looked is None or not fits or chance <= 0.5:
         found = recover(query, [release], levels=before)
     else:
@@ -98,11 +98,11 @@ def judge(
     if isinstance(found, Heatmap):
         found = replace(found, nobody=chance)
     if looked is not None and (empty.known or (fits and chance > SURE)):
-        belief = learnt(belief, query, release, empty)
+        belief = learn_causes(belief, query, release, empty)
     return found, belief
 
 
-def nobody(seen: Seen, most: float) -> float:
+def chance_of_nobody(seen: Seen, most: float) -> float:
     """Return the chance that there is no source, where one is as likely, anywhere, of any power.
 
         one / none = mean over cells of  1/P integral from 0 to P of exp(p b - p**2 q / 2) dp
@@ -128,7 +128,7 @@ def nobody(seen: Seen, most: float) -> float:
     return float(scipy.special.expit(-odds))
 
 
-def learnt(belief: Belief, query: Query, release: Release, empty: Empty) -> Belief:
+def learn_causes(belief: Belief, query: Query, release: Release, empty: Empty) -> Belief:
     """Return what is believed of the causes after a reading of nobody.
 
     Args:

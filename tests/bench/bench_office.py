@@ -24,7 +24,7 @@ import physics.rooms
 from edge.core.entropy import Tape
 from edge.mechanisms import thermal
 from gateway import mechanisms
-from gateway.lab.thermal_days.day import Living, lately, live, read_day
+from gateway.lab.thermal_days.day import Living, average_recent_watts, read_day, simulate_day
 from gateway.lab.thermal_days.rooms import fit_query, make_model, room_of, rounds_s
 from gateway.lab.thermal_days.run import ask
 from physics.rooms.day import day as day_of
@@ -43,7 +43,7 @@ def main(words: list[str]) -> None:
     world = np.random.default_rng(0)
     day = day_of(room.room, world)
     moments = rounds_s(room.room, room.query.readings, room.every_min)
-    lived = live(Living(room.room, day, room.views), rounds_s=moments)
+    lived = simulate_day(Living(room.room, day, room.views), rounds_s=moments)
     query = fit_query(room.query, room.room, lived, moments)
     long_m = max(room.room.size_m)
     rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
@@ -52,7 +52,7 @@ def main(words: list[str]) -> None:
         mechanism, rng = mechanisms.find(thermal.NAME), Tape(b"office %d" % number)
         level_c = room.room.air.baseline_c
         for one in ask(mechanism, query, lived, read, level_c, moments, rng, lambda name: None):
-            heat = lately(room.room, day, one.at_s, room.hold_s)
+            heat = average_recent_watts(room.room, day, one.at_s, room.hold_s)
             for name in names:
                 began = time.process_time()
                 found = recover(replace(query, estimator=name), [one.known])

@@ -27,7 +27,7 @@ WATCH = """
 window.drawn = [];
 new MutationObserver(() => {
   const now = Date.now(), number = Number(document.getElementById("map").dataset.number);
-  if (!window.first) window.first = performance.now();
+  if (!window.pack_first) window.pack_first = performance.now();
   if (number === window.last) return;
   window.last = number;
   requestAnimationFrame(() => window.drawn.push([number, now]));
@@ -64,15 +64,15 @@ def look(page: Page, seconds: float) -> None:
             context.add_init_script(WATCH)
             tab = context.new_page()
             tab.goto(page.url)
-            wait_until(tab, "window.first")
-            firsts.append(tab.evaluate("window.first"))
+            wait_until(tab, "window.pack_first")
+            firsts.append(tab.evaluate("window.pack_first"))
             context.close()
         print(f"first drawing: {statistics.median(firsts):.0f} ms, worst {max(firsts):.0f} ms")
         context = chromium.new_context(viewport={"width": 1280, "height": 800})
         context.add_init_script(WATCH)
         tab = context.new_page()
         tab.goto(page.url)
-        wait_until(tab, "window.first")
+        wait_until(tab, "window.pack_first")
         tab.wait_for_timeout(1500)
         given = feed_maps(page, seconds)
         tab.wait_for_timeout(500)

@@ -28,8 +28,8 @@ from physics.points import histogram, mnormal
 from recovery.distance import earth_movers
 from recovery.peers import grids
 from recovery.pyramid import Query, parts, plan, recover
-from recovery.pyramid.query import estimator_of, start, weights
-from recovery.pyramid.tree import program, reconstruct, tree
+from recovery.pyramid.query import choose_first_level, estimator_of, weights
+from recovery.pyramid.tree import read_tree, reconstruct, solve_program
 
 
 def timed(what: Any, times: int) -> float:
@@ -78,12 +78,12 @@ def speed() -> None:
         query = Query(grid, (1, 1), users=200, estimator="sparse", kept=kept)
         round = plan(query, ())
         where = cells(city(200, np.random.default_rng(2)), side)
-        nodes = tree(release_points(round, where, Tape(b"tree")))
+        nodes = read_tree(release_points(round, where, Tape(b"tree")))
         assert len(round.params) == 6 + len(weights(len(nodes)))
-        assert nodes[0][0].level == start(kept, grid)
+        assert nodes[0][0].level == choose_first_level(kept, grid)
         ours = timed(lambda nodes=nodes: reconstruct(nodes), 20)
-        peer = timed(lambda nodes=nodes: program(nodes), 1)
-        off = abs(reconstruct(nodes).cost - program(nodes)) / reconstruct(nodes).cost
+        peer = timed(lambda nodes=nodes: solve_program(nodes), 1)
+        off = abs(reconstruct(nodes).cost - solve_program(nodes)) / reconstruct(nodes).cost
         many = sum(node.kept for row in nodes for node in row)
         told = f"{1000 * ours:8.2f} {1000 * peer:9.2f} {peer / ours:6.0f} {off:11.1e}"
         told += f" {1e6 * ours / (kept * len(nodes)):14.2f}"

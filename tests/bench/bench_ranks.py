@@ -94,13 +94,13 @@ def compare(count: int) -> None:
     """Print how near each map of so many users is."""
     towns = [town(count, 100 + seed) for seed in range(RUNS)]
     truths = [counted(points, SIDE) / count for points in towns]
-    boxes = ranges.workload(Grid((SIDE, SIDE), 0), 1000)
+    boxes = ranges.draw_rectangles(Grid((SIDE, SIDE), 0), 1000)
 
     def scored(made: Callable[[Any, int], Any]) -> tuple[Any, float]:
         found = [made(points, seed) for seed, points in enumerate(towns)]
         far = [earth_movers(a, b / b.sum()) for a, b in zip(truths, found, strict=True)]
         off = [
-            ranges.errors(ranges.shares(a, boxes), ranges.shares(b, boxes)).absolute
+            ranges.compare_shares(ranges.shares(a, boxes), ranges.shares(b, boxes)).absolute
             for a, b in zip(truths, found, strict=True)
         ]
         return np.array(far), float(np.mean(off))

@@ -11,7 +11,7 @@ import numpy as np
 
 from edge.core.entropy import Tape
 from gateway import mechanisms
-from gateway.lab.thermal_days.day import Living, lately, live, read_day
+from gateway.lab.thermal_days.day import Living, average_recent_watts, read_day, simulate_day
 from gateway.lab.thermal_days.rooms import views_of
 from gateway.lab.thermal_days.run import ask
 from gateway.mechanisms.thermal import vacant
@@ -93,7 +93,7 @@ def living(
     """Return a day of a room with its people, and the same day with nobody there."""
     _, views = views_of(room)
     today = day(room, world)
-    whole = live(Living(room, today, views), rounds_s=moments_s)
+    whole = simulate_day(Living(room, today, views), rounds_s=moments_s)
     alone = replace(whole, seen_k=whole.empty_k)
     nobody = Day(())
     return (
@@ -128,7 +128,7 @@ def drawn(
         for release, at_s in zip(given, moments_s, strict=True):
             recorded = (start_s,) * len(release.values)
             asked = Vacancy(plan, day_s + at_s, recorded, False, None, state)
-            cleared = vacant.clear(query, [release], asked)
+            cleared = vacant.subtract_empty_room(query, [release], asked)
             found.append(cleared.found)
             state = cleared.state
     finally:
@@ -150,7 +150,7 @@ def score(query: Any, been: Lived, found: Any, at_s: float, hold_s: float) -> Ro
         found: a result, or the event of one.
     """
     grid = query.grid
-    heat = lately(been.room, been.day, at_s, hold_s)
+    heat = average_recent_watts(been.room, been.day, at_s, hold_s)
     columns, rows = grid.shape
     times = heat.shape[0] // rows  # the truth may be drawn finer
     heat = heat.reshape(rows, times, columns, times).sum(axis=(1, 3))

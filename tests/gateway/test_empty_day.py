@@ -27,7 +27,7 @@ from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
-from physics.instruments.chain import complete
+from physics.instruments.chain import complete_levels
 from physics.rooms.vacant import DAY_S
 from tests.gateway.lab.thermal_days.conftest import ROOM
 
@@ -72,7 +72,7 @@ class Days:
         world = np.random.default_rng(8)
         thermometers = Thermometers(been[0].room, world)
         start_s = been[0].room.day.start_s
-        level = complete(thermometers.level(been[0].whole.seen_k[0], start_s - 60))
+        level = complete_levels(thermometers.level(been[0].whole.seen_k[0], start_s - 60))
         name, sensors = self.deployment.site.name, len(level)
         made, place = enrol.enrol_fleet(name, sensors), budgets.keep_in_memory()
         limits = grant(self.query, 0.0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from physics.certificate import from_bytes, prove, search, to_bytes
-from physics.displaced import Floor, Past, floor, past
+from physics.certificate import bound_changes, from_bytes, search_certificate, to_bytes
+from physics.displaced import Floor, Past, build_floor, build_lags
 from physics.places import Floats
 
 
@@ -20,7 +20,7 @@ def plain(columns: int, rows: int, pitch_m: float = 1.0, through_m: float | None
     corners = np.stack(
         [number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:]], axis=-1
     ).reshape(-1, 4)
-    return floor(
+    return build_floor(
         np.stack([x.ravel(), y.ravel()], axis=1),
         corners,
         np.full((len(corners), 2), pitch_m),
@@ -32,7 +32,7 @@ def plain(columns: int, rows: int, pitch_m: float = 1.0, through_m: float | None
 def crossed() -> Past:
     """Return two lags: in one a step changes the first sensor alone, in the other the second."""
     right = np.array([0.0, 1.0, 0.0, 1.0])[:, None]
-    return past([(plain(2, 2), [right * [1.0, 0.0], right * [0.0, 1.0]])], [1.0])
+    return build_lags([(plain(2, 2), [right * [1.0, 0.0], right * [0.0, 1.0]])], [1.0])
 
 
 def bilinear(field: Floats, columns: int, x: Floats, y: Floats) -> Floats:
@@ -50,8 +50,10 @@ def test_lags_that_change_unlike_sensors_are_not_at_their_worst_together() -> No
     many = crossed()
 
     assert many.most.joint[0] == pytest.approx(2)
-    assert prove(many, search(many))[0] == pytest.approx(math.sqrt(2), rel=1e-3)
-    assert prove(many, search(many))[0] >= math.sqrt(2)
+    assert bound_changes(many, search_certificate(many))[0] == pytest.approx(
+        math.sqrt(2), rel=1e-3
+    )
+    assert bound_changes(many, search_certificate(many))[0] >= math.sqrt(2)
     assert many.most.each[0] == pytest.approx([1, 1])
 
 
@@ -61,7 +63,7 @@ def test_a_lag_is_as_steep_as_its_steepest_corner(turn: tuple[int, int]) -> None
     world = np.random.default_rng(1)
     field = world.normal(size=(4, 5, 3))[:: turn[0], :: turn[1]].reshape(20, 3)
     near = 1e-3
-    here = past([(plain(5, 4), [field])], [near]).most
+    here = build_lags([(plain(5, 4), [field])], [near]).most
     grid = field.reshape(4, 5, 3)
     wide, deep = np.diff(grid, axis=1), np.diff(grid, axis=0)
     corners = [
@@ -80,7 +82,7 @@ def test_a_lag_is_as_steep_as_its_steepest_corner(turn: tuple[int, int]) -> None
     change = bilinear(field, 5, x, y) - bilinear(field, 5, *there)
 
     assert here.joint[0] == pytest.approx(near * slope, rel=1e-8)
-    assert past([(narrow, [field])], [near]).most.joint[0] == pytest.approx(near * steeper)
+    assert build_lags([(narrow, [field])], [near]).most.joint[0] == pytest.approx(near * steeper)
     assert 0.95 * here.joint[0] < np.linalg.norm(change, axis=1).max() <= here.joint[0]
     assert (np.abs(change).max(axis=0) <= here.each[0]).all()
     assert (np.abs(change).max(axis=0) > 0.9 * here.each[0]).all()
@@ -97,8 +99,8 @@ def smooth(lags: int) -> list[Floats]:
 def test_lags_between_others_are_told_by_them_and_never_by_too_little() -> None:
     """Against each lag by itself: no less, and hardly more, of far fewer."""
     fields, far = smooth(150), [1.0, 2.0, 9.0]
-    many = past([(plain(6, 5), fields)], far)
-    lags = [past([(plain(6, 5), [field])], far).most for field in fields]
+    many = build_lags([(plain(6, 5), fields)], far)
+    lags = [build_lags([(plain(6, 5), [field])], far).most for field in fields]
     joint, each = sum(lag.joint for lag in lags), sum(lag.each for lag in lags)
 
     assert len(many.knots) < 75
@@ -130,8 +132,8 @@ def longest_found(fields: list[Floats], columns: int, rows: int, far: float) -> 
 
 def test_a_certificate_proves_less_than_the_triangle_and_more_than_any_path() -> None:
     fields = smooth(40)
-    many = past([(plain(6, 5), fields)], [0.5])
-    (least,) = prove(many, search(many))
+    many = build_lags([(plain(6, 5), fields)], [0.5])
+    (least,) = bound_changes(many, search_certificate(many))
 
     assert longest_found(fields, 6, 5, 0.5) <= least < 0.97 * many.most.joint[0]
 
@@ -139,29 +141,33 @@ def test_a_certificate_proves_less_than_the_triangle_and_more_than_any_path() ->
 def test_a_certificate_is_held_to_every_lag_and_place() -> None:
     """Of another room it proves what it can there, and never what this room changes."""
     fields = smooth(40)
-    calm = past([(plain(6, 5), fields)], [0.5])
-    known = search(calm)
+    calm = build_lags([(plain(6, 5), fields)], [0.5])
+    known = search_certificate(calm)
     fields[23] = fields[23].copy()
     fields[23][14, 1] += 1.0  # a steep place that the certificate was not made for
-    steep = past([(plain(6, 5), fields)], [0.5])
+    steep = build_lags([(plain(6, 5), fields)], [0.5])
 
-    assert prove(steep, known)[0] >= prove(calm, known)[0] + 0.4
-    assert prove(steep, known)[0] >= longest_found(fields, 6, 5, 0.5)
+    assert bound_changes(steep, known)[0] >= bound_changes(calm, known)[0] + 0.4
+    assert bound_changes(steep, known)[0] >= longest_found(fields, 6, 5, 0.5)
 
 
 def test_what_lags_are_off_by_is_proved_too() -> None:
     many = crossed()
-    known, off = search(many), many.rest._replace(joint=np.array([0.25]))
+    known, off = search_certificate(many), many.rest._replace(joint=np.array([0.25]))
 
-    assert prove(many._replace(rest=off), known) == pytest.approx(prove(many, known) + 0.25)
+    assert bound_changes(many._replace(rest=off), known) == pytest.approx(
+        bound_changes(many, known) + 0.25
+    )
 
 
 def test_a_certificate_is_the_same_from_its_bytes() -> None:
     many = crossed()
-    known = search(many)
+    known = search_certificate(many)
 
     raw = to_bytes([known, known])
-    assert [prove(many, one)[0] for one in from_bytes(raw)] == [prove(many, known)[0]] * 2
+    assert [bound_changes(many, one)[0] for one in from_bytes(raw)] == [
+        bound_changes(many, known)[0]
+    ] * 2
     for spoilt in (b"", b"nothing", raw[:-9], raw[:40], raw + b"x"):
         with pytest.raises(ValueError, match="none"):
             from_bytes(spoilt)
@@ -184,7 +190,7 @@ def test_a_certificate_is_the_same_from_its_bytes() -> None:
 def test_what_is_not_positive_proves_nothing(spoil: object) -> None:
     many = crossed()
     with pytest.raises(ValueError, match="positive"):
-        prove(many, spoil(search(many)))  # type: ignore[operator]
+        bound_changes(many, spoil(search_certificate(many)))  # type: ignore[operator]
 
 
 def test_a_way_through_a_wall_adds_what_its_faces_differ_by() -> None:
@@ -199,17 +205,17 @@ def test_a_way_through_a_wall_adds_what_its_faces_differ_by() -> None:
     table, pitch = sparse.csr_array(np.eye(8)), np.ones((2, 2))
 
     def most(through_m: float | None, *far_m: float) -> Floats:
-        here = floor(nodes, corners, pitch, table, through_m, (2.1, 1.0))
-        return past([(here, [felt])], far_m).most.joint
+        here = build_floor(nodes, corners, pitch, table, through_m, (2.1, 1.0))
+        return build_lags([(here, [felt])], far_m).most.joint
 
     assert most(None, 0.2) == pytest.approx([0.2])
     # What is left of the way is no steeper than a metre a metre, and none goes out of the room.
     assert most(0.2, 0.05, 0.2) == pytest.approx([0.05, 7.1 + 0.1])
     assert most(0.2, 0.2, 0.3)[1] == pytest.approx(9.1)  # nothing is told so far: anywhere
-    many = past([(floor(nodes, corners, pitch, table, 0.2), [felt])], [0.2])
-    known = search(many)
+    many = build_lags([(build_floor(nodes, corners, pitch, table, 0.2), [felt])], [0.2])
+    known = search_certificate(many)
     with pytest.raises(ValueError, match="through walls"):
-        prove(many, known)
+        bound_changes(many, known)
 
 
 @pytest.mark.parametrize(("reach_m", "aside"), [(0.3, 3), (0.2, 2)])
@@ -235,7 +241,7 @@ def test_every_edge_of_a_wall_is_opposite_every_other_within_reach(
     corners = np.array([[at, at + 4, at + 1, at + 5] for at in cells])[:, order]
     table = sparse.csr_array(np.eye(len(sides)))
     pitch = np.ones((6, 2))
-    found = floor(turn(np.array(sides)), corners, pitch, table, reach_m, (2.0, 2.0)).across
+    found = build_floor(turn(np.array(sides)), corners, pitch, table, reach_m, (2.0, 2.0)).across
     assert found is not None
     pairs = set(zip(found.one.tolist(), found.other.tolist(), strict=True))
 
@@ -249,7 +255,7 @@ def test_every_edge_of_a_wall_is_opposite_every_other_within_reach(
 
 def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(ValueError, match="no lag"):
-        past([], [1.0])
+        build_lags([], [1.0])
     for felt in (np.zeros((3, 2)), np.full((4, 2), np.nan), np.zeros(4)):
         with pytest.raises(ValueError, match="a field has shape"):
-            past([(plain(2, 2), [felt])], [1.0])
+            build_lags([(plain(2, 2), [felt])], [1.0])

@@ -9,14 +9,14 @@ import pytest
 from edge.core.records import Grid
 from physics.diffusion.medium import Medium, still
 from physics.diffusion.run import Run
-from physics.instruments.chain import straight
+from physics.instruments.chain import respond_to_ramp
 from physics.kernel import forward
 from physics.places import Floats, cell_places
-from physics.response import Response, worst
+from physics.response import Response, pick_worst
 from physics.rooms.model import grid, medium
+from physics.rooms.plan import compute_views as views_of
 from physics.rooms.plan import lattice
 from physics.rooms.plan import plan as plan_of
-from physics.rooms.plan import views as views_of
 from physics.rooms.records import (
     Air,
     Clock,
@@ -27,7 +27,15 @@ from physics.rooms.records import (
     Thermometers,
     Wall,
 )
-from physics.rooms.respond import Since, Stretch, history, longest, pulses, respond, respond_day
+from physics.rooms.respond import (
+    Since,
+    Stretch,
+    keep_longest,
+    pulses,
+    respond,
+    respond_day,
+    trace_doors,
+)
 
 POWER_W = 80.0
 APART_M = 0.5
@@ -117,7 +125,7 @@ def test_doors_are_counted_back_from_the_reading_by_whole_steps() -> None:
     door = small(open_s=((60.0, 150.0),))
 
     shut, ajar = (False,), (True,)
-    assert history(door, 210.0) == (Since(shut, 2), Since(ajar, 3), Since(shut, 2))
+    assert trace_doors(door, 210.0) == (Since(shut, 2), Since(ajar, 3), Since(shut, 2))
 
 
 def test_an_even_insulated_room_answers_as_the_insulated_kernel() -> None:
@@ -197,7 +205,7 @@ def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
     for _ in range(20):
         run.step(calm._replace(power_w=power), step_s)
         seen = np.einsum("syx,yx->s", views(lagging), run.field_k)
-        shown = straight(shown, seen, seen, step_s, lag_s)
+        shown = respond_to_ramp(shown, seen, seen, step_s, lag_s)
 
     assert slow.operator[:, cell] == pytest.approx(shown, abs=1e-2 * shown.max())
     assert abs(response.operator[:, cell] - shown).max() > 0.05 * shown.max()
@@ -226,11 +234,11 @@ def test_the_worst_of_several_is_enough_for_each() -> None:
     ]
     both = respond(small(open_s=((0.0, 1000.0),)), APART_M, through_walls=False)
 
-    assert both.changes.joint == pytest.approx(worst(states).changes.joint, rel=1e-3)
+    assert both.changes.joint == pytest.approx(pick_worst(states).changes.joint, rel=1e-3)
     assert all((one.changes.joint <= both.changes.joint * (1 + 1e-12)).all() for one in states)
     assert len({one.digest for one in states}) == 2
     with pytest.raises(ValueError, match="one grid"):
-        worst([states[0], replace(states[1], grid=Grid((15, 10), 100))])
+        pick_worst([states[0], replace(states[1], grid=Grid((15, 10), 100))])
 
 
 def test_what_has_no_meaning_is_refused(room: Room, response: Response) -> None:
@@ -301,13 +309,13 @@ def test_a_day_of_readings_is_the_worst_of_them() -> None:
     day = respond_day(room, APART_M, moments[::-1], through_walls=False)
     nth = day.within(3)
 
-    assert day.changes.joint[nth] == pytest.approx(worst(alone).changes.joint[nth], rel=0.02)
+    assert day.changes.joint[nth] == pytest.approx(pick_worst(alone).changes.joint[nth], rel=0.02)
     assert any((day.operator == one.operator).all() for one in alone)
     assert "each of 3 readings from 00:10 to 00:45" in day.doors
     assert day.lasts_s == 2700
     assert len({one.digest for one in (*alone, day)}) == 4
     with pytest.raises(ValueError, match="all through walls or none"):
-        worst([alone[0], respond(room, APART_M, 600.0)])
+        pick_worst([alone[0], respond(room, APART_M, 600.0)])
 
 
 @pytest.mark.long
@@ -329,10 +337,10 @@ def test_a_past_is_left_out_only_where_another_goes_on_from_it() -> None:
     sooner = (Since(shut, 2), Since(opened, 4))
     other = (Since(shut, 1), Since(opened, 9))
 
-    assert longest([short, long, moved, sooner, other, moved]) == [long, moved, other]
-    assert longest([short, moved]) == [short, moved]
+    assert keep_longest([short, long, moved, sooner, other, moved]) == [long, moved, other]
+    assert keep_longest([short, moved]) == [short, moved]
     for end in (4, 3):
         further = (Since(opened, end), Since(shut, 9))
-        assert longest([long if end == 4 else short, further]) == (
+        assert keep_longest([long if end == 4 else short, further]) == (
             [long, further] if end == 4 else [further]
         )

@@ -7,7 +7,7 @@ bits in two's complement. The address is 0x69, or 0x68 where AD_SELECT is ground
 Source: Panasonic, Infrared Array Sensor Grid-EYE, specifications and reference of registers.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x69
@@ -45,4 +45,4 @@ class Sensor:
 
     def read(self, params):
         """Return the grains of each pixel above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)

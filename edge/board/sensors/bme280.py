@@ -17,7 +17,7 @@ Source: Bosch Sensortec, BME280 data sheet BST-BME280-DS002, sections 4.2 and 5.
 BMP280 data sheet BST-BMP280-DS001, section 3.12, for the worked example.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x76  # or 0x77, as SDO is wired
@@ -66,7 +66,7 @@ class Sensor:
 
     def read(self, params):
         """Return the grains above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, UNIT)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, UNIT)
 
 
 def compensate(found, trim):

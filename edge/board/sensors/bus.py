@@ -9,7 +9,7 @@ i2c: whatever has the methods of MicroPython's `machine.I2C` that are called her
 
 import time
 
-from ...core.pixels import above as above
+from ...core.pixels import subtract_baseline as subtract_baseline
 
 GONE = "the sensor does not answer; look at its wires, its power and its address"
 RUBBISH = "the sensor answers what it cannot measure; look at its wires and its power"

@@ -11,7 +11,7 @@ is not called. A reading takes most of a second, during which nothing else runs.
 Source: Maxim, DS18B20 data sheet, figures 2, 9 and 10, table 3; Application Note 27.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 CONVERT_MS = 750
@@ -53,7 +53,7 @@ class Sensor:
 
     def read(self, params):
         """Return the grains of each sensor above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
 
     def _scratch(self, rom):
         raw = self._asked(self._wire.read_scratch, rom)

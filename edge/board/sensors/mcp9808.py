@@ -8,7 +8,7 @@ its first result it says 0 degrees.
 Source: Microchip, MCP9808 data sheet DS25095A, section 5, registers 5-4 to 5-7.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x18  # to 0x1F, as A0 to A2 are wired
@@ -38,7 +38,7 @@ class Sensor:
 
     def read(self, params):
         """Return the grains above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
 
     def _word(self, register):
         raw = bus.fill(self._i2c, self._address, register, self._raw)

@@ -9,7 +9,7 @@ Source: Melexis, MLX90614 data sheet 3901090614, sections 8.3.4, 8.4 and 8.7; ap
 390119061402, SMBus communication, for the range and the CRC.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x5A
@@ -43,4 +43,4 @@ class Sensor:
 
     def read(self, params):
         """Return the grains above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)

@@ -18,7 +18,7 @@ Source: Melexis, MLX90640 data sheet 3901090640, sections 1 and 11.2.2; Adafruit
 what `getFrame` does.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 LOWEST, HIGHEST = -100, 500  # degrees: it measures from -40 to 300
@@ -57,4 +57,4 @@ class Sensor:
 
     def read(self, params):
         """Return the grains of each pixel above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, UNIT)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, UNIT)

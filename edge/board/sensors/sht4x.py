@@ -8,7 +8,7 @@ its CRC, humidity, its CRC; high bytes first, CRC of eight bits with polynomial 
 Source: Sensirion, SHT4x data sheet, sections 4.3 to 4.6.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x44
@@ -38,4 +38,4 @@ class Sensor:
 
     def read(self, params):
         """Return the grains above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)

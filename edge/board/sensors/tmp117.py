@@ -7,7 +7,7 @@ bits are 0x117. It converts by itself, eight times averaged, once a second.
 Source: Texas Instruments, TMP117 data sheet SNOSD82D, sections 7.3 and 7.6.
 """
 
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x48  # to 0x4B, as ADD0 is wired
@@ -35,7 +35,7 @@ class Sensor:
 
     def read(self, params):
         """Return the grains above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
 
     def _word(self, register):
         raw = bus.fill(self._i2c, self._address, register, self._raw)

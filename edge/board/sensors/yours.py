@@ -27,4 +27,4 @@ class Sensor:
 
     def read(self, params):
         """Return the grains above the empty room."""
-        return bus.above(self.counts(), self._empty, params.exponent, self.step)
+        return bus.subtract_baseline(self.counts(), self._empty, params.exponent, self.step)

@@ -23,7 +23,7 @@ from recovery.noise.gaussian import (
 )
 
 from ...service.ledger import Charge, Ledger
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 # The accountant's numbers by another path: eighty digits, series and bisection, no libraries.
 #
@@ -159,23 +159,29 @@ def accountant_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     grid = [(e, d) for e in epsilons for d in deltas]
     wide = [2.0 ** (k / 2) for k in range(-4, 14, 1 if effort.full else 4)]
     widths = [(sigma, d) for sigma in wide for d in deltas]
-    yield from agrees("sigma of one release", _each(gaussian_sigma, _sigma, grid))
-    yield from agrees("epsilon of one release", _each(gaussian_epsilon, _epsilon, widths))
+    yield from claim_accountant("sigma of one release", _each(gaussian_sigma, _sigma, grid))
+    yield from claim_accountant(
+        "epsilon of one release", _each(gaussian_epsilon, _epsilon, widths)
+    )
     curved = [(e, s) for e in epsilons for s in wide[1:]]
-    yield from agrees("delta of one release", _each(gaussian_delta, _delta, curved))
+    yield from claim_accountant("delta of one release", _each(gaussian_delta, _delta, curved))
     prices = [(1 / (2 * sigma * sigma), d) for sigma, d in widths]
-    yield from agrees(
+    yield from claim_accountant(
         "epsilon of many releases", _each(zcdp_epsilon, decimal_zcdp_epsilon, prices)
     )
     paid = [(rho, e) for rho, _ in prices[:: len(deltas)] for e in epsilons]
-    yield from agrees("delta of many releases", _each(zcdp_delta, decimal_zcdp_delta, paid))
-    yield from agrees("rho of many releases", _each(zcdp_rho, decimal_zcdp_rho, grid), lower=True)
+    yield from claim_accountant(
+        "delta of many releases", _each(zcdp_delta, decimal_zcdp_delta, paid)
+    )
+    yield from claim_accountant(
+        "rho of many releases", _each(zcdp_rho, decimal_zcdp_rho, grid), lower=True
+    )
     yield claim_refused([(float(e), float(d)) for e, d in grid])
     yield claim_added(effort)
     yield claim_charged(effort)
 
 
-def agrees(name: str, pairs: list[Pair], lower: bool = False) -> Iterator[Claim]:
+def claim_accountant(name: str, pairs: list[Pair], lower: bool = False) -> Iterator[Claim]:
     """Yield that one number of the accountant is never on the wrong side, nor far on the right.
 
     Args:
@@ -228,7 +234,7 @@ def claim_refused(grid: list[tuple[float, float]]) -> Claim:
         given = decimal_epsilon(1 / Decimal(sigma), delta)
         if given > Decimal(epsilon) or Decimal(made.epsilon) < given:
             wrong.append(f"epsilon {epsilon:g}, delta {delta:g} gives {float(given):.3g}")
-    return true(
+    return claim_fact(
         "the paper's printed formula is refused where it is not private, and says what it gives",
         not wrong,
         samples=looked,
@@ -246,7 +252,7 @@ def claim_added(effort: Effort) -> Claim:
     full = bool(ledger.refusal(1, Fraction(1, 10**18))) and not Ledger(total).refusal(1, total)
     twice = ledger.charged([Charge(prices[0], "a"), Charge(prices[1], "b")])
     most = twice.spent == total + max(prices[:2])
-    return true(
+    return claim_fact(
         "the ledger adds prices up without loss, and refuses the least above its budget",
         sums and full and most,
         samples=len(prices),
@@ -268,7 +274,7 @@ def claim_charged(effort: Effort) -> Claim:
         exact = NANO * grains / (2 * variance)
         if not exact <= price(limits, finer, variance) < exact + 1:
             wrong.append(f"square {square} at 2**-{exponent}, variance {variance} at 2**-{finer}")
-    return true(
+    return claim_fact(
         "a device reckons the price of an answer exactly, rounded up to a nano-rho",
         not wrong,
         samples=tries,
@@ -319,8 +325,8 @@ def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         if family == "dgauss":
             square = mechanism.subject.promised(round)
             times = mechanism.subject.readings(query)
-            yield from enough(name, round.guarantee, square, Fraction(num, den), times)
-            yield ends(name, mechanism, query, times, effort)
+            yield from claim_variance(name, round.guarantee, square, Fraction(num, den), times)
+            yield claim_total(name, mechanism, query, times, effort)
     yield from claim_shared(mechanism)
 
 
@@ -375,7 +381,7 @@ def _least_variance(promise: Any, square: Fraction, times: int) -> Decimal:
         return of_one * times * _decimal(square)
 
 
-def enough(
+def claim_variance(
     name: str, promise: Any, square: Fraction, variance: Fraction, times: int
 ) -> Iterator[Claim]:
     """Yield that a variance is the least that keeps a promise for so many readings."""
@@ -402,7 +408,7 @@ def enough(
     )
 
 
-def ends(name: str, mechanism: Any, query: Any, times: int, effort: Effort) -> Claim:
+def claim_total(name: str, mechanism: Any, query: Any, times: int, effort: Effort) -> Claim:
     """Return the claim that no more is asked than the promise holds for, at one price."""
     releases: list[Any] = []
     prices, tape = set(), effort.tape("ends", name)
@@ -410,7 +416,7 @@ def ends(name: str, mechanism: Any, query: Any, times: int, effort: Effort) -> C
         prices.add((round.params, round.guarantee))
         reading = mechanism.subject.inputs(round)[-1]
         releases.append(mechanism.release(round, [mechanism.report(round, reading, tape)], tape))
-    return true(
+    return claim_fact(
         f"{name}: no more readings can be asked than the promise is made for",
         len(releases) == times and len(prices) == 1,
         samples=len(releases),

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from edge.core import noise, shares
 from edge.core.entropy import Stream
 
-from ..claim import Claim, Effort, true
+from ..claim import Claim, Effort, claim_fact
 
 # Numbers between two whole numbers: probabilities that are proved, not rounded.
 #
@@ -56,7 +56,7 @@ def decay(num: int, den: int) -> Bounds:
     return Bounds(ONE * ONE // high, -(-ONE * ONE // low))
 
 
-def times(*factors: Bounds) -> Bounds:
+def multiply_bounds(*factors: Bounds) -> Bounds:
     """Return the product of probabilities."""
     low = high = ONE
     for factor in factors:
@@ -65,13 +65,13 @@ def times(*factors: Bounds) -> Bounds:
     return Bounds(low, high)
 
 
-def over(numerator: Bounds, denominator: Bounds) -> Bounds:
+def divide_bounds(numerator: Bounds, denominator: Bounds) -> Bounds:
     """Return a quotient; the denominator is at least one part."""
     low = (numerator.low << BITS) // denominator.high
     return Bounds(low, -(-(numerator.high << BITS) // denominator.low))
 
 
-def less(number: Bounds) -> Bounds:
+def complement_bounds(number: Bounds) -> Bounds:
     """Return one less the number."""
     return Bounds(ONE - number.high, ONE - number.low)
 
@@ -100,30 +100,32 @@ Law = dict[int, Bounds]
 def coin(num: int, den: int) -> Law:
     """Return 1 with probability num/den, else 0."""
     yes = ratio(num, den)
-    return {1: yes, 0: less(yes)}
+    return {1: yes, 0: complement_bounds(yes)}
 
 
 @cache
 def exp_coin(num: int, den: int) -> Law:
     """Return 1 with probability exp(-num/den), else 0."""
     yes = decay(num, den)
-    return {1: yes, 0: less(yes)}
+    return {1: yes, 0: complement_bounds(yes)}
 
 
 @cache
 def geometric(num: int, den: int) -> Law:
     """Return k >= 0 with probability (1 - q) q**k, q = exp(-num/den)."""
-    first = less(decay(num, den))
-    return {k: times(first, decay(k * num, den)) for k in range(FAR * den // num + 1)}
+    first = complement_bounds(decay(num, den))
+    return {k: multiply_bounds(first, decay(k * num, den)) for k in range(FAR * den // num + 1)}
 
 
 @cache
 def dlaplace(num: int, den: int) -> Law:
     """Return z with probability (1 - q)/(1 + q) q**|z|, q = exp(-den/num)."""
     q = decay(den, num)
-    at_zero = over(less(q), Bounds(ONE + q.low, ONE + q.high))
+    at_zero = divide_bounds(complement_bounds(q), Bounds(ONE + q.low, ONE + q.high))
     reach = FAR * num // den + 1
-    return {z: times(at_zero, decay(abs(z) * den, num)) for z in range(-reach, reach + 1)}
+    return {
+        z: multiply_bounds(at_zero, decay(abs(z) * den, num)) for z in range(-reach, reach + 1)
+    }
 
 
 @cache
@@ -135,12 +137,12 @@ def dgauss(num: int, den: int) -> Law:
     weights = {z: decay(z * z * den, 2 * num) for z in range(-reach, reach + 1)}
     # Beyond the reach the weights fall faster than a geometric series of the last step's ratio.
     step = decay((2 * reach + 1) * den, 2 * num)
-    rest = over(times(weights[reach], step), less(step))
+    rest = divide_bounds(multiply_bounds(weights[reach], step), complement_bounds(step))
     total = Bounds(
         sum(weight.low for weight in weights.values()),
         sum(weight.high for weight in weights.values()) + 2 * rest.high,
     )
-    return {z: over(weight, total) for z, weight in weights.items()}
+    return {z: divide_bounds(weight, total) for z, weight in weights.items()}
 
 
 LAWS: dict[str, Callable[..., Law]] = {
@@ -316,22 +318,22 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     for case in CASES:
         sampler = rest_on(getattr(noise, case.name), **stands_in(*case.stubs))
         law = LAWS[case.name](*case.args)
-        yield follows(case.name, case.args, sampler, law, effort.pick(*case.floors))
+        yield claim_law(case.name, case.args, sampler, law, effort.pick(*case.floors))
     for args, floors in SHARED:
         stubs = stands_in("geometric", "coin")
         yield shares_add_up(args, rest_on(shares.polya, **stubs), effort.pick(*floors))
     for n in (1, 2, 3, 5, 8, 11):
         law = dict.fromkeys(range(n), ratio(1, n))
-        yield follows("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)
+        yield claim_law("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)
     for n in (0, 1, 2, 3, 4, 15, 16, 17, 10**30 - 1, 10**30, 10**30 + 1):
-        yield true(
+        yield claim_fact(
             f"isqrt({n}): the square root is rounded down, never up",
             noise.isqrt(n) == math.isqrt(n),
             samples=1,
         )
 
 
-def follows(
+def claim_law(
     name: str, args: tuple[int, ...], sampler: Callable[..., Any], law: Law, floor: int
 ) -> Claim:
     """Return the claim that a sampler draws each value with its law's probability.
@@ -339,7 +341,7 @@ def follows(
     Exact: what was found is a bound from below, with the leftover one from above.
     """
     found = enumerate_program(lambda walk: int(sampler(*args, walk)), floor)
-    wrong = list(outside(found, law))
+    wrong = list(find_impossible(found, law))
     return Claim(
         f"{_call(name, args)}: every value is drawn with the probability of its formula",
         claimed=number(found.leftover),
@@ -355,7 +357,7 @@ def _call(name: str, args: tuple[int, ...]) -> str:
     return f"{name}({', '.join(map(str, args))})"
 
 
-def outside(found: Found, law: Mapping[int, Bounds]) -> Iterator[int]:
+def find_impossible(found: Found, law: Mapping[int, Bounds]) -> Iterator[int]:
     """Yield the values whose probability cannot be that of the law."""
     beyond = max(0, ONE - sum(bounds.low for bounds in law.values()))
     for value in sorted({*found.law, *law}):

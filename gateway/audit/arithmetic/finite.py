@@ -18,8 +18,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 
-from ..claim import Claim, Effort, at_most, true
-from .accountant import ends
+from ..claim import Claim, Effort, at_most, claim_fact
+from .accountant import claim_total
 from .exact import ONE, decay
 
 # One number that stands for many: what a program does with it, it does with each of them.
@@ -262,13 +262,13 @@ class Family:
 
     def claims(self) -> Iterator[Claim]:
         """Yield what holds of all of them."""
-        yield true(
+        yield claim_fact(
             f"{self.name}: every answer to every cell was found, and the weights add up",
             not self.broken,
             samples=self.samples,
             detail=self.broken,
         )
-        yield true(
+        yield claim_fact(
             f"{self.name}: each answer has the very weight that maps are drawn with",
             not self.unlike,
             samples=self.samples,
@@ -326,12 +326,12 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
         samples=times,
     )
     rho = Fraction(*round.guarantee.rho)
-    yield true(
+    yield claim_fact(
         f"{name}: a report is priced at no less than epsilon squared over two, in rho",
         rho >= one * one / 2,
         samples=1,
     )
-    yield ends(name, mechanism, query, times, effort)
+    yield claim_total(name, mechanism, query, times, effort)
 
 
 def _sweep(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]:
@@ -385,7 +385,7 @@ def _claim_release(
             mechanism.release(round, [list(answer)], tape)
         except ValueError as why:
             refused.append(f"{answer}: {why}")
-    return true(
+    return claim_fact(
         f"{name}: a release takes whatever devices answer, and draws nothing",
         not refused and tape.bits(64) == untouched.bits(64),
         samples=len(answers),

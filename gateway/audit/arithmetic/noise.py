@@ -23,7 +23,7 @@ from edge.core import noise
 from edge.core.records import Release
 
 from .. import claim
-from ..claim import Claim, Effort, at_most, gravity, true
+from ..claim import Claim, Effort, at_most, claim_fact, gravity
 
 # The privacy that whole-number noise really gives, from its own probabilities.
 #
@@ -68,7 +68,7 @@ def discrete_gaussian(variance: float, times: int = 1) -> tuple[NDArray[np.int64
     return values, np.maximum(total[middle - reach_all : middle + reach_all + 1], 0)
 
 
-def together(
+def combine_losses(
     shifts: Sequence[int], variance: float, readings: int = 1, blur: float = BLUR
 ) -> Losses:
     """Return the losses of sensors that move by so many grains each, rounded up to a grid.
@@ -155,7 +155,7 @@ def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
         meant = first + [value + sampler(*args, again) for value in rest]
         if list(sent) != meant or tape.bits(64) != again.bits(64):
             wrong.append(number)
-    return true(
+    return claim_fact(
         f"{name}: a report is what the device holds plus fresh noise of the law that is planned "
         "on each number, and draws nothing else",
         not wrong,
@@ -174,7 +174,7 @@ def claim_folded(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim
     values = mechanism.release(round, payloads, tape).values
     sent = sorted(value for payload in payloads for value in payload[1:])
     kept = sorted(value for value in values if value is not None)
-    return true(
+    return claim_fact(
         f"{name}: a release is what devices sent, with nothing drawn and nothing taken off",
         sent == kept and tape.bits(64) == untouched.bits(64),
         samples=len(sent),
@@ -187,7 +187,7 @@ def gaussian(
     """Yield what discrete Gaussians of this variance give away of these neighbours."""
     promised, delta = (Fraction(*ratio) for ratio in (promise.epsilon, promise.delta))
     variance = args[0] / args[1]
-    found = together(shifts, variance, times, blur=BLUR * float(promised))
+    found = combine_losses(shifts, variance, times, blur=BLUR * float(promised))
     epsilon = least_epsilon(float(delta), found)
     yield at_most(
         f"{name}: neighbours give away no more than epsilon, by the exact probabilities of the "
@@ -261,13 +261,15 @@ def after_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 def _follow(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[Claim]:
     before = deepcopy(release)
     first, second = (mechanism.recover(query, [release]) for _ in range(2))
-    yield true(f"{name}: a map leaves its releases as they were", release == before, samples=1)
-    yield true(
+    yield claim_fact(
+        f"{name}: a map leaves its releases as they were", release == before, samples=1
+    )
+    yield claim_fact(
         f"{name}: the same releases give the same map, to the last bit",
         _bits(first) == _bits(second),
         samples=2,
     )
-    yield true(
+    yield claim_fact(
         f"{name}: a map carries the promise that its round was made under",
         first.guarantee == release.round.guarantee,
         samples=1,
@@ -298,7 +300,7 @@ def promise_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
         faults = list(_not_whole(round))
-        yield true(
+        yield claim_fact(
             f"{name}: the round states its parameters in whole numbers, and its promise in ratios",
             not faults,
             samples=1,

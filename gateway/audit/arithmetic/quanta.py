@@ -24,7 +24,7 @@ from physics.instruments.presets import find
 from physics.rooms.model import MATERIALS, SURFACE_M2K_PER_W
 from physics.rooms.plan import QUANTUM_MM, REACH_M, door_wall, is_upright, plan
 from physics.rooms.records import Room
-from physics.rooms.respond import history
+from physics.rooms.respond import trace_doors
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -46,7 +46,7 @@ def trace_warmth(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     """
     kinds = [(find(one.kind).lag_s, place) for one in room.thermometers for place in one.places_m]
     step_s = room.day.step_s
-    doors = list(reversed(history(room, at_s)))
+    doors = list(reversed(trace_doors(room, at_s)))
     shut = _solid(room, doors[-1].opened)
     reads = np.stack([_weigh(shut, place) for _, place in kinds])
     lags_s = np.array([max(lag_s, 1e-9) for lag_s, _ in kinds])

@@ -14,7 +14,7 @@ from edge.core.background import Follower
 from physics.sensors import grains
 
 from ..bench import Device, message
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 STEPS = (Fraction(1, 4), Fraction(1, 10), Fraction(1, 16), Fraction(3, 7))  # in kelvin
 EXPONENTS = range(-3, 13)
@@ -34,12 +34,14 @@ def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     for step in STEPS if own is None else {*STEPS, own}:
         wrong = []
         for exponent in EXPONENTS:
-            sent = pixels.above(span, [0] * len(span), exponent, step.as_integer_ratio())
+            sent = pixels.subtract_baseline(
+                span, [0] * len(span), exponent, step.as_integer_ratio()
+            )
             seen = grains([float(count * step) for count in span], exponent, step)
             meant = round_half_up(span, step * Fraction(2) ** exponent)
             if not sent == seen == meant or too_far(meant, step * Fraction(2) ** exponent):
                 wrong.append(f"at a grain of 2**{-exponent} K")
-        yield true(
+        yield claim_fact(
             f"steps of {step} K: a device, the simulator and the formula turn a reading into the "
             "same number to send, two of them never further apart than planned for",
             not wrong,
@@ -123,13 +125,13 @@ def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterat
         unit="grains",
         samples=FINER**2,
     )
-    yield true(
+    yield claim_fact(
         f"{name}: levels that follow can be led apart, so that the noise must be wider",
         most > found.square,
         samples=found.tried,
     )
     after = replace(plain, background="gateway", background_k=4.0, empty_readings=2)
-    yield true(
+    yield claim_fact(
         f"{name}: a level that is taken away after the veil makes no noise wider nor narrower",
         subject.calibration(after) == made
         and mechanism.plan(after, ()).guarantee == mechanism.plan(plain, ()).guarantee,
@@ -180,7 +182,7 @@ def _on_a_device(round: Any, effort: Effort) -> Iterator[Claim]:
     ):
         device.answer(message(asked, number)[1], [value])
         moves.append(1000 - level.less((1000,), exponent)[0])
-    yield true(
+    yield claim_fact(
         "a level moves once for each Round that is answered, by the reading that was sent",
         moves == [5, 5, 5, 5, 5, 7],
         samples=len(moves),

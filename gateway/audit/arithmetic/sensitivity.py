@@ -17,11 +17,11 @@ from physics.diffusion.run import Run
 from physics.instruments.presets import find
 from physics.kernel import forward
 from physics.response import Response
-from physics.rooms.model import standing
-from physics.rooms.plan import QUANTUM_MM, Lattice, lattice, plan, views
+from physics.rooms.model import build_medium
+from physics.rooms.plan import QUANTUM_MM, Lattice, compute_views, lattice, plan
 from physics.rooms.read import read
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
-from physics.rooms.respond import Stretch, constant, history, pulses, respond_day
+from physics.rooms.respond import Stretch, list_door_days, pulses, respond_day, trace_doors
 
 from ..claim import Claim, Effort, at_most
 from . import quanta
@@ -72,7 +72,7 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
             found = longest(room, made, room.day.until_s, starts, world)
             yield from _claim_held(name, made, found)
             yield _claim_derived(name, room, made, room.day.until_s, found)
-        if len(constant(own)) > 1:
+        if len(list_door_days(own)) > 1:
             yield _claim_moving(effort.own.name, own, effort.own.query.response, effort, world)
         return
     ratios = []
@@ -102,7 +102,7 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
 def _stands(room: Room) -> Iterator[Room]:
     """Yield a room for each way its doors stand at some time, and then all day."""
     day = room.day
-    for ((opened, _),) in constant(room):
+    for ((opened, _),) in list_door_days(room):
         stands = zip(room.doors, opened, strict=True)
         spans = {True: ((day.start_s, day.until_s + day.step_s),), False: ()}
         yield replace(room, doors=tuple(door._replace(open_s=spans[at]) for door, at in stands))
@@ -112,7 +112,7 @@ def _claim_moving(
     name: str, room: Room, made: Response, effort: Effort, world: np.random.Generator
 ) -> Claim:
     """Return how near paths come to a bound for doors that stand, on a day on which they move."""
-    step_s, moved = room.day.step_s, history(room, room.day.until_s)[:-1]
+    step_s, moved = room.day.step_s, trace_doors(room, room.day.until_s)[:-1]
     ends = np.cumsum([0, *(since.steps for since in moved)])
     # A step after each move, and at the end.
     moments = [room.day.until_s - max(0, end - 1) * step_s for end in ends.tolist()]
@@ -191,10 +191,10 @@ class _Search:
         self, room: Room, at_s: float, far_m: float, through: bool, world: np.random.Generator
     ) -> None:
         self.room, self.far_m, self.through, self.world = room, far_m, through, world
-        self.doors = history(room, at_s)
+        self.doors = trace_doors(room, at_s)
         places = np.array([place for one in room.thermometers for place in one.places_m])
-        seen = views(room, places).reshape(len(places), *plan(room).shape)
-        parts = [Stretch(standing(room, since.opened), since.steps) for since in self.doors]
+        seen = compute_views(room, places).reshape(len(places), *plan(room).shape)
+        parts = [Stretch(build_medium(room, since.opened), since.steps) for since in self.doors]
         fields = _lag(room, pulses(seen, parts, room.day.step_s))
         # (lags, heat cells, sensors) of each stretch.
         self.felt = [
@@ -313,14 +313,14 @@ def _measure_moves(known: Lattice, pair: Pairs) -> sparse.csr_array:
 def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
     """Return what the thermometers feel after somebody's day, of a watt, run forward."""
     places = np.array([place for one in room.thermometers for place in one.places_m])
-    doors = history(room, at_s)
-    run = Run(standing(room, doors[-1].opened))
-    seen = views(room, places)
+    doors = trace_doors(room, at_s)
+    run = Run(build_medium(room, doors[-1].opened))
+    seen = compute_views(room, places)
 
     def feel() -> Iterator[Floats]:
         nth = 0
         for since in reversed(doors):
-            known, medium = lattice(room, since.opened), standing(room, since.opened)
+            known, medium = lattice(room, since.opened), build_medium(room, since.opened)
             for _ in range(since.steps):
                 power = known.warmed(path[nth : nth + 1], np.ones(1)).reshape(plan(room).shape)
                 run.step(still(medium)._replace(power_w=power), room.day.step_s, medium)

@@ -17,7 +17,7 @@ from edge.core.records import Grid, Round
 from edge.mechanisms import module_of, summing
 from physics.crowds import shuffle
 
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 FALSE_ALARM = 1e-9
 HEAD = 10  # params that all sums have, before what a mechanism adds
@@ -46,7 +46,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
         noise = _noise(mechanism, query, round, effort)
         chance = min(_fits(drawn, float(rate)) for rate, drawn in noise.items())
-        yield true(
+        yield claim_fact(
             f"{name}: a sum that is opened has the noise that hides one device",
             chance > FALSE_ALARM,
             samples=sum(map(len, noise.values())),
@@ -89,7 +89,7 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for level, places in (("the whole", [0]), ("its quarters", [1, 2, 3, 4])):
         own = [row[at] for row in noise for at in places]
         chance = _fits(own, float(MIXED_RATES[places[0]]))
-        yield true(
+        yield claim_fact(
             f"a shuffler's sums of {level} have all of their noise",
             chance > FALSE_ALARM,
             samples=len(own),
@@ -168,7 +168,7 @@ def _claim_refused(
     shard = [[shards * member, *told] for member in range(threshold)]
     opened = mechanism.release(round, shard, tape).reports
     short = mechanism.release(round, shard[1:], tape)
-    yield true(
+    yield claim_fact(
         f"{name}: a sum of fewer reports than the threshold is not opened",
         opened == threshold and short.reports == 0 and not any(short.values),
         samples=2,
@@ -178,7 +178,7 @@ def _claim_refused(
         twice = True
     except ValueError:
         twice = False
-    yield true(f"{name}: no device is in two sums", not twice, samples=1)
+    yield claim_fact(f"{name}: no device is in two sums", not twice, samples=1)
     device = module_of(mechanism.name)
 
     def refused(asked: Any, newest: int = -1) -> str:
@@ -191,7 +191,7 @@ def _claim_refused(
     answered = [words for words, bent in asked if not refused(bent)]
     good = not refused(round)
     answered += ["the same round again"] * (not refused(round, round.number))
-    yield true(
+    yield claim_fact(
         f"{name}: a device answers what was agreed, once, whatever a gateway says",
         good and not answered,
         samples=2 + len(asked),
@@ -251,7 +251,7 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             samples=tried,
             detail="" if spent <= promised else f"{spent} where {promised} is promised",
         )
-        yield true(
+        yield claim_fact(
             f"{name}: the releases are as many as the promise is for",
             0 < len(releases) <= subject.readings(query),
             samples=1,
@@ -314,7 +314,7 @@ def _claim_drawn(
             for at in mechanism.subject.released(round, found)
         ]
         off += list(found) != meant
-    return true(
+    return claim_fact(
         f"{name}: a release is its exact numbers, each with its own draw of discrete Laplace",
         not off,
         samples=RELEASES * len(exact),
@@ -337,7 +337,7 @@ def _claim_bent(
         except ValueError:
             continue
         taken += 1
-    return true(
+    return claim_fact(
         f"{name}: a user who speaks twice, or of what no Round asks, is not released",
         not taken,
         samples=len(bent),

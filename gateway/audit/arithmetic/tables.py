@@ -31,7 +31,7 @@ from ...faults import OperatorFault
 from ...mechanisms import find_service
 from ...service.rounds import Place
 from ..bench import Device, listen, message
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 from . import accountant
 
 # What noise from tables should be, by another path: eighty digits, and one look at a time.
@@ -57,7 +57,7 @@ def thresholds(num: int, den: int, bits: int, count: int) -> list[Decimal]:
         return found
 
 
-def off(sampler: Sampler) -> Decimal:
+def count_wrong_digits(sampler: Sampler) -> Decimal:
     """Return by how many digits the worst threshold of a sampler is off."""
     worst = Decimal(0)
     for _, part in sampler.parts:
@@ -85,7 +85,7 @@ def draw_samples(sampler: Sampler, count: int, rng: Any) -> list[int]:
     return noise
 
 
-def works(do: Callable[[], object], code: Any) -> int:
+def count_instructions(do: Callable[[], object], code: Any) -> int:
     """Return how many instructions of a function's code one call runs."""
     count = 0
 
@@ -106,7 +106,7 @@ def works(do: Callable[[], object], code: Any) -> int:
     return count
 
 
-def ends(part: Any) -> Iterator[tuple[int, int]]:
+def probe_thresholds(part: Any) -> Iterator[tuple[int, int]]:
     """Yield numbers about every threshold of a table, and how many it is that they are not below.
 
     One below, on, and one above: where a search that is off by one place, or by one digit, shows.
@@ -160,12 +160,12 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
         unit="frames",
         samples=ROUNDS,
     )
-    yield true(
+    yield claim_fact(
         "every frame of a keyholder's array opens with its root key, to the exact readings",
         opened == ROUNDS,
         samples=ROUNDS,
     )
-    yield true("an array draws no noise once it has been read", not late, samples=ROUNDS)
+    yield claim_fact("an array draws no noise once it has been read", not late, samples=ROUNDS)
 
 
 def _claim_allowed(round: Any, effort: Effort) -> Claim:
@@ -187,7 +187,7 @@ def _claim_allowed(round: Any, effort: Effort) -> Claim:
         frame = device.answer(signed, [0] * SENSORS)
         if (frame is not None, device.budget.spent > 0) != (answers, answers):
             wrong.append(f"{params[4:]} under number {number}")
-    return true(
+    return claim_fact(
         "an array draws from tables only if it was set up for them, of the width and as often as "
         "delta pays for",
         not wrong,
@@ -221,8 +221,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _law(variance: int) -> Iterator[Claim]:
     made = Sampler(variance, 1, bulk.BITS)
-    digits, count = off(made), sum(len(part) for _, part in made.parts)
-    yield true(
+    digits, count = count_wrong_digits(made), sum(len(part) for _, part in made.parts)
+    yield claim_fact(
         f"tables for a variance of {variance} add up to it",
         sampler_variance(made) == variance,
         samples=len(made.parts),
@@ -248,7 +248,7 @@ def _law(variance: int) -> Iterator[Claim]:
 def _search() -> Iterator[Claim]:
     for variance in (3, 600):
         part, wrong, looked = table.Table(variance, 1, bulk.BITS), 0, 0
-        for value, size in ends(part):
+        for value, size in probe_thresholds(part):
             for sign in (0, 1):
                 out = [0]
                 part.fill(out, _Given((sign << part.bits) + value))
@@ -270,12 +270,12 @@ def _steady(effort: Effort) -> Claim:
     limbs += [(rng.bits(28), rng.bits(28), rng.bits(29)) for _ in range(effort.pick(60, 600))]
     for limb in limbs:
         given, out = array("I", limb), array("i", (0,))
-        work = works(
+        work = count_instructions(
             lambda given=given, out=out: search(out, given, part.thresholds, sizes),  # type: ignore[misc]
             search.__code__,
         )
         seen.add(work)
-    return true(
+    return claim_fact(
         "a search in a table runs as many instructions whatever was drawn",
         len(seen) == 1,
         samples=len(limbs),
@@ -287,7 +287,7 @@ def _plan_promise(query: Any, asked: Any) -> Iterator[Claim]:
     sensors = query.sensors[0] * query.sensors[1]
     name = f"{sensors} readings from tables at epsilon {query.epsilon[0]}"
     delta = Fraction(*asked.guarantee.delta)
-    yield true(
+    yield claim_fact(
         f"{name}: delta is promised as it was asked for",
         asked.guarantee.delta == query.delta and asked.params[7:] == (bulk.BITS,),
         samples=1,
@@ -304,7 +304,7 @@ def _plan_promise(query: Any, asked: Any) -> Iterator[Claim]:
     num, den = asked.guarantee.rho
     square = Fraction(2 * num * asked.params[4], den)
     variance = Fraction(asked.params[4])
-    yield from accountant.enough(
+    yield from accountant.claim_variance(
         f"{name}, of what is left", promise, square, variance, query.readings
     )
 
@@ -335,7 +335,7 @@ def _claim_refused(mechanism: Any, tabled: Any) -> Claim:
                 looked += 1
                 if given != pays:
                     wrong.append(f"{side * side} sensors at epsilon {epsilon}, delta 1e-{down}")
-    return true(
+    return claim_fact(
         "tables are planned for just those promises whose delta pays for them",
         not wrong and 0 < planned < looked,
         samples=looked,
@@ -364,7 +364,7 @@ def _claim_counted(mechanism: Any) -> Claim:
             for way in islice(cycle(ways), 2 * KEYS):
                 way(Path(folder) / "devices.json")
                 made[-1] += 1
-    return true(
+    return claim_fact(
         "a sensor gets as many keys as delta pays for and no more, by itself or with its fleet",
         made == [KEYS] * 3,
         samples=sum(made),

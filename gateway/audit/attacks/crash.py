@@ -21,7 +21,7 @@ from edge.host import rootkeys
 from edge.host.enrol import provision
 
 from ..bench import Blocks, Device, listen, plans, subject_of
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 from .power import Flash, Memory, PowerCut, WatchedDevice
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
@@ -328,7 +328,7 @@ def _at_random(
     )
     if not spite:
         sentence = f"a {mode} device answers between power cuts"
-        yield true(sentence, frames > devices * 5, samples=frames)
+        yield claim_fact(sentence, frames > devices * 5, samples=frames)
 
 
 def _day(life: Life, rng: Any) -> None:

@@ -13,7 +13,7 @@ from edge.core.entropy import Tape
 from ...mechanisms import Mechanism
 from ..arithmetic import accountant
 from ..bench import Device, message
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 TRIES = 24  # backgrounds for each move that is kept
 CELLS = 6  # across and down, of those that a finite mechanism's answers are enumerated for
@@ -128,7 +128,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             unit="answers",
             samples=times + 2,
         )
-        yield true(
+        yield claim_fact(
             f"{of}: what is asked is answered",
             answers > 0,
             samples=times + 2,
@@ -136,7 +136,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
         if subject.KIND == "noise":  # at the least noise that these limits let through
             square, variance = Fraction(limits.square), Fraction(limits.variance)
-            yield next(accountant.enough(of, round.guarantee, square, variance, times))
+            yield next(accountant.claim_variance(of, round.guarantee, square, variance, times))
         else:
             yield at_most(
                 f"{of}: the epsilons of all answers add up to no more than is promised",

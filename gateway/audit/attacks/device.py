@@ -20,8 +20,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta, binom, chi2
 
-from ..bench import Device, Scenes, Seen, message, scenes, see, singly, stretch
-from ..claim import Claim, Effort, at_most, true
+from ..bench import (
+    Device,
+    Scenes,
+    Seen,
+    make_single_scenes,
+    message,
+    sample_releases,
+    scenes,
+    stretch,
+)
+from ..claim import Claim, Effort, at_most, claim_fact
 
 # What samples prove about noise: bounds that hold but for a stated chance.
 #
@@ -49,7 +58,7 @@ class Between(NamedTuple):
     high: float
 
 
-def rate(hits: int, tries: int, alpha: float) -> Between:
+def bound_hit_rate(hits: int, tries: int, alpha: float) -> Between:
     """Return the bounds of a hit rate; each side fails with chance alpha at most."""
     low = float(beta.ppf(alpha, hits, tries - hits + 1)) if hits else 0.0
     high = float(beta.isf(alpha, hits + 1, tries - hits)) if hits < tries else 1.0
@@ -64,8 +73,8 @@ def compare(below: Floats, above: Floats, cut: float, alpha: float) -> Between:
         cut: fixed without looking at these scores.
         alpha: the chance that the true number lies beyond either bound, for each bound.
     """
-    hits = rate(int((above > cut).sum()), len(above), alpha / 2)
-    rests = rate(int((below <= cut).sum()), len(below), alpha / 2)
+    hits = bound_hit_rate(int((above > cut).sum()), len(above), alpha / 2)
+    rests = bound_hit_rate(int((below <= cut).sum()), len(below), alpha / 2)
     return Between(*(float(ndtri(hits[i]) + ndtri(rests[i])) for i in range(3)))
 
 
@@ -83,7 +92,7 @@ def variance(noise: Floats, alpha: float) -> Between:
     )
 
 
-def product(one: Floats, other: Floats, alpha: float) -> Between:
+def correlate_noise(one: Floats, other: Floats, alpha: float) -> Between:
     """Return the correlation of two samples of noise around nought, of sigma 1.
 
     Without correlation it is found beyond 0 with chance alpha at most, both sides together: for
@@ -99,7 +108,7 @@ def product(one: Floats, other: Floats, alpha: float) -> Between:
     return Between(found - slack, found, found + slack)
 
 
-def learnt(below: Floats, above: Floats) -> tuple[Floats, float]:
+def learn_direction(below: Floats, above: Floats) -> tuple[Floats, float]:
     """Return the direction, and the cut, that tell two samples (tries, sensors) apart best.
 
     Source: Fisher 1936, the linear discriminant.
@@ -159,13 +168,13 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
     pairs = [(i, j) for i in range(flat.shape[1]) for j in range(i)]
     if pairs:
         each = alpha / len(pairs)
-        found = [(product(flat[:, i], flat[:, j], each), f"{j} and {i}") for i, j in pairs]
+        found = [(correlate_noise(flat[:, i], flat[:, j], each), f"{j} and {i}") for i, j in pairs]
         yield _claim_none(f"{name}: no two sensors share noise", found, flat.size, alpha)
     pairs_of_rounds = flat[: len(flat) // 2 * 2]
-    lagged = product(pairs_of_rounds[0::2], pairs_of_rounds[1::2], alpha)
+    lagged = correlate_noise(pairs_of_rounds[0::2], pairs_of_rounds[1::2], alpha)
     sentence = f"{name}: no round's noise is that of the one before"
     yield _claim_none(sentence, [(lagged, "")], flat.size, alpha)
-    again = product(unit[0::2], unit[1::2], alpha)
+    again = correlate_noise(unit[0::2], unit[1::2], alpha)
     sentence = f"{name}: no boot's noise is that of the one before"
     yield _claim_none(sentence, [(again, "")], flat.size, alpha)
 
@@ -322,7 +331,7 @@ def _claim_price(room: Scenes) -> Claim:
 def tell_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
     """Yield what tells the two scenes of a room apart, and what the noise in them is."""
     device = _device(room, effort, sensors=len(room.below))
-    seen = see(room, stretch(room), [device], mechanism.release, effort, tries)
+    seen = sample_releases(room, stretch(room), [device], mechanism.release, effort, tries)
     yield from _claim_between(room, seen, effort.alpha)
     yield from noise_claims(room.name, seen.noise, room.sigma, effort.alpha)
     yield _claim_same_bytes(room, device)
@@ -335,7 +344,7 @@ def _claim_between(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
     found = compare(seen.below @ seen.apart, seen.above @ seen.apart, cut, alpha)
     yield _no_better(f"{room.name}: who knows both scenes tells them", seen, found, alpha)
     third = len(seen.below) // 3
-    direction, cut = learnt(seen.below[:third], seen.above[:third])
+    direction, cut = learn_direction(seen.below[:third], seen.above[:third])
     found = compare(seen.below[third:] @ direction, seen.above[third:] @ direction, cut, alpha)
     yield _no_better(f"{room.name}: who learns from examples tells them", seen, found, alpha)
 
@@ -357,7 +366,9 @@ def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> I
     """Yield what so many single readings a side tell, all of a room's sensors counted as one."""
     device = _device(room, effort, sensors=len(room.below))
     tries = 2 * (samples // len(room.below) // 2 + 1)
-    seen = see(room, singly(room), [device], mechanism.release, effort, tries)
+    seen = sample_releases(
+        room, make_single_scenes(room), [device], mechanism.release, effort, tries
+    )
     yield from noise_claims("of single sensors", seen.noise, room.sigma, effort.alpha)
     below, above = seen.below - seen.middle, seen.above - seen.middle
     found = compare(below.ravel(), above.ravel(), 0.0, effort.alpha)
@@ -379,7 +390,7 @@ def _claim_same_bytes(room: Scenes, device: Device) -> Claim:
     """Return the claim that the same Round gets the same bytes, whatever is there to see."""
     _, signed = message(room.round, 10**6)
     first = [device.answer(signed, scene.tolist()) for scene in (room.below, room.above) * 4]
-    return true(
+    return claim_fact(
         f"{room.name}: a Round asked again gets the same bytes, and no fresh noise",
         first[0] is not None and len(set(first)) == 1,
         samples=len(first),
@@ -396,12 +407,14 @@ def _claim_once(room: Scenes, device: Device, release: Any, effort: Effort) -> C
         left_out = False
     except ValueError:
         left_out = True
-    return true(f"{room.name}: a release takes one answer for each sensor", left_out, samples=2)
+    return claim_fact(
+        f"{room.name}: a release takes one answer for each sensor", left_out, samples=2
+    )
 
 
 def in_company(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
     """Yield what is shared by devices of one sensor each, which must be nothing."""
     devices = [_device(room, effort, 1, first) for first in range(len(room.below))]
-    seen = see(room, stretch(room), devices, mechanism.release, effort, tries)
+    seen = sample_releases(room, stretch(room), devices, mechanism.release, effort, tries)
     name = f"{room.name}, {len(devices)} devices"
     yield from noise_claims(name, seen.noise, room.sigma, effort.alpha)

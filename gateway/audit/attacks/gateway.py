@@ -36,7 +36,7 @@ from ...service.rounds import OpenRound, Place
 from ...service.sealing import open_report
 from ...store.store import Store
 from ..bench import SITE, SITE_KEY, Device, message, plans
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 
 class House:
@@ -145,7 +145,9 @@ def impossible_claims(house: House, number: int) -> Iterator[Claim]:
         samples=len(payloads),
     )
     last = next(one for one in reversed(house.sent) if one.topic == topic_of(honest))
-    yield true("and those of others count beside them", house.deliver([last])[0] == 1, samples=1)
+    yield claim_fact(
+        "and those of others count beside them", house.deliver([last])[0] == 1, samples=1
+    )
 
 
 ROUNDS = 6
@@ -177,13 +179,15 @@ def _count_spent(house: House, rho: Fraction) -> Iterator[Claim]:
         house.ask(number)
         late += house.spent != number * rho  # nothing has come yet, and it must be paid for
         counted += house.deliver(house.sent[-len(NAMES) :])[0]
-    yield true("a round is charged before a device can hear of it", not late, samples=ROUNDS)
-    yield true("every answer counts", counted == ROUNDS * len(NAMES), samples=counted)
+    yield claim_fact("a round is charged before a device can hear of it", not late, samples=ROUNDS)
+    yield claim_fact("every answer counts", counted == ROUNDS * len(NAMES), samples=counted)
     asked, signed = message(house.round, 999)
     refused = house.store.open_round(
         Asked(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
     )
-    yield true("a round that the budget has no room for is not opened", bool(refused), samples=1)
+    yield claim_fact(
+        "a round that the budget has no room for is not opened", bool(refused), samples=1
+    )
     other = asked._replace(guarantee=asked.guarantee._replace(neighbours="another promise"))
     try:
         house.store.open_round(
@@ -192,13 +196,15 @@ def _count_spent(house: House, rho: Fraction) -> Iterator[Claim]:
         added = True
     except OperatorFault:
         added = False
-    yield true("prices of different promises are not added up", not added, samples=1)
+    yield claim_fact("prices of different promises are not added up", not added, samples=1)
     try:
         house.store.open_round(Asked(b"none", b"none", asked, signed, rho), 1001 * rho)
         raised = True
     except OperatorFault:
         raised = False
-    yield true("a budget does not grow once something is charged to it", not raised, samples=1)
+    yield claim_fact(
+        "a budget does not grow once something is charged to it", not raised, samples=1
+    )
 
 
 def _replay(house: House, effort: Effort) -> Iterator[Claim]:
@@ -223,8 +229,10 @@ def _replay(house: House, effort: Effort) -> Iterator[Claim]:
         unit="answers",
         samples=tries,
     )
-    yield true("a frame that comes again is absorbed and not charged", not refused, samples=tries)
-    yield true("and it costs nothing", house.spent == spent, samples=tries)
+    yield claim_fact(
+        "a frame that comes again is absorbed and not charged", not refused, samples=tries
+    )
+    yield claim_fact("and it costs nothing", house.spent == spent, samples=tries)
 
 
 def _double(house: House, rho: Fraction) -> Iterator[Claim]:
@@ -251,19 +259,19 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
     found = house.store.refused(1000)
     letters = found[: len(found) - kept]
     raised = house.store.alarms()
-    yield true(
+    yield claim_fact(
         "counters that go back, or come twice, are an alarm that is kept",
         len(raised) == 1 and all(times >= len(forged) for _, times in raised.values()),
         samples=len(forged),
     )
-    yield true(
+    yield claim_fact(
         "what is refused is kept as evidence, once and with a reason",
         len(letters) == len(forged)
         and all(letter.why for letter in letters)
         and {letter.frame for letter in letters} == {one.payload for one in forged},
         samples=len(letters),
     )
-    yield true(
+    yield claim_fact(
         "a second answer is charged to its device, once for each of its frames",
         house.spent == spent + rho * len(forged),
         samples=len(forged),
@@ -334,7 +342,9 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         for node in (_node(root, plain, ""), _node(root, plain, "another")):
             none = node.answer(_message(_round(plain, 1, keys[0])), asked.append) is None
             refusals.append(none and node.refusal.startswith("central-not-allowed"))
-    yield true("a sealed report opens for its round's key, as it was", not wrong, samples=count)
+    yield claim_fact(
+        "a sealed report opens for its round's key, as it was", not wrong, samples=count
+    )
     yield at_most(
         "a sealed report opens for no other key, device or Round",
         0,
@@ -349,7 +359,7 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         unit="lengths",
         samples=count,
     )
-    yield true(
+    yield claim_fact(
         "a device that was not enrolled for it by name reads and answers nothing",
         all(refusals) and not asked,
         samples=len(refusals),

@@ -12,7 +12,7 @@ from edge.core.slots import COUNT
 from edge.host import rootkeys
 
 from ..bench import SITE, SITE_KEY, Blocks, Device, listen, message, plans, replace
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 LABELS = {
     "mac": b"heatveil-mac-v1",
@@ -60,7 +60,7 @@ def _check_document(root: bytes) -> Claim:
         "epoch": (keys.epoch_key(third, 3), make_mac(noise, (3).to_bytes(8, "big"))),
     }
     wrong = [name for name, (found, right) in wanted.items() if found != right]
-    return true(
+    return claim_fact(
         "every key is HMAC-SHA256 of the root, or of the key before, and its own label",
         not wrong,
         samples=len(wanted),
@@ -84,7 +84,9 @@ def _claim_own(root: bytes, other: bytes) -> Claim:
         )
     ]
     alike = sum(one == two for one, two in combinations(made_of, 2))
-    return true("no key does two jobs", not alike, samples=len(made_of), detail=f"{alike} alike")
+    return claim_fact(
+        "no key does two jobs", not alike, samples=len(made_of), detail=f"{alike} alike"
+    )
 
 
 def _short_refused(root: bytes) -> Claim:
@@ -104,7 +106,9 @@ def _short_refused(root: bytes) -> Claim:
             taken.append(name)
         except ValueError:
             pass
-    return true("a short key is refused", not taken, samples=len(uses), detail=", ".join(taken))
+    return claim_fact(
+        "a short key is refused", not taken, samples=len(uses), detail=", ".join(taken)
+    )
 
 
 def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
@@ -123,14 +127,14 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
                 wanted = (chain, keys.epoch_key(chain, epoch))
                 if any(key in one for key in wanted for one in bytes_held):
                     left.append(f"a key of boot {epoch} in its {where} at boot {boot}")
-    yield true(
+    yield claim_fact(
         "after each boot the keys of earlier boots, and the root, are nowhere on the device",
         not left,
         samples=boots,
         detail="; ".join(left[:3]),
     )
     chains = [rootkeys.chain_at(root, epoch) for epoch in range(1, boots + 2)]
-    yield true(
+    yield claim_fact(
         "each boot has the chain key of its number",
         device.budget.epoch == boots and device.budget.chain == chains[boots - 1],
         samples=boots,
@@ -172,7 +176,7 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         unit="frames",
         samples=FRAMES,
     )
-    yield true(
+    yield claim_fact(
         "every frame of a keyholder device opens with its root key, to the exact readings",
         _count_opened(modes["keyholder"], root) == FRAMES,
         samples=FRAMES,
@@ -193,7 +197,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
             return [device.opened(device.answer(one, device.seen(1))).payload for one in signed]
 
     one, again, other = said(b"one"), said(b"one"), said(b"other")
-    return true(
+    return claim_fact(
         "what a sealed device draws follows from its system's entropy, and not from its root key",
         one == again and one != other,
         samples=FRAMES,
@@ -207,7 +211,7 @@ def _refuse_held(round: Any, root: bytes) -> Claim:
         device.answer(message(round, number)[1], device.seen(number))
         for number in range(1, FRAMES + 1)
     ]
-    return true(
+    return claim_fact(
         "a device whose key somebody holds answers nothing, and is charged nothing",
         answered == [None] * FRAMES and not device.budget.spent,
         samples=FRAMES,
@@ -229,7 +233,7 @@ def _attack_sealed(root: bytes) -> Iterator[Claim]:
         for boot in (bytes(7) + b"\1", bytes(7) + b"\2")
         for system in (b"\0", b"\1", b"system")
     ]
-    yield true(
+    yield claim_fact(
         "a sealed device's noise depends on its key, its boot and the system's entropy, each",
         len(set(streams)) == len(streams),
         samples=len(streams),
@@ -240,7 +244,9 @@ def _attack_sealed(root: bytes) -> Iterator[Claim]:
             careless = True
         except ValueError:
             careless = False
-    yield true("a sealed device without a system's entropy is refused", not careless, samples=1)
+    yield claim_fact(
+        "a sealed device without a system's entropy is refused", not careless, samples=1
+    )
 
 
 def _count_opened(asked: Any, root: bytes) -> int:
@@ -307,7 +313,7 @@ def _as_documented(chain: bytes, effort: Effort) -> Claim:
         found = b"".join(stream.bits(8).to_bytes(1, "big") for _ in range(96))
         again = entropy.open_epoch(key, name, epoch, seq, channel).bits(768).to_bytes(96, "big")
         wrong += found != b"".join(blocks) or again != found
-    return true(
+    return claim_fact(
         "a stream is HMAC-SHA256 of its key, its reading's full name and a counter, bit by bit",
         not wrong,
         samples=cases,
@@ -346,7 +352,7 @@ def _continues(chain: bytes) -> Claim:
     blocks = 3000
     stream = entropy.keyed(chain, "a", 1, 1, 0)
     found = {stream.bits(256) for _ in range(blocks)}
-    return true("no block of a stream comes again", len(found) == blocks, samples=blocks)
+    return claim_fact("no block of a stream comes again", len(found) == blocks, samples=blocks)
 
 
 def _uniform(effort: Effort) -> Claim:
@@ -360,7 +366,7 @@ def _uniform(effort: Effort) -> Claim:
         while (value := bits.bits(width)) >= n:
             pass
         wrong += rng.below(n) != value
-    return true(
+    return claim_fact(
         "below(n) rejects what is too large, and never folds it over", not wrong, samples=cases
     )
 
@@ -386,7 +392,7 @@ def _devices(
         samples=len(blocks.published),
     )
     frames = len(twins) * 2 * ROUNDS
-    yield true(
+    yield claim_fact(
         f"every frame of {of} is made of noise of its own",
         len(blocks.frames) == frames
         and not blocks.bare

@@ -26,7 +26,7 @@ from ...service.mqtt import access
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...settings.deployment import Mqtt
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 HOST = "broker.example"
 HELLO_S = 5.0
@@ -134,7 +134,7 @@ def _clear() -> Claim:
         finally:
             link.close(0)
             pump.close()
-    return true(
+    return claim_fact(
         "a link whose deployment says nothing of it says nothing in the clear",
         first == b"\x16",
         samples=1,
@@ -150,7 +150,7 @@ def _claim_plain() -> Claim:
             tls.context(host, authority)
             taken.append(f"{host!r} with {authority!r}")
     insecure = [Mqtt().insecure, access.tls(Mqtt()) is None]
-    return true(
+    return claim_fact(
         "a connection that is not verified has to be asked for: insecure = true",
         not taken and not any(insecure) and tls.context(HOST, None, insecure=True) is None,
         samples=5,

@@ -21,7 +21,7 @@ from edge.core.limits import objection
 from ...service.ledger import price
 from ...service.mqtt.connection import Message
 from ..bench import Device, listen, message, plans, replace, subject_of
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 from .gateway import House, topic_of
 from .power import Flash, PowerCut, WatchedDevice
 
@@ -227,13 +227,13 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             samples=acts,
             detail="; ".join(sorted(set(faults)))[:300],
         )
-        yield true(
+        yield claim_fact(
             f"{mode}: two devices that read different things look alike, whatever is done to them",
             not unlike,
             samples=acts,
             detail="; ".join(unlike[:3]),
         )
-        yield true(
+        yield claim_fact(
             f"{mode}: devices under attack answer as long as they may",
             answered > 3 * count,
             samples=answered,

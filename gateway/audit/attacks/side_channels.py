@@ -13,7 +13,7 @@ from edge.net.ring import Ring
 from edge.net.ticker import Ticker
 
 from ..bench import Device, listen, message, plans, replace, subject_of
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 TICK_MS = 100
 ROUNDS = 40
@@ -56,9 +56,9 @@ def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
             late += frame is None or len(before) != 2 or blocks.count != before[1]
             unready += ready and before[1:] != before[:1]
     sentence = f"a {mode} device draws no noise once its sensor has been read"
-    yield true(sentence, not late, samples=ROUNDS)
+    yield claim_fact(sentence, not late, samples=ROUNDS)
     sentence = f"a {mode} device has its noise before a Round comes"
-    yield true(sentence, not unready, samples=ROUNDS // 2)
+    yield claim_fact(sentence, not unready, samples=ROUNDS // 2)
 
 
 def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
@@ -94,7 +94,7 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
                 frame = ticker.due(now_ms[0])
                 now_ms[0] += frame is None
             waits.append(now_ms[0] - came)
-    return true(
+    return claim_fact(
         f"a {mode} device's frame leaves one tick after its Round, however large its noise",
         set(waits) == {TICK_MS} and slowed[0] > ROUNDS,
         samples=min(len(waits), slowed[0]),
@@ -190,7 +190,7 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
             wrong += [
                 f"{leaf} is retained" for _, leaf, _, kept in said if kept and leaf == "data"
             ]
-    return true(
+    return claim_fact(
         f"a {mode} device on the broker says nothing between a Round and its frame's tick",
         not wrong and slowed[0] >= ROUNDS,
         samples=min(ROUNDS, slowed[0]),
@@ -278,18 +278,18 @@ def _compare(
         words.append({one.said() for one in devices})
         anew = [one.answer(signed, own) for one, own in zip(devices, values[::-1], strict=True)]
         again.append(anew == frames)
-    yield true(
+    yield claim_fact(
         f"{name}: a frame is as long, and what is said beside it the same, whatever is read",
         all(len(long) == len(said) == 1 for long, said in zip(lengths, words, strict=True)),
         samples=len(lengths),
     )
-    yield true(
+    yield claim_fact(
         f"{name}: a Round asked again gets the same bytes, even where something else is read",
         all(again),
         samples=len(again),
     )
     half = len(told) // 2
-    yield true(
+    yield claim_fact(
         f"{name}: a device whose budget is out stays silent, and says that it is exhausted",
         lengths[half:] == [{None}] * half
         and None not in lengths[0]
@@ -309,7 +309,7 @@ def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]
             payload = device.opened(device.answer(signed, room)).payload
             noises.add(tuple(y - x for y, x in zip(payload[1:], room, strict=True)))
         alike += len(noises) == 1
-    return true(
+    return claim_fact(
         f"the noise within {round.params[2:4]} is the same whatever is read",
         alike == ROUNDS // 2,
         samples=ROUNDS // 2,
@@ -323,7 +323,7 @@ def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
     for one, given in zip(devices, rubbish, strict=True):
         frame = one.node.answer(signed, lambda params, given=given: given)
         said.add((frame, one.said(), one.budget.spent, one.node.ahead.seq, one.node.faults))
-    return true(
+    return claim_fact(
         f"{name}: a broken sensor makes no frame, and nothing that it gave is said",
         len(said) == 1 and next(iter(said))[0] is None,
         samples=len(rubbish),
@@ -347,7 +347,7 @@ def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -
         unit="epsilon",
         samples=2 * times + 2,
     )
-    yield true(
+    yield claim_fact(
         f"{name}: a device answers as often as was promised, and then never again",
         answers == times and device.node.state() == "exhausted",
         samples=2 * times + 2,
@@ -400,7 +400,7 @@ def _fits(round: Any, root: bytes) -> Claim:
                 device = Device(round, root)
                 frame = device.answer(message(round, 1)[1], (value,))
             lengths.add(None if frame is None else len(frame))
-    return true(
+    return claim_fact(
         "noise of any size makes a frame, and one of the same length",
         len(drawn) == 18 and len(lengths) == 1 and None not in lengths,
         samples=len(drawn),

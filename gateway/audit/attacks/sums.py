@@ -23,7 +23,7 @@ from ...mechanisms import MECHANISMS
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Link
 from ..bench import SITE, SITE_KEY
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 
 SIZE, LENGTH, BITS = 16, 6, 16
 MISSING = Fraction(1, 5)  # three of sixteen
@@ -142,7 +142,7 @@ def _vanishing(effort: Effort) -> Iterator[Claim]:
             if gone <= MISSING * SIZE:
                 stay = town.sum_of(range(gone if step <= MASKED else 0, SIZE))
                 exact &= gateway.total is not None and gateway.total.tolist() == stay
-    yield true("a secure sum is that of the devices that stayed", exact, samples=5)
+    yield claim_fact("a secure sum is that of the devices that stayed", exact, samples=5)
     yield at_most(
         "a gateway goes on with no secure sum of fewer devices than the threshold",
         0,
@@ -264,7 +264,7 @@ def _terms(effort: Effort) -> Iterator[Claim]:
             begun.append(name)
         except Refused:
             pass
-    yield true(
+    yield claim_fact(
         "a device joins no sum whose numbers are not those of its roster",
         not begun,
         samples=3,
@@ -279,7 +279,7 @@ def _terms(effort: Effort) -> Iterator[Claim]:
         named = True
     except ValueError:
         named = False
-    yield true(
+    yield claim_fact(
         "no device is in two shards, under whatever names",
         sorted(everybody) == sorted(roots) and not named,
         samples=2,
@@ -314,7 +314,7 @@ def _broker(effort: Effort) -> Iterator[Claim]:
         samples=tried,
     )
     exact = gateway.total is not None and gateway.total.tolist() == town.sum_of(range(SIZE))
-    yield true("a sum is exact beside frames that are none of it", exact, samples=1)
+    yield claim_fact("a sum is exact beside frames that are none of it", exact, samples=1)
 
 
 def _lying_devices(effort: Effort) -> Iterator[Claim]:
@@ -331,9 +331,9 @@ def _lying_devices(effort: Effort) -> Iterator[Claim]:
         if liars == 1:
             total = [] if gateway.total is None else gateway.total.tolist()
             good = gateway.liars == {0} and total == town.sum_of(range(SIZE))
-            yield true("who gives false shares is named, and the sum exact", good, samples=1)
+            yield claim_fact("who gives false shares is named, and the sum exact", good, samples=1)
         else:
-            yield true(
+            yield claim_fact(
                 "where too many give false shares the sum is given up",
                 gateway.state == ABANDONED and gateway.total is None,
                 samples=1,
@@ -386,13 +386,13 @@ def _claim_paid(effort: Effort) -> Iterator[Claim]:
         if not said or again or left >= before:
             unpaid.append(mechanism.name)
         tried += 3
-    yield true(
+    yield claim_fact(
         "a device has paid for a sum before it joins, and joins none of that number again",
         not unpaid,
         samples=tried,
         detail=", ".join(unpaid),
     )
-    yield true(
+    yield claim_fact(
         "a device brings noise for its roster's divisor, whatever a Round says",
         not believed,
         samples=tried,

@@ -33,7 +33,7 @@ from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import Collecting, Link
 from ..bench import SITE, SITE_KEY, Device, message, plans
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 from .power import Flash, Memory, PowerCut
 
 HOURS = 24
@@ -342,7 +342,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices with a window gave away within it, of true time."""
     if "window_h" not in mechanism.abouts:
         promises = [plan.guarantee for plan in _first_rounds(mechanism)]
-        yield true(
+        yield claim_fact(
             "nothing is promised for a window of hours, which no device of it counts",
             not any(map(window_of, promises)),
             samples=len(promises),
@@ -352,7 +352,9 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         pairs = effort.pick(*((2, 40) if kind.mode == "summed" else (6, 200)))
         lives: list[Life] = []
         for number in range(pairs):
-            lives += [live(kind, effort.tape("window", kind.mode, number), at) for at in (0, 1)]
+            lives += [
+                run_device(kind, effort.tape("window", kind.mode, number), at) for at in (0, 1)
+            ]
             if effort.first and any(life.faults for life in lives):
                 break
         answers = sum(len(life.answers) for life in lives)
@@ -367,7 +369,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             detail="; ".join(sorted(faults)),
         )
         alike = all(a.looks == b.looks for a, b in zip(lives[::2], lives[1::2], strict=True))
-        yield true(
+        yield claim_fact(
             f"{kind.mode}: what was spent comes back, whatever is read, and is seen to",
             alike and answers > kind.answers * len(lives),
             samples=answers,
@@ -378,7 +380,7 @@ def _first_rounds(mechanism: Any) -> Iterator[Any]:
     return (mechanism.plan(query, ()) for _, query in mechanism.subject.rooms())
 
 
-def live(kind: Kind, rng: Any, told: int) -> Life:
+def run_device(kind: Kind, rng: Any, told: int) -> Life:
     """Return what came of one device."""
     life = Life(kind, rng, told)
     life.act("late")

@@ -14,7 +14,7 @@ from edge.host import post, rootkeys
 
 from ..arithmetic.finite import Family, enumerate_answers
 from ..bench import SITE, SITE_KEY, Device, message, plans, subject_of
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most, claim_fact
 from .power import PAID_AHEAD
 
 FEW = 1 << 40  # nano-rho of budget
@@ -65,8 +65,10 @@ def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
         detail=f"{taken} taken"
         + (f"; looser: {', '.join(sorted(set(loosened)))}" * bool(loosened)),
     )
-    yield true(f"{name}: tighter limits are taken", taken > 2, samples=taken)
-    yield true(f"{name}: a device says why it does not take limits", not unsaid, samples=tries)
+    yield claim_fact(f"{name}: tighter limits are taken", taken > 2, samples=taken)
+    yield claim_fact(
+        f"{name}: a device says why it does not take limits", not unsaid, samples=tries
+    )
 
 
 MAC_BYTES = 16
@@ -132,7 +134,7 @@ def _opens(kind: Kind, sent: bytes, key: bytes, topic: str) -> bool:
 def _genuine(kind: Kind) -> Claim:
     topic, body = kind.topic.encode(), kind.sent[:-MAC_BYTES]
     whole = hmac.digest(kind.key, len(topic).to_bytes(2, "big") + topic + body, "sha256")
-    return true(
+    return claim_fact(
         f"a {kind.name} carries 128 bits of HMAC-SHA256 over its topic and all of itself",
         whole[:MAC_BYTES] == kind.sent[-MAC_BYTES:] and _opens(kind, *kind[1:4]),
         samples=1,
@@ -183,7 +185,7 @@ def _unpackable(round: Any) -> Claim:
             sent += bool(pack())
         except (AttributeError, TypeError, ValueError):
             continue
-    return true("nothing packs a Reading", not sent, samples=len(packs))
+    return claim_fact("nothing packs a Reading", not sent, samples=len(packs))
 
 
 STEPS = tuple(map(Fraction, ("1/64", "1/32", "1/16", "1/48", "3/32", "1/10", "1/9", "1/8", "1")))
@@ -227,7 +229,7 @@ def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
         samples=len({*STEPS, *fine}),
         detail=", ".join(wrong),
     )
-    yield true(
+    yield claim_fact(
         f"{name}: every device whose steps divide the planned ones answers",
         not silent,
         samples=len(fine),
@@ -249,7 +251,7 @@ def _claim_pace(name: str, round: Any, root: bytes) -> Claim:
         if device.node.answer(signed, lambda params, given=values: given, now_ms=now_ms):
             answered.append(now_ms)
     gaps = [later - earlier for earlier, later in pairwise(answered)]
-    return true(
+    return claim_fact(
         f"{name}: answers keep the time apart that the limits say, however fast they are asked",
         bool(gaps) and min(gaps) >= PACE_MS,
         samples=asked,
@@ -330,7 +332,9 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
         samples=tries,
         detail="; ".join(sorted(set(wrong)))[:200],
     )
-    yield true(f"{name}: Rounds within the limits are answered", answered > 20, samples=answered)
+    yield claim_fact(
+        f"{name}: Rounds within the limits are answered", answered > 20, samples=answered
+    )
 
 
 def _law(subject: Any, round: Any) -> list[str]:
@@ -390,7 +394,7 @@ def _claim_meta(round: Any, root: bytes) -> Iterator[Claim]:
     for mode, asked in subject_of(round).modes(round):
         device = Device(asked, root)
         said = device.node.meta()
-        yield true(
+        yield claim_fact(
             f"the meta of a {mode} device says its mode, its key's name, its boot and its limits",
             said.get("mode") == mode
             and said.get("key") == device.identity.key_id.hex()

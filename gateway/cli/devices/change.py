@@ -27,7 +27,7 @@ from ...service.ledger import Charge, budget_of, check_budget, check_terms, term
 from ...service.rounds import Place
 from ...settings import config, windows
 from ...settings.deployment import Deployment
-from ...store.opening import hold
+from ...store.opening import lock_file
 from ...store.places import has_store, place_of
 from ...store.reader import ChargeRow, Reader
 from ...store.store import Store
@@ -284,7 +284,7 @@ class Change:
             f"{lock} cannot be written ({{why}}); it keeps two changes apart. Mend its folder"
         )
         self._stack.enter_context(
-            hold(lock, unusable, "another `heatveil device` runs; wait for it")
+            lock_file(lock, unusable, "another `heatveil device` runs; wait for it")
         )
         self._devices = enrol.load_devices(site.devices, site.name)
         return self

@@ -69,7 +69,7 @@ def run_until(over: threading.Event, crowd: Any, counts: Callable[[], str]) -> N
             status.update(f"{len(crowd.up):,} devices; {counts()}")
 
 
-def absent(missing: dict[str, str]) -> list[str]:
+def describe_absent(missing: dict[str, str]) -> list[str]:
     """Return sentences on the devices that are not on the broker."""
     said = [
         f"device {name} is not on the broker: {why}" for name, why in [*missing.items()][:NAMED]
@@ -157,7 +157,7 @@ def fleet(
         typer.echo(
             f"{len(crowd.names) - len(missing)} devices are on the broker; Ctrl-C ends them"
         )
-        for sentence in [lives] * bool(lives) + off + absent(missing):
+        for sentence in [lives] * bool(lives) + off + describe_absent(missing):
             typer.echo(sentence)
         with Churn(crowd, churn) as dying:
             run_until(over, crowd, lambda: counts_of(crowd, dying, deployment))

@@ -71,7 +71,7 @@ def check_begun(before: int, name: str, newest: Newest | None) -> None:
     )
 
 
-def beyond(wanted: int, names: list[str], newest: Newest | None) -> str:
+def warn_future_boots(wanted: int, names: list[str], newest: Newest | None) -> str:
     """Return a sentence on boots up to this one that are still to come, or nothing."""
     if newest is None:
         return ""
@@ -182,12 +182,12 @@ def _reasons(opening: Opening) -> list[str]:
         by_reason[why] += frames
         devices.setdefault(why, set()).add(name)
     return [
-        f"{frames} of {whose(devices[why])} left out: {why}"
+        f"{frames} of {format_owners(devices[why])} left out: {why}"
         for why, frames in by_reason.most_common()
     ]
 
 
-def whose(names: Iterable[str]) -> str:
+def format_owners(names: Iterable[str]) -> str:
     """Return whose something is, in a few words."""
     first, *rest = sorted(names)
     return f"{first} and {len(rest)} others" if rest[1:] else " and ".join([first, *rest])
@@ -221,7 +221,7 @@ keys = typer.Typer(
 
 
 @keys.command("list")
-def list_(path: flags.Config, keys: Keys = None) -> None:
+def list_keys(path: flags.Config, keys: Keys = None) -> None:
     """Show who is enrolled with which key, and what the file of keys opens. No key is shown."""
     keys_path = _hold(path, keys)
     shown = keys or keys_path.exists()
@@ -269,11 +269,11 @@ def grant(
     newest = read_newest(deployment, devices)
     keyring.write_grant(out, devices.site, given)
     typer.echo(
-        f"{out} opens every frame of boots {format_boots(wanted)} of {whose(names)}, sent or "
-        "still to be sent, for whoever has it, and no other boot. It cannot be taken back: a copy "
-        "is enough."
+        f"{out} opens every frame of boots {format_boots(wanted)} of {format_owners(names)}, sent "
+        "or still to be sent, for whoever has it, and no other boot. It cannot be taken back: a "
+        "copy is enough."
     )
-    if ahead := beyond(wanted[-1], list(given), newest):
+    if ahead := warn_future_boots(wanted[-1], list(given), newest):
         typer.echo(ahead)
 
 
@@ -307,8 +307,8 @@ def shred(
         chains[name] = Chain(chain.key_id, before, key)
     keyring.replace_ring(keys_path, devices.site, chains)
     typer.echo(
-        f"{keys_path} opens boots from {before} on of {whose(chosen)}; what it held before is "
-        f"overwritten, and frames of boots before {before} stay blurred for ever."
+        f"{keys_path} opens boots from {before} on of {format_owners(chosen)}; what it held "
+        f"before is overwritten, and frames of boots before {before} stay blurred for ever."
     )
     typer.echo(
         "As long as a copy or a backup of the old file is anywhere, that is not so: destroy them. "
@@ -401,9 +401,9 @@ def tighten(
     typer.echo(RESTART)
     if answers.refused:
         raise OperatorFault(
-            f"{whose(answers.refused)} refused the new limits; they protect the room only when "
-            "every device keeps them, for an attacker combines all answers. Correct the causes "
-            "above and run this again, or enrol those devices again"
+            f"{format_owners(answers.refused)} refused the new limits; they protect the room only "
+            "when every device keeps them, for an attacker combines all answers. Correct the "
+            "causes above and run this again, or enrol those devices again"
         )
 
 
@@ -423,7 +423,7 @@ def _summary(
     one = max(sent.values(), key=lambda each: each.version)
     span = f"any {hours} h" if hours else "the life of the key"
     return (
-        f"version {one.version} goes to {whose(sent)}: {least(one)}, {whole(one)} for "
+        f"version {one.version} goes to {format_owners(sent)}: {least(one)}, {whole(one)} for "
         f"{span}, {one.pace_ms} ms between answers."
     )
 
@@ -434,7 +434,7 @@ def _answer_lines(sent: Mapping[str, Any], answers: Answers) -> list[str]:
     lines += [f"refused by {name}: {why}" for name, why in answers.refused.items()]
     if silent:
         lines.append(
-            f"silent: {whose(silent)}; the broker keeps the message and hands it over when they "
-            "come back. Run this again to hear of it"
+            f"silent: {format_owners(silent)}; the broker keeps the message and hands it over "
+            "when they come back. Run this again to hear of it"
         )
     return lines

@@ -18,7 +18,7 @@ from ...settings import config
 from ...settings.deployment import Deployment
 from ...store import message_rows
 from ...store.places import has_store, place_of
-from ...store.reader import Reader, looking
+from ...store.reader import Reader, open_read_engine
 from ...store.store import Store
 from .. import flags
 
@@ -87,7 +87,7 @@ def list_devices(path: flags.Config) -> None:
         with closing(Reader(place_of(deployment))) as reader:
             heard = {(row.name, row.key_id_hex): row for row in reader.devices()}
             asked_s = max((row.opened_s for row in reader.rounds(1)), default=0.0)
-        engine = looking(place_of(deployment))
+        engine = open_read_engine(place_of(deployment))
         with engine.connect() as connection:
             shut_out = message_rows.list_shut_out(connection)
         engine.dispose()

@@ -14,7 +14,7 @@ from ...devices.owner.releases import Progress, Signed
 from ...faults import OperatorFault
 from ...settings import config
 from .. import flags
-from .owner import whose
+from .owner import format_owners
 
 
 def update(
@@ -65,8 +65,9 @@ def update(
         typer.echo(line)
     if seen.refused:
         raise OperatorFault(
-            f"{whose(seen.refused)} did not take release {found.number}; what ran there runs on, "
-            "with its keys, its budget and its frames. Mend what they say, and sign another"
+            f"{format_owners(seen.refused)} did not take release {found.number}; what ran there "
+            "runs on, with its keys, its budget and its frames. Mend what they say, and sign "
+            "another"
         )
 
 
@@ -75,10 +76,10 @@ def _describe(signed: Signed, seen: Progress) -> list[str]:
     lines += [f"refused by {name}: {why}" for name, why in seen.refused.items()]
     left = [name for name in signed.manifests if name not in seen.running | set(seen.refused)]
     if coming := [name for name in left if name in seen.coming]:
-        lines.append(f"on its way: {whose(coming)}")
+        lines.append(f"on its way: {format_owners(coming)}")
     if silent := [name for name in left if name not in seen.coming]:
         lines.append(
-            f"silent: {whose(silent)}; the broker keeps the release and hands it over when they "
-            "come back. Send it again to hear of it"
+            f"silent: {format_owners(silent)}; the broker keeps the release and hands it over "
+            "when they come back. Send it again to hear of it"
         )
     return lines

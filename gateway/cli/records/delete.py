@@ -21,11 +21,11 @@ from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...service.sealing import paths_of
 from ...service.workers.leases import call_roll
-from ...service.workers.part import retire, session_of
+from ...service.workers.part import end_old_sessions, session_of
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...store import sqlite
-from ...store.opening import alone
+from ...store.opening import lock_store
 from ...store.places import Place, place_of
 from ...store.reader import RoundRow, open_reader
 from ...store.store import Store
@@ -67,7 +67,7 @@ def delete(
         rounds = reader.rounds(1_000_000_000)
     with ExitStack() as stack:
         try:  # before it is asked: a gateway that runs is no question
-            stack.enter_context(alone(place))
+            stack.enter_context(lock_store(place))
         except TakenFault:
             raise OperatorFault(
                 f"heatveil serve, or another delete, uses the database {place} and would go on "
@@ -190,7 +190,7 @@ def _clear_broker(
                 raise _Overtaken
             if deployment.store.postgresql is not None:  # where alone there were ever parts
                 with closing(Store.of(deployment)) as store:
-                    retire(deployment, store)
+                    end_old_sessions(deployment, store)
             for part in range(many if many > 1 else 0):
                 Link(deployment.mqtt, session_of(site, part), pump, lasting=False).wait().close()
             link = Link(deployment.mqtt, access.gateway_session(site), pump, lasting=False).wait()

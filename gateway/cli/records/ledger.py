@@ -34,7 +34,7 @@ from ...service.ledger import (
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...settings.windows import DAYS, HOUR_S, span_s, windows_in
-from ...store.opening import alone
+from ...store.opening import lock_store
 from ...store.places import place_of
 from ...store.reader import open_reader
 from ...store.store import Store
@@ -116,7 +116,7 @@ def end_promise(path: Path, say: Callable[[str], None]) -> None:
     deployment = config.load(path)
     with open_reader(deployment) as reader:
         promised, _ = reader.promise()
-    with alone(place_of(deployment)), closing(Store.of(deployment)) as store:
+    with lock_store(place_of(deployment)), closing(Store.of(deployment)) as store:
         ended = store.end_promise()
     if ended is None:
         raise OperatorFault(
@@ -151,7 +151,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
     rho, promised, nothing = price(plan.guarantee), terms(plan.guarantee), Fraction(0)
     with open_reader(deployment):
         pass  # there must be a store
-    with alone(place_of(deployment)), closing(Store.of(deployment)) as store:
+    with lock_store(place_of(deployment)), closing(Store.of(deployment)) as store:
         lack = store.lack()
         found = max(lack.found) if lack else None
         if lack is None or number != found:

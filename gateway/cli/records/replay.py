@@ -26,7 +26,7 @@ from ...service.intake.outcomes import Key, Known, Who, digest
 from ...service.ledger import is_distributed, pays_at_release, price
 from ...service.mqtt.connection import Message
 from ...service.rounds import OpenRound
-from ...service.steps import fold
+from ...service.steps import fold_round
 from ...settings import config as deployments
 from ...settings.deployment import Deployment
 from ...store.reader import Reader, open_reader
@@ -126,7 +126,7 @@ def fold_answers(ended: OpenRound) -> Release | None:
     plan: Any = ended.plan
     if pays_at_release(plan.guarantee):
         return None
-    return fold(find(plan.mechanism), ended, sealed(os.urandom(32)))
+    return fold_round(find(plan.mechanism), ended, sealed(os.urandom(32)))
 
 
 # A line is an object with the topic and the payload in hex; what else is in it is left alone. So a

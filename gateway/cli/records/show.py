@@ -154,7 +154,7 @@ def read_drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
         body["why"],
         body["estimator"],
         body["chosen"],
-        *telling.heard(body),
+        *telling.parse_map(body),
         None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
         blocks=telling.read_blocks(body),
     )

@@ -58,7 +58,7 @@ def derive_session(site: str, name: str, password: str) -> str:
     A broker knows sessions by it, so a device that may have one only has one connection, and
     cannot take all that there are; nor can it come under somebody else's.
     """
-    return access.mark(f"heatveil-{site}-{name}", password)
+    return access.mark_session(f"heatveil-{site}-{name}", password)
 
 
 def find_folder(broker: Mqtt, config: Path) -> Path:

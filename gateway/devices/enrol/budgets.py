@@ -19,7 +19,7 @@ from edge.linux.exact import Raw
 
 from ...faults import OperatorFault
 from ...logs import log
-from ...store.opening import hold
+from ...store.opening import lock_file
 from .enrol import Enrolment, Secret, Secrets
 
 # The folder, beside the devices' half of the keys.
@@ -63,7 +63,7 @@ def open_folder(folder: Path) -> Iterator[Place]:
         f"another fleet keeps {folder}; one at a time may, for two devices with one key would "
         "hide two readings under one noise. Stop the other fleet first"
     )
-    with hold(folder / "lock", unusable, taken):
+    with lock_file(folder / "lock", unusable, taken):
         yield lambda name: slots.Files(str(folder), name)
 
 

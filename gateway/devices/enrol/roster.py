@@ -81,7 +81,7 @@ def degree_of(n: int, colluding: Fraction, missing: Fraction) -> Degree:
     )
 
 
-def gap(n: int, k: int) -> float:
+def bound_gap(n: int, k: int) -> float:
     """Return the most that the second eigenvalue of a graph may be."""
     return GAP * sqrt((k - 1) * (1 - k / n))
 
@@ -99,7 +99,7 @@ def _least(total: int, marked: int, drawn: int, bound: Fraction) -> int:
 
 def _is_connected(n: int, lost: int, k: int) -> bool:
     """Say whether honest devices that stay are one piece, but for 2**-40."""
-    part = min(gap(n, k) / k, 1.0) ** 2
+    part = min(bound_gap(n, k) / k, 1.0) ** 2
     total = 0.0
     for s in range(1, (n - lost) // 2 + 1):
         around = max(k - s + 1, -int(-(s / (part + (1 - part) * s / n)) // 1) - s)
@@ -161,7 +161,7 @@ def draw_rosters(
     for number in range(shards):
         names = everybody[number::shards]
         wanted = degree_of(len(names), colluding, missing)
-        near = graph(len(names), wanted.k, rng)
+        near = draw_graph(len(names), wanted.k, rng)
         publics = [Secret(rootkeys.static_key(roots[name])).public for name in names]
         # The whole shard is known by a digest, which is in the name of each of its sums.
         numbers = [version, number, wanted.k, wanted.t, wanted.threshold, wanted.divisor, bits]
@@ -293,7 +293,7 @@ def roster_of(shard: Shard, place: int, statics: bytes) -> Roster:
     )
 
 
-def graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
+def draw_graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
     """Return each place's neighbours: all others up to FULL, else a random graph of degree k.
 
     A ring under new names, with edges switched in pairs; drawn again where it hangs together worse
@@ -303,7 +303,7 @@ def graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(j for j in range(n) if j != i) for i in range(n))
     for _ in range(_TRIES):
         near = _switch(n, k, rng)
-        if second(near) <= gap(n, k):
+        if second_eigenvalue(near) <= bound_gap(n, k):
             return tuple(tuple(_shuffle(sorted(some), rng)) for some in near)
     raise ValueError(
         f"{_TRIES} graphs of {n} devices with {k} neighbours each hang together too badly. Take "
@@ -311,7 +311,7 @@ def graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def second(near: list[set[int]]) -> float:
+def second_eigenvalue(near: list[set[int]]) -> float:
     """Return the second eigenvalue of a regular graph, or the last, by which is further off 0."""
     from scipy.sparse import csr_array  # the service reads shards, and draws none
     from scipy.sparse.linalg import LinearOperator, eigsh

@@ -117,8 +117,8 @@ class Entrance(tls.Door):
 
     def judged(self, why: Exception) -> Exception:
         """Return the fault in words for the operator where it is one of trust."""
-        if isinstance(why, OSError) and (said := access.distrust(self._broker, why)):
-            self.why, self.final = said, access.proven(why)
+        if isinstance(why, OSError) and (said := access.explain_distrust(self._broker, why)):
+            self.why, self.final = said, access.is_certificate_at_fault(why)
             return LinkFault(said)
         return why
 

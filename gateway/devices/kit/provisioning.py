@@ -63,7 +63,7 @@ def find_step(own: dict[str, Any], word: str = "step") -> Any:
     if name not in drivers.NAMES:
         return None  # which the config's own reader says
     if name != "yours":
-        return getattr(drivers.kind(name), word, None)
+        return getattr(drivers.find_driver(name), word, None)
     return _read_word(Path(driver["file"]), word) if driver and "file" in driver else None
 
 
@@ -77,7 +77,9 @@ def find_count(own: dict[str, Any]) -> int | None:
     elif isinstance(roms := driver.get("roms"), list):
         found = len(roms)
     else:
-        found = getattr(drivers.kind(driver["name"]), "sensors", None)  # none: what is on the wire
+        found = getattr(
+            drivers.find_driver(driver["name"]), "sensors", None
+        )  # none: what is on the wire
     return found if isinstance(found, int) else None
 
 

@@ -28,7 +28,7 @@ from ...service.mqtt.service import Link
 from ...settings.deployment import Deployment, Mqtt
 from ...store.message_rows import EVIDENCE_BYTES
 from ...store.places import has_store, place_of
-from ...store.reader import looking
+from ...store.reader import open_read_engine
 from ...store.schema import refused, reports
 from ..enrol.check import check_window
 from . import boards, link
@@ -214,7 +214,7 @@ def find_fate(
         refused.c.frame == frame.body[:EVIDENCE_BYTES],
     )
     letters = letters.order_by(refused.c.id.desc()).limit(1)
-    engine = looking(place_of(deployment))
+    engine = open_read_engine(place_of(deployment))
     try:
         while True:
             with engine.connect() as connection:

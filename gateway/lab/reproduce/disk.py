@@ -35,7 +35,7 @@ from .figures import (
     Task,
     Value,
     best_of,
-    both,
+    combine_findings,
     judge,
 )
 from .people import CITY, STAND_IN, SYNTHETIC, count, crowd
@@ -60,7 +60,7 @@ def _world(task: Task, *words: object) -> np.random.Generator:
     return task.world(1, zlib.crc32(repr(words).encode()))
 
 
-def off(truth: Any, found: Any) -> float:
+def measure_w2_cells(truth: Any, found: Any) -> float:
     """Return W2 between two maps, in cells."""
     return wasserstein2(truth, found, normalise=True) * len(truth)
 
@@ -78,8 +78,10 @@ def by_radius(task: Task) -> Iterator[Value]:
     setting = Setting((15, 15), ratio(EPSILON), float(round(factor * best)))
     for line in ("DAM", "DAM-NS", "HUEM", "area"):
         found = recover(line, people, setting, _world(task, line, factor))
-        yield Value(f"W2 in cells, {name}", line, factor, off(people, found))
-    yield Value(f"W2 in cells, {name}", UNIFORM, factor, off(people, np.ones(people.shape)))
+        yield Value(f"W2 in cells, {name}", line, factor, measure_w2_cells(people, found))
+    yield Value(
+        f"W2 in cells, {name}", UNIFORM, factor, measure_w2_cells(people, np.ones(people.shape))
+    )
 
 
 def best_radius(results: Results) -> Finding:
@@ -107,12 +109,14 @@ def compare(task: Task) -> Iterator[Value]:
         if line == "SEM-Geo-I" and task.scale < 1 and side > 1 and float(text) < 2:
             continue  # sets of a dozen cells, half a minute a run
         found = recover(line, people, Setting((side, side), epsilon), _world(task, line))
-        yield Value(f"W2 in cells, {name}", line, at, off(people, found))
+        yield Value(f"W2 in cells, {name}", line, at, measure_w2_cells(people, found))
         if task.run == 0 and name == "MNormal":
             worst = privacy(line, (side, side), epsilon).worst_log_ratio
             if math.isfinite(worst):
                 yield Value(WORST, line, at, worst)
-    yield Value(f"W2 in cells, {name}", UNIFORM, at, off(people, np.ones(people.shape)))
+    yield Value(
+        f"W2 in cells, {name}", UNIFORM, at, measure_w2_cells(people, np.ones(people.shape))
+    )
 
 
 def _by_side(figure: str) -> bool:
@@ -172,13 +176,13 @@ def area(cell: Cell, radius: int) -> float:
     return 4 * (nearer * x + 0.5) * (nearer * y + 0.5)
 
 
-def high(radius: int) -> float:
+def count_inside(radius: int) -> float:
     """Return Theorem VI.4's number of cells with their centre inside."""
     width, listed = math.ceil(radius / math.sqrt(2) - 0.5), list_crossed(radius)
     return width * (width - 2 * len(listed) - 1) / 2 + sum(x for x, _ in listed)
 
 
-def low(side: int, radius: int) -> int:
+def count_untouched(side: int, radius: int) -> int:
     """Return Theorem VI.2's number of cells that no circle around one cell touches."""
     return side**2 + 4 * radius * side - 4 * radius - 1
 
@@ -212,7 +216,7 @@ def weights(radius: int, epsilon: float) -> dict[Cell, float]:
     return found
 
 
-def really(radius: int, epsilon: float) -> float:
+def compute_true_epsilon(radius: int, epsilon: float) -> float:
     """Return the epsilon that the printed weights really give; NaN where one is not positive."""
     found = [*weights(radius, epsilon).values(), 1.0]
     return math.log(max(found) / min(found)) if min(found) > 0 else math.nan
@@ -227,7 +231,7 @@ def divide(task: Task) -> Iterator[Value]:
     for panel, of in (("least share of a cell", min), ("greatest share of a cell", max)):
         yield Value(panel, "Theorem VI.1 as printed", radius, of(printed, default=1.0))
         yield Value(panel, "enumerated", radius, of(ours))
-    given = really(radius, 1.0)
+    given = compute_true_epsilon(radius, 1.0)
     if math.isfinite(given):
         yield Value("epsilon that is given where 1 is promised", "printed", radius, given)
     yield Value("epsilon that is given where 1 is promised", "enumerated", radius, 1.0)
@@ -247,7 +251,7 @@ def is_share(results: Results) -> Finding:
     )  # fmt: skip
 
 
-def count_outer(task: Task) -> Iterator[Value]:
+def compare_outer_counts(task: Task) -> Iterator[Value]:
     """Yield how many cells the outer domain has outside the footprint, by both counts."""
     side, radius = int(task.place[0]), int(task.place[1])
     query = Query(Grid((side, side), 0), (7, 2), scheme="dam", radius=radius)
@@ -255,7 +259,7 @@ def count_outer(task: Task) -> Iterator[Value]:
     outside = int(domain_of(made).sum()) - int((weights_of(made) != 0).sum())
     panel = f"cells outside the footprint, d = {side}"
     yield Value(panel, "counted", radius, outside)
-    yield Value(panel, "theorem", radius, low(side, radius))
+    yield Value(panel, "theorem", radius, count_untouched(side, radius))
 
 
 def count_crossed(task: Task) -> Iterator[Value]:
@@ -267,7 +271,7 @@ def count_crossed(task: Task) -> Iterator[Value]:
     yield Value(crossed, "counted", radius, true.mixed)
     yield Value(crossed, "theorem", radius, len(listed))
     yield Value(held, "counted", radius, true.high)
-    yield Value(held, "theorem", radius, high(radius))
+    yield Value(held, "theorem", radius, count_inside(radius))
     yield Value("listed by VI.3 though the centre is inside", "theorem", radius, within)
     yield Value("listed by VI.3 though the centre is inside", "counted", radius, 0)
 
@@ -339,7 +343,9 @@ def follow(task: Task) -> Iterator[Value]:
         UNIFORM: lambda _: np.ones(truth.shape),
     }
     for line, way in ways.items():
-        yield Value("W2 in cells, all points", line, at, off(truth, way(_world(task, line))))
+        yield Value(
+            "W2 in cells, all points", line, at, measure_w2_cells(truth, way(_world(task, line)))
+        )
 
 
 def _places(
@@ -363,14 +369,14 @@ FIGURES = (
         "disk-9a", "W2 grows with d, and DAM is always better than MDSW and HUEM",
         f"9(a) to 9(e): epsilon 3.5; {_NOT}", "cells along a side, d",
         _places(SETS, (1, 2, 3, 4, 5), ("3.5",)), compare,
-        lambda found: both(_grows(found), *(_near(found, name) for name in _BOTH)),
+        lambda found: combine_findings(_grows(found), *(_near(found, name) for name in _BOTH)),
         20, (10, 0.3, _places(SETS, (1, 3, 5), ("3.5",))),
     ),
     Figure(
         "disk-9f", "W2 grows with d, and DAM is better than SEM-Geo-I for large d",
         f"9(f) to 9(j): epsilon 5; {_NOT}", "cells along a side, d",
         _places(SETS, (1, 5, 10, 15, 20), ("5",)), compare,
-        lambda found: both(_grows(found), _near(found, "SEM-Geo-I")),
+        lambda found: combine_findings(_grows(found), _near(found, "SEM-Geo-I")),
         20, (8, 0.3, _places(_HALF, (5, 15), ("5",))),
     ),
     Figure(
@@ -395,7 +401,7 @@ FIGURES = (
     Figure(
         "disk-11", "the outer domain has d2 + 4 b d - 4 b - 1 cells more (Theorem VI.2)",
         "no chance", "radius, cells",
-        tuple((d, b) for d in (2, 3, 5, 8, 15) for b in (1, 2, 3, 5, 7)), count_outer,
+        tuple((d, b) for d in (2, 3, 5, 8, 15) for b in (1, 2, 3, 5, 7)), compare_outer_counts,
         is_counted, 1,
     ),
     Figure(

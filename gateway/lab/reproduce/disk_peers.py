@@ -140,7 +140,7 @@ def disk(scheme: str) -> Contender:
     return run
 
 
-def ours(scheme: str) -> Contender:
+def make_our_contender(scheme: str) -> Contender:
     """Return the contender that answers by disk rounds of this scheme, mapped by our estimator."""
 
     def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
@@ -210,8 +210,8 @@ def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Float
 
 CONTENDERS: dict[str, Contender] = {
     **{name: disk(scheme) for name, scheme in DISKS.items()},
-    DAM_AUTO: ours("dam"),
-    AUTO: ours("wave"),
+    DAM_AUTO: make_our_contender("dam"),
+    AUTO: make_our_contender("wave"),
     "MDSW": square_wave("users"),
     "MDSW, budget": square_wave("budget"),
     "SEM-Geo-I": subset,

@@ -268,7 +268,7 @@ def guess(walks: Walks, side: int, world: np.random.Generator) -> Floats:
     return estimate_pivottrace(walks, side, 0.0, world)
 
 
-def draws(length: int, parity: int) -> int:
+def count_draws(length: int, parity: int) -> int:
     """Return how much one copy draws: once a pivot, two or three times a point between."""
     pivots = sum(place % 2 == parity for place in range(length))
     ends = sum(
@@ -287,7 +287,7 @@ def _copy(
     world: np.random.Generator,
 ) -> Whole:
     """Return one blurred copy of all points."""
-    known = {int(length): draws(int(length), parity) for length in np.unique(lengths)}
+    known = {int(length): count_draws(int(length), parity) for length in np.unique(lengths)}
     each = np.repeat([epsilon / 2 / known[int(length)] for length in lengths], lengths)
     pivot = place % 2 == parity
     found = np.empty_like(at)

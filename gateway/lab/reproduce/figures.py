@@ -227,7 +227,7 @@ def best_of(results: Results, better: str, worse: Sequence[str], panels: str = "
     return judge(asked, f"{better} below {' and '.join(worse)}: ")
 
 
-def falls(results: Results, line: str, panels: str = "", rises: bool = False) -> Finding:
+def is_falling(results: Results, line: str, panels: str = "", rises: bool = False) -> Finding:
     """Return whether a line falls from its first place to its last, or rises."""
     asked = {}
     for panel in results.panels():
@@ -248,7 +248,7 @@ def power(results: Results, panel: str, line: str, printed: float, within: float
     return Finding("refuted" if off - half > within else "not decided", said)
 
 
-def both(*found: Finding) -> Finding:
+def combine_findings(*found: Finding) -> Finding:
     """Return what several parts of a claim come to: one refuted part refutes it."""
     for verdict in ("refuted", "not decided", "confirmed"):
         why = "; ".join(one.why for one in found if one.verdict == verdict)
@@ -358,8 +358,8 @@ __all__ = [
     "Task",
     "Value",
     "best_of",
-    "both",
-    "falls",
+    "combine_findings",
+    "is_falling",
     "judge",
     "power",
 ]

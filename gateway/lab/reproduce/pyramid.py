@@ -36,8 +36,8 @@ from .figures import (
     Task,
     Value,
     best_of,
-    both,
-    falls,
+    combine_findings,
+    is_falling,
     judge,
     power,
 )
@@ -112,7 +112,9 @@ def scores(truth: Floats, found: Floats) -> dict[str, float]:
     }
 
 
-def looks(users: int, world: np.random.Generator, clusters: int = 4, sd: float = 0.02) -> Floats:
+def draw_gazes(
+    users: int, world: np.random.Generator, clusters: int = 4, sd: float = 0.02
+) -> Floats:
     """Return where people look: at a few spots, one point each."""
     centres = world.random((clusters, 2)) * 0.8 + 0.1
     return np.clip(world.normal(centres[world.integers(clusters, size=users)], sd), 0, 0.999)
@@ -123,13 +125,13 @@ def compare(task: Task) -> Iterator[Value]:
     kind, at, text = str(task.place[0]), float(task.place[1]), str(task.place[2])
     epsilon, world = Fraction(text).as_integer_ratio(), task.world()
     if kind == "gazes":
-        setting = Setting(looks(50 * GAZES, world), 320, 50, epsilon, GAZES, 240)
+        setting = Setting(draw_gazes(50 * GAZES, world), 320, 50, epsilon, GAZES, 240)
     elif kind.endswith("clusters"):
         clusters = (
             20 if kind == "20 clusters" else {0.02: 5, 0.05: 10, 0.15: 20, 0.3: 40}.get(at, 80)
         )
         wide = math.sqrt(at / clusters) / 5  # fills about such a part of the cells
-        people = looks(200 * SAMPLES, world, clusters, wide)
+        people = draw_gazes(200 * SAMPLES, world, clusters, wide)
         setting = Setting(people, 64, 200, epsilon, SAMPLES)
     else:
         users = int(at) if kind == "users" else 200
@@ -149,11 +151,15 @@ def _wins(results: Results) -> Finding:
 
 
 def _users_help(results: Results) -> Finding:
-    return both(_wins(results), falls(results, PAPER, EMD), falls(results, BASE, EMD))
+    return combine_findings(
+        _wins(results), is_falling(results, PAPER, EMD), is_falling(results, BASE, EMD)
+    )
 
 
 def _fineness(results: Results) -> Finding:
-    return both(power(results, EMD, PAPER, 0, 0.25), falls(results, BASE, rises=True))
+    return combine_findings(
+        power(results, EMD, PAPER, 0, 0.25), is_falling(results, BASE, rises=True)
+    )
 
 
 def _sparser(results: Results) -> Finding:
@@ -169,7 +175,7 @@ def _sparser(results: Results) -> Finding:
     asked = {metric: int(np.sign(sparse - full)) for metric, (sparse, full) in ahead.items()}
     sparse, full = ahead[EMD]
     said = f"Laplace's EMD is {sparse:.2g} times as large at the sparsest, {full:.2g} fullest: "
-    return both(_wins(results), judge(asked, said))
+    return combine_findings(_wins(results), judge(asked, said))
 
 
 BYTES = "MB a user"
@@ -200,7 +206,7 @@ def _by_log(results: Results) -> Finding:
 def by_scale(task: Task) -> Iterator[Value]:
     """Yield how near the map is by the scale that parts are rounded to, 50 people, epsilon 5."""
     scale, side, world = int(task.place[0]), 256, task.world()
-    cells = [(looks(GAZES, world) * side).astype(int) for _ in range(50)]
+    cells = [(draw_gazes(GAZES, world) * side).astype(int) for _ in range(50)]
     query = Query(Grid((side, side), 0), (5, 1), users=50, estimator="sparse")
     round = plan(query := replace(query, units=scale, places=GAZES), ())
     truth, payloads = np.zeros((side, side)), []

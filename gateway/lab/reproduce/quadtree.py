@@ -42,8 +42,8 @@ from .figures import (
     Task,
     Value,
     best_of,
-    both,
-    falls,
+    combine_findings,
+    is_falling,
     judge,
 )
 from .people import STAND_IN, draw_people
@@ -65,7 +65,7 @@ def play(query: Query, cells: Any, present: int, rng: Any) -> list[Release]:
     return releases
 
 
-def off(mass: Any, truth: Any) -> float:
+def measure_squared_error(mass: Any, truth: Any) -> float:
     """Return the mean squared error, in 1e-9."""
     return 1e9 * float(np.square(mass - truth).mean())
 
@@ -120,11 +120,11 @@ def beside_peers(task: Task) -> Iterator[Value]:
     for name, query in ((TREE, asked), (f"{TREE}, last round", replace(asked, estimator="last"))):
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
-            yield Value(MSE, name, users, off(mapped.mass, truth))
+            yield Value(MSE, name, users, measure_squared_error(mapped.mass, truth))
             yield Value(LENGTH, name, users, _length(releases))
     levels = (
         (
-            off(hierarchies.hierarchy(everybody, one, draw, 2, depth), truth),
+            measure_squared_error(hierarchies.hierarchy(everybody, one, draw, 2, depth), truth),
             (4 ** (depth + 1) - 4) // 3,
         )
         for depth in (3, 4, 5, 6)
@@ -133,24 +133,32 @@ def beside_peers(task: Task) -> Iterator[Value]:
     root = Fraction(math.sqrt(shards)).limit_denominator(1000)
     fine = grids.adaptive_grid(everybody, one / root, partial(_narrower, draw, root))
     told: dict[str, tuple[float, int]] = {
-        "flat": (off(grids.laplace(everybody, one, draw), truth), truth.size),
+        "flat": (measure_squared_error(grids.laplace(everybody, one, draw), truth), truth.size),
         "hierarchy": min(levels),
-        "spatial": (off(hierarchies.quadtree(everybody, one, draw, 6), truth), 4**7 // 3),
-        "sketch": (off(count_min(everybody, one, draw), truth), 40_000),
-        "grid": (off(fine, truth), 0),
-        "privtree": (off(privtree(everybody, one, partial(dlaplace, rng=rng)), truth), 0),
+        "spatial": (
+            measure_squared_error(hierarchies.quadtree(everybody, one, draw, 6), truth),
+            4**7 // 3,
+        ),
+        "sketch": (measure_squared_error(count_min(everybody, one, draw), truth), 40_000),
+        "grid": (measure_squared_error(fine, truth), 0),
+        "privtree": (
+            measure_squared_error(privtree(everybody, one, partial(dlaplace, rng=rng)), truth),
+            0,
+        ),
     }
     for name, (error, sent) in told.items():
         yield Value(MSE, PEERS[name], users, error)
         if name in _SENT:
             yield Value(LENGTH, PEERS[name], users, float(sent))
-    yield Value(MSE, UNIFORM, users, off(1 / truth.size, truth))
+    yield Value(MSE, UNIFORM, users, measure_squared_error(1 / truth.size, truth))
 
 
 def _nearest(results: Results) -> Finding:
     private = tuple(PEERS[name] for name in PEERS if name != "privtree")
     sent = tuple(PEERS[name] for name in _SENT)
-    return both(best_of(results, TREE, private, MSE), best_of(results, TREE, sent, LENGTH))
+    return combine_findings(
+        best_of(results, TREE, private, MSE), best_of(results, TREE, sent, LENGTH)
+    )
 
 
 # Table 2: people who are at several places.
@@ -215,9 +223,19 @@ def visit(task: Task) -> Iterator[Value]:
                 while made := plan(query, releases):
                     releases.append(people.release(made, bits, rng))
                 found = density(count_squares(query, releases))[0]
-                yield Value(f"{kind}, {MSE}", f"{scale} parts", bits, off(found, people.truth))
+                yield Value(
+                    f"{kind}, {MSE}",
+                    f"{scale} parts",
+                    bits,
+                    measure_squared_error(found, people.truth),
+                )
         for bits in BITS:
-            yield Value(f"{kind}, {MSE}", "the dearest place alone", bits, off(mass, people.truth))
+            yield Value(
+                f"{kind}, {MSE}",
+                "the dearest place alone",
+                bits,
+                measure_squared_error(mass, people.truth),
+            )
 
 
 def _parts_help(results: Results) -> Finding:
@@ -239,8 +257,15 @@ def share_noise(task: Task) -> Iterator[Value]:
     truth = flat / users
     for name, many in (("each device has all of the noise", users), ("all share one noise", 1)):
         noise = sums(flat.size, many, 1, 1, 1, Tape(task.tape(name))).reshape(flat.shape)
-        yield Value(f"64 x 64 cells, {MSE}", name, users, off(normalise(flat + noise), truth))
-    yield Value(f"64 x 64 cells, {MSE}", UNIFORM, users, off(1 / truth.size, truth))
+        yield Value(
+            f"64 x 64 cells, {MSE}",
+            name,
+            users,
+            measure_squared_error(normalise(flat + noise), truth),
+        )
+    yield Value(
+        f"64 x 64 cells, {MSE}", UNIFORM, users, measure_squared_error(1 / truth.size, truth)
+    )
 
 
 _LAW = "how often noise has a value"
@@ -324,7 +349,7 @@ def vary(task: Task) -> Iterator[Value]:
         releases = play(query, there, present, Tape(task.tape()))
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
-            yield Value(MSE, line, at, off(mapped.mass, everybody / users))
+            yield Value(MSE, line, at, measure_squared_error(mapped.mass, everybody / users))
             yield Value(LENGTH, line, at, _length(releases))
 
 
@@ -422,7 +447,7 @@ FIGURES = (
     Figure(
         "quadtree-7a", "the error falls with every user more",
         _CROWDS, "users", _by("users", 10_000, 30_000, 100_000, 300_000), vary,
-        lambda found: falls(found, TREE, MSE), 20, _FEW,
+        lambda found: is_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-7b", "the width that noise is aimed at has a best value",
@@ -432,7 +457,7 @@ FIGURES = (
     Figure(
         "quadtree-8a", "larger secure sums have smaller errors",
         _CROWDS, "devices in one secure sum", _by("shard", 1000, 3000, 10_000, 30_000), vary,
-        lambda found: falls(found, TREE, MSE), 20, _FEW,
+        lambda found: is_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-8b", "a fifth that drops out costs about 15 % of error",

@@ -51,7 +51,7 @@ from .figures import (
     Task,
     Value,
     best_of,
-    both,
+    combine_findings,
     judge,
 )
 from .people import STAND_IN, draw_people
@@ -163,7 +163,7 @@ def _as_even(results: Results) -> Finding:
         for name in (CITY, HILLS)
         for at in results.places(grouped, name)
     }
-    return both(
+    return combine_findings(
         judge(alike, f"at {last:,.0f} places within a quarter of even ones: "),
         judge(least, f"at {last:,.0f} places one place is least: "),
         judge(cost, "groups cost k / 4n at most: "),
@@ -359,11 +359,11 @@ def on_line(task: Task) -> Iterator[Value]:
         UNIFORM: lambda at: at,
     }
     for width in _RANGES:
-        box = ranges.workload(Grid((1, 1), 0), 1000, width, task.run)
+        box = ranges.draw_rectangles(Grid((1, 1), 0), 1000, width, task.run)
         true = (np.searchsorted(own, box[:, 2]) - np.searchsorted(own, box[:, 0])) / users
         for name, share in below.items():
             told = share(box[:, 2]) - share(box[:, 0])
-            off = users * ranges.errors(true, told).absolute
+            off = users * ranges.compare_shares(true, told).absolute
             yield Value("error in people, on a line", name, width, off)
 
 
@@ -382,10 +382,10 @@ def in_plane(task: Task) -> Iterator[Value]:
     truth = _table(counts / users)
     tables = {name: _table(mass) for name, mass in maps.items()}
     for width in _RANGES:
-        box = ranges.workload(Grid((1, 1), 0), 1000, width, task.run)
+        box = ranges.draw_rectangles(Grid((1, 1), 0), 1000, width, task.run)
         true = _count_held(truth, box)
         for name, held in tables.items():
-            off = users * ranges.errors(true, _count_held(held, box)).absolute
+            off = users * ranges.compare_shares(true, _count_held(held, box)).absolute
             yield Value("error in people, in a plane", name, width, off)
 
 

@@ -22,8 +22,8 @@ from .figures import (
     Results,
     Task,
     Value,
-    both,
-    falls,
+    combine_findings,
+    is_falling,
     judge,
     power,
 )
@@ -117,7 +117,7 @@ def recover_private(task: Task) -> Iterator[Value]:
             yield Value(panel, line, at, distance(found, cell))
 
 
-def hollow(results: Results, panel: str, line: str) -> Finding:
+def has_inner_minimum(results: Results, panel: str, line: str) -> Finding:
     """Return whether a line is least somewhere between its ends, and rises to both of them."""
     places = results.places(panel, line)
     least = min(places, key=lambda at: results.mean(panel, line, at))
@@ -220,12 +220,12 @@ FIGURES = (
     Figure(
         "thermal-3b", "the error falls with more sensors, though not to nought",
         f"{_NOISE}; {_SOURCES}", "m, sensors", _along("m", *_SENSORS), recover_noisy,
-        lambda found: falls(found, PRINTED), 200, _FEW,
+        lambda found: is_falling(found, PRINTED), 200, _FEW,
     ),
     Figure(
         "thermal-3c", "the error grows with the time that heat has to spread",
         f"{_NOISE}, but sigma = 0.2; {_SOURCES}", "T", _along("T", *_SPREADS), recover_noisy,
-        lambda found: falls(found, PRINTED, rises=True), 200, _FEW,
+        lambda found: is_falling(found, PRINTED, rises=True), 200, _FEW,
     ),
     Figure(
         "thermal-3d", "the error does not depend on how fine the cells are",
@@ -250,7 +250,7 @@ FIGURES = (
     Figure(
         "thermal-6a", "under privacy the error falls as cells become finer",
         f"{_VEIL}; {_SOURCES}", "n, cells", _along("n", *_SIZES), recover_private,
-        lambda found: falls(found, PRIVATE), 200, _FEW,
+        lambda found: is_falling(found, PRIVATE), 200, _FEW,
     ),
     Figure(
         "thermal-6b", "under privacy the error does not depend on how many sensors there are",
@@ -260,7 +260,9 @@ FIGURES = (
     Figure(
         "thermal-6c", "under privacy the error grows both as T goes to nought and as it grows",
         f"{_VEIL}; {_SOURCES}", "T", _along("T", *_SPREADS), recover_private,
-        lambda found: both(*(hollow(found, panel, PRIVATE) for panel in (MIDDLE, ANYWHERE))),
+        lambda found: combine_findings(
+            *(has_inner_minimum(found, panel, PRIVATE) for panel in (MIDDLE, ANYWHERE))
+        ),
         200, _FEW,
     ),
     Figure(

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from physics.diffusion.medium import Drive, Medium
 from physics.diffusion.run import Run, march
-from physics.instruments.chain import Instruments, middle
+from physics.instruments.chain import Instruments, median_counts
 from physics.instruments.presets import Counts as Counts
 from physics.instruments.presets import find
 from physics.rooms import model, plan
 from physics.rooms.day import Day
 from physics.rooms.records import Room
-from physics.rooms.vacant import DAY_S, LONG_STEP_S, Cause, daily, driven
+from physics.rooms.vacant import DAY_S, LONG_STEP_S, Cause, daily, drive_vacant
 from recovery.maps.heatmap import Credible, Verdict
 from recovery.thermal import Query
 
@@ -133,7 +133,7 @@ class Living:
         # Long steps would ring with a heater that is switched.
         since_s = start_s - DAY_S
         run = Run(media(since_s, since_s), at_s=since_s)
-        drives = driven(Cause("the file", by_day), lambda at_s: at_s % DAY_S)
+        drives = drive_vacant(Cause("the file", by_day), lambda at_s: at_s % DAY_S)
         for _ in march(run, drives, LONG_STEP_S, start_s, media):
             pass
         return np.stack([run.field_k, run.field_k])
@@ -180,7 +180,7 @@ class Living:
         """Go on to a time, in steps of the room's own."""
 
         def drives(from_s: float, to_s: float) -> Drive:
-            empty = model.empty(self.room, from_s, to_s)
+            empty = model.drive_empty(self.room, from_s, to_s)
             people = model.heat(self.room, self.day, from_s, to_s)
             return empty._replace(power_w=np.stack([empty.power_w + people, empty.power_w]))
 
@@ -191,7 +191,7 @@ class Living:
             pass
 
 
-def live(
+def simulate_day(
     living: Living, stage: Stage = lambda name: None, rounds_s: Sequence[float] = ()
 ) -> Lived:
     """Return the whole day of a room.
@@ -227,7 +227,7 @@ def live(
     )
 
 
-def lately(room: Room, day: Day, at_s: float, hold_s: float) -> Floats:
+def average_recent_watts(room: Room, day: Day, at_s: float, hold_s: float) -> Floats:
     """Return the watts that people gave off lately in each cell of the map, as a mean.
 
     What a map is held against: (rows, columns).
@@ -264,7 +264,7 @@ class Thermometers:
     def level(self, empty_k: Floats, until_s: float) -> Counts:
         """Return the middle counts of the half hour before a moment, in a room that was empty."""
         times = until_s - _APART_S * np.arange(_LOOKS - 1, -1, -1)
-        return middle([self.see(empty_k, float(at_s)) for at_s in times])
+        return median_counts([self.see(empty_k, float(at_s)) for at_s in times])
 
 
 def read_day(room: Room, lived: Lived, world: np.random.Generator) -> Read:

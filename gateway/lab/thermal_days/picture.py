@@ -13,12 +13,12 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from PIL import Image
 
-from physics.rooms.plan import rect
+from physics.rooms.plan import find_rectangle
 from physics.rooms.records import Room, Window
 
 from ...output import FAINT, FOUND, SENT, TRUE, Stage
 from .day import Moment, Played
-from .rooms import clock
+from .rooms import format_clock
 
 # The panels that picture and animation share: true warmth, what was sent, the map.
 
@@ -156,7 +156,7 @@ def _furnish(panel: Axes, room: Room) -> None:
     for wall in room.walls:
         panel.plot(*zip(wall.from_m, wall.to_m, strict=True), color=WALL, lw=3, zorder=2)
     for nth in range(len(room.doors)):
-        left, top, right, bottom = rect(room, "door", nth)
+        left, top, right, bottom = find_rectangle(room, "door", nth)
         panel.add_patch(
             Rectangle((left, top), right - left, bottom - top, fc="white", ec=WALL, zorder=3)
         )
@@ -194,7 +194,7 @@ def animate(played: Played, path: Path, stage: Stage = lambda name: None) -> Non
     for nth, frame in enumerate(frames.tolist()):
         stage(f"drawing the animation, {nth / len(frames):.0%}")
         at_s = float(lived.frames_s[frame])
-        moment = last(played.moments, at_s)
+        moment = find_last_round(played.moments, at_s)
         panels.show(frame, moment, _frame_words(played, panels, at_s, moment))
         canvas.draw()  # type: ignore[no-untyped-call]
         pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
@@ -203,7 +203,7 @@ def animate(played: Played, path: Path, stage: Stage = lambda name: None) -> Non
     first.save(path, "GIF", save_all=True, append_images=others, duration=1000 // PER_S, loop=0)
 
 
-def last(moments: tuple[Moment, ...], at_s: float) -> Moment | None:
+def find_last_round(moments: tuple[Moment, ...], at_s: float) -> Moment | None:
     """Return the round that was closed last at this time; None before the first."""
     past = [moment for moment in moments if moment.at_s <= at_s]
     return past[-1] if past else None
@@ -211,11 +211,13 @@ def last(moments: tuple[Moment, ...], at_s: float) -> Moment | None:
 
 def _frame_words(played: Played, panels: Panels, at_s: float, moment: Moment | None) -> list[str]:
     first, *others = titles(played)
-    words = [f"{clock(at_s)}  {first}, to {panels.warmest_k:.1f} K", *others]
+    words = [f"{format_clock(at_s)}  {first}, to {panels.warmest_k:.1f} K", *others]
     if len(played.places_m):
         words[1] += f", to {panels.sent_k:.1f} K"
     if moment is not None:
-        words[1:3] = [f"Round of {clock(moment.at_s)}: {_lower(word)}" for word in words[1:3]]
+        words[1:3] = [
+            f"Round of {format_clock(moment.at_s)}: {_lower(word)}" for word in words[1:3]
+        ]
     return words
 
 
@@ -264,7 +266,7 @@ def choose_frames(played: Played, rows: int = ROWS) -> list[tuple[int, Moment | 
 
 def _words(played: Played, frame: int, moment: Moment | None) -> list[str]:
     first, *others = titles(played)
-    words = [f"{clock(float(played.lived.frames_s[frame]))}  {first}", *others]
+    words = [f"{format_clock(float(played.lived.frames_s[frame]))}  {first}", *others]
     if moment is not None and moment.emd_m is not None:
         words[2] += f": {moment.emd_m:.2f} m off"
     return words

@@ -18,7 +18,7 @@ from physics.rooms.respond import respond_day
 from recovery.thermal import Query
 
 from ...faults import OperatorFault
-from ...mechanisms.flags import refuse
+from ...mechanisms.flags import refuse_unplannable
 from .day import Lived
 
 # The room's own warmth: what of it the device takes off, what the gateway, and room for it.
@@ -100,7 +100,7 @@ def known_grains(query: Query, lived: Lived, step: int, exponent: int) -> Floats
     return np.asarray(np.rint(np.ldexp(lived.empty_k[step] - since, exponent)))
 
 
-def less(release: Any, grains: Floats) -> Any:
+def subtract_grains(release: Any, grains: Floats) -> Any:
     """Return a release with a public number of grains taken off each sensor."""
     values = [
         None if value is None else value - int(known)
@@ -109,7 +109,7 @@ def less(release: Any, grains: Floats) -> Any:
     return release._replace(values=values)
 
 
-def sentences(query: Query) -> list[str]:
+def describe_baseline(query: Query) -> list[str]:
     """Return what is taken off where, for a terminal."""
     clamp = (
         "A device cuts off what is beyond all that people can do to a reading and "
@@ -146,16 +146,16 @@ def sentences(query: Query) -> list[str]:
 # Times of day on the command line, in the words of a room file.
 
 
-def clock(at_s: float) -> str:
+def format_clock(at_s: float) -> str:
     """Return a moment to the minute, from seconds since midnight.
 
     >>> clock(30660.0), clock(90010.0)
     ('08:31', '25:00')
     """
-    return tables.clock(60 * round(at_s / 60))
+    return tables.format_clock(60 * round(at_s / 60))
 
 
-def seconds(text: str) -> float:
+def parse_clock(text: str) -> float:
     """Return seconds since midnight, from a time of day.
 
     Raises:
@@ -165,7 +165,7 @@ def seconds(text: str) -> float:
     30660.0
     """
     try:
-        return tables.seconds(text)
+        return tables.parse_clock(text)
     except ValueError as fault:
         raise OperatorFault(
             f"--from {text} came but a time of day is needed, for the scene begins then. Write "
@@ -219,7 +219,7 @@ def views_of(room: Room) -> tuple[Floats, Floats]:
     """Return where thermometers are, (sensors, 2), and what each sees, (sensors, heat cells)."""
     told = [place for group in room.thermometers for place in group.places_m]
     places = np.array(told, dtype=float).reshape(-1, 2)
-    return places, plan.views(room, places) if told else np.zeros((0, 0))
+    return places, plan.compute_views(room, places) if told else np.zeros((0, 0))
 
 
 def _make_query(
@@ -234,7 +234,7 @@ def _make_query(
             "kind, or leave [privacy] out"
         )
     follows, gateway = (privacy.background == way for way in ("following", "gateway"))
-    with refuse():
+    with refuse_unplannable():
         response = respond_day(
             room,
             privacy.protect_distance_m,

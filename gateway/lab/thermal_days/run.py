@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.entropy import Tape, sealed
-from edge.core.pixels import above
+from edge.core.pixels import subtract_baseline
 from edge.core.records import Reading
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import params_of
@@ -18,7 +18,7 @@ from physics.instruments.presets import FINEST
 from physics.rooms import model
 from physics.rooms.day import Day
 from physics.rooms.day import day as day_of
-from physics.rooms.plan import redrawn
+from physics.rooms.plan import describe_redrawing
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, calibration
@@ -29,18 +29,28 @@ from ...mechanisms import Verbs
 from ...mechanisms.scores import Watch
 from ...mechanisms.thermal.words import doubt_lines, in_words
 from ...output import Stage, Writer, as_json, check_places, write_all
-from .day import Counts, Lived, Living, Moment, Played, Read, lately, live, read_day
+from .day import (
+    Counts,
+    Lived,
+    Living,
+    Moment,
+    Played,
+    Read,
+    average_recent_watts,
+    read_day,
+    simulate_day,
+)
 from .files import check_format, write_day
 from .rooms import (
     Modelled,
-    clock,
+    describe_baseline,
     fit_query,
+    format_clock,
     known_grains,
-    less,
     make_model,
     room_of,
     rounds_s,
-    sentences,
+    subtract_grains,
 )
 
 # The rounds of a simulated day: read, veiled on the device, and mapped as a gateway would.
@@ -83,7 +93,7 @@ def ask(
         for sensor, (count, level) in enumerate(zip(read.counts[step], levels, strict=True)):
             if count is None or level is None:
                 continue  # a device without a reading makes no frame
-            values = above([count], [level], exponent, ratio)
+            values = subtract_baseline([count], [level], exponent, ratio)
             own = followers[sensor]
             if own is not None:
                 values = own.less(values, exponent)
@@ -91,7 +101,7 @@ def ask(
             if own is not None:
                 own.follow()
         release = mechanism.release(round, payloads, rng)
-        known = less(release, known_grains(query, lived, step, exponent))
+        known = subtract_grains(release, known_grains(query, lived, step, exponent))
         stage(f"drawing the maps, {len(rounds) + 1} of {len(moments_s)}")
         found = None
         if len(rounds) >= learnt:
@@ -199,7 +209,7 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
     world = np.random.default_rng(seed)
     day = day_of(room.room, world)
     moments_s = rounds_s(room.room, room.query.readings, room.every_min) if room.query else ()
-    whole = live(Living(room.room, day, room.views, stage), stage, moments_s)
+    whole = simulate_day(Living(room.room, day, room.views, stage), stage, moments_s)
     read = read_day(room.room, whole, world)
     if room.query is None:
         return Played(room.room, whole, read, room.places_m)
@@ -214,12 +224,12 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
 
 
 def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
-    heat = lately(room.room, day, asked.at_s, room.hold_s)
+    heat = average_recent_watts(room.room, day, asked.at_s, room.hold_s)
     mass, longest_m = mass_of(asked.found), max(room.room.size_m)
     found, guess = None, None
     if heat.any() and mass is not None:
         # Distances are in sides of the map, the longer one.
-        free = model.free(room.room).reshape(heat.shape).astype(float)
+        free = model.find_free_cells(room.room).reshape(heat.shape).astype(float)
         guess = longest_m * earth_movers(heat, free, normalise=True)
         found = longest_m * earth_movers(heat, mass, normalise=True)
     exponent = thermal.params_of(asked.release.round).exponent
@@ -277,7 +287,7 @@ def lines(played: Played) -> list[str]:
     return [
         *told,
         noise_line(played, played.query, calibration(played.query).sigma),
-        *sentences(played.query),
+        *describe_baseline(played.query),
         "",
         *round_lines(played),
         "",
@@ -298,9 +308,13 @@ def day_lines(played: Played) -> list[str]:
         f"{room.name}: {width:g} x {height:g} m, {len(played.places_m)} thermometers, "
         f"{hours:g} h in steps of {room.day.step_s:g} s; the energy "
         f"balance closes to {lived.unbalanced:.0e}.",
-        *(f"Walls are drawn in steps of 25 mm: {'; '.join(it)}." for it in [redrawn(room)] if it),
+        *(
+            f"Walls are drawn in steps of 25 mm: {'; '.join(it)}."
+            for it in [describe_redrawing(room)]
+            if it
+        ),
         f"At most {most} {'person' if most == 1 else 'people'} at once; the air they warm gets up "
-        f"to {warmest:.2f} K warmer, at {clock(float(lived.frames_s[frame]))}."
+        f"to {warmest:.2f} K warmer, at {format_clock(float(lived.frames_s[frame]))}."
         if lived.warmth_k.any()
         else "Nobody is there all day, so nothing is warmed by people.",
     ]
@@ -319,7 +333,7 @@ def round_lines(played: Played) -> list[str]:
     for moment in played.moments:
         people = len(played.lived.people[played.lived.frame_of(moment.at_s)])
         told.append(
-            f"{clock(moment.at_s):<7}{people:>6}{_far(moment.emd_m):>12}{_far(moment.guess_m):>14}"
+            f"{format_clock(moment.at_s):<7}{people:>6}{_far(moment.emd_m):>12}{_far(moment.guess_m):>14}"
             + ("" if moment.emd_m is not None else f"  {_why(moment)}")
         )
     return told
@@ -352,12 +366,16 @@ def map_lines(played: Played, query: Query) -> list[str]:
         "A bright cell of a map is a share of the warmth, not a person: a map may have as many "
         f"as the file's people_max, {query.sources_max}, where fewer people are.",
         *(
-            f"{clock(one.at_s)}  {one.credible.says[:-1]}, by the map's own reckoning, "
+            f"{format_clock(one.at_s)}  {one.credible.says[:-1]}, by the map's own reckoning, "
             "which is no head count."
             for one in mapped
             if one.credible is not None
         ),
-        *(f"{clock(one.at_s)}  {line}" for one in mapped for line in doubt_lines(one.verdict)),
+        *(
+            f"{format_clock(one.at_s)}  {line}"
+            for one in mapped
+            for line in doubt_lines(one.verdict)
+        ),
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from physics.fleet import Fleet
-from physics.instruments.chain import complete
+from physics.instruments.chain import complete_levels
 from physics.rooms.day import day
 from physics.rooms.records import Room
 from recovery.thermal import Query
@@ -19,7 +19,7 @@ from recovery.thermal.noise import follower
 
 from ...faults import OperatorFault
 from .day import Living, Thermometers
-from .rooms import clock, room_of, seconds, views_of
+from .rooms import format_clock, parse_clock, room_of, views_of
 
 # Between two looks at the clock.
 _SHORTEST_S, _LONGEST_S = 0.02, 1.0
@@ -68,7 +68,7 @@ class Scene:
         there_k, empty_k = self._living.seen_k
         query, kinds = self._query, self._thermometers.kinds
         try:
-            recorded = complete(self._thermometers.level(empty_k, self.at_s))
+            recorded = complete_levels(self._thermometers.level(empty_k, self.at_s))
             own, tables = lambda: follower(query), query.sampler == "table"
             fleet = Fleet(devices, kinds, self._world, recorded, own, tables=tables)
         except ValueError as fault:
@@ -86,9 +86,9 @@ class Scene:
         thread.start()
         try:
             yield (
-                f"the room {self.room.name} lives from {clock(self.at_s)} to "
-                f"{clock(self.room.day.until_s)}, {self._speed:g} times as fast as the clock, and "
-                "then stays as it is; its devices have recorded it empty"
+                f"the room {self.room.name} lives from {format_clock(self.at_s)} to "
+                f"{format_clock(self.room.day.until_s)}, {self._speed:g} times as fast as the "
+                "clock, and then stays as it is; its devices have recorded it empty"
             )
         finally:
             over.set()
@@ -138,10 +138,10 @@ def _begins(room: Room, path: Path, since: str | None) -> float:
     start_s, step_s = room.day.start_s, room.day.step_s
     if since is None:
         return start_s
-    asked_s = seconds(since)
+    asked_s = parse_clock(since)
     if not start_s <= asked_s < room.day.until_s:
         raise OperatorFault(
-            f"--from is {since}, but the day of {path} begins at {clock(start_s)} and lasts "
-            f"{room.day.duration_h:g} h. Give a time within it"
+            f"--from is {since}, but the day of {path} begins at {format_clock(start_s)} and "
+            f"lasts {room.day.duration_h:g} h. Give a time within it"
         )
     return start_s + (asked_s - start_s) // step_s * step_s

@@ -10,11 +10,11 @@ from edge.mechanisms import disk
 from recovery.disk import Query, plan
 from recovery.disk.query import epsilon_of_one, scheme_of
 from recovery.disk.round import refusal, total_of, why_refused
-from recovery.maps.guarantee import ratio_text, upward
+from recovery.maps.guarantee import ratio_text, round_up
 from recovery.noise import Ratio
 
 from ..flags import first_round_of
-from .words import guesses, part
+from .words import format_share, guesses
 
 _OTHERS: tuple[Ratio, ...] = ((1, 2), (1, 1), (2, 1), (7, 2), (5, 1), (7, 1))
 # What a small board keeps of a whole number: in place, or beside it where it is a long one.
@@ -86,7 +86,7 @@ def _answers(query: Query, numbers: dict[str, Any]) -> list[str]:
         else f"the Round CANNOT BE SENT: {numbers['refusal']}"
     )
     return [
-        f"Really given: a log-ratio of {upward(numbers['worst_log_ratio'], 6)} a report, by the "
+        f"Really given: a log-ratio of {round_up(numbers['worst_log_ratio'], 6)} a report, by the "
         f"whole numbers that devices draw with: {numbers['near']} to {numbers['far']}.",
         f"Radius: {reach} cells{long}, {chosen}, scheme {numbers['scheme']}.",
         f"Answers: {numbers['outer_cells']} cells, for {math.prod(grid.shape)} that are true; "
@@ -112,8 +112,9 @@ def _gain(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
     if numbers["right"] is not None:
         told.append(
-            f"  Which of all cells, from one report: right {part(numbers['right'])} of the time, "
-            f"and {part(numbers['right_blind'])} without it, if all are alike before."
+            f"  Which of all cells, from one report: right {format_share(numbers['right'])} of "
+            f"the time, and {format_share(numbers['right_blind'])} without it, if all are alike "
+            "before."
         )
     if numbers["off_cells"] is not None:
         told.append(
@@ -125,12 +126,12 @@ def _gain(query: Query, numbers: dict[str, Any]) -> list[str]:
 
 
 def _factor(epsilon: float) -> str:
-    return upward(math.exp(epsilon), 4) if epsilon < 50 else f"10^{epsilon / math.log(10):.0f}"
+    return round_up(math.exp(epsilon), 4) if epsilon < 50 else f"10^{epsilon / math.log(10):.0f}"
 
 
 def _share(epsilon: float) -> str:
     share = 1 / (1 + math.exp(-epsilon))
-    return upward(share, 4) if share < 0.9999 else "over 0.9999"
+    return round_up(share, 4) if share < 0.9999 else "over 0.9999"
 
 
 def _rows(numbers: dict[str, Any]) -> list[str]:

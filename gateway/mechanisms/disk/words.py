@@ -14,10 +14,10 @@ from recovery.disk.channel import channel_of
 from recovery.disk.query import Query, epsilon_of_one
 from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.distance import sliced_distance
-from recovery.maps.guarantee import OVER, ratio_text, sentences, upward
+from recovery.maps.guarantee import OVER, ratio_text, round_up, sentences
 from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
-from recovery.peers.local_privacy import blind, distances, local_privacy
+from recovery.peers.local_privacy import blind_privacy, distances, local_privacy
 
 from ...output import SENT, Stage
 from ..scores import data_free
@@ -55,7 +55,7 @@ def guesses(round: Round) -> Guesses:
     if cells <= _CELLS_MAX:
         away = distances(*round.grid.shape)
         off = local_privacy(channel_of(round).matrix(), away)
-        blindly = blind(away)
+        blindly = blind_privacy(away)
     answers, total = int(domain_of(round).sum()), total_of(round)
     return Guesses(
         log_ratio=math.log(near / far) if near > far else 0.0,
@@ -88,7 +88,7 @@ def _right(round: Round) -> float | None:
 # What is said of a map of places, a line each: how near the truth, and what a report tells.
 
 
-def part(share: float) -> str:
+def format_share(share: float) -> str:
     """Return a share in per cent, however small.
 
     >>> part(0.0796), part(0.0000312)
@@ -112,17 +112,19 @@ def distance_lines(played: Played, numbers: Numbers) -> list[str]:
         name, score, even = "W2, sliced,", numbers["w2_sliced"], numbers["w2_sliced_data_free"]
     lines = [
         f"{name} (how far people would have to walk, root mean square) to the truth "
-        f"{away(grid, score)}; an even map, drawn without data, has "
-        f"{away(grid, even)}."
+        f"{describe_distance(grid, score)}; an even map, drawn without data, has "
+        f"{describe_distance(grid, even)}."
     ]
     if numbers["expected_error"] is not None:
-        lines.append(f"The map itself expects {away(grid, numbers['expected_error'])}.")
+        lines.append(
+            f"The map itself expects {describe_distance(grid, numbers['expected_error'])}."
+        )
     if score >= even:
         lines.append("So this map is no better than that: it says nothing of value.")
     return lines
 
 
-def away(grid: Any, parts: float) -> str:
+def describe_distance(grid: Any, parts: float) -> str:
     """Return a distance, given in parts of the longer side, with what it is in cells."""
     cells = parts * max(grid.shape)
     if grid.cell_mm:
@@ -135,21 +137,21 @@ def guess_lines(told: Guesses, played: Played) -> list[str]:
     grid, reports = played.world.query.grid, played.world.query.readings
     lines = [
         "One report makes no cell more than e to the power of "
-        f"{upward(told.log_ratio, 6)} times likelier than another; radius "
+        f"{round_up(told.log_ratio, 6)} times likelier than another; radius "
         f"{played.watch.releases[0].round.params[0]} cells, {told.outer} cells to answer"
         + (f"; {reports} reports share epsilon." if reports > 1 else ".")
     ]
     if told.right is not None:
         lines.append(
-            f"Who sees a report and guesses its cell is right {part(told.right)} of the time, "
-            f"and {part(told.blind)} without, if all cells are alike before."
+            f"Who sees a report and guesses its cell is right {format_share(told.right)} of the "
+            f"time, and {format_share(told.blind)} without, if all cells are alike before."
         )
     if told.off_cells is not None and told.blind_cells is not None:
         longest = max(grid.shape)
         lines.append(
             "A cell drawn by the odds is off by "
-            f"{away(grid, told.off_cells / longest)} in the mean (local privacy), and by "
-            f"{away(grid, told.blind_cells / longest)} without the report."
+            f"{describe_distance(grid, told.off_cells / longest)} in the mean (local privacy), "
+            f"and by {describe_distance(grid, told.blind_cells / longest)} without the report."
         )
     return lines
 
@@ -231,8 +233,8 @@ def in_words(query: Query, guarantee: Any) -> list[str]:
     said = sentences(guarantee._replace(epsilon=None))
     epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
     right = 1 / (1 + math.exp(-epsilon))
-    sure = f"{upward(100 * right)}%" if right < 0.999 else OVER(share="99.9%")
-    factor = upward(math.exp(min(epsilon, 50)))
+    sure = f"{round_up(100 * right)}%" if right < 0.999 else OVER(share="99.9%")
+    factor = round_up(math.exp(min(epsilon, 50)))
     chance = _CHANCE(sure=sure, factor=factor)
     return [said[0], chance, _FORMALLY(epsilon=ratio_text(guarantee.epsilon)), *said[1:]]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edge.core.records import Reading, Release
 from physics.points import cells_of
 from recovery.pyramid.query import PLACES_MAX
-from recovery.pyramid.tree import tree
+from recovery.pyramid.tree import read_tree
 
 from ...faults import OperatorFault
 from .. import places
@@ -129,6 +129,6 @@ def check_possible(release: Release, path: Path) -> None:
         OperatorFault: it has not.
     """
     try:
-        tree(release)
+        read_tree(release)
     except ValueError as fault:
         raise OperatorFault(f"{path}: {fault}") from fault

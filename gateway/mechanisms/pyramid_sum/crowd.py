@@ -16,7 +16,7 @@ from edge.mechanisms import pyramid_sum as device
 from physics.crowds.shares import sums
 
 from ..pyramid import crowd as places
-from ..sums import Together, count_people
+from ..sums import PlaySums, count_people
 from ..worlds import Inputs
 
 
@@ -28,7 +28,7 @@ class World:
     people: places.Crowd
     truth: Any
 
-    def readings(self, round: Round) -> Iterator[Together]:
+    def readings(self, round: Round) -> Iterator[PlaySums]:
         """Yield what all devices mark. Private."""
         found, present = np.zeros(device.length(round), dtype=np.int64), 0
         seen = dict[Any, Any]()
@@ -39,7 +39,7 @@ class World:
                 seen[reading.values] = np.array(marked, dtype=np.int64).reshape(-1, 2)
             at, parts = seen[reading.values].T
             found[at] += parts
-        yield Together(found, present)
+        yield PlaySums(found, present)
 
     def beyond(self) -> str:
         """Return a clause about points beyond the grid; else empty."""
@@ -63,7 +63,7 @@ def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
     Raises:
         ValueError: a device reports twice, or a report is none.
     """
-    if len(payloads) != 1 or not isinstance(payloads[0], Together):
+    if len(payloads) != 1 or not isinstance(payloads[0], PlaySums):
         found: Release = device.release(round, payloads, rng)
         return found
     p, together = device.params_of(round), payloads[0]

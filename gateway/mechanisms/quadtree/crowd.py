@@ -22,7 +22,7 @@ from recovery.quadtree.tree import paint
 
 from ...faults import OperatorFault
 from .. import places
-from ..sums import Together, count_people
+from ..sums import PlaySums, count_people
 from ..worlds import Floats, Inputs
 
 Whole = NDArray[np.int64]
@@ -35,13 +35,13 @@ class World:
     """Where everybody is, all through the rounds; of many, how many are in each cell."""
 
     query: Query
-    devices: tuple[tuple[int, ...], ...] | Together  # readings of each, or of all
+    devices: tuple[tuple[int, ...], ...] | PlaySums  # readings of each, or of all
     truth: Floats
     outside: str
 
     def readings(self, round: Round) -> Iterator[Any]:
         """Yield what each device reads, or what all of them do. Private."""
-        if isinstance(self.devices, Together):
+        if isinstance(self.devices, PlaySums):
             yield self.devices
             return
         for sensor, values in enumerate(self.devices):
@@ -68,7 +68,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     flat = found.cells[0]
     columns, rows = query.grid.shape
     cells = np.bincount(flat, minlength=columns * rows).reshape(rows, columns)
-    many: Any = Together(cells, len(flat))
+    many: Any = PlaySums(cells, len(flat))
     if len(flat) <= ONE_BY_ONE:
         many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
     still = places.tell_stayed(len(flat) * (query.readings > 1), query.readings)
@@ -78,7 +78,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
 
 def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
     """Return the sums over shards: of reports, or of all devices of a play at once."""
-    if len(payloads) == 1 and isinstance(payloads[0], Together):
+    if len(payloads) == 1 and isinstance(payloads[0], PlaySums):
         return release_crowd(round, payloads[0].marks, payloads[0].present, rng)
     found: Release = device.release(round, payloads, rng)
     return found

@@ -7,7 +7,7 @@ import numpy as np
 
 from edge.core.records import Release
 from edge.mechanisms.ranks import params_of
-from recovery.maps.guarantee import upward
+from recovery.maps.guarantee import round_up
 from recovery.ranks.groups import expected_error, group_of, paper_group, rule_group
 from recovery.ranks.order import order_behind, voronoi_density
 from recovery.ranks.query import Query, count_of, epsilon_of_one
@@ -39,10 +39,10 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     }
     line = (
         f"{len(release.values)} groups of {params.group} places; by the model a place is off by "
-        f"{upward(error)} of the curve in the mean"
+        f"{round_up(error)} of the curve in the mean"
     )
     if params.axes > 1:
-        line += f", which is up to {upward(min(1.42, 3 * error**0.5))} of a side"
+        line += f", which is up to {round_up(min(1.42, 3 * error**0.5))} of a side"
     return Told(told.numbers | own, [*told.lines, f"{line}."])
 
 
@@ -70,7 +70,7 @@ def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
     errors = {name: expected_error(count, one, min(size, count)) for name, size in sizes.items()}
     return {"groups": sizes, "expected_error": errors}, [
         f"{count:,} points, {query.points} of each user, in "
-        f"groups of {group}: a place is off by {upward(errors['group'])} of the curve in the "
-        f"mean; the rule's {sizes['rule']} would give {upward(errors['rule'])}, the paper's "
-        f"{sizes['paper']} {upward(errors['paper'])}."
+        f"groups of {group}: a place is off by {round_up(errors['group'])} of the curve in the "
+        f"mean; the rule's {sizes['rule']} would give {round_up(errors['rule'])}, the paper's "
+        f"{sizes['paper']} {round_up(errors['paper'])}."
     ]

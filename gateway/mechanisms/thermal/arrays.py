@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.entropy import Tape, sealed
-from edge.core.pixels import above, baseline
+from edge.core.pixels import baseline, subtract_baseline
 from edge.core.records import Reading, Release
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import params_of
@@ -35,7 +35,7 @@ from ... import mechanisms
 from ...cli.play import Files
 from ...faults import OperatorFault
 from ...output import Writer, as_json, check_places, write_all
-from ..flags import query_of, undrawn
+from ..flags import query_of, refuse_undrawable
 from ..scores import Watch, frame_bytes, scores
 from . import MECHANISM
 from .words import facts
@@ -79,7 +79,9 @@ class Recorded:
     def reading(self, round: Any, frame: int) -> Reading:
         """Return what the device reads of one frame for a Round, in grains. Private."""
         ratio, exponent = self.step.as_integer_ratio(), params_of(round).exponent
-        return Reading(0, above(self.counts[frame].ravel().tolist(), self.empty, exponent, ratio))
+        return Reading(
+            0, subtract_baseline(self.counts[frame].ravel().tolist(), self.empty, exponent, ratio)
+        )
 
 
 def load_frames(clips: Clips, step: Fraction) -> Recorded:
@@ -204,15 +206,15 @@ def draw_frame(recorded: Recorded, query: Query, frame: int, rng: Any = None) ->
     else:
         bare = params_of(round)._replace(variance=0)
         round, payload = round._replace(params=tuple(bare)), [0, *reading.values]
-    return see(recorded, query, [thermal.release(round, [payload], rng)])
+    return recover_frames(recorded, query, [thermal.release(round, [payload], rng)])
 
 
-def see(recorded: Recorded, query: Query, releases: Sequence[Release]) -> Drawn:
+def recover_frames(recorded: Recorded, query: Query, releases: Sequence[Release]) -> Drawn:
     """Return what is made of frames that were released: their mean, its map, its people."""
     counted = people(query, releases, recorded.blur.heat)
     grains = np.mean([release.values for release in releases], axis=0)
     sent = np.ldexp(grains, -params_of(releases[0].round).exponent)
-    with undrawn():
+    with refuse_undrawable():
         found = recover(query, releases)
     return Drawn(sent.reshape(counted.shape), found, counted)
 
@@ -361,7 +363,7 @@ def play_frames(
         lambda round: [array.reading(round, round.number - 1)],
         rng,
     )
-    window = see(array, query, watch.releases)
+    window = recover_frames(array, query, watch.releases)
     single = replace(query, readings=1, sigma=None)
     bare = [draw_frame(array, single, frame) for frame in range(len(array.counts))]
     rows = table(array, single, bare, label, rng)

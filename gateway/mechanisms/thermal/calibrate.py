@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recovery.maps.guarantee import ratio_text, upward
+from recovery.maps.guarantee import ratio_text, round_up
 from recovery.noise.worst import least_shown
 from recovery.thermal import Query, calibration
 from recovery.thermal.curve import (
@@ -22,7 +22,7 @@ from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
 from ...output import Stage, check_places, say_time, write_all
-from ..flags import refuse
+from ..flags import refuse_unplannable
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, map_line, numbers
 from .deployment import WIDER, first_round
@@ -39,8 +39,8 @@ def distances(query: Query, numbers: dict[str, Any]) -> list[str]:
         f"  {'moved by up to':>14}  {unit:>8}  {'epsilon':>10}   the best test is right",
         *(
             f"  {row['cells']:8d} {'cell ' if row['cells'] == 1 else 'cells'}"
-            f"  {row['distance']:8.4g}  {upward(row['epsilon'], 4):>10}"
-            f"   {share(row['best_test_right'])}"
+            f"  {row['distance']:8.4g}  {round_up(row['epsilon'], 4):>10}"
+            f"   {format_chance(row['best_test_right'])}"
             + ("   the protected distance" if row["cells"] == own else "")
             + ("   anywhere in the room" if _everywhere(query, row["distance"]) else "")
             for row in numbers["distances"]
@@ -79,13 +79,13 @@ def _in_room(query: Query) -> list[str]:
     ]
 
 
-def share(chance: float) -> str:
+def format_chance(chance: float) -> str:
     """Return a chance, never rounded up to certainty nor down.
 
     >>> share(0.69815), share(0.99999)
     ('0.6982', 'over 0.9999')
     """
-    return upward(chance, 4) if chance < 0.9999 else SURE
+    return round_up(chance, 4) if chance < 0.9999 else SURE
 
 
 # What `heatveil calibrate` prints for people; the numbers are those of its JSON.
@@ -124,7 +124,7 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
         window, every = f"{row['window_h']} h", say_time(row["every_s"])
         lines.append(
             f"  {window:<8} {every:<11} {row['readings']:<10} {row['sigma']:<14.4g} "
-            f"{upward(row['epsilon_week'])}"
+            f"{round_up(row['epsilon_week'])}"
         )
     return [
         *lines,
@@ -134,7 +134,7 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _list_unprotected(query: Query, numbers: dict[str, Any]) -> list[str]:
-    there, more = (upward(numbers[f"{what}_epsilon"], 4) for what in ("presence", "count"))
+    there, more = (round_up(numbers[f"{what}_epsilon"], 4) for what in ("presence", "count"))
     return [
         f"NOT PROTECTED: {numbers['unprotected']}. A source that comes or goes: epsilon {there}; "
         f"one more than there were, however many: epsilon {more}; both at delta "
@@ -146,11 +146,11 @@ def _list_unprotected(query: Query, numbers: dict[str, Any]) -> list[str]:
 
 def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
     asked, delta = (ratio_text(tuple(numbers[name])) for name in ("epsilon", "delta"))
-    given = {name: upward(value, 4) for name, value in numbers["really_given"].items()}
+    given = {name: round_up(value, 4) for name, value in numbers["really_given"].items()}
     printed = "" if query.calibration == "exact" else "the paper's formula as printed "
     curve = (
         "; a sharper reckoning of this window alone, by the exact curve: "
-        f"{upward(numbers['exact_epsilon'], 4)}"
+        f"{round_up(numbers['exact_epsilon'], 4)}"
         if query.readings > 1
         else ""
     )
@@ -163,7 +163,7 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
     )
     # Noise is made for a promise by epsilon and by delta: mostly both are just what was asked.
     other = f", or delta {given['delta']} at epsilon {asked}"
-    if given["delta"] == upward(numbers["delta"][0] / numbers["delta"][1], 4):
+    if given["delta"] == round_up(numbers["delta"][0] / numbers["delta"][1], 4):
         other = ""
     return [
         f"Protected: {numbers['neighbours']}.{rounded}",
@@ -176,7 +176,7 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
 
 def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
     rho, whole = (numbers[name] for name in ("rho", "rho_window"))
-    some = {row["windows"]: upward(row["epsilon"]) for row in numbers["windows"]}
+    some = {row["windows"]: round_up(row["epsilon"]) for row in numbers["windows"]}
     every = (
         ""
         if numbers["every_s"] is None
@@ -198,8 +198,8 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
         )
     return [
         window,
-        f"Price: rho {ratio_text(tuple(rho))} ({upward(rho[0] / rho[1], 4)}) a reading, "
-        f"{upward(whole[0] / whole[1], 4)} for the window; a device counts "
+        f"Price: rho {ratio_text(tuple(rho))} ({round_up(rho[0] / rho[1], 4)}) a reading, "
+        f"{round_up(whole[0] / whole[1], 4)} for the window; a device counts "
         f"{numbers['nano_rho_per_reading']} billionths of {numbers['nano_rho_window']}.",
     ]
 
@@ -214,14 +214,16 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
         f"{unit}, {grain:.4g}{unit}.",
         f"Readings: clamped to {low:.4g} to {high:.4g}{unit} about the baseline, "
         f"{numbers['bits_per_reading']} bits each, {numbers['sensors']} sensors.",
-        f"Sensitivity: {upward(numbers['sensitivity'], 6)}{unit} over all sensors together; "
-        f"{upward(numbers['sensitivity_sent'], 6)}{unit} in the whole grains that are sent "
+        f"Sensitivity: {round_up(numbers['sensitivity'], 6)}{unit} over all sensors together; "
+        f"{round_up(numbers['sensitivity_sent'], 6)}{unit} in the whole grains that are sent "
         f"({numbers['sensitivity_squared_grains']} squared).",
     ]
     if query.step is None:
         return told
     step = _flips(query)
-    right, without = (share(seen[f"best_test_right{end}"]) for end in ("", "_without_step"))
+    right, without = (
+        format_chance(seen[f"best_test_right{end}"]) for end in ("", "_without_step")
+    )
     told_apart = (
         ""
         if right == without == SURE
@@ -231,8 +233,8 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
     )
     told.append(
         f"{'Beware: the' if seen['inflation'] > WIDER else 'The'} converter's step of {step}"
-        f"{unit} may flip on all sensors at once, and makes the noise {upward(seen['inflation'])} "
-        f"times as wide.{told_apart}"
+        f"{unit} may flip on all sensors at once, and makes the noise "
+        f"{round_up(seen['inflation'])} times as wide.{told_apart}"
     )
     return told
 
@@ -244,11 +246,11 @@ def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
     return [
         f"  {'what if':<{wide}}  epsilon with this noise   sigma for epsilon {asked}",
         *(
-            f"  {row['said']:<{wide}}  {upward(row['epsilon_with_this_noise'], 4):>23}   "
+            f"  {row['said']:<{wide}}  {round_up(row['epsilon_with_this_noise'], 4):>23}   "
             + (
                 "cannot be had"
                 if row["sigma_for_the_promise"] is None
-                else f"{upward(row['sigma_for_the_promise'], 4)}{unit}"
+                else f"{round_up(row['sigma_for_the_promise'], 4)}{unit}"
             )
             for row in numbers["what_if"]
         ),
@@ -296,7 +298,7 @@ def calibrate(
         refusal = _refusal(reason, step and step[0].as_integer_ratio(), epsilon)
         if not as_json:
             return Calibrated([], reason)
-    with refuse():
+    with refuse_unplannable():
         found = numbers(query, every_s, seen, refusal, stage)
     if plot is not None and not reason:
         stage("drawing")
@@ -326,7 +328,7 @@ def _describe_converter(query: Query) -> Converter | str:
     """
     try:
         first_round(query)
-        with refuse():
+        with refuse_unplannable():
             return converter(query)
     except OperatorFault as fault:
         if query.step is None:

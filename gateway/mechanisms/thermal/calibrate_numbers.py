@@ -72,7 +72,7 @@ from recovery.thermal.seen import sensors_m
 
 from ...output import Stage
 from ...settings.windows import DAYS, cadences, windows_in
-from ..flags import undrawn
+from ..flags import refuse_undrawable
 from ..scores import WORTHLESS, is_worthless
 from .deployment import first_round
 
@@ -198,7 +198,7 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
         noise: Any = np.rint(world.normal(0, params.variance**0.5, len(seen))).astype(int).tolist()
         payload = device.veil(asked, Reading(0, seen), noise)
         releases.append(device.release(asked, [payload], Tape(b"calibrate")))
-    with undrawn():
+    with refuse_undrawable():
         map = thermal.recover(query, releases, certify=False)
     cells = np.asarray(cell_places(query.grid)).reshape(math.prod(query.grid.shape), -1)
     truth = scene.heat(query.grid)

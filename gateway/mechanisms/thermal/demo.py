@@ -33,7 +33,7 @@ from ...output import check_places, make_folder, write_all
 from ...service.operate.health import PARTS, Health
 from ...service.serving import Service
 from ...service.telling import Event
-from ...service.telling import heard as certainty
+from ...service.telling import parse_map as certainty
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...store.places import place_of

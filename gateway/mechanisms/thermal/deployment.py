@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edge.core.records import Release, Round
 from edge.core.tightening import looser
 from edge.mechanisms.thermal import params_of
-from recovery.maps.guarantee import ratio_text, upward
+from recovery.maps.guarantee import ratio_text, round_up
 from recovery.noise.worst import NOT_BEHIND
 from recovery.thermal import Query, calibration, plan
 from recovery.thermal.guarantee import KEYS
@@ -137,7 +137,7 @@ def whole_budget(limits: Any) -> str:
     return f"{limits.budget} nano-rho"
 
 
-def tighter(last: Any, wished: Any) -> tuple[Any, str]:
+def tighten_limits(last: Any, wished: Any) -> tuple[Any, str]:
     """Return the wished limits, and why they would protect less than the last, or ""."""
     return wished, looser(last, wished)
 
@@ -205,8 +205,8 @@ def cautions(query: Query) -> list[str]:
     behind = ratio_text(query.behind.as_integer_ratio())
     return [
         f"the converter behind the one that is read (adc_behind {behind}) may flip on all sensors "
-        f"at once, and makes the noise {upward(wider)} times as wide. With fewer sensors, or ones "
-        "without it, maps are nearer: heatveil calibrate says how near"
+        f"at once, and makes the noise {round_up(wider)} times as wide. With fewer sensors, or "
+        "ones without it, maps are nearer: heatveil calibrate says how near"
     ]
 
 

@@ -48,7 +48,7 @@ def grant(query: Query, every_s: float) -> Any:
     whole = first._replace(budget=query.readings * cost)
     if why := limits.objection(whole):
         raise OperatorFault(f"the devices cannot be given their limits: {why}")
-    given = worth(whole.budget, exact_delta(query))
+    given = convert_budget(whole.budget, exact_delta(query))
     promised = check_ratio(query.epsilon, "epsilon")
     if given > promised:
         raise OperatorFault(
@@ -59,7 +59,7 @@ def grant(query: Query, every_s: float) -> Any:
     return whole
 
 
-def unspent(whole: Any, before: int) -> Any:
+def reduce_budget(whole: Any, before: int) -> Any:
     """Return the limits of a device that comes later: its budget is what is left of the promise.
 
     Args:
@@ -120,7 +120,9 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
     """
     made = calibration(query)
     for name, own in held.items() if query.sampler == "table" else ():
-        least, planned = limits.alike(own.variance, own.exponent, made.variance, made.exponent)
+        least, planned = limits.align_grains(
+            own.variance, own.exponent, made.variance, made.exponent
+        )
         if sensors.get(name, 0) >= ARRAY and least < planned:
             raise OperatorFault(
                 f"[rounds] sampler is 'table' but {name}, which has {sensors[name]} readings, was "
@@ -129,7 +131,7 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
             )
 
 
-def worth(nano_rho: int, delta: Any) -> float:
+def convert_budget(nano_rho: int, delta: Any) -> float:
     """Return the epsilon that a budget of a device is worth at this delta, a ratio.
 
     >>> round(worth(35_860_000, (1, 100_000)), 3)

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from edge.core.records import Release
 from physics.places import cell_places, is_plane, sensor_places
-from recovery.maps.guarantee import ratio_text, upward
+from recovery.maps.guarantee import ratio_text, round_up
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 from recovery.thermal import Query
 
 from ...output import FAINT, FOUND, SENT, TRUE, Writer
 from ..panels import Panel, add_colours, draw_trade, name_plainly
 from ..panels import draw as draw_panels
-from ..summary import far
+from ..summary import format_distance
 from ..worlds import Found, Numbers, Played
 from .words import decode_sent, facts, label
 
@@ -158,7 +158,7 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
     room, carried = played.world, label(played.world.query, played.found.guarantee)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     grid = room.query.grid
-    found = "no map" if score is None else f"{far(grid, score)} from the truth"
+    found = "no map" if score is None else f"{format_distance(grid, score)} from the truth"
     draw(
         Picture(
             grid,
@@ -171,7 +171,11 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
                 "The truth, which only the simulator knows",
                 f"What the wire carried: {carried}",
                 f"What was recovered: {found}"
-                + (f" (a guess without data: {far(grid, guess)})" if guess is not None else ""),
+                + (
+                    f" (a guess without data: {format_distance(grid, guess)})"
+                    if guess is not None
+                    else ""
+                ),
             ),
             *_sure(played.found),
         ),
@@ -225,7 +229,7 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     there = numbers["presence_epsilon"]
     for height, colour, said in (
         (promised, TRUE, f"promised up to {own:g} {unit}: epsilon {promised:g}"),
-        (there, SENT, f"that somebody is there: epsilon {upward(there)}"),
+        (there, SENT, f"that somebody is there: epsilon {round_up(there)}"),
     ):
         if math.isfinite(height):  # noise from tables promises nothing of presence so far
             above.axhline(height, linestyle=":", linewidth=1.0, color=colour, label=said)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.records import Release
-from recovery.thermal.vacancy import Belief, Empty, fade, judge, unlearnt
+from recovery.thermal.vacancy import Belief, Empty, fade_belief, judge, make_prior_belief
 
 from ...settings.roomfile import Cleared, Vacancy
 
@@ -39,7 +39,7 @@ class _Kept(NamedTuple):
     levels: dict[float, tuple[Floats, Floats]]  # what was seen at such times
 
 
-def clear(
+def subtract_empty_room(
     query: Any,
     releases: Sequence[Release],
     asked: Vacancy,
@@ -61,7 +61,7 @@ def clear(
     marching(True)
     room = room_of(asked.plan)
     _, views = views_of(room)
-    weather, notes = outdoors(asked.weather, asked.at_s - DAY_S, asked.at_s)
+    weather, notes = find_outdoor_temperature(asked.weather, asked.at_s - DAY_S, asked.at_s)
 
     def begun(at_s: float) -> Any:
         return Vacant(room, views, at_s - DAY_S, weather)
@@ -117,7 +117,7 @@ def clear(
     )
     rest = np.exp(-max(asked.at_s - kept.judged_s, 0.0) / DAY_S)
     stays = np.concatenate([np.where(passes, rest, 1.0), recorded_s == kept.recorded_s])
-    belief = fade(kept.belief, stays)
+    belief = fade_belief(kept.belief, stays)
     found, learnt = judge(query, release, empty, belief)
     if asked.at_s == kept.judged_s:  # drawn again: what it teaches is known already
         learnt = kept.belief
@@ -150,7 +150,7 @@ def _pack(kept: _Kept) -> bytes:
 def _resume(asked: Vacancy, march: Any, sensors: int, notes: list[str]) -> _Kept:
     """Return the state that was kept, or that of a room of which nothing is known yet."""
     unsaid = np.full(sensors, _UNSAID)
-    anew = _Kept(march, unlearnt(len(march.causes) + sensors), asked.at_s, unsaid, {})
+    anew = _Kept(march, make_prior_belief(len(march.causes) + sensors), asked.at_s, unsaid, {})
     if asked.state is None:
         return anew
     try:
@@ -183,7 +183,7 @@ _TAIL = 4_000_000  # bytes of a weather file that are read, from the end
 _LOOK_S = 600.0
 
 
-def outdoors(
+def find_outdoor_temperature(
     path: Path | None, from_s: float, until_s: float
 ) -> tuple[Callable[[float], float | None], list[str]]:
     """Return how warm it was at a time, None where nobody knows, and what is wrong with that.

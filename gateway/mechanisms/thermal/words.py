@@ -9,7 +9,7 @@ from edge.core.records import Guarantee, Release
 from edge.mechanisms.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
-from recovery.maps.guarantee import OVER, ratio_text, sentences, upward
+from recovery.maps.guarantee import OVER, ratio_text, round_up, sentences
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.maps.sentence import Sentence, Wording, join
 from recovery.proofs.certified import certified_distance
@@ -56,7 +56,7 @@ def label(query: Query, guarantee: Guarantee) -> str:
     if not as_printed(query):
         return epsilon
     given, delta = really_given(query, thermal.calibration(query))
-    return f"{epsilon} as printed, really {upward(given)} (or delta {upward(delta, 2)})"
+    return f"{epsilon} as printed, really {round_up(given)} (or delta {round_up(delta, 2)})"
 
 
 def _chances(query: Query) -> str:

@@ -25,7 +25,7 @@ from recovery.thermal.seen import deviation, sensors_m
 
 from ...faults import OperatorFault
 from ...output import Stage
-from ..summary import far
+from ..summary import format_distance
 from ..worlds import Inputs, Numbers, Played, Seen, Stand, Told
 
 # A room that exists in the simulator alone, so that a map can be held against the truth.
@@ -192,7 +192,7 @@ def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
     return fleet
 
 
-def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
+def make_warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
     """Return what thermometers stand in: two random sources where nothing was said.
 
     Raises:
@@ -231,7 +231,7 @@ def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -
 _SOURCES_MAX, _CELLS_MAX, _CELLS_PLANE = 4, 120, 450
 
 
-def yardstick(room: Room, round: Any) -> Yardstick | None:
+def make_yardstick(room: Room, round: Any) -> Yardstick | None:
     """Return the Bayes yardstick of scenes like this one; None where it would take too long.
 
     Like this one: as many sources, as warm, anywhere; the estimator knows how many and how warm.
@@ -293,9 +293,9 @@ def room_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Room:
 def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     """Return how far the map is from the truth, beside a blind guess and the best there is."""
     stage("working out how near any map could come")
-    best = yardstick(played.world, played.watch.releases[0].round)
+    best = make_yardstick(played.world, played.watch.releases[0].round)
     own = {"emd_l1_yardstick": None if best is None else best.distance}
-    length = partial(far, played.world.query.grid)
+    length = partial(format_distance, played.world.query.grid)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     lines = []
     if score is not None and guess is not None:

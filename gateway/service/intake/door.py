@@ -46,7 +46,7 @@ def prefix(topic: str) -> bytes:
     return len(name).to_bytes(2, "big") + name
 
 
-def genuine(frame: bytes, key: bytes, before: bytes) -> bool:
+def has_valid_mac(frame: bytes, key: bytes, before: bytes) -> bool:
     """Return whether the MAC holds; before is the topic's `prefix`."""
     mac = hmac.digest(key, before + frame[: -wire.MAC_BYTES], "sha256")
     return hmac.compare_digest(mac[: wire.MAC_BYTES], frame[-wire.MAC_BYTES :])
@@ -131,7 +131,7 @@ def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
     device = devices.by_name.get(name)
     if topic == wire.topic(devices.site, name, "data") and device is not None:
         return open_report(message, name, Sender(device, prefix(topic)))
-    return nobodys(message, devices)
+    return explain_unknown_topic(message, devices)
 
 
 def sender_of(topic: str) -> str:
@@ -144,7 +144,7 @@ def sender_of(topic: str) -> str:
     return parts[1] if len(parts) == 3 else ""
 
 
-def nobodys(message: Message, devices: Devices) -> DeadLetter:
+def explain_unknown_topic(message: Message, devices: Devices) -> DeadLetter:
     """Return why a message on such a topic is no device's."""
     topic, payload, *_ = message
     name = sender_of(topic)
@@ -161,7 +161,7 @@ def open_report(message: Message, name: str, sender: Sender) -> Arrival | DeadLe
     device, before = sender
     if not wire.MAC_BYTES < len(payload) <= post.REPORT_BYTES:
         kind = "oversized" if len(payload) > wire.MAC_BYTES else "garbled"
-    elif not genuine(payload, device.mac_key, before):
+    elif not has_valid_mac(payload, device.mac_key, before):
         kind = "forged"
     else:
         kind = ""
@@ -245,7 +245,7 @@ class Door:
             elif sender is not None:
                 found = open_report(message, name, sender)
             else:
-                found = nobodys(message, self._devices)
+                found = explain_unknown_topic(message, self._devices)
             if isinstance(found, Arrival):
                 sifted.arrivals.append(found)
                 continue

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from recovery.maps.sentence import Wording
 
 from ...logs import log
-from ...store.places import Stopped, patiently
+from ...store.places import Stopped, retry_until_stored
 from ..ledger import Charge, price
 from ..rounds import OpenRound
 from .door import Arrival
@@ -52,7 +52,7 @@ MESSAGES = 1 << 20  # of one boot that nobody heard: one a minute for two years
 Numbers = tuple[int, int]  # epoch, seq
 
 
-def broken(
+def find_broken_key(
     arrival: Arrival, last: Numbers, used: bool, back: tuple[Numbers, Numbers] | None = None
 ) -> tuple[str, str]:
     """Return the kind and why the device needs a new key, or nothing.
@@ -122,7 +122,9 @@ class Verdict:
     late: int = 0
     missing: int = 0  # numbers that devices have skipped: shown as a gap, and never asked for
     newest: dict[Who, Numbers] = field(default_factory=dict)  # where it has gone up
-    back: dict[Who, tuple[Numbers, Numbers]] = field(default_factory=dict)  # as `broken` has it
+    back: dict[Who, tuple[Numbers, Numbers]] = field(
+        default_factory=dict
+    )  # as `find_broken_key` has it
     kept: list[Kept] = field(default_factory=list)
     heard: list[Heard] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
@@ -152,7 +154,7 @@ def judge(
         newest: the greatest (epoch, seq) that every device has used.
         known: what the store has of these arrivals.
         now_s: of the monotonic clock that the round's deadline is on.
-        back: of devices that went back: see `broken`.
+        back: of devices that went back: see `find_broken_key`.
     """
     verdict = Verdict(round)
     fresh: dict[Key, dict[bytes, bool]] = {}  # frames of this batch, and whether they count
@@ -170,12 +172,12 @@ def judge(
         if counted is not None:  # sent again, because our receipt was lost
             verdict.again.append(Receipt(sender, epoch, seq, counted))
             if counted and round is not None and name == round.name:
-                verdict.taken[sender] = report  # the round may not know: see `recall`
+                verdict.taken[sender] = report  # the round may not know: see `reload_newest`
             continue
         last = verdict.newest.get(who) or newest.get(who, NEVER)
         used = bool(before) or key in known.seen
         went = verdict.back.get(who) or back.get(who)
-        kind, why = broken(arrival, last, used, went)
+        kind, why = find_broken_key(arrival, last, used, went)
         if why:
             verdict.alarms.append(Alarm(*who, why))
             if kind == "replayed":  # from the first time on, so that two stay two
@@ -300,13 +302,15 @@ def hold_against(
         store.witness(asked, f"{sender} has answered round {asked.plan.number}")
 
 
-def recall(stopping: threading.Event, store: Store, newest: dict[Who, tuple[int, int]]) -> None:
+def reload_newest(
+    stopping: threading.Event, store: Store, newest: dict[Who, tuple[int, int]]
+) -> None:
     """Bring the newest numbers up to the store's: a commit may have held whose answer was lost.
 
     Without that its messages, handed over again, would pass for new, and the store refuse them.
     """
     try:
-        newest.update(patiently(stopping, store.newest))
+        newest.update(retry_until_stored(stopping, store.newest))
     except Stopped:
         pass
     except Exception:  # the writer must go on: the next batch that fails asks again

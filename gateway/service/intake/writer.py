@@ -31,14 +31,14 @@ from recovery.maps.sentence import Wording
 from ...devices.enrol.enrol import Devices
 from ...faults import ReplacedFault
 from ...logs import log
-from ...store.places import Stopped, describe_fault, patiently
+from ...store.places import Stopped, describe_fault, retry_until_stored
 from ...store.store import Store
 from ..mqtt.connection import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from .door import Door, Guard, Sifted, make_receipt, prefix
-from .judge import Foresight, Numbers, Verdict, hold_against, judge, read_known, recall
+from .judge import Foresight, Numbers, Verdict, hold_against, judge, read_known, reload_newest
 from .outcomes import Alarm, DeadLetter, Receipt, Who
 
 
@@ -395,7 +395,7 @@ class Intake:
                     "a batch of messages could not be stored; storing them one by one",
                     messages=len(batch),
                 )
-                recall(self._stopping, self._store, self._newest)
+                reload_newest(self._stopping, self._store, self._newest)
                 for arrived in batch:
                     self._handle_alone(arrived)
 
@@ -406,7 +406,7 @@ class Intake:
         messages = [message for _, message in batch]
         sifted = self._door.sift(messages, began_s, guarded=not again)
         # Without the lock while it waits for the disk: a round must close, and we must stop.
-        verdict = patiently(self._stopping, self._decide, sifted)
+        verdict = retry_until_stored(self._stopping, self._decide, sifted)
         self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
         settle(batch, verdict, self._packer)
         for line in describe(verdict.letters, self._door.whose):
@@ -445,7 +445,7 @@ class Intake:
                 log.exception("a message could not be stored; it is refused")
                 why = f"it could not be stored: {type(fault).__name__}"
                 letter = DeadLetter(topic, why, payload, "unstorable")
-                patiently(self._stopping, self._store.keep, [], [letter])
+                retry_until_stored(self._stopping, self._store.keep, [], [letter])
                 bearer.settle((), [arrived[1]])
         except (Stopped, ReplacedFault):
             return

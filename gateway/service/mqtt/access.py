@@ -84,10 +84,10 @@ def client_id(broker: Mqtt, name: str) -> str:
     broker has kept for it. So a mark that only who knows the password can make belongs to it.
     """
     secret = password(broker)
-    return name if secret is None else mark(name, secret)
+    return name if secret is None else mark_session(name, secret)
 
 
-def mark(name: str, secret: str) -> str:
+def mark_session(name: str, secret: str) -> str:
     """Return a session's name with the mark of whoever knows the password."""
     return f"{name}-{hmac.new(secret.encode(), name.encode(), 'sha256').hexdigest()[:16]}"
 
@@ -96,7 +96,7 @@ def mark(name: str, secret: str) -> str:
 _CUT_SHORT = ConnectionResetError, ConnectionAbortedError, BrokenPipeError
 
 
-def distrust(broker: Mqtt, fault: OSError) -> str:
+def explain_distrust(broker: Mqtt, fault: OSError) -> str:
     """Return why a broker that answered is not spoken to; nothing when it did not answer."""
     if broker.insecure or not isinstance(fault, (ssl.SSLError, *_CUT_SHORT)):
         return ""
@@ -138,7 +138,7 @@ CLEAR = Wording(
 )
 
 
-def proven(fault: OSError) -> bool:
+def is_certificate_at_fault(fault: OSError) -> bool:
     """Return whether trying again cannot help: the certificate itself is at fault."""
     return isinstance(fault, ssl.SSLCertVerificationError)
 

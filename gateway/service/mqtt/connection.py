@@ -258,9 +258,9 @@ class Standing:
 
     def failed(self, fault: OSError) -> None:
         """There is nobody, or nobody that is to be trusted."""
-        why = access.distrust(self._broker, fault)
+        why = access.explain_distrust(self._broker, fault)
         if why:
-            self.session.unwilling(why, final=access.proven(fault))
+            self.session.unwilling(why, final=access.is_certificate_at_fault(fault))
             self._complain("the broker is not trusted", why)
         else:
             self.session.failed(fault.strerror or str(fault))

@@ -54,7 +54,7 @@ def _length(length: int) -> bytes:
     return bytes((length & 127 | 128,)) + _length(length >> 7)
 
 
-class Came(NamedTuple):
+class ReceivedMessage(NamedTuple):
     """A message as it came; packet is 0 where nobody waits for an acknowledgement."""
 
     topic: str
@@ -63,7 +63,9 @@ class Came(NamedTuple):
     retained: bool = False
 
 
-def read_publish(data: bytes, first: int, body: int, stop: int, five: bool) -> Came | None:
+def read_publish(
+    data: bytes, first: int, body: int, stop: int, five: bool
+) -> ReceivedMessage | None:
     """Return the message of a PUBLISH of QoS 0 or 1, or None where it is none.
 
     Args:
@@ -85,7 +87,9 @@ def read_publish(data: bytes, first: int, body: int, stop: int, five: bool) -> C
         if not after < payload <= stop:
             return None
     topic = data[body + 2 : after].decode("utf-8", "replace")
-    return Came(topic, data[payload : min(stop, payload + KEPT)], packet, bool(first & 1))
+    return ReceivedMessage(
+        topic, data[payload : min(stop, payload + KEPT)], packet, bool(first & 1)
+    )
 
 
 def read_length(data: bytes, at: int) -> tuple[int, int]:
@@ -110,7 +114,7 @@ GOODBYE_S = 0.5  # how long the last words may take
 class Stream:
     """A connected socket, in a client's hands. Reading and flushing belong to one thread."""
 
-    def __init__(self, socket: Any, came: Callable[[list[Came]], None]) -> None:
+    def __init__(self, socket: Any, came: Callable[[list[ReceivedMessage]], None]) -> None:
         self._socket, self._came = socket, came
         self.version5 = False  # the client says so: there are properties before a payload
         self._raw = b""  # of a packet that has not come whole
@@ -223,7 +227,7 @@ class Stream:
 
     def _cut(self, data: bytes) -> None:
         """Hand over every whole packet in the data, and keep the rest of it."""
-        came: list[Came] = []
+        came: list[ReceivedMessage] = []
         at, end, self._again = 0, len(data), False
         if self._skip:
             at = min(self._skip, end)

@@ -17,7 +17,7 @@ from ...settings.deployment import Mqtt
 from . import access, framing
 from .connection import TWICE as TWICE
 from .connection import WINDOW, Message, Standing
-from .framing import Came, Stream
+from .framing import ReceivedMessage, Stream
 from .pump import Pump, Rider
 
 KEEPALIVE_S = 30
@@ -172,7 +172,7 @@ class Link:
         if (socket := self._client.socket()) is not None:
             socket.close()
 
-    def _came(self, came: list[Came]) -> None:
+    def _came(self, came: list[ReceivedMessage]) -> None:
         if self._on_message is not None:
             number = self._standing.connections
             for topic, payload, packet, retained in came:

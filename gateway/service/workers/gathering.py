@@ -18,7 +18,7 @@ from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
 from ...mechanisms import of
 from ...settings.deployment import Deployment
-from ...store.places import Database, describe_fault, patiently
+from ...store.places import Database, describe_fault, retry_until_stored
 from ...store.store import Store
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm, Who
@@ -30,7 +30,7 @@ from ..rounds import OpenRound
 from ..steps import Foreseen
 from . import leases, rounds
 from .leases import UNANSWERED, Roll, unique_name
-from .part import retire_quietly
+from .part import end_old_sessions_quietly
 from .worker import Worker
 
 LOOK_S = 1.0
@@ -165,8 +165,8 @@ class Gathering:
     def open(self, round: OpenRound) -> None:
         """Let reports for this round count from now on, whichever worker they reach."""
         engine = self._store.engine
-        self._opened = patiently(self._stopping, rounds.last_refused, engine)
-        patiently(self._stopping, rounds.open_round, engine, round.name, self._fold)
+        self._opened = retry_until_stored(self._stopping, rounds.last_refused, engine)
+        retry_until_stored(self._stopping, rounds.open_round, engine, round.name, self._fold)
         self._round = round
 
     def begin(self) -> None:
@@ -176,7 +176,9 @@ class Gathering:
         """Wait until every enrolled device has answered; False when patience ended before."""
         until_s = time.monotonic() + patience_s
         while (round := self._round) is not None:
-            came = patiently(self._stopping, rounds.count_answers, self._store.engine, round.name)
+            came = retry_until_stored(
+                self._stopping, rounds.count_answers, self._store.engine, round.name
+            )
             if time.monotonic() - self._told_s >= TELL_S:
                 self._tell(round, came)
             if came >= len(round.places):
@@ -192,7 +194,7 @@ class Gathering:
             return None
         round.closes_s = min(round.closes_s, time.monotonic())
         engine = self._store.engine
-        found = patiently(self._stopping, rounds.close_and_sum, engine, round, self._fold)
+        found = retry_until_stored(self._stopping, rounds.close_and_sum, engine, round, self._fold)
         self._tell(round, len(found.devices))
         round.reports, round.summed = dict.fromkeys(found.devices), found.release
         return round
@@ -228,10 +230,12 @@ class Gathering:
     def _tell(self, round: OpenRound, came: int) -> None:
         """Tell how a round stands, when that is news."""
         engine, self._told_s = self._store.engine, time.monotonic()
-        found = patiently(self._stopping, rounds.refusals, engine, self._began, self._opened)
+        found = retry_until_stored(
+            self._stopping, rounds.refusals, engine, self._began, self._opened
+        )
         if (news := (came, *found)) != self._told:
             self._told, round.late = news, found.late
-            names = patiently(self._stopping, rounds.senders, engine, round.name)
+            names = retry_until_stored(self._stopping, rounds.senders, engine, round.name)
             round.reports = dict.fromkeys(names)
             self._progress(round, found.refused)
 
@@ -249,7 +253,7 @@ class Taker(Gatherer, Protocol):
         """Take reports of these devices from now on, and of no others."""
 
 
-def taker(
+def make_taker(
     deployment: Deployment,
     store: Store,
     devices: Devices,
@@ -279,7 +283,7 @@ def taker(
     if deployment.workers.partitions > 1:
         return Gathering(deployment, store, devices, progress, alarm, **told)
     if isinstance(store.place, Database):  # there may have been workers
-        retire_quietly(deployment, store)
+        end_old_sessions_quietly(deployment, store)
     foreseen = Foreseen(deployment, devices).find
     return Intake(store, devices, progress, alarm, foreseen=foreseen, **told)
 

@@ -9,9 +9,9 @@ Part -1 is what the workers agree on: its epoch is into how many parts the devic
 time the length of a lease. From -2 down stand the workers, in the order in which they joined; the
 epoch of one is the mark of the devices that it knows, so that everybody sees whose file is old.
 
-The lead is the lock of `store.opening.alone`, which goes with the leader's connection: a leader
-that is killed has a successor within about a second. One that hangs and lives keeps the lead, so
-let a service manager watch it.
+The lead is the lock of `store.opening.lock_store`, which goes with the leader's connection: a
+leader that is killed has a successor within about a second. One that hangs and lives keeps the
+lead, so let a service manager watch it.
 """
 
 import os
@@ -48,7 +48,7 @@ from recovery.maps.sentence import Wording
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault, TakenFault
 from ...logs import log
-from ...store.opening import alone
+from ...store.opening import lock_store
 from ...store.places import Place, Stopped
 from ...store.schema import leases
 
@@ -220,7 +220,7 @@ def _agree(connection: Any, partitions: int, lease_s: float) -> None:
     connection.execute(update(leases).where(agreed).values(epoch=partitions, until_s=lease_s))
 
 
-def sign(engine: Engine, holder: str, lease_s: float, mark: int) -> list[str]:
+def renew_membership(engine: Engine, holder: str, lease_s: float, mark: int) -> list[str]:
     """Give a sign of life; return who is alive. We are not among them if we were forgotten."""
     ours = update(leases).where(_workers, leases.c.holder == holder)
     gone = delete(leases).where(_workers, not_(is_running(lease_s, FORGOTTEN)))
@@ -281,7 +281,7 @@ def lead(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[None
     with ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(alone(place, lost=_is_deposed))
+                stack.enter_context(lock_store(place, lost=_is_deposed))
                 break
             except TakenFault:
                 if isinstance(place, Path):

@@ -73,13 +73,13 @@ def topics_of(devices: Devices) -> list[str]:
     return [wire.topic(devices.site, name, "data") for name in sorted(devices.by_name)]
 
 
-def retire_quietly(deployment: Deployment, store: Store) -> None:
+def end_old_sessions_quietly(deployment: Deployment, store: Store) -> None:
     """Begin to end them, on a thread of its own: the broker may be away, and nobody waits."""
     words = (deployment, store)
     threading.Thread(target=_quietly, args=words, name="retiring", daemon=True).start()
 
 
-def retire(deployment: Deployment, store: Store) -> list[int]:
+def end_old_sessions(deployment: Deployment, store: Store) -> list[int]:
     """Return the parts beyond those of the deployment whose sessions have been ended.
 
     Raises:
@@ -104,7 +104,7 @@ def retire(deployment: Deployment, store: Store) -> list[int]:
 
 def _quietly(deployment: Deployment, store: Store) -> None:
     try:
-        if parts := retire(deployment, store):
+        if parts := end_old_sessions(deployment, store):
             log.info(
                 "removed the broker sessions of old partitions",
                 part=" ".join(map(str, parts)),

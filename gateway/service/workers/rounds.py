@@ -72,7 +72,7 @@ class Standing(NamedTuple):
     closed_s: float | None  # None while reports count
 
 
-def last(connection: Any) -> Standing | None:
+def find_last_round(connection: Any) -> Standing | None:
     """Return the round that was asked last, or None before the first."""
     columns = rounds.c.name, rounds.c.mechanism, rounds.c.message, rounds.c.closed_s
     row = connection.execute(select(*columns).order_by(rounds.c.number.desc()).limit(1)).first()
@@ -91,7 +91,7 @@ def hold_open(connection: Any, names: Iterable[bytes]) -> None:
         raise RoundOver
 
 
-def close(connection: Any, name: bytes) -> None:
+def stop_counting(connection: Any, name: bytes) -> None:
     """Let no report count any more; waits for commits that are under way."""
     open_now = rounds.c.name == name, rounds.c.closed_s.is_(None)
     connection.execute(update(rounds).where(*open_now).values(closed_s=NOW_S))
@@ -109,7 +109,7 @@ def list_answered(connection: Any, name: bytes) -> list[str]:
     return list(connection.scalars(select(reports.c.device).where(reports.c.round == name)))
 
 
-def count(connection: Any, name: bytes) -> int:
+def count_reports(connection: Any, name: bytes) -> int:
     """Return how many reports count in a round."""
     wanted = select(func.count()).select_from(reports).where(reports.c.round == name)
     return int(connection.scalar(wanted) or 0)
@@ -131,7 +131,7 @@ class PartStore(Store):
     def standing(self) -> Standing | None:
         """Return the round that was asked last, open or closed."""
         with self._reads.connect() as connection:
-            return last(connection)
+            return find_last_round(connection)
 
     def answered_by(self, name: bytes) -> list[str]:
         """Return the devices, of whatever part, whose reports count in a round."""
@@ -153,7 +153,7 @@ class PartStore(Store):
             hold_open(connection, answers)
         for name, payloads in answers.items():
             sums = combine(self._fold, payloads)
-            message_rows.add(connection, name, self._lease.part, sums, len(payloads))
+            message_rows.add_sums(connection, name, self._lease.part, sums, len(payloads))
 
 
 def payload_of(frame: bytes) -> list[int]:
@@ -184,14 +184,14 @@ def open_round(engine: Engine, name: bytes, fold: Fold) -> None:
     with engine.begin() as connection:
         round_rows.lock(connection)  # or a release that is written now would not be seen
         open_again(connection, name)  # and hold its row: nothing is committed meanwhile
-        message_rows.forget(connection)
+        message_rows.forget_sums(connection)
         _make_good(connection, name, fold)
 
 
 def count_answers(engine: Engine, name: bytes) -> int:
     """Return how many reports of a round have been committed."""
     with engine.connect() as connection:
-        return message_rows.came(connection, name)
+        return message_rows.count_added(connection, name)
 
 
 def last_refused(engine: Engine) -> int:
@@ -224,7 +224,7 @@ def senders(engine: Engine, name: bytes) -> list[str]:
 def close_and_sum(engine: Engine, round: OpenRound, fold: Fold) -> Summed:
     """Close a round and return its release; every commit is in it, or hears that it is over."""
     with engine.begin() as connection:
-        close(connection, round.name)
+        stop_counting(connection, round.name)
         _make_good(connection, round.name, fold)
         release = fold.release(round.plan, *message_rows.sum_slots(connection, round.name))
         devices = list_answered(connection, round.name)
@@ -233,8 +233,8 @@ def close_and_sum(engine: Engine, round: OpenRound, fold: Fold) -> Summed:
 
 def _make_good(connection: Any, name: bytes, fold: Fold) -> None:
     """Where the sums are not of all reports of a round, make them anew."""
-    if count(connection, name) != message_rows.came(connection, name):
-        message_rows.forget(connection, name)
+    if count_reports(connection, name) != message_rows.count_added(connection, name):
+        message_rows.forget_sums(connection, name)
         frames = connection.scalars(select(reports.c.frame).where(reports.c.round == name))
         payloads = [payload_of(frame) for frame in frames]
-        message_rows.add(connection, name, 0, combine(fold, payloads), len(payloads))
+        message_rows.add_sums(connection, name, 0, combine(fold, payloads), len(payloads))

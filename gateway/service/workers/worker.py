@@ -25,7 +25,7 @@ from ..operate.health import GONE
 from ..operate.metrics import Metrics
 from . import leases, rounds
 from .leases import UNANSWERED, Lease, Leases
-from .part import GOODBYE_S, Part, Surroundings, devices_of, retire_quietly
+from .part import GOODBYE_S, Part, Surroundings, devices_of, end_old_sessions_quietly
 
 
 def share_of(holder: str, living: Sequence[str], partitions: int) -> int:
@@ -284,8 +284,8 @@ class Worker:
         if not self._joined and not blind:
             leases.join(engine, *us, partitions)
             self._joined = True
-            retire_quietly(self._around.deployment, self._store)
-        living = leases.sign(engine, *us) if self._joined else []
+            end_old_sessions_quietly(self._around.deployment, self._store)
+        living = leases.renew_membership(engine, *us) if self._joined else []
         self._joined = self.holder in living  # not if we were away until we were forgotten
         more = hands.at_most(0 if blind else share_of(self.holder, living, partitions))
         self._leases.give(hands.gone())

@@ -12,7 +12,7 @@ from edge.board import assemble, binding, config, drivers
 from edge.core import slots
 from edge.core.budget import Budget, Copies, Lost
 from edge.core.limits import Limits
-from edge.core.window import first as first_window
+from edge.core.window import pack_first as first_window
 from edge.host import rootkeys
 from edge.host.enrol import provision
 from edge.linux import place as linux

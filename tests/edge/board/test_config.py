@@ -259,7 +259,7 @@ class Sensor:
         return bus.possible((raw[0] << 8 | raw[1], raw[2] << 8 | raw[3]), 0, 128 * 32)
 
     def read(self, params):
-        return bus.above(self.counts(), self._empty, params.exponent, self.step)
+        return bus.subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
 """
 
 ON_A_BUS = """

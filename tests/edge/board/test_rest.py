@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge.board import power, start
-from edge.board.led import ROUND_MS, Led, lit
+from edge.board.led import ROUND_MS, Led, is_lit
 from edge.net import link
 from edge.net.ring import File, Ring
 
@@ -237,7 +237,7 @@ WORDS += ["starting", "joining", "fault"]
 
 def flashes(word: str) -> int:
     """Return how often the light comes on in one round."""
-    seen = [lit(word, now_ms) for now_ms in range(ROUND_MS, 2 * ROUND_MS)]
+    seen = [is_lit(word, now_ms) for now_ms in range(ROUND_MS, 2 * ROUND_MS)]
     return sum(after > before for before, after in zip([0, *seen], seen, strict=False))
 
 
@@ -254,7 +254,7 @@ def test_each_word_looks_as_the_table_says() -> None:
         "joining": 20,
         "fault": 4,
     }
-    assert all(lit("starting", now_ms) for now_ms in range(9000))
+    assert all(is_lit("starting", now_ms) for now_ms in range(9000))
 
 
 def test_the_pin_is_told_only_of_changes() -> None:

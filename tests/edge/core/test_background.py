@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import pytest
 
 from edge.core.background import Follower
-from recovery.thermal.noise import carry
+from recovery.thermal.noise import bound_drift
 
 
 def furthest(slew: Fraction, apart: int, exponent: int, answers: int, reach: int) -> list[int]:
@@ -51,7 +51,7 @@ def test_two_histories_part_by_exactly_what_the_noise_is_made_for(
     found = furthest(slew, apart, exponent, answers=4, reach=4)
     ways = [nth * slew * Fraction(2) ** exponent for nth in range(4)]
 
-    assert found == [apart + carry(apart, way) for way in ways]
+    assert found == [apart + bound_drift(apart, way) for way in ways]
 
 
 def test_a_sensor_that_reads_the_same_in_both_worlds_tells_nothing() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edge.core import grid
 from edge.core.compat import Uptime, hmac_sha256, same_bytes
-from edge.core.pixels import above, baseline
+from edge.core.pixels import baseline, subtract_baseline
 from edge.core.records import Grid
 from physics.sensors import grains
 
@@ -92,7 +92,7 @@ def test_a_device_and_the_simulator_make_the_same_grains(step: Fraction, exponen
     counts = [84, 113, 76, 89]
     warmth = [float((c - e) * step) for c, e in zip(counts, EMPTY, strict=True)]
 
-    assert above(counts, EMPTY, exponent, step.as_integer_ratio()) == grains(
+    assert subtract_baseline(counts, EMPTY, exponent, step.as_integer_ratio()) == grains(
         warmth, exponent, step
     )
 
@@ -100,7 +100,9 @@ def test_a_device_and_the_simulator_make_the_same_grains(step: Fraction, exponen
 def test_taking_the_empty_room_away_changes_no_difference() -> None:
     """Two frames are as far apart after it as before: a constant costs no privacy."""
     one, other = [84, 113, 76, 89], [90, 84, 84, 84]
-    apart = np.subtract(above(one, EMPTY, 4, (1, 4)), above(other, EMPTY, 4, (1, 4)))
+    apart = np.subtract(
+        subtract_baseline(one, EMPTY, 4, (1, 4)), subtract_baseline(other, EMPTY, 4, (1, 4))
+    )
 
     assert apart.tolist() == [4 * (a - b) for a, b in zip(one, other, strict=True)]
 
@@ -122,7 +124,7 @@ def test_a_room_that_was_never_recorded_is_refused(frames: list[list[int]]) -> N
 def test_a_frame_of_another_array_is_refused() -> None:
     """zip would quietly drop the pixels that the shorter one has not."""
     with pytest.raises(ValueError, match="not give 4 whole numbers"):
-        above([84, 113, 76, 89, 90], EMPTY, 2, (1, 4))
+        subtract_baseline([84, 113, 76, 89, 90], EMPTY, 2, (1, 4))
 
 
 # The few primitives that this package brings itself agree with the standard library's.

@@ -15,7 +15,7 @@ from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.slots import Ram
 from edge.core.tightening import topic
-from edge.core.window import WindowBudget, first, step_of
+from edge.core.window import WindowBudget, pack_first, step_of
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.host.post import pack_limits
@@ -314,7 +314,7 @@ def windowed(clock: Hours, slots: Ram, budget: int = 3_000_000) -> Node:
     held = LIMITS._replace(budget=budget)
     own = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 0, "sealed", 1)
     chain = rootkeys.first_chain(ROOT)
-    provision(slots, own.state_key, chain, held, first(86_400, budget))
+    provision(slots, own.state_key, chain, held, pack_first(86_400, budget))
     ledger = WindowBudget(slots, own.state_key, 1, clock)
     ledger.boot()
     return Node(own, ledger)

@@ -17,7 +17,7 @@ from edge.core.compat import Uptime, hmac_sha256
 from edge.core.limits import Limits
 from edge.core.node import Node
 from edge.core.slots import COUNT, Ram
-from edge.core.window import BYTES, Hours, WindowBudget, first, open_budget, step_of
+from edge.core.window import BYTES, Hours, WindowBudget, open_budget, pack_first, step_of
 from edge.host import rootkeys
 from edge.host.enrol import provision
 from gateway.audit.attacks.windows import Clock
@@ -32,7 +32,7 @@ TRUE = Fraction(1)
 
 def enrolled(length_s: int = DAY_S, slots: Any = None) -> Any:
     slots = slots or Ram()
-    kept = first(length_s, LIMITS.budget)
+    kept = pack_first(length_s, LIMITS.budget)
     provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS, kept)
     return slots
 
@@ -375,7 +375,7 @@ def test_counted_hours_that_go_backwards_end_the_key() -> None:
 
 def test_a_ring_that_was_changed_does_not_verify() -> None:
     """It stands under the MAC like all that a device goes by."""
-    data = pack(Record(1, 1, 0, 0, ROOT, LIMITS, first(DAY_S, 1000, 700)), KEY)
+    data = pack(Record(1, 1, 0, 0, ROOT, LIMITS, pack_first(DAY_S, 1000, 700)), KEY)
 
     assert len(data) == SIZE + BYTES == 254
     assert data[-16:] == hmac_sha256(KEY, data[:-16])[:16]
@@ -421,13 +421,13 @@ def test_a_budget_that_does_not_count_hours_does_not_open_one_that_does() -> Non
 def test_a_window_of_no_length_is_refused(length_s: int) -> None:
     """Its buckets would be no time, or none that anybody waits for."""
     with pytest.raises(ValueError, match="from an hour to a year"):
-        first(length_s, 1000)
+        pack_first(length_s, 1000)
 
 
 @pytest.mark.parametrize("length_s", [3600, 366 * 86_400])
 def test_the_shortest_and_the_longest_window_hold_the_largest_budget(length_s: int) -> None:
     """All of it spent."""
-    held = Hours(first(length_s, window.MOST, window.MOST), None)
+    held = Hours(pack_first(length_s, window.MOST, window.MOST), None)
 
     assert (held.length_s, held.spent) == (length_s, (1 << 40) - 1)
 
@@ -435,13 +435,13 @@ def test_the_shortest_and_the_longest_window_hold_the_largest_budget(length_s: i
 def test_a_budget_that_no_bucket_holds_is_refused() -> None:
     """It would be cut short in the slot, and that gives budget back."""
     with pytest.raises(ValueError, match="at most 1099511627775"):
-        first(DAY_S, 1 << 40)
+        pack_first(DAY_S, 1 << 40)
 
 
 def test_what_an_earlier_key_gave_away_comes_back_a_window_later() -> None:
     """A new key within the window is no new budget."""
     slots, clock = Ram(), Clock(TRUE)
-    given = first(DAY_S, 1000, 600)
+    given = pack_first(DAY_S, 1000, 600)
     provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS, given)
     budget = started(slots, clock)
     assert budget.left == 400

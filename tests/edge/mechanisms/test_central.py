@@ -15,7 +15,7 @@ from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.records import Grid, Reading, SealedRound
 from edge.core.slots import Ram
-from edge.core.window import first, open_budget, step_of
+from edge.core.window import open_budget, pack_first, step_of
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import central, crypto, disk_limits
@@ -398,7 +398,7 @@ def test_ranks_is_sealed_as_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_counts_in_the_bucket_that_it_is_read_in_or_is_not_given(slow: bool) -> None:
     """However the noise comes about, a window holds what the device has paid for in it."""
     slots, key, now_ms = Ram(), rootkeys.state_key(ROOT), [0]
-    provision(slots, key, rootkeys.first_chain(ROOT), LIMITS, first(86_400, LIMITS.budget))
+    provision(slots, key, rootkeys.first_chain(ROOT), LIMITS, pack_first(86_400, LIMITS.budget))
     budget = open_budget(slots, key, 1, SimpleNamespace(now_ms=lambda: now_ms[0]))
     budget.boot()
     who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, central="tally")

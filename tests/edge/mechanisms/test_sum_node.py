@@ -13,7 +13,7 @@ import pytest
 
 from edge.core import cbor, wire
 from edge.core.records import Grid
-from edge.core.window import first, open_budget, step_of
+from edge.core.window import open_budget, pack_first, step_of
 from edge.host import post
 from edge.mechanisms.sum_node import SumNode
 from edge.net.device import Device
@@ -215,7 +215,7 @@ def test_only_who_is_enrolled_for_sums_is_made_one(crowd: Crowd) -> None:
 def test_who_reads_in_a_later_bucket_than_it_paid_in_keeps_out(crowd: Crowd, late: bool) -> None:
     """It pays when it joins and reads when all have joined; the others' sum is opened."""
     limits, place = cap_limits(Fraction(16), 1, 0.0), budgets.keep_in_memory()
-    budgets.provision(crowd.made, limits, place, first(86_400, limits.budget))
+    budgets.provision(crowd.made, limits, place, pack_first(86_400, limits.budget))
     nodes, ran_ms = {}, dict.fromkeys(crowd.shard.members, 0)
     for one in crowd.made.secrets.devices:
         who = one.identity

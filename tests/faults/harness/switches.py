@@ -71,7 +71,7 @@ def impatient() -> None:
     """A store that does not answer is asked once, and never again."""
     from gateway.service.intake import writer
 
-    writer.patiently = lambda _stopping, do, *args, **words: do(*args, **words)  # type: ignore[assignment]
+    writer.retry_until_stored = lambda _stopping, do, *args, **words: do(*args, **words)  # type: ignore[assignment]
 
 
 def untagged() -> None:
@@ -176,7 +176,7 @@ def unverified() -> None:
     """Whatever MAC a message has, it is right."""
     from gateway.service.intake import door
 
-    door.genuine = lambda *_: True
+    door.has_valid_mac = lambda *_: True
 
 
 def wall_clock() -> None:

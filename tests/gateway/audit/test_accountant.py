@@ -39,16 +39,16 @@ def test_a_number_off_by_little_is_rejected(name: str, off: float) -> None:
     pairs = [(right(1.0, 1e-5), Decimal(other(1.0, 1e-5)), "")]
     spoilt = [(ours * off, truth, where) for ours, truth, where in pairs]
 
-    assert failed(accountant.agrees("number", pairs)) == []
-    assert failed(accountant.agrees("number", spoilt))
+    assert failed(accountant.claim_accountant("number", pairs)) == []
+    assert failed(accountant.claim_accountant("number", spoilt))
 
 
 def test_an_allowance_may_be_below_the_truth_alone() -> None:
     """rho is what may be spent, so there the safe side is the other one."""
     truth = Decimal(1)
 
-    assert failed(accountant.agrees("rho", [(1 - 1e-9, truth, "")], lower=True)) == []
-    assert failed(accountant.agrees("rho", [(1 + 1e-9, truth, "")], lower=True))
+    assert failed(accountant.claim_accountant("rho", [(1 - 1e-9, truth, "")], lower=True)) == []
+    assert failed(accountant.claim_accountant("rho", [(1 + 1e-9, truth, "")], lower=True))
 
 
 @pytest.mark.parametrize("slip", [lambda cost: cost - 1, lambda cost: cost + 1])
@@ -73,10 +73,10 @@ def test_a_variance_is_weighed_to_the_last_grain(times: int) -> None:
     asked = factor**2 * float(square)
     up = Fraction(int(asked) + 1)
 
-    assert failed(accountant.enough("room", promise, square, up, times)) == []
-    assert failed(accountant.enough("room", promise, square, up - 1, times))
-    assert failed(accountant.enough("room", promise, square, up * 101 / 100, times))
-    assert failed(accountant.enough("room", promise, square, up, times + 1))
+    assert failed(accountant.claim_variance("room", promise, square, up, times)) == []
+    assert failed(accountant.claim_variance("room", promise, square, up - 1, times))
+    assert failed(accountant.claim_variance("room", promise, square, up * 101 / 100, times))
+    assert failed(accountant.claim_variance("room", promise, square, up, times + 1))
 
 
 # The derivation of its own that the audit holds a room's bound against.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.audit import layers
-from gateway.audit.claim import WHOLE, Claim, Effort, at_most, true
+from gateway.audit.claim import WHOLE, Claim, Effort, at_most, claim_fact
 from gateway.audit.layers import Layer
 from gateway.audit.report import TITLE, as_page, number
 from gateway.cli import audit
@@ -81,7 +81,7 @@ def test_what_nobody_looked_at_fails(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """A build must not pass on it."""
-    planted(true("a fact", True, samples=1), true("a room is kept", True, samples=0))
+    planted(claim_fact("a fact", True, samples=1), claim_fact("a room is kept", True, samples=0))
     said = heatveil("audit", "--folder", tmp_path)
 
     assert said.status == 1
@@ -104,7 +104,7 @@ def test_json_prints_one_object_and_nothing_else(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """For a pipe."""
-    planted(true("a fact", True, samples=1))
+    planted(claim_fact("a fact", True, samples=1))
     said = heatveil("audit", "--folder", tmp_path, "--json", "--seed", "12")
 
     assert said.status == 0
@@ -117,7 +117,7 @@ def test_what_no_audit_wrote_is_not_written_over(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None], name: str
 ) -> None:
     """Somebody's own notes may have the same name."""
-    planted(true("a fact", True, samples=1))
+    planted(claim_fact("a fact", True, samples=1))
     (tmp_path / name).write_text("my own notes")
     said = heatveil("audit", "--folder", tmp_path)
 
@@ -152,7 +152,7 @@ def test_the_gravest_is_named_first_by_how_much_noise_is_missing(
     """Who reads one line only must read the leak, not the first of what is out of order."""
     waste = at_most("nor for nothing", 1.0, 9.0, samples=1, unit="variance given / asked")
     enough = at_most("a: there is enough", 1.0, 4.0, samples=1, unit="variance asked / given")
-    planted(waste, true("a fact", False, samples=1), enough)
+    planted(waste, claim_fact("a fact", False, samples=1), enough)
     said = heatveil("audit", "--mechanism", "thermal", "--folder", tmp_path)
     page = (tmp_path / "audit.md").read_text()
 
@@ -257,7 +257,9 @@ def variance(sentence: str, over: float) -> Claim:
 
 def test_a_sentence_cannot_break_the_page() -> None:
     """A table's columns are parted by a sign that a sentence may hold."""
-    page = as_page([true("|x| is small\nand y", False, samples=1, detail="a | b")], Effort(), 0.1)
+    page = as_page(
+        [claim_fact("|x| is small\nand y", False, samples=1, detail="a | b")], Effort(), 0.1
+    )
 
     assert "\\|x\\| is small and y (a \\| b)" in page
     assert "## What fails" in page

@@ -13,7 +13,14 @@ from edge.core import entropy
 from edge.core.entropy import Tape
 from edge.mechanisms import disk_limits
 from gateway.audit.attacks import device
-from gateway.audit.attacks.device import compare, learnt, misfit, product, rate, variance
+from gateway.audit.attacks.device import (
+    bound_hit_rate,
+    compare,
+    correlate_noise,
+    learn_direction,
+    misfit,
+    variance,
+)
 from gateway.audit.bench import Blocks, Device, listen, message, replace
 from gateway.audit.claim import ALPHA, Effort
 from gateway.audit.layers import LAYERS
@@ -55,8 +62,8 @@ def test_noise_as_promised_is_never_rejected() -> None:
 def test_the_bounds_of_a_rate_fail_as_seldom_as_they_say() -> None:
     """Counted over every outcome of 50 tries, from the binomial law itself."""
     for p in (0.02, 0.3, 0.5, 0.93):
-        below = sum(binom.pmf(k, 50, p) for k in range(51) if rate(k, 50, 0.01).high < p)
-        above = sum(binom.pmf(k, 50, p) for k in range(51) if rate(k, 50, 0.01).low > p)
+        below = sum(binom.pmf(k, 50, p) for k in range(51) if bound_hit_rate(k, 50, 0.01).high < p)
+        above = sum(binom.pmf(k, 50, p) for k in range(51) if bound_hit_rate(k, 50, 0.01).low > p)
         assert max(below, above) <= 0.01
 
 
@@ -112,8 +119,8 @@ def test_too_few_draws_for_the_fit_are_refused() -> None:
 def test_a_correlation_is_bounded_and_found() -> None:
     """None is found where there is none; the same noise twice is found with 150 draws."""
     one, other = np.random.default_rng(6).normal(0, 1, (2, 500, 400))
-    bounds = [product(a, b, 1e-4) for a, b in zip(one, other, strict=True)]
-    same = product(one[0, :150], one[0, :150], ALPHA)
+    bounds = [correlate_noise(a, b, 1e-4) for a, b in zip(one, other, strict=True)]
+    same = correlate_noise(one[0, :150], one[0, :150], ALPHA)
 
     assert sum(not b.low <= 0 <= b.high for b in bounds) <= 2
     assert same.low > 0
@@ -124,7 +131,7 @@ def test_a_direction_is_learnt_where_one_sensor_has_no_noise() -> None:
     chance = np.random.default_rng(8)
     below, above = chance.normal(0, 1, (2, 300, 20))
     below[:, 4], above[:, 4] = 0.0, 0.01
-    direction, cut = learnt(below, above)
+    direction, cut = learn_direction(below, above)
 
     assert np.abs(direction).argmax() == 4
     assert (below @ direction < cut).all()

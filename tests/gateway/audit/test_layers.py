@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from edge.core.entropy import Tape
-from gateway.audit.claim import ALPHA, FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
-from gateway.audit.layers import LAYERS, VERBS, Layer, audit, look
+from gateway.audit.claim import ALPHA, FALSE_ALARM, WHOLE, Claim, Effort, at_most, claim_fact
+from gateway.audit.layers import LAYERS, VERBS, Layer, audit, run_layer
 from gateway.mechanisms import MECHANISMS
 
 THERMAL = MECHANISMS[0]
@@ -28,13 +28,13 @@ def nothing(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def breaks(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    yield true("one promise", True, samples=1)
+    yield claim_fact("one promise", True, samples=1)
     raise RuntimeError("the second could not be looked at")
 
 
 def test_a_layer_that_breaks_off_has_shown_nothing() -> None:
     """A mutant that raises is as dead as one that gives a wrong number."""
-    first, second = look(layer(breaks), THERMAL, Effort()).claims
+    first, second = run_layer(layer(breaks), THERMAL, Effort()).claims
 
     assert first.holds
     assert not second.holds
@@ -43,14 +43,16 @@ def test_a_layer_that_breaks_off_has_shown_nothing() -> None:
 
 def test_a_layer_that_says_nothing_has_shown_nothing() -> None:
     """An empty list of rooms would make every audit pass."""
-    (claim,) = look(layer(nothing), THERMAL, Effort()).claims
+    (claim,) = run_layer(layer(nothing), THERMAL, Effort()).claims
 
     assert not claim.holds
 
 
 def test_a_claim_says_of_what_it_is_from_which_seed_and_how_long_it_took() -> None:
     """A report is evidence only if somebody else can run it again."""
-    done = look(layer(lambda m, e: [true("a promise", True, samples=1)]), THERMAL, Effort(seed=77))
+    done = run_layer(
+        layer(lambda m, e: [claim_fact("a promise", True, samples=1)]), THERMAL, Effort(seed=77)
+    )
 
     assert (done.claims[0].mechanism, done.claims[0].layer) == ("thermal", "planted")
     assert done.claims[0].seed == 77
@@ -60,14 +62,16 @@ def test_a_claim_says_of_what_it_is_from_which_seed_and_how_long_it_took() -> No
 def test_a_mechanism_without_a_subject_fails() -> None:
     """The next mechanism is audited by being there, or it is not there."""
     bare = replace(THERMAL, name="bare", subject=None)
-    found = audit([bare], [layer(lambda m, e: [true("a promise", True, samples=1)])], Effort())
+    found = audit(
+        [bare], [layer(lambda m, e: [claim_fact("a promise", True, samples=1)])], Effort()
+    )
 
     assert any("brings recovery/bare/cases" in sentence for sentence in failed(found))
 
 
 def test_a_layer_looks_at_the_kinds_that_it_is_for() -> None:
     """What adds noise cannot be enumerated, and what is finite has no noise."""
-    only = layer(lambda m, e: [true("a promise", True, samples=1)], kinds=("finite",))
+    only = layer(lambda m, e: [claim_fact("a promise", True, samples=1)], kinds=("finite",))
     found = audit([THERMAL], [only], Effort())
 
     assert [claim.layer for claim in found if claim.layer != WHOLE] == []
@@ -78,7 +82,7 @@ def test_a_verb_that_no_layer_called_fails(monkeypatch: pytest.MonkeyPatch) -> N
 
     def plans(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         mechanism.plan(next(iter(mechanism.subject.rooms()))[1], ())
-        yield true("a promise", True, samples=1)
+        yield claim_fact("a promise", True, samples=1)
 
     few = [layer(plans)]
     monkeypatch.setattr("gateway.audit.layers.LAYERS", few)
@@ -109,7 +113,7 @@ def test_layers_in_processes_give_what_they_give_alone() -> None:
     alone = [
         claim
         for one in chosen
-        for claim in look(one, THERMAL if one.each else None, Effort(seed=3)).claims
+        for claim in run_layer(one, THERMAL if one.each else None, Effort(seed=3)).claims
     ]
 
     assert [(c.sentence, c.measured, c.seed) for c in both][: len(alone)] == [
@@ -120,10 +124,15 @@ def test_layers_in_processes_give_what_they_give_alone() -> None:
 
 def test_the_first_failure_may_end_a_layer() -> None:
     """Who only asks whether a mutant is caught need not wait for all the ways it is."""
-    both = layer(lambda m, e: [true("first", False, samples=1), true("second", False, samples=1)])
+    both = layer(
+        lambda m, e: [
+            claim_fact("first", False, samples=1),
+            claim_fact("second", False, samples=1),
+        ]
+    )
 
-    assert len(look(both, THERMAL, Effort(first=True)).claims) == 1
-    assert len(look(both, THERMAL, Effort()).claims) == 2
+    assert len(run_layer(both, THERMAL, Effort(first=True)).claims) == 1
+    assert len(run_layer(both, THERMAL, Effort()).claims) == 2
 
 
 def test_a_claim_is_judged_by_its_bound() -> None:
@@ -138,7 +147,7 @@ def test_a_claim_is_judged_by_its_bound() -> None:
 @pytest.mark.parametrize(("fits", "samples"), [(True, 1), (True, 0), (False, 0), (False, 1)])
 def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int) -> None:
     """Sixteen claims said that they hold, and had looked at nothing."""
-    claim = true("a claim", fits, samples=samples)
+    claim = claim_fact("a claim", fits, samples=samples)
 
     assert claim.holds == claim.row()["holds"] == (fits and samples > 0)
 

@@ -64,10 +64,10 @@ def test_several_sensors_give_away_what_others_reckon(readings: int) -> None:
     for shift in (7, 3):
         other = other.compose(theirs(shift, variance, readings))
     bound = other.get_epsilon_for_delta(delta)
-    ours = noise.least_epsilon(delta, noise.together(shifts, variance, readings))
+    ours = noise.least_epsilon(delta, noise.combine_losses(shifts, variance, readings))
 
     assert ours == pytest.approx(bound, abs=noise.BLUR + 10 * INTERVAL)
-    fine = noise.least_epsilon(delta, noise.together(shifts, variance, readings, blur=2e-5))
+    fine = noise.least_epsilon(delta, noise.combine_losses(shifts, variance, readings, blur=2e-5))
     assert fine - 2e-5 <= bound
     assert fine <= ours
 
@@ -86,7 +86,7 @@ def test_a_sum_of_discrete_gaussians_is_their_convolution() -> None:
 def test_a_grid_that_would_blur_the_bound_is_refused() -> None:
     """Better no number than one that proves nothing."""
     with pytest.raises(ValueError, match="Take a smaller room"):
-        noise.together([1000], 1.0)
+        noise.combine_losses([1000], 1.0)
 
 
 ROOMS = dict(cases.rooms())

@@ -21,7 +21,7 @@ from gateway.service.mqtt.service import Link
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from gateway.store import sqlite
-from gateway.store.opening import alone
+from gateway.store.opening import lock_store
 from gateway.store.places import place_of
 from gateway.store.store import Store
 
@@ -363,7 +363,7 @@ def test_who_says_no_deletes_nothing(
 
 def test_where_a_gateway_runs_nobody_is_asked(kept: Any, heatveil: Heatveil) -> None:
     """An answer that cannot be followed is not asked for."""
-    with alone(place_of(config.load(kept.path))):
+    with lock_store(place_of(config.load(kept.path))):
         said = heatveil("delete", "--config", kept.path)
 
     assert (said.status, said.out) == (1, "")

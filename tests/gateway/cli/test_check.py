@@ -16,7 +16,7 @@ import pytest
 from gateway.cli import check_files
 from gateway.devices.broker import certificates
 from gateway.settings import config, roomfile
-from gateway.store.opening import alone
+from gateway.store.opening import lock_store
 from gateway.store.places import place_of
 from tests import processes
 
@@ -198,7 +198,7 @@ def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> Non
     deployment = config.load(site)
     with (
         socket.create_server((deployment.page.host, deployment.page.port)),
-        alone(place_of(deployment)),
+        lock_store(place_of(deployment)),
     ):
         said = heatveil("check", site)
 
@@ -214,7 +214,7 @@ def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, g
     left = check_files.days_left(shown.certificate)
 
     assert abs(left - days) < 0.01
-    assert check_files.judge("mqtt", "it", left).grade == grade
+    assert check_files.judge_certificate("mqtt", "it", left).grade == grade
 
 
 def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(

@@ -86,8 +86,8 @@ def test_a_fleet_of_mortals_loses_nothing_by_it(living: Path) -> None:
 
 def test_of_many_that_are_missing_a_few_are_named() -> None:
     """A thousand sentences would hide the first."""
-    said = fleet.absent({f"node-{number}": "it is shut out" for number in range(8)})
+    said = fleet.describe_absent({f"node-{number}": "it is shut out" for number in range(8)})
 
     assert said[0] == "device node-0 is not on the broker: it is shut out"
     assert said[-1] == "nor are 3 others; they go on trying"
-    assert fleet.absent({}) == []
+    assert fleet.describe_absent({}) == []

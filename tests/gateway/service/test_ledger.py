@@ -209,7 +209,7 @@ def test_page_text_api_and_home_assistant_show_the_same_sources() -> None:
     """A table of five below "most likely 3", or another place elsewhere, tells nobody anything."""
     torn = 0
     for query, found in (_torn(), *_worlds()):
-        event = json.loads(json.dumps(telling.drawn(1, found, 0.1)))
+        event = json.loads(json.dumps(telling.make_map_event(1, found, 0.1)))
         api = msgspec.convert(event, Map)
         lines = " ".join(find("thermal").lines(found))
         results = homeassistant.Results(query.grid)

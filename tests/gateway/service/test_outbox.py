@@ -23,7 +23,7 @@ from gateway.service import telling
 from gateway.service.intake.outcomes import Letter
 from gateway.service.ledger import Charge, Ledger
 from gateway.service.outbox import Outbox
-from gateway.service.telling import Teller, heard
+from gateway.service.telling import Teller, parse_map
 from gateway.store.store import Store
 from recovery.estimators.verdict import describe_misfit
 from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
@@ -184,8 +184,8 @@ def test_a_log_line_has_counts_and_no_values() -> None:
     with structlog.testing.capture_logs() as logs:
         teller.tell({"kind": "release", "number": 3, "reports": 2, "values": [123456, 654321]})
         teller.tell({"kind": "map", "mass": [[0.123456]], "total": 1.5, "guarantee": {"a": 1}})
-        teller.tell(telling.drawn(1, Unresolved(FOUND.grid, PROMISE, 3.0, 2.0, why), 0.1))
-        teller.tell(telling.drawn(2, replace(FOUND, nobody=0.654321), 0.1))
+        teller.tell(telling.make_map_event(1, Unresolved(FOUND.grid, PROMISE, 3.0, 2.0, why), 0.1))
+        teller.tell(telling.make_map_event(2, replace(FOUND, nobody=0.654321), 0.1))
         teller.tell({"kind": "quarantine", "devices": [{"device": "node-77", "why": "flood"}]})
 
     said = str(logs)
@@ -199,7 +199,7 @@ def test_a_pure_budget_is_logged_in_its_own_unit() -> None:
     teller, ledger = Teller(), Ledger(Fraction(49, 4), (Charge(Fraction(49, 8)),))
     plan = SimpleNamespace(mechanism="disk", guarantee=PURE)
     with structlog.testing.capture_logs() as logs:
-        teller.tell(telling.spent(ledger, Fraction(49, 8), plan))
+        teller.tell(telling.make_budget_event(ledger, Fraction(49, 8), plan))
 
     (line,) = logs
     assert (line["epsilon"], line["epsilon_spent"], line["epsilon_left"]) == (7.0, 3.5, 3.5)
@@ -247,14 +247,16 @@ DOUBTED = replace(
 
 def carried(found: Heatmap) -> dict[str, Any]:
     """Return the map's event as a browser reads it: JSON knows no NaN."""
-    event: dict[str, Any] = json.loads(json.dumps(telling.drawn(1, found, 0.1), allow_nan=False))
+    event: dict[str, Any] = json.loads(
+        json.dumps(telling.make_map_event(1, found, 0.1), allow_nan=False)
+    )
     return event
 
 
 def test_what_is_told_is_heard() -> None:
     """Estimator, reason, chances and both bands."""
     event = carried(FOUND)
-    credible, certified, verdict = heard(event)
+    credible, certified, verdict = parse_map(event)
 
     assert verdict == FOUND.verdict
     assert (event["estimator"], event["chosen"]) == ("posterior", "it can")
@@ -269,7 +271,7 @@ def test_what_is_told_is_heard() -> None:
 
 def test_rounding_never_makes_a_band_narrower() -> None:
     """A bound that holds for nine readings of ten must hold for the same nine afterwards."""
-    _, certified, _ = heard(carried(FOUND))
+    _, certified, _ = parse_map(carried(FOUND))
 
     assert certified is not None
     assert (certified.low <= BAND.low).all()
@@ -287,8 +289,8 @@ def test_a_contradiction_is_told_and_no_error_with_it() -> None:
 
     assert event["verdict"]["says"] == WRONG
     assert event["credible"] is None
-    assert heard(event) == (None, None, DOUBTED.verdict)
-    assert heard(older) == (None, None, None)
+    assert parse_map(event) == (None, None, DOUBTED.verdict)
+    assert parse_map(older) == (None, None, None)
     assert [fact.sentence for fact in sure_facts(DOUBTED)][1:] == [WRONG]
     with pytest.raises(ValueError, match="says how sure it is"):
         replace(DOUBTED, credible=SURE)

@@ -196,15 +196,15 @@ def test_only_what_this_site_has_signed_is_a_proof(home: Any) -> None:
     """Not a Round of another key or topic, nor one that would be charged for less than nothing."""
     good, own = home.round(9), home.devices
     message = home.message(good)
-    met = steps.met(message, "thermal", own)
+    met = steps.verify_round(message, "thermal", own)
 
     assert met is not None
     assert met.plan == good
-    assert steps.met(message[:-1] + bytes([message[-1] ^ 1]), "thermal", own) is None
-    assert steps.met(message, "disk", own) is None
-    assert steps.met(message, "thermal", own._replace(site_key=bytes(16))) is None
-    assert steps.met(home.message(home.round(9, (-1, 50))), "thermal", own) is None
-    assert steps.met(home.message(home.round(9, (1, 0))), "thermal", own) is None
+    assert steps.verify_round(message[:-1] + bytes([message[-1] ^ 1]), "thermal", own) is None
+    assert steps.verify_round(message, "disk", own) is None
+    assert steps.verify_round(message, "thermal", own._replace(site_key=bytes(16))) is None
+    assert steps.verify_round(home.message(home.round(9, (-1, 50))), "thermal", own) is None
+    assert steps.verify_round(home.message(home.round(9, (1, 0))), "thermal", own) is None
 
 
 def test_rounds_that_nobody_can_have_asked_are_not_charged(home: Any, short: Any) -> None:

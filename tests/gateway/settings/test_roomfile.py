@@ -17,7 +17,7 @@ from gateway.mechanisms.thermal.calibrate_numbers import map_line, try_maps
 from gateway.mechanisms.thermal.world import Room, scene_of
 from gateway.service.ledger import check_terms, terms
 from gateway.service.solver import Solver
-from gateway.service.telling import ready
+from gateway.service.telling import make_ready_event
 from gateway.settings import config
 from physics.response import Response
 from recovery.maps.heatmap import Heatmap
@@ -173,7 +173,7 @@ open = [["00:00", "24:00"]]
 name = "desk"
 rect_m = [2.0, 0.5, 0.5, 1.0]
 """
-    told = ready(config.load(deployed(tmp_path, room=ROOM + wall)), 6)
+    told = make_ready_event(config.load(deployed(tmp_path, room=ROOM + wall)), 6)
 
     floor = told["floor"]
     assert floor["walls"][0]["rect"] == pytest.approx((0.95, 0.0, 1.05, 2.0))

@@ -296,7 +296,7 @@ def test_a_commit_that_was_not_answered_is_done_once_in_the_end(
         ):
             more: dict[str, Any] = {"post": [UNANSWERED]} if do == store.close_round else {}
             wire.cut = cut
-            found = places.patiently(stopping, do, *words, **more)
+            found = places.retry_until_stored(stopping, do, *words, **more)
             assert wire.cut == ""  # or it was never cut, and this shows nothing
             # A round that is there already is as good as opened; a release that is there is kept.
             assert found in ("", cut == "before")

@@ -19,9 +19,9 @@ from gateway.service.ledger import Charge
 from gateway.settings import config
 from gateway.store import opening as locks
 from gateway.store import postgres
-from gateway.store.opening import alone
+from gateway.store.opening import lock_store
 from gateway.store.places import Database, Place, place_of
-from gateway.store.reader import Gap, Reader
+from gateway.store.reader import MissingNumbers, Reader
 from gateway.store.schema import SCHEMA
 from gateway.store.store import Store
 from tests import processes
@@ -99,7 +99,7 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     assert [(row.kind, row.size) for row in refused] == [("late", 5), ("flood", 5)]
     assert [row.kind for row in reader.refused(2, before=refused[-1].id)] == ["late"]
     assert reader.refused_kinds() == {"flood": 1, "late": 2}
-    assert reader.gaps("north") == [Gap(1, 4, 8)]
+    assert reader.gaps("north") == [MissingNumbers(1, 4, 8)]
     assert reader.gaps("south") == []
     reader.close()
     store.close()
@@ -275,9 +275,12 @@ with alone(place):
 
 def test_a_second_gateway_is_turned_away(place: Place) -> None:
     """Two would throw each other off the broker."""
-    with alone(place), pytest.raises(OperatorFault, match="another gateway runs on the database"):
-        alone(place).__enter__()
-    with alone(place):
+    with (
+        lock_store(place),
+        pytest.raises(OperatorFault, match="another gateway runs on the database"),
+    ):
+        lock_store(place).__enter__()
+    with lock_store(place):
         pass
 
 
@@ -294,7 +297,7 @@ def test_the_lock_goes_with_a_process_that_is_killed(place: Place) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "held\n"
         with pytest.raises(OperatorFault, match="another gateway"):
-            alone(place).__enter__()
+            lock_store(place).__enter__()
         child.kill()
     with _soon(place):
         pass
@@ -307,7 +310,7 @@ def test_the_lock_is_taken_again_after_the_server_was(
     """A server that was started again has forgotten who held what; we have not."""
     monkeypatch.setattr(locks, "LOOK_S", 0.1)
     place, lost = own_cluster.place(), threading.Event()
-    with alone(place, lost=lost.set):
+    with lock_store(place, lost=lost.set):
         own_cluster.stop("immediate")
         own_cluster.start()
         with psycopg.connect(**own_cluster.words(), autocommit=True) as look:
@@ -317,7 +320,7 @@ def test_the_lock_is_taken_again_after_the_server_was(
                     break
                 time.sleep(0.1)
         with pytest.raises(OperatorFault, match="another gateway"):
-            alone(place).__enter__()
+            lock_store(place).__enter__()
         assert not lost.is_set()
 
         taken = locks._take
@@ -351,12 +354,12 @@ def test_the_server_asks_whether_the_holder_is_still_there(own_cluster: Any) -> 
 def _soon(place: Place) -> Any:
     """Return the lock as soon as it is free: the server has to notice first."""
     for _ in range(50):
-        held = alone(place)
+        held = lock_store(place)
         try:
             held.__enter__()
         except OperatorFault:
             time.sleep(0.1)
             continue
         held.__exit__(None, None, None)
-        return alone(place)
+        return lock_store(place)
     raise AssertionError("it is still held")

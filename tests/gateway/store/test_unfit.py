@@ -293,7 +293,7 @@ def test_a_server_that_is_gone_is_waited_for(own_cluster: Any) -> None:
     stopping, done = threading.Event(), threading.Event()
 
     def keep() -> None:
-        places.patiently(stopping, store.keep, [kept(2)])
+        places.retry_until_stored(stopping, store.keep, [kept(2)])
         done.set()
 
     thread = threading.Thread(target=keep)
@@ -308,9 +308,9 @@ def test_a_server_that_is_gone_is_waited_for(own_cluster: Any) -> None:
     own_cluster.stop("immediate")
     stopping.set()
     with pytest.raises(places.Stopped):
-        places.patiently(stopping, store.keep, [kept(3)])
+        places.retry_until_stored(stopping, store.keep, [kept(3)])
     own_cluster.start()
-    assert places.patiently(threading.Event(), store.newest) == {("north", KEY): (1, 2)}
+    assert places.retry_until_stored(threading.Event(), store.newest) == {("north", KEY): (1, 2)}
     store.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import Asked
-from gateway.service.telling import ready
+from gateway.service.telling import make_ready_event
 from gateway.settings import config
 from gateway.store.store import Store
 from gateway.web import operations
@@ -97,7 +97,7 @@ def test_people_on_the_floor_are_those_of_one_round(
     deployment = config.load(tmp_path / "gateway.toml")
     hall(1, 1000.0, 840.0, sensors_used=35)
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        page.feed.put(ready(deployment, 35))
+        page.feed.put(make_ready_event(deployment, 35))
         page.feed.put(drawn(1, 0, mass=FULL, total=350.0, sensors_used=35))
         tab = opened(page.url, 1000)
         until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
@@ -150,7 +150,7 @@ def test_a_hanging_store_of_another_room_keeps_nobody_from_ours(
         over.wait(30)
         return Floor([])
 
-    monkeypatch.setattr(operations, "look", hang)
+    monkeypatch.setattr(operations, "read_rooms", hang)
     with Page("127.0.0.1", 0, reader=Known()) as page:
         looks = [
             threading.Thread(target=ask, args=(page, f"/api/v1/floor?at_s={at}")) for at in (1, 2)
@@ -228,14 +228,14 @@ def test_the_floor_is_drawn_in_one_scale(
     hall(1, time.time(), 4.0)
     ours = drawn(1, 0, mass=FULL[::-1], total=1.0)
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        page.feed.put(ready(deployment, 24))
+        page.feed.put(make_ready_event(deployment, 24))
         page.feed.put(ours)
         tab = opened(page.url, 1000)
         until(tab, shown(1))
         until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
         rows = read(tab, "#storey-rooms")
         bright = [coloured(tab, BRIGHT, side, "storey") for side in ("left", "right")]
-        page.feed.put({**ready(deployment, 24), "neighbours": 0})
+        page.feed.put({**make_ready_event(deployment, 24), "neighbours": 0})
         until(tab, "document.getElementById('storey-box').hidden")
 
         assert tab.said == []
@@ -253,7 +253,7 @@ def test_what_is_not_to_be_trusted_does_not_make_the_scale(
     deployment = config.load(write(tmp_path, "lab", PLACED.format("6.0")))
     hall(1, time.time(), 400.0, verdict={"level": "clamp", "why": "it is"})
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        page.feed.put(ready(deployment, 24))
+        page.feed.put(make_ready_event(deployment, 24))
         page.feed.put(drawn(1, 0, mass=FULL[::-1], total=1.0))
         tab = opened(page.url, 1000)
         until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")

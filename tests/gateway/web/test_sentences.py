@@ -19,7 +19,7 @@ from gateway.service.mqtt.connection import Session
 from gateway.service.operate import quarantine, schedule
 from gateway.service.operate.health import Health, Vitals, health_event
 from gateway.service.serving import AWAITED
-from gateway.service.telling import SILENCE, alarmed
+from gateway.service.telling import SILENCE, make_alarm_event
 from gateway.service.workers.gathering import describe as describe_workers
 from gateway.service.workers.leases import STANDBY, Roll
 from gateway.settings import config
@@ -43,11 +43,11 @@ def _said() -> Iterator[tuple[str, str]]:
     """Yield what the gateway really says, with the code that it should have."""
     for last, seq, used, kind in ((4, 1, False, "replayed"), (3, 7, True, "changed")):
         arrival: Any = SimpleNamespace(report=(1, "attic", 3, seq))
-        yield judge.broken(arrival, (last, 1), used)[1], f"alarm.{kind}"
+        yield judge.find_broken_key(arrival, (last, 1), used)[1], f"alarm.{kind}"
     arrival = SimpleNamespace(report=(1, "attic", judge.BOOTS + 9, 1))
-    yield judge.broken(arrival, (1, 1), False)[1], "alarm.future"
+    yield judge.find_broken_key(arrival, (1, 1), False)[1], "alarm.future"
     arrival, back = SimpleNamespace(report=(1, "attic", 3, 7)), ((3, 9), (3, 5))
-    yield judge.broken(arrival, (4, 2), False, back)[1], "alarm.double"
+    yield judge.find_broken_key(arrival, (4, 2), False, back)[1], "alarm.double"
     link, health, heard = Session("lan:1883", "gateway"), Health("broker", "disk"), []
     yield link.trouble, "broker.silent"
     link.refused("bad user name")
@@ -144,7 +144,10 @@ def test_the_promise_that_comes_as_text_is_told_by_codes(name: str, tmp_path: Pa
 def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     """What does not work, whose key is bad, why there is no map; a code of later stays English."""
     lost = Session("lan:1883", "gateway").trouble
-    why, few = judge.broken(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1], ""
+    why, few = (
+        judge.find_broken_key(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1],
+        "",
+    )
     few = _few(Turnout(2, 6, 0, 3))
     health = Health("broker", "disk")
     health.say("broker", False, lost)
@@ -152,7 +155,7 @@ def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     with Page("127.0.0.1", 0, health=health) as page:
         page.feed.put(READY)
         page.feed.put(health_event(health))
-        page.feed.put(alarmed({("attic", b""): (why, 2)}))
+        page.feed.put(make_alarm_event({("attic", b""): (why, 2)}))
         page.feed.put(drawn(1, 0, status="unresolved", mass=None, total=None, **describe(few)))
         tab = opened(f"{page.url}#lang=de")
         until(tab, "document.getElementById('empty').textContent.includes('Runde 1')")

@@ -14,7 +14,7 @@ from physics.instruments.chain import (
     Drift,
     Instruments,
     quantise,
-    straight,
+    respond_to_ramp,
 )
 from physics.instruments.presets import PRESETS, Preset, find
 
@@ -199,7 +199,7 @@ def after(steps: int, over_s: float) -> float:
     shown, each = np.zeros(1), over_s / steps
     for step in range(steps):
         before, now = step * each / 60, (step + 1) * each / 60
-        shown = straight(shown, np.array([before]), np.array([now]), each, LAG_S)
+        shown = respond_to_ramp(shown, np.array([before]), np.array([now]), each, LAG_S)
     return float(shown[0])
 
 
@@ -207,7 +207,7 @@ def after(steps: int, over_s: float) -> float:
 def test_a_step_is_followed_exponentially(over_s: float) -> None:
     """1 - exp(-t / lag), to the last digits, in one step of any length."""
     kept = np.array([1.0, -3.0])
-    shown = straight(np.zeros(2), kept, kept, over_s, LAG_S)
+    shown = respond_to_ramp(np.zeros(2), kept, kept, over_s, LAG_S)
 
     assert shown == pytest.approx(-math.expm1(-over_s / LAG_S) * np.array([1, -3]), rel=1e-12)
 

@@ -11,7 +11,7 @@ from edge.core import wire
 from edge.core.budget import Budget
 from edge.core.entropy import Tape, keyed
 from edge.core.limits import Limits
-from edge.core.pixels import above
+from edge.core.pixels import subtract_baseline
 from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.core.slots import Ram
 from edge.host import post, rootkeys
@@ -81,7 +81,7 @@ def test_an_array_is_one_device_and_its_frame_is_what_its_pixels_counted() -> No
     empty = twin.empty()
     counts = twin.see(np.concatenate(frames), 60.0)
     whole = [count for count in counts if count is not None]
-    expected = above(whole, empty, 10, (1, 4))
+    expected = subtract_baseline(whole, empty, 10, (1, 4))
     found = [seen(device, plan, virtual.answer(device[0].name, asked)) for device in devices]
 
     assert [reading.sensor for reading in found] == [0, 64]
@@ -154,7 +154,7 @@ def test_the_empty_room_is_taken_off_before_the_clamp_and_the_clamp_before_the_n
     noise = thermal.draw(params.variance, 4, Tape(b"stage"))
     reading = Reading(3, counted_grains(counts, empty, params.exponent, STEP))
     sent = list(thermal.report(made, reading, Tape(b"stage")))
-    warmth = above(counts, empty, params.exponent, (1, 4))
+    warmth = subtract_baseline(counts, empty, params.exponent, (1, 4))
     clamped = [min(max(value, params.low), params.high) for value in warmth]
 
     assert clamped[1] == params.high < warmth[1]  # the clamp bites

@@ -13,11 +13,11 @@ from physics.kernel import forward
 from physics.recorded.experiments import Experiment, room_climate, step_means
 from physics.recorded.fitting import (
     Fitted,
-    against,
     alternate_days,
+    compare_with_peer,
     fit,
     forecast_errors,
-    warm,
+    simulate_warmth,
 )
 from physics.recorded.warming import (
     PERSON_SD_M,
@@ -100,10 +100,10 @@ def test_the_forecast_beats_the_last_value_and_the_slope(rooms: Rooms) -> None:
 
     for peer, most in (("last", 0.70), ("slope", 0.55)):
         for groups in (None, days):
-            assert against(joined, peer, groups).high < most
+            assert compare_with_peer(joined, peer, groups).high < most
     for room in ("A", "B"):
-        assert against(errors[room], "last").high < 0.9
-    assert against(errors["C"], "last").ratio < 0.8  # its interval ends at 1.00
+        assert compare_with_peer(errors[room], "last").high < 0.9
+    assert compare_with_peer(errors["C"], "last").ratio < 0.8  # its interval ends at 1.00
 
 
 @pytest.mark.long
@@ -111,7 +111,7 @@ def test_it_is_people_who_warm_the_model(rooms: Rooms) -> None:
     """A room so heavy that nobody warms it forecasts no better than the last value."""
     for fitted, held in rooms.values():
         heavy = replace(fitted, warming=replace(fitted.warming, capacity_factor=1e6))
-        assert against(forecast_errors(heavy, held), "last").ratio > 0.95
+        assert compare_with_peer(forecast_errors(heavy, held), "last").ratio > 0.95
 
 
 @pytest.mark.long
@@ -148,7 +148,7 @@ def recorded(count: int, world: np.random.Generator, error: float = 1.0) -> list
             number % 3 == 0,
         )
         told_c = np.full((4, 180), 21.0)
-        told_c[:, blank.entered :] += warm(TRUTH, blank)
+        told_c[:, blank.entered :] += simulate_warmth(TRUTH, blank)
         if error:
             slow = world.normal(0, 0.004 * error, 180).cumsum()
             slow -= slow[blank.entered]
@@ -197,7 +197,9 @@ def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
     room = replace(TRUTH, trend=1.0)
 
     assert rising.trends_k_per_s == pytest.approx([slope] * 4)
-    more = warm(room, rising) - warm(room, replace(one, temp_c=one.temp_c * 0 + 21))
+    more = simulate_warmth(room, rising) - simulate_warmth(
+        room, replace(one, temp_c=one.temp_c * 0 + 21)
+    )
     assert more[:, 0] == pytest.approx(slope * 10, rel=0.01)
     assert (more < slope * 1800).all()
     assert (np.diff(more) > 0).all()

@@ -14,10 +14,18 @@ from scipy import stats
 
 from physics.places import Floats
 from physics.rooms import model
-from physics.rooms.day import Day, arrive_s, day, is_straight, link, may_stand, walk
+from physics.rooms.day import (
+    Day,
+    arrive_s,
+    day,
+    is_straight,
+    link_frames,
+    may_stand,
+    replay_tracks,
+)
 from physics.rooms.read import read, read_trace
 from physics.rooms.records import Air, Arrivals, Clock, Frames, Room, Side, Walker
-from physics.rooms.vacant import DAY_S, Vacant, causes, daily
+from physics.rooms.vacant import DAY_S, Vacant, daily, list_causes
 
 # Visitors by chance: their law, their ways, and their seats.
 
@@ -162,7 +170,7 @@ def test_linked_tracks_have_the_recorded_counts(data: Path, tmp_path: Path) -> N
         in_metres = tuple(
             (frame, tuple((x / 8, y / 8) for x, y in places)) for frame, places in frames
         )
-        tracks = walk(HALL, walker(in_metres))
+        tracks = replay_tracks(HALL, walker(in_metres))
         first = 32400.0 - numbers[0] / 2
         counts = [
             sum(track.at_s[0] <= first + frame / 2 <= track.at_s[-1] for track in tracks)
@@ -184,7 +192,7 @@ def test_two_who_follow_each_other_keep_their_names() -> None:
     """The pairs are the shortest together; nearest first, one after the other, would swap them."""
     places = [((0.4 * frame, 1.0), (0.6 + 0.4 * frame, 1.0)) for frame in range(6)]
     frames = tuple((at, pair[:: 1 if at % 2 else -1]) for at, pair in enumerate(places))
-    one, other = sorted(link(frames, 1.5, 4), key=lambda person: person[0])
+    one, other = sorted(link_frames(frames, 1.5, 4), key=lambda person: person[0])
 
     assert list(one.values()) == [first for first, _ in places]
     assert list(other.values()) == [second for _, second in places]
@@ -196,8 +204,8 @@ def test_somebody_lost_for_a_while_is_known_again_but_not_there() -> None:
     """Three frames without a mark: one name, two stays, and no heat between."""
     seen = [0, 1, 2, 6, 7]
     frames = tuple((f, ((1.0 + 0.1 * f, 1.0),) if f in seen else ()) for f in range(8))
-    known = walk(HALL, walker(frames, gap_frames=3))
-    strangers = walk(HALL, walker(frames, gap_frames=2))
+    known = replay_tracks(HALL, walker(frames, gap_frames=3))
+    strangers = replay_tracks(HALL, walker(frames, gap_frames=2))
 
     assert [track.name for track in known] == ["w 1", "w 1"]
     assert [track.name for track in strangers] == ["w 1", "w 2"]
@@ -267,7 +275,7 @@ def closet(tmp_path: Path) -> Room:
 
 def views(room: Room) -> Floats:
     """Return one sensor that sees the whole room."""
-    cells = len(model.free(room))
+    cells = len(model.find_free_cells(room))
     return np.full((1, cells), 1 / cells)
 
 
@@ -301,7 +309,7 @@ def test_the_night_after_the_day_of_a_file_is_the_morning_of_the_next(closet: Ro
     """On till 26:00 is on till two, every night, and a door that is always open is so once."""
     every = daily(closet)
     watts = [
-        model.empty(every, 3600.0 * hour, 3600.0 * hour + 60).power_w.sum()
+        model.drive_empty(every, 3600.0 * hour, 3600.0 * hour + 60).power_w.sum()
         for hour in (1, 3, 21, 23)
     ]
     assert watts == pytest.approx([60, 0, 0, 60])
@@ -360,6 +368,6 @@ def test_a_state_of_another_room_or_a_broken_one_is_not_gone_on_from(
 
 def test_a_side_at_one_temperature_near_the_rooms_own_is_another_room(closet: Room) -> None:
     """It is no weather: what a weather file says is not said of it."""
-    names = [cause.name for cause in causes(closet)]
+    names = [cause.name for cause in list_causes(closet)]
     assert "beyond west" in names
     assert "beyond east" not in names

@@ -13,8 +13,8 @@ from physics.diffusion.medium import Drive, still
 from physics.diffusion.run import Run, march
 from physics.places import Floats
 from physics.rooms import model
-from physics.rooms.day import Day, Track, day, follow
-from physics.rooms.plan import lattice, plan, views
+from physics.rooms.day import Day, Track, check_route, day
+from physics.rooms.plan import compute_views, lattice, plan
 from physics.rooms.read import read
 from physics.rooms.records import Air, Arrivals, Clock, Door, Room, Side, Walker, Wall
 
@@ -65,13 +65,13 @@ def main() -> None:
     room = replace(read(Path(model.__file__).parent / "office.toml"), cell_mm=25)
     today, step_s = day(room, np.random.default_rng(1)), room.day.step_s
     known = {shut: factors(shut, step_s) for shut in (False, True)}
-    media = {shut: model.standing(room, (not shut,)) for shut in (False, True)}
+    media = {shut: model.build_medium(room, (not shut,)) for shut in (False, True)}
     field = np.zeros((160 * 240, 2))
     kept, at_s = [], room.day.start_s
     while at_s < MOMENTS_S[-1]:
         shut = not room.doors[0].is_open(at_s + step_s / 2)
         solve, capacity, fresh = known[shut]
-        empty = model.empty(room, at_s, at_s + step_s)
+        empty = model.drive_empty(room, at_s, at_s + step_s)
         people = model.heat(room, today, at_s, at_s + step_s)
         given = np.stack([empty.power_w + people, empty.power_w])
         (west, east), (north, south) = empty.outside_k
@@ -109,7 +109,7 @@ def office() -> Room:
 
 def looks(room: Room) -> Floats:
     """Return what the thermometers see, (sensors, heat cells)."""
-    return views(room, np.array([at for one in room.thermometers for at in one.places_m]))
+    return compute_views(room, np.array([at for one in room.thermometers for at in one.places_m]))
 
 
 @pytest.mark.long
@@ -121,7 +121,7 @@ def test_the_office_is_as_cells_of_25_mm_have_it(office: Room) -> None:
     run = Run(first, np.zeros((2, *first.shape)), start_s)
 
     def drives(from_s: float, to_s: float) -> Drive:
-        empty = model.empty(office, from_s, to_s)
+        empty = model.drive_empty(office, from_s, to_s)
         people = model.heat(office, today, from_s, to_s)
         return empty._replace(power_w=np.stack([empty.power_w + people, empty.power_w]))
 
@@ -139,7 +139,7 @@ def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
     change = np.zeros(24)
     for sign, x in ((1, 2.15), (-1, 2.25)):
         stay = Track("A", np.array([0.0, 7 * 3600.0]), np.full((2, 2), (x, 2.2)), np.full(2, 31.1))
-        now = model.standing(office, (True,))
+        now = model.build_medium(office, (True,))
         run, calm = Run(now), still(now)
         power = model.heat(office, Day((stay,)), 0.0, 7 * 3600.0)
         for _ in range(7 * 12):
@@ -195,7 +195,10 @@ def test_no_heat_is_lost_or_made_when_a_door_moves(parted: Room) -> None:
     joules = np.zeros(plan(parted).shape)
     joules[2, 1] = 6000.0
     run = lived(parted, joules)
-    stored = model.standing(parted, (True,)).capacity * model.standing(parted, (False,)).volume_m3
+    stored = (
+        model.build_medium(parted, (True,)).capacity
+        * model.build_medium(parted, (False,)).volume_m3
+    )
 
     assert (stored * run.field_k).sum() == pytest.approx(6000.0, rel=1e-9)
     assert run.field_k[2, -1] > 1e-6  # some went through
@@ -217,14 +220,14 @@ def test_a_thermometer_reads_the_air_of_its_own_side(office: Room) -> None:
     """Beside the partition, where the nearest middle is beyond it; linear elsewhere."""
     drawn = plan(office)
     x, y = np.meshgrid(*((it[1:] + it[:-1]) / 2 for it in (drawn.x_m, drawn.y_m)))
-    seen = views(office, np.array([[2.11, 1.0], [1.99, 1.03], [2.1, 3.0], [4.03, 2.17]]))
+    seen = compute_views(office, np.array([[2.11, 1.0], [1.99, 1.03], [2.1, 3.0], [4.03, 2.17]]))
 
     assert (seen[[0, 2]] @ (x < 2.1).ravel() == 0).all()
     assert (seen[1] @ (x > 2.0).ravel() == 0).all()
     assert seen.sum(axis=1) == pytest.approx(1)
     assert seen[3] @ np.stack([x.ravel(), y.ravel()], axis=1) == pytest.approx([4.03, 2.17])
     with pytest.raises(ValueError, match="in air"):
-        views(office, np.array([[2.05, 1.0]]))
+        compute_views(office, np.array([[2.05, 1.0]]))
 
 
 def test_a_body_beside_the_partition_is_on_its_own_side(office: Room) -> None:
@@ -261,7 +264,7 @@ def test_visitors_and_recordings_keep_out_of_what_is_shut(office: Room) -> None:
     assert [len(track.at_s) for track in walked] == [6]
     for track in tracks:
         jumps = np.diff(track.at_s) == 0
-        assert (follow(room, track.at_s, track.places_m) | jumps).all()
+        assert (check_route(room, track.at_s, track.places_m) | jumps).all()
         assert model.heat(room, Day((track,)), 0.0, 86400.0).sum() * 86400 == pytest.approx(
             track.joules
         )

@@ -138,11 +138,11 @@ def test_a_wall_passes_what_a_wall_passes(material: str, thickness_mm: float) ->
     medium = model.medium(room, 0.0)
     run = Run(medium)
     for _ in range(30):
-        run.step(model.empty(room, 0.0, 1e8), 1e8, medium)
+        run.step(model.drive_empty(room, 0.0, 1e8), 1e8, medium)
     # Through the west half of the first cell, which lies between outside and its middle.
     air = 1206 * 0.005
     flow = (1 - run.field_k[1, 0]) * air / 0.05
-    left, _, right, _ = plan.rect(room, "wall", 0)
+    left, _, right, _ = plan.find_rectangle(room, "wall", 0)
     deep_m = right - left
     built = thickness_mm / 1000 / MATERIALS[material].conductivity_w_per_mk + 0.26
 
@@ -161,7 +161,7 @@ def test_a_window_passes_area_times_u_times_difference() -> None:
     power = np.full(medium.shape, 100.0 / medium.capacity.size)  # of cells that are all alike
     run = Run(medium)
     for _ in range(40):
-        run.step(model.empty(room, 0.0, 1e6)._replace(power_w=power), 1e6, medium)
+        run.step(model.drive_empty(room, 0.0, 1e6)._replace(power_w=power), 1e6, medium)
     warmth_c = 20.0 + run.field_k.mean()
     glass_m2 = (3.4 - 0.55) * 1.4
     wall_m2 = 4.0 * 2.5 - glass_m2
@@ -193,7 +193,7 @@ def test_a_wall_takes_up_heat_when_walls_do(material: str) -> None:
     lake = replace(medium, capacity=np.where(solid, medium.capacity, 1e15))
     run = Run(lake, np.where(solid, 0.0, np.ones(lake.shape)))
     for _ in range(180):
-        run.step(model.empty(room, 0.0, 10.0), 10.0, lake)
+        run.step(model.drive_empty(room, 0.0, 10.0), 10.0, lake)
     layer_m = np.diff(plan.plan(room).x_m)[solid]
     taken = layer_m @ (run.field_k * medium.capacity)[0, solid]
 
@@ -234,7 +234,7 @@ def test_a_window_is_where_it_is(side: str) -> None:
     medium = model.medium(room, 0.0)
     run = Run(medium)
     for _ in range(10):
-        run.step(model.empty(room, 0.0, 60.0), 60.0, medium)
+        run.step(model.drive_empty(room, 0.0, 60.0), 60.0, medium)
     row, column = np.unravel_index(np.argmax(run.field_k), run.field_k.shape)
     place = (column + 0.5) / 10, (row + 0.5) / 10  # no wall: heat cells are the map's
 
@@ -256,7 +256,7 @@ def test_fresh_air_takes_away_what_it_carries() -> None:
     medium = model.medium(room, 0.0)
     run = Run(medium)
     for step in range(120):
-        run.step(model.empty(room, 30.0 * step, 30.0 * step + 30), 30.0, medium)
+        run.step(model.drive_empty(room, 30.0 * step, 30.0 * step + 30), 30.0, medium)
     carried = 1206 * 6 * 4 * 2.5 * ach / 3600
     settled = -3.0 + watts / carried
 
@@ -270,7 +270,7 @@ def test_a_heater_beside_a_wall_warms_no_wall() -> None:
     wall = Wall((3.0, 0.0), (3.0, 4.0), 50.0, "glass")
     beside = Heater((2.99, 1.0, 3.23, 2.0), 100.0, ((0.0, 1e6),))
     room = replace(BARE, walls=(wall,), heaters=(beside,))
-    power = model.empty(room, 0.0, 60.0).power_w
+    power = model.drive_empty(room, 0.0, 60.0).power_w
 
     assert power[plan.plan(room).walls > 0].sum() == 0
     assert power.sum() == pytest.approx(100.0)

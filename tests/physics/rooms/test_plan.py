@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from physics.rooms import model
 from physics.rooms.day import day, is_straight, may_stand
-from physics.rooms.plan import Lattice, Plan, lattice, mean, plan, redrawn, views
+from physics.rooms.plan import (
+    Lattice,
+    Plan,
+    compute_views,
+    describe_redrawing,
+    lattice,
+    mean,
+    plan,
+)
 from physics.rooms.read import read, sample
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Wall
 from physics.rooms.source import find
@@ -122,7 +130,7 @@ def test_a_room_that_is_turned_is_the_same_room() -> None:
     assert (one.free[one.cells(places)] == other.free[other.cells(places[:, ::-1])]).all()
     for nth, at in enumerate(places):
         ways = (
-            (views(upright, places)[nth], views(lying, places[:, ::-1])[nth]),
+            (compute_views(upright, places)[nth], compute_views(lying, places[:, ::-1])[nth]),
             (one.warmed(at[None], np.ones(1)), other.warmed(at[None, ::-1], np.ones(1))),
         )
         for here, there in ways:
@@ -134,7 +142,7 @@ def test_a_sensor_between_two_middles_sees_what_is_between_them() -> None:
     places = np.array([[0.33, 0.47], [1.2, 1.1], [2.1, 0.6], [2.71, 1.53]])
     field = middles(plan(PARTED)) @ (3.0, 7.0)
 
-    seen = views(PARTED, places)
+    seen = compute_views(PARTED, places)
 
     assert seen @ field == pytest.approx(places @ (3.0, 7.0))
     assert seen.min() >= 0  # between, and not beyond
@@ -184,10 +192,10 @@ def test_a_wall_under_a_quantum_is_drawn_as_one() -> None:
     room = replace(BARE, walls=(Wall((1.5, 0.0), (1.5, 1.0), 12.0, "glass"),))
 
     assert plan(room).boxes["wall", 0] == (60, 0, 61, 40)
-    assert redrawn(room) == ["[[wall]] 1 of 12 mm is drawn 25 mm thick"]
+    assert describe_redrawing(room) == ["[[wall]] 1 of 12 mm is drawn 25 mm thick"]
     thick = replace(room, walls=(Wall((1.51, 0.0), (1.51, 1.0), 100.0, "brick"),))
-    assert redrawn(thick) == ["[[wall]] 1 has an edge moved by 10.0 mm"]
-    assert redrawn(PARTED) == []
+    assert describe_redrawing(thick) == ["[[wall]] 1 has an edge moved by 10.0 mm"]
+    assert describe_redrawing(PARTED) == []
     assert np.diff(plan(room).x_m)[(plan(room).walls[0] > 0)] == pytest.approx(0.00625)
 
 

@@ -13,7 +13,7 @@ from physics.kernel import forward
 from recovery.bayes.chain import cumulative_shares, from_draws, sample_posterior
 from recovery.bayes.exact import exact_posterior, list_sets, scores
 from recovery.bayes.line import median, shares
-from recovery.bayes.medoid import medoid, plans
+from recovery.bayes.medoid import find_plans, medoid
 from recovery.bayes.moves import log_mass
 from recovery.bayes.yardstick import bayes_yardstick
 from recovery.distance import earth_movers
@@ -49,7 +49,7 @@ def test_plans_cost_what_the_open_door_says(here: int, there: int, equal: bool) 
     """Exactly, for equal and unequal shares; and all that leaves arrives. We go by a back door."""
     supply, demand, cost = pairs_of(max(here, 2 - equal), max(there, 2 - equal), equal)
 
-    flow, work = plans(supply, demand, cost)
+    flow, work = find_plans(supply, demand, cost)
 
     other = [ot.emd2(*pair) for pair in zip(supply, demand, cost, strict=True)]
     assert work == pytest.approx(np.array(other), abs=1e-12)

@@ -6,7 +6,7 @@ import pytest
 from edge.core.records import Grid
 from recovery.disk import Query, plan
 from recovery.disk import channel as channels
-from recovery.disk.channel import Channel, channel_of, square_laws, sum_squares
+from recovery.disk.channel import Channel, channel_of, square_laws, sum_blocks
 
 SHAPES = [
     ((5, 5), 2),
@@ -101,7 +101,7 @@ def test_the_law_of_a_square_is_that_of_its_cells(
     assert planned is not None
     channel = channel_of(planned)
     filled = np.random.default_rng(1).random((channel.rows, channel.columns))
-    kept = sum_squares(channel.support.astype(float), block) > 0
+    kept = sum_blocks(channel.support.astype(float), block) > 0
     corners = [
         (y, x) for y in range(0, channel.rows, step) for x in range(0, channel.columns, step)
     ]
@@ -113,5 +113,5 @@ def test_the_law_of_a_square_is_that_of_its_cells(
             square = np.zeros_like(filled)
             part = np.s_[y : y + step, x : x + step]
             square[part] = 1 if mass is None else mass[part]
-            law = sum_squares(channel.forward(square / square.sum()), block)[kept]
+            law = sum_blocks(channel.forward(square / square.sum()), block)[kept]
             assert found[:, place] == pytest.approx(law, abs=1e-9)

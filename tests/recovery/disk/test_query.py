@@ -10,19 +10,19 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from edge.core.records import Grid
-from recovery.disk.footprint import best_radius, footprint_ratio, radius_cells, wave_shares
+from recovery.disk.footprint import best_area_ratio, best_radius, radius_cells, wave_shares
 from recovery.disk.query import (
     AS_GOOD,
     REPORTS,
     Query,
     best_reach,
-    chosen,
-    doubts,
+    choose_scheme,
     epsilon_of_one,
+    list_doubts,
     radius_of,
     scheme_of,
     score,
-    whole,
+    unfold_shares,
 )
 
 
@@ -121,7 +121,7 @@ def test_no_digit_is_lost_to_cancellation(epsilon: str) -> None:
         power = e.exp()
         exact = float((1 - power + e * power) / (power * (power - 1 - e)))
 
-    assert footprint_ratio(float(epsilon)) == pytest.approx(exact, rel=1e-12)
+    assert best_area_ratio(float(epsilon)) == pytest.approx(exact, rel=1e-12)
     if epsilon == "1e-8":
         assert math.exp(1e-8) - 1 - 1e-8 <= 0  # the printed m1, which is 5e-17
 
@@ -139,7 +139,7 @@ def test_along_a_line_the_wave_is_the_interval_and_the_choice_the_printed_one(
 ) -> None:
     """Nothing was measured there to be better than the square wave of one dimension."""
     assert min(shape) > 1 or wave_shares(2, 1.0, shape) == [[1.0, 1.0, 1.0]]
-    assert chosen(1.0, shape) == ("dam-ns", radius_cells(1.0, shape))
+    assert choose_scheme(1.0, shape) == ("dam-ns", radius_cells(1.0, shape))
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (6, 4), (8, 8)])
@@ -149,7 +149,7 @@ def test_the_reach_scores_best_of_all_or_is_the_next_and_as_good(
 ) -> None:
     """The search stops early; whoever tries every reach finds none that is better."""
     tried = [0, 0.5, *range(1, 2 * max(shape))]
-    scores = [score(whole(reach), epsilon, shape) for reach in tried]
+    scores = [score(unfold_shares(reach), epsilon, shape) for reach in tried]
     best = int(np.argmin(scores))
 
     as_good = scores[best + 1] <= AS_GOOD * scores[best]
@@ -161,7 +161,7 @@ def test_the_score_is_that_of_the_channel_written_out(radius: float) -> None:
     """Transforms, normaliser and flows against matrices and the information's definition."""
     shape, epsilon = (6, 5), 1.4
     reach = math.ceil(radius)
-    footprint = whole(radius)
+    footprint = unfold_shares(radius)
     rows, columns = shape[1], shape[0]
     law = np.ones((rows + 2 * reach, columns + 2 * reach, rows, columns))
     for y in range(rows):
@@ -174,7 +174,7 @@ def test_the_score_is_that_of_the_channel_written_out(radius: float) -> None:
     down, across = (np.diff(np.eye(length), axis=0) for length in (rows, columns))
     edges = np.concatenate([np.kron(down, np.eye(columns)), np.kron(np.eye(rows), across)])
     wrong = []
-    for doubt in doubts(shape):
+    for doubt in list_doubts(shape):
         spread = doubt.changes.reshape(len(doubt.changes), -1).T
         fisher = matrix.T @ np.diag(1 / (matrix @ doubt.mass.ravel())) @ matrix
         known = np.eye(spread.shape[1]) + REPORTS * spread.T @ fisher @ spread

@@ -8,7 +8,7 @@ import scipy.optimize
 
 from edge.core.records import Grid
 from recovery.disk import Query, plan, smooth_map
-from recovery.disk.channel import Channel, channel_of, sum_answers, sum_squares
+from recovery.disk.channel import Channel, channel_of, sum_answers, sum_blocks
 from recovery.disk.em import log_likelihood
 from recovery.disk.smooth_map import exponential, posterior
 
@@ -221,8 +221,8 @@ def test_a_slope_on_a_lattice_is_the_same_slope_in_the_cells(
     assert planned is not None
     places = smooth_map.lattice(channel_of(planned))
     slope = np.add.outer(0.7 * np.arange(shape[1]), -0.2 * np.arange(shape[0]))
-    cells = sum_squares(np.ones_like(slope), places.step)
-    means = sum_squares(slope, places.step) / cells
+    cells = sum_blocks(np.ones_like(slope), places.step)
+    means = sum_blocks(slope, places.step) / cells
 
     assert places.step > 1
     assert places.spread(means.ravel()) == pytest.approx(slope)

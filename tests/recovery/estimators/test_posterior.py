@@ -177,13 +177,13 @@ def test_no_other_linear_estimate_has_a_smaller_error(line, plane, prior: Prior)
         second += seen.sigma**2 * np.eye(len(second))
         best = mean + both @ np.linalg.solve(second, seen.readings - expected)
 
-        assert atoms.linear(seen, small(seen)) == pytest.approx(best, abs=1e-9)
+        assert atoms.estimate_linear(seen, small(seen)) == pytest.approx(best, abs=1e-9)
 
 
 def test_atoms_stand_where_the_gathered_heat_first_passes_their_level(line) -> None:
     """Heat below nothing takes back what was passed, and moves no atom."""
     _, seen = line(1, cells=5, sensors=5)
-    gathered = atoms.atoms(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
+    gathered = atoms.gather_quantiles(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
 
     assert gathered == pytest.approx([1.0, 0.0, 0.0, 0.0, 1.0])
 

@@ -12,7 +12,7 @@ from edge.core.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.noise import Ratio, check_ratio, parse_ratio
-from recovery.noise.calibrate import calibrate, delivered_delta, epsilon_of
+from recovery.noise.calibrate import calibrate, delta_of_variance, epsilon_of
 from recovery.noise.gaussian import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from recovery.thermal import plan
 from recovery.thermal.noise import calibration
@@ -49,7 +49,7 @@ def test_no_less_delta_is_told_than_so_many_readings_give(readings: int) -> None
     """By the curve of one Gaussian as wide as all of them together: the least there is."""
     least = gaussian_delta(1.0, math.sqrt(8 / readings))
 
-    told = delivered_delta(2, 16, readings, 1.0)
+    told = delta_of_variance(2, 16, readings, 1.0)
 
     assert least <= told <= (1.02 if readings == 1 else 4) * least
 

@@ -20,13 +20,13 @@ from recovery.noise.worst import (
     Grains,
     Room,
     bound_changes,
+    bound_warmest,
     count_sent,
-    felt,
     least_shown,
+    list_distances,
     pass_behind,
-    reach,
+    scan_spreads,
     shifts,
-    warmest,
     whole_square,
     worst_squares,
 )
@@ -42,7 +42,7 @@ SPARSE = Query(Grid((20, 1), 500), (10,), 0.01, (1, 1), walls="insulated")
 def worst(query: Query, exponent: int, spreads: int = 400) -> int:
     """The greatest squared change of the whole numbers sent, over a fine ladder of spreads."""
     length = query.grid.shape[0] * (query.grid.cell_mm / 1000 or 1 / query.grid.shape[0])
-    moved = reach(query.grid.shape, protected_cells(query))
+    moved = list_distances(query.grid.shape, protected_cells(query))
     return max(
         whole_square(
             shifts(
@@ -167,7 +167,7 @@ def test_the_spreads_that_were_tried_are_not_the_worst() -> None:
     grains = Grains(6, Fraction(1, 10), 9.0)
     (bound,) = worst_squares(LINE, (PRESENCE,), grains)
 
-    there = counted(LINE, PRESENCE, grains, felt(LINE, ()).spreads_m2)
+    there = counted(LINE, PRESENCE, grains, scan_spreads(LINE, ()).spreads_m2)
     assert there < counted(LINE, PRESENCE, grains, every) <= bound
 
 
@@ -281,8 +281,8 @@ def test_what_is_felt_is_bounded_without_an_operator(
 ) -> None:
     """In a large room spreads that cannot be the worst are passed over on this bound's word."""
     every, cells = np.geomspace(room.spread_m2, 20.0, 40), (1, 3, 8)
-    small = felt(room, cells).moves.max(axis=0), worst_squares(room, cells, FINE)
-    felt.cache_clear()
+    small = scan_spreads(room, cells).moves.max(axis=0), worst_squares(room, cells, FINE)
+    scan_spreads.cache_clear()
     monkeypatch.setattr(worst_module, "_LARGE", 0)
     for spread in every:
         bound = worst_module._bounds(room, float(spread), cells)
@@ -293,16 +293,16 @@ def test_what_is_felt_is_bounded_without_an_operator(
         assert bound is not None
         assert (truth <= bound).all()
 
-    assert (felt(room, cells).moves.max(axis=0) == small[0]).all()
+    assert (scan_spreads(room, cells).moves.max(axis=0) == small[0]).all()
     assert worst_squares(room, cells, FINE) == small[1]
-    felt.cache_clear()
+    scan_spreads.cache_clear()
 
 
 def test_along_a_line_the_longest_move_is_from_end_to_end() -> None:
     """In a plane a move goes aslant too, so it may be longer than a side."""
-    assert list(reach((5, 1), 3)) == [1, 2, 3]
-    assert list(reach((5, 1), 4)) == list(reach((5, 1), 9)) == [1, 2, 3, 4]
-    assert list(reach((5, 5), 6)) == [1, 2, 3, 4, 5, 6]
+    assert list(list_distances((5, 1), 3)) == [1, 2, 3]
+    assert list(list_distances((5, 1), 4)) == list(list_distances((5, 1), 9)) == [1, 2, 3, 4]
+    assert list(list_distances((5, 5), 6)) == [1, 2, 3, 4, 5, 6]
 
 
 def test_between_walls_along_a_line_there_is_no_such_bound(
@@ -317,6 +317,6 @@ def test_between_walls_along_a_line_there_is_no_such_bound(
 @pytest.mark.parametrize("room", [*WIDE, PLANE, SHUT])
 def test_the_warmest_sensor_is_the_nearest(room: Room) -> None:
     """Found without an operator where there are no walls; by 0.01 more where that is later."""
-    peaks = [float(room.operator(s).max()) for s in felt(room, ()).spreads_m2]
+    peaks = [float(room.operator(s).max()) for s in scan_spreads(room, ()).spreads_m2]
 
-    assert max(peaks) <= warmest(room) <= 1.01 * max(peaks)
+    assert max(peaks) <= bound_warmest(room) <= 1.01 * max(peaks)

@@ -11,7 +11,14 @@ from scipy.optimize import linprog, lsq_linear
 from edge.core.grid import depth as depth_of
 from edge.core.records import Grid, Guarantee, Release, Round
 from edge.mechanisms import pyramid
-from recovery.pyramid.tree import Node, least_squares, program, reconstruct, spread, tree
+from recovery.pyramid.tree import (
+    Node,
+    least_squares,
+    read_tree,
+    reconstruct,
+    solve_program,
+    spread_leaves,
+)
 
 PROMISE = Guarantee((1, 1), None, None, "a device", "central", "one report", "presence")
 Floats = NDArray[np.float64]
@@ -69,12 +76,12 @@ def test_the_tree_costs_what_the_program_does(
 ) -> None:
     """The tree method is exact: HiGHS finds no cheaper map, and the map has the cost it says."""
     release = released(shape, kept, first, a_crowd(shape, seed), noise, seed)
-    nodes = tree(release)
+    nodes = read_tree(release)
 
     fit = reconstruct(nodes)
 
-    assert fit.cost == pytest.approx(program(nodes), rel=1e-9, abs=1e-9)
-    mass = spread(fit, release.round.grid)
+    assert fit.cost == pytest.approx(solve_program(nodes), rel=1e-9, abs=1e-9)
+    mass = spread_leaves(fit, release.round.grid)
     assert cost_of(mass, nodes, release.round.grid) == pytest.approx(fit.cost, rel=1e-12)
     assert mass.sum() == pytest.approx(fit.total)
 
@@ -82,7 +89,7 @@ def test_the_tree_costs_what_the_program_does(
 def test_the_compact_program_is_the_papers() -> None:
     """One variable for each cell and a row for each square of the pyramid gives the same cost."""
     release = released((8, 8), 5, 1, a_crowd((8, 8), 9), 4.0, 2)
-    nodes = tree(release)
+    nodes = read_tree(release)
     rows, targets, weights = [], [], []
     for row in nodes:
         level, noisy = row[0].level, {node.square: node for node in row}
@@ -111,11 +118,11 @@ def test_without_noise_a_sparse_crowd_comes_back(shape: tuple[int, int]) -> None
     truth = np.zeros(shape[::-1])
     truth[2, 3], truth[5, 0], truth[4, 10] = 7, 5, 3
     release = released(shape, 4, 1, truth, 1e-9, 0)
-    nodes, grid = tree(release), release.round.grid
+    nodes, grid = read_tree(release), release.round.grid
 
     weights = pyramid.params_of(release.round).weights
     for fit in (reconstruct(nodes), least_squares(nodes, weights, 1e9)):
-        np.testing.assert_allclose(spread(fit, grid), truth, atol=1e-9)
+        np.testing.assert_allclose(spread_leaves(fit, grid), truth, atol=1e-9)
 
 
 @pytest.mark.parametrize("most", [1e9, 30.0])
@@ -123,7 +130,7 @@ def test_without_noise_a_sparse_crowd_comes_back(shape: tuple[int, int]) -> None
 def test_least_squares_are_least(seed: int, most: float) -> None:
     """No map without negative mass, and of at most so much, is nearer: scipy finds the same."""
     release = released((8, 8), 3, 1, a_crowd((8, 8), seed), 6.0, seed)
-    nodes, weights = tree(release), pyramid.params_of(release.round).weights
+    nodes, weights = read_tree(release), pyramid.params_of(release.round).weights
     leaves = [(k, node.square) for k, row in enumerate(nodes) for node in row if not node.children]
 
     fit = least_squares(nodes, weights, most)
@@ -161,7 +168,7 @@ def test_values_of_another_round_are_refused(values: list[int]) -> None:
     round = Round(1, "pyramid", Grid((4, 4), 0), (1, 1, 1, 1, 1, 1, 2, 1), PROMISE)
 
     with pytest.raises(ValueError, match="whole number for every square"):
-        tree(Release(round, values, 1))
+        read_tree(Release(round, values, 1))
 
 
 def test_shares_of_the_paper_are_exact() -> None:

@@ -18,8 +18,8 @@ from physics.points import histogram, mnormal
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
 from recovery.quadtree.estimate import count_squares
-from recovery.quadtree.schedule import by_map, deviation, epsilon_of, grown
-from recovery.quadtree.tree import active, paint, parents, square_of
+from recovery.quadtree.schedule import by_map, deviation, epsilon_of, grow_squares
+from recovery.quadtree.tree import find_owners, paint, parents, square_of
 
 GRID = Grid((16, 16), 0)
 
@@ -93,9 +93,9 @@ def test_a_square_is_split_where_its_count_is_above_the_noise_to_come() -> None:
 
     below = Release(made, [math.floor(edge), 0], 1000)
     above = Release(made, [math.floor(edge) + 1, 0], 1000)
-    assert grown(asked, [below]) == (1, 16)
-    assert grown(asked, [above]) == (4, 5, 6, 7, 16)
-    assert grown(asked, [Release(made, [-5, 999], 1000)]) == (1, 64, 65, 66, 67)
+    assert grow_squares(asked, [below]) == (1, 16)
+    assert grow_squares(asked, [above]) == (4, 5, 6, 7, 16)
+    assert grow_squares(asked, [Release(made, [-5, 999], 1000)]) == (1, 64, 65, 66, 67)
 
 
 def test_the_last_round_takes_the_rest() -> None:
@@ -122,16 +122,16 @@ def test_squares_that_fall_back_take_no_turns() -> None:
     first = plan(asked, ())
     assert first is not None
     releases = [Release(first, [4000, 0, 0, 0], 4000)]
-    assert grown(asked, releases) == (5, 6, 7, 16, 17, 18, 19)
+    assert grow_squares(asked, releases) == (5, 6, 7, 16, 17, 18, 19)
     second = plan(asked, releases)
     assert second is not None
     releases.append(Release(second, [0, 0, 0, 0, 0, 0, 4000], 4000))
-    assert grown(asked, releases) == (5, 6, 7, 16, 17, 18, 76, 77, 78, 79)
+    assert grow_squares(asked, releases) == (5, 6, 7, 16, 17, 18, 76, 77, 78, 79)
     third = plan(asked, releases)
     assert third is not None
     releases.append(Release(third, [0] * 10, 4000))
 
-    squares = grown(asked, releases)
+    squares = grow_squares(asked, releases)
     assert squares == (4, 5, 6, 7, 76, 77, 78, 79)
     assert parents(squares, params_of(third).squares) is None
 
@@ -145,7 +145,7 @@ def test_squares_that_fall_back_take_no_turns() -> None:
 def test_every_cell_is_owned_once(some: set[int], columns: int, rows: int) -> None:
     """On any grid, whatever is listed: areas add up, and what owns nothing is left out."""
     deepest = depth(Grid((columns, rows), 0))
-    squares = active({one for one in some if one < 2 * 4**deepest}, (columns, rows))
+    squares = find_owners({one for one in some if one < 2 * 4**deepest}, (columns, rows))
     where = paint(squares, (columns, rows))
     owner = where.cells(np.arange(len(squares), dtype=float)).astype(int)
 

@@ -21,7 +21,7 @@ from recovery.distance import (
     sliced_distance,
     wasserstein2,
 )
-from recovery.score.ranges import errors, shares, workload
+from recovery.score.ranges import compare_shares, draw_rectangles, shares
 from tests.recovery.score.test_grid_flow import smooth
 
 seeds = st.integers(0, 2**32 - 1)
@@ -225,19 +225,19 @@ def test_a_cell_that_is_cut_counts_by_its_area() -> None:
 
 def test_a_workload_asks_everything_equally() -> None:
     """Every pair of lines as often as any other, by chi-square, and always the same ones."""
-    boxes = workload(GRID, 40_000)
+    boxes = draw_rectangles(GRID, 40_000)
     pairs = np.unique(boxes[:, [0, 2]], axis=0, return_counts=True)[1]
     expected = 40_000 / 28  # 8 lines, 8 * 7 / 2 pairs
 
     assert len(pairs) == 28
     assert ((pairs - expected) ** 2 / expected).sum() < 60  # 27 degrees: 1 in 3000
-    assert np.array_equal(boxes, workload(GRID, 40_000))
-    assert not np.array_equal(boxes, workload(GRID, 40_000, stream=1))
+    assert np.array_equal(boxes, draw_rectangles(GRID, 40_000))
+    assert not np.array_equal(boxes, draw_rectangles(GRID, 40_000, stream=1))
 
 
 def test_errors_are_means_with_a_floor() -> None:
     """An empty rectangle would divide by nought."""
-    found = errors([0.5, 0.0], [0.4, 0.02], floor=0.01)
+    found = compare_shares([0.5, 0.0], [0.4, 0.02], floor=0.01)
 
     assert found.absolute == pytest.approx(0.06)
     assert found.relative == pytest.approx((0.2 + 2.0) / 2)

@@ -18,8 +18,15 @@ from recovery import thermal
 from recovery.estimators.record import Seen
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, operator, plan
-from recovery.thermal.seen import Levels, deviation, empty, make_seen
-from recovery.thermal.vacancy import F_K, Empty, judge, learnt, nobody, unlearnt
+from recovery.thermal.seen import Levels, deviation, learn_empty_levels, make_seen
+from recovery.thermal.vacancy import (
+    F_K,
+    Empty,
+    chance_of_nobody,
+    judge,
+    learn_causes,
+    make_prior_belief,
+)
 
 # The room's own warmth, found after the veil: against the truth, in releases of real plans.
 
@@ -67,7 +74,7 @@ def test_levels_of_empty_hours_are_as_near_as_they_say() -> None:
     """120 levels: their misses have deviation one, but for three and a half of its own."""
     found = []
     for nth in range(10):
-        made = empty(released(np.tile(LEVELS_K, (20, 1)), f"empty {nth}"), OWN_K)
+        made = learn_empty_levels(released(np.tile(LEVELS_K, (20, 1)), f"empty {nth}"), OWN_K)
         found.append((made.level_k, made.error_k))
     off = misses(found, LEVELS_K)
 
@@ -85,14 +92,17 @@ def test_a_drift_is_followed_on_a_line_and_its_error_grows_with_the_time() -> No
     late, found, means = 7 + 40, [], []
     for nth in range(10):
         releases = released(rooms, f"drift {nth}")
-        made, mean = empty(releases, OWN_K, at=late), empty(releases, OWN_K)
+        made, mean = (
+            learn_empty_levels(releases, OWN_K, at=late),
+            learn_empty_levels(releases, OWN_K),
+        )
         found.append((made.level_k, made.error_k))
         means.append((mean.level_k, mean.error_k))
     then = LEVELS_K + slope_k * 40
 
     assert abs((misses(found, then) ** 2).mean() - 1) < 3.5 * (2 / 120) ** 0.5
     assert (misses(means, then) ** 2).mean() > 4
-    nearer = empty(releases, OWN_K, at=7 + 10)
+    nearer = learn_empty_levels(releases, OWN_K, at=7 + 10)
     assert (nearer.error_k < 0.4 * made.error_k).all()
     # The textbook's variance of a prediction on a line of twenty readings.
     spread = sum((x - 9.5) ** 2 for x in range(20))
@@ -113,7 +123,10 @@ def test_the_map_finds_who_stands_before_a_wall_that_is_not_even() -> None:
     releases = released(rooms, "map")
     found = thermal.recover(ROOM, releases, certify=False)
     given = thermal.recover(
-        replace(ROOM, empty_readings=1), releases[20:], False, empty(releases[:20], OWN_K)
+        replace(ROOM, empty_readings=1),
+        releases[20:],
+        False,
+        learn_empty_levels(releases[:20], OWN_K),
     )
     unaware = thermal.recover(
         replace(ROOM, background="recorded", empty_readings=0), releases[20:], certify=False
@@ -179,9 +192,11 @@ def empty_room(causes_k: np.ndarray = G_K, known: bool = False) -> Empty:
 def test_what_the_causes_can_explain_is_nobody_and_what_they_cannot_is_somebody() -> None:
     """A cause moves all sensors together; taken for noise of each, it would be somebody."""
     wrong = E_K + G_K @ np.array([1.2, -0.7])
-    found, _ = judge(QUERY, release(wrong), empty_room(), unlearnt(2))
-    there, _ = judge(QUERY, release(wrong + SOMEBODY), empty_room(), unlearnt(2))
-    alone, _ = judge(QUERY, release(wrong), empty_room(np.zeros((STANDING, 2))), unlearnt(2))
+    found, _ = judge(QUERY, release(wrong), empty_room(), make_prior_belief(2))
+    there, _ = judge(QUERY, release(wrong + SOMEBODY), empty_room(), make_prior_belief(2))
+    alone, _ = judge(
+        QUERY, release(wrong), empty_room(np.zeros((STANDING, 2))), make_prior_belief(2)
+    )
 
     assert isinstance(found, Heatmap)
     assert found.nobody is not None
@@ -205,10 +220,10 @@ def test_the_chance_of_nobody_is_that_of_an_integral_over_cells_and_powers() -> 
         ratio = np.exp(-(np.square(off).sum(0) - np.square(readings).sum()) / (2 * 0.3**2))
         odds = np.trapezoid(ratio, powers, axis=1).mean() / 4.0
 
-        assert nobody(looked, 4.0) == pytest.approx(1 / (1 + odds), rel=1e-6)
+        assert chance_of_nobody(looked, 4.0) == pytest.approx(1 / (1 + odds), rel=1e-6)
     far = Seen(columns, 1e6 * columns[:, 0], 0.3, np.arange(7.0)[:, None], (1, 7))
-    assert nobody(far, 4.0) == 0
-    assert nobody(replace(far, readings=-far.readings), 4.0) == pytest.approx(1)
+    assert chance_of_nobody(far, 4.0) == 0
+    assert chance_of_nobody(replace(far, readings=-far.readings), 4.0) == pytest.approx(1)
 
 
 def test_errors_that_sensors_share_are_taken_apart_to_noise_of_each_alone() -> None:
@@ -230,10 +245,10 @@ def test_readings_of_nobody_teach_what_regression_over_all_of_them_finds() -> No
     effects = [G_K, G_K[::-1]]
     releases = [release(E_K + effect @ np.array([0.8, -0.4])) for effect in effects]
     releases[1].values[3] = None
-    belief = back = unlearnt(2)
+    belief = back = make_prior_belief(2)
     for step in (0, 1):
-        belief = learnt(belief, QUERY, releases[step], empty_room(effects[step]))
-        back = learnt(back, QUERY, releases[1 - step], empty_room(effects[1 - step]))
+        belief = learn_causes(belief, QUERY, releases[step], empty_room(effects[step]))
+        back = learn_causes(back, QUERY, releases[1 - step], empty_room(effects[1 - step]))
     heard = np.arange(STANDING) != 3
     design = np.concatenate([effects[0], effects[1][heard]])
     sent = [np.array(one.values, dtype=float) * 2.0**-EXPONENT - E_K for one in releases]
@@ -248,7 +263,7 @@ def test_readings_of_nobody_teach_what_regression_over_all_of_them_finds() -> No
 
 def test_only_readings_of_nobody_teach() -> None:
     """Somebody's warmth would be taken for the weather, and be missing from then on."""
-    before = unlearnt(2)
+    before = make_prior_belief(2)
     for warmth, known, teaches in (
         (E_K + SOMEBODY, False, False),
         (E_K, False, True),

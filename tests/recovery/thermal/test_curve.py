@@ -11,7 +11,7 @@ import pytest
 from edge.core.records import Grid
 from physics.places import length_m
 from recovery.noise.calibrate import exact_epsilon
-from recovery.noise.worst import felt, whole_square
+from recovery.noise.worst import scan_spreads, whole_square
 from recovery.thermal.curve import (
     BLIND,
     WhatIf,
@@ -133,7 +133,7 @@ def test_presence_is_not_below_the_truth(query: Query) -> None:
 
 def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
     """The control: what stood here before was below the truth where sensors are sparse."""
-    made, tried = calibration(SPARSE), felt(room(SPARSE), (1,))
+    made, tried = calibration(SPARSE), scan_spreads(room(SPARSE), (1,))
     own = room(SPARSE).operator(float(tried.spreads_m2[tried.moves[:, 0].argmax()]))
     far = [own[:, 5:] - own[:, :-5]], truly(SPARSE, 5)
     there = [own], truly(SPARSE, None)

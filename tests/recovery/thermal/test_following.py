@@ -13,7 +13,7 @@ from recovery import thermal
 from recovery.thermal import Query, calibration
 from recovery.thermal.curve import curve
 from recovery.thermal.guarantee import promise
-from recovery.thermal.noise import carry, follower, raise_square
+from recovery.thermal.noise import bound_drift, follower, raise_square
 from recovery.thermal.query import protected_cells
 
 ROOM = Query(
@@ -69,7 +69,7 @@ def test_the_bound_holds_for_sensors_that_feel_a_move_differently() -> None:
     for _ in range(300):
         apart = world.integers(0, 30, world.integers(1, 9))
         square, way = int((apart**2).sum()), Fraction(int(world.integers(0, 60)), 4)
-        each = carry(int(apart.max()), way)
+        each = bound_drift(int(apart.max()), way)
         bound = raise_square(square, len(apart), way)
 
         assert ((apart + each) ** 2).sum() <= bound
@@ -92,7 +92,9 @@ def test_a_finer_grain_shows_no_more_than_a_device_prices(way: Fraction) -> None
     """A forged Round may ask in finer grains, and the device knows the planned square alone."""
     for apart, sensors in ((1, 1), (7, 6), (60, 3)):
         priced = raise_square(sensors * apart**2, sensors, way)
-        fine = [sensors * (apart * 2**k + carry(apart * 2**k, way * 2**k)) ** 2 for k in range(9)]
+        fine = [
+            sensors * (apart * 2**k + bound_drift(apart * 2**k, way * 2**k)) ** 2 for k in range(9)
+        ]
 
         assert max(square / 4**k for k, square in enumerate(fine)) <= priced
         # No more than what it tends to, or what it is in one of them, but for whole numbers.
@@ -106,7 +108,7 @@ def test_levels_part_by_what_rounding_shows_of_them() -> None:
         levels = [Fraction(n, 16) for n in range(-2 * eighths, 2 * eighths + 1)]
         shown = [math.floor(level + Fraction(1, 2)) for level in levels]
 
-        assert carry(100, Fraction(eighths, 8)) == max(shown) - min(shown)
+        assert bound_drift(100, Fraction(eighths, 8)) == max(shown) - min(shown)
 
 
 @pytest.mark.parametrize("readings", [2, 3, 6])

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edge.core.entropy import Tape
-from edge.core.pixels import above
+from edge.core.pixels import subtract_baseline
 from edge.core.records import Grid, Reading, Release
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import Params
@@ -51,7 +51,7 @@ def released(frame: Floats, query: Query, rng: Tape) -> Release:
     round = plan(query, [])
     assert round is not None
     counts = (4 * frame).astype(int).ravel().tolist()
-    grains = above(counts, [0] * SIDE**2, Params(*round.params).exponent, (1, 4))
+    grains = subtract_baseline(counts, [0] * SIDE**2, Params(*round.params).exponent, (1, 4))
     return thermal.release(round, [thermal.report(round, Reading(0, grains), rng)], rng)
 
 

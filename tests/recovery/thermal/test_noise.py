@@ -13,7 +13,7 @@ from physics.kernel import forward, sensitivity
 from physics.places import cell_places, length_m, sensor_places
 from physics.response import Response
 from recovery.noise.calibrate import calibrate
-from recovery.noise.worst import reach, shifts, whole_square
+from recovery.noise.worst import list_distances, shifts, whole_square
 from recovery.thermal import plan
 from recovery.thermal.curve import curve, presence_square
 from recovery.thermal.noise import calibration, room, spread_fault, too_long
@@ -151,7 +151,7 @@ def test_noise_for_the_least_spread_hides_a_move_at_every_spread_of_the_range(
     query: Query, range_of: float
 ) -> None:
     """By brute force: whole numbers as sent, every protected move, three hundred spreads."""
-    made, moved = calibration(query), reach(query.grid.shape, protected_cells(query))
+    made, moved = calibration(query), list_distances(query.grid.shape, protected_cells(query))
     squares = [
         whole_square(
             shifts(room(query).operator(spread), query.grid.shape, moved, query.intensity_max),

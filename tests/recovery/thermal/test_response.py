@@ -14,10 +14,10 @@ from physics.diffusion.medium import still
 from physics.diffusion.run import Run
 from physics.places import Floats, cell_places, nearest_cells
 from physics.response import Response
-from physics.rooms.model import free, grid, medium
-from physics.rooms.plan import bodies, lattice
+from physics.rooms.model import find_free_cells, grid, medium
+from physics.rooms.plan import compute_bodies, lattice
+from physics.rooms.plan import compute_views as views_of
 from physics.rooms.plan import plan as plan_of
-from physics.rooms.plan import views as views_of
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
 from physics.rooms.respond import Stretch, pulses, respond
 from recovery.distance import earth_movers
@@ -110,9 +110,9 @@ def made_to_be_seen(room: Room, far: int, through: bool = True) -> tuple[Floats,
     """
     steps = round(3600 * room.day.duration_h / STEP_S)
     known, middles = lattice(room, (False,)), cell_places(grid(room))
-    standing = free(room) & (known.cells(middles) >= 0)
+    standing = find_free_cells(room) & (known.cells(middles) >= 0)
     fields = pulses(views(room), [Stretch(medium(room, 0.0), steps)], STEP_S)
-    body, middles = bodies(room, (False,))[standing], middles[standing]
+    body, middles = compute_bodies(room, (False,))[standing], middles[standing]
     felt = np.array([(body @ field.reshape(len(field), -1).T).T for field in fields])
     apart = np.linalg.norm(middles[:, None] - middles, axis=2)
     near = (apart > 0) & (apart <= far * 0.2 + 1e-9)

@@ -15,8 +15,8 @@ from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
 from recovery.estimators.verdict import join, judge
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
-from recovery.thermal import Query, certified, operator, plan, recover
-from recovery.thermal.seen import evenly, find_clamped, make_seen
+from recovery.thermal import Query, certify_shares, operator, plan, recover
+from recovery.thermal.seen import drop_weights, find_clamped, make_seen
 
 # A map says which sensors lie, which stand at their clamp, and when there is too much noise.
 
@@ -185,7 +185,7 @@ def held(powers: tuple[float, ...], runs: int, noise: float = 1.0) -> float:
         heat = np.zeros(40)
         heat[world.choice(40, len(powers), replace=False)] = powers
         given = seen(heat, world)
-        band, _ = certified(LONG, replace(given, sigma=given.sigma / noise))
+        band, _ = certify_shares(LONG, replace(given, sigma=given.sigma / noise))
         if band is not None:
             share = heat.cumsum() / heat.sum()
             times += bool((band.low <= share + 1e-9).all() and (share <= band.high + 1e-9).all())
@@ -211,7 +211,10 @@ def test_no_heat_is_thought_of_in_furniture() -> None:
     heat = np.zeros(40)
     heat[5] = 2.0
     given = seen(heat, np.random.default_rng(1), free)
-    (band, _), (wider, _) = certified(LONG, given), certified(LONG, replace(given, open=None))
+    (band, _), (wider, _) = (
+        certify_shares(LONG, given),
+        certify_shares(LONG, replace(given, open=None)),
+    )
 
     assert band is not None
     assert wider is not None
@@ -224,11 +227,11 @@ def test_rooms_of_which_nothing_is_proved_have_no_band() -> None:
     given = seen(np.eye(40)[3], np.random.default_rng(2))
     long = replace(given, shape=(1, 1001), operator=np.ones((25, 1001)))
 
-    assert certified(LONG, given)[0] is not None
-    assert certified(LONG, replace(given, shape=(8, 5)))[0] is None
-    assert certified(LONG, long) == (None, None)
-    assert certified(replace(LONG, estimator="l1-printed"), given) == (None, None)
-    assert certified(LONG, replace(given, readings=given.readings - 50))[0] is None
+    assert certify_shares(LONG, given)[0] is not None
+    assert certify_shares(LONG, replace(given, shape=(8, 5)))[0] is None
+    assert certify_shares(LONG, long) == (None, None)
+    assert certify_shares(replace(LONG, estimator="l1-printed"), given) == (None, None)
+    assert certify_shares(LONG, replace(given, readings=given.readings - 50))[0] is None
 
 
 def levels(powers: tuple[float, ...], query: Query = LONG, runs: int = 40) -> list[str]:
@@ -238,7 +241,7 @@ def levels(powers: tuple[float, ...], query: Query = LONG, runs: int = 40) -> li
         heat = np.zeros(40)
         heat[world.choice(40, len(powers), replace=False)] = powers
         given = replace(seen(heat, world), shape=(8, 5) if run % 2 else (1, 40))
-        verdict = certified(query, given)[1]
+        verdict = certify_shares(query, given)[1]
         assert verdict is not None
         assert bool(verdict.why) != verdict.fits
         found.append(verdict.level)
@@ -328,8 +331,8 @@ def test_noise_that_was_raised_stays_raised_without_weights() -> None:
     drifting = replace(STATED, drift=1.0)
     found = make_seen(drifting, [release])
     assert found is not None
-    plain, _ = evenly(drifting, [release], found)
-    raised, _ = evenly(drifting, [release], replace(found, sigma=2 * found.sigma))
+    plain, _ = drop_weights(drifting, [release], found)
+    raised, _ = drop_weights(drifting, [release], replace(found, sigma=2 * found.sigma))
 
     assert raised.sigma == pytest.approx(2 * plain.sigma)
     assert raised.readings == pytest.approx(plain.readings)

@@ -18,7 +18,13 @@ from edge.core.entropy import Tape
 from edge.core.records import Grid
 from edge.host import rootkeys
 from gateway.devices.enrol import enrol
-from gateway.devices.enrol.roster import degree_of, draw_rosters, gap, graph, second
+from gateway.devices.enrol.roster import (
+    bound_gap,
+    degree_of,
+    draw_graph,
+    draw_rosters,
+    second_eigenvalue,
+)
 from gateway.faults import OperatorFault
 from gateway.service.rounds import Place
 from gateway.settings.deployment import Mqtt
@@ -355,7 +361,7 @@ def test_what_cannot_be_kept_is_not_promised() -> None:
 
 def test_a_graph_is_regular_of_pairs_and_in_one_piece() -> None:
     """Each device has its k neighbours, which have it; and it is another one each time."""
-    near = graph(80, 20, Tape(b"one"))
+    near = draw_graph(80, 20, Tape(b"one"))
     matrix = np.zeros((80, 80))
     for i, some in enumerate(near):
         matrix[i, list(some)] = 1
@@ -364,9 +370,9 @@ def test_a_graph_is_regular_of_pairs_and_in_one_piece() -> None:
     assert all(len(set(some) - {i}) == 20 for i, some in enumerate(near))
     assert (matrix == matrix.T).all()
     assert values[-1] == pytest.approx(20)
-    assert second([set(some) for some in near]) == pytest.approx(values[-2])
-    assert values[-2] <= gap(80, 20)
-    assert near != graph(80, 20, Tape(b"other"))
+    assert second_eigenvalue([set(some) for some in near]) == pytest.approx(values[-2])
+    assert values[-2] <= bound_gap(80, 20)
+    assert near != draw_graph(80, 20, Tape(b"other"))
 
 
 def test_no_device_is_in_two_shards_under_two_names() -> None:
@@ -381,8 +387,8 @@ def test_a_graph_in_two_pieces_would_be_drawn_again() -> None:
     half = [set(range(21)) - {i} for i in range(21)]
     both = half + [{21 + j for j in some} for some in half]
 
-    assert second(both) == pytest.approx(20)
-    assert gap(42, 20) < 20
+    assert second_eigenvalue(both) == pytest.approx(20)
+    assert bound_gap(42, 20) < 20
 
 
 def test_shards_have_no_device_in_common() -> None:

@@ -15,7 +15,7 @@ from gateway.devices.enrol.capped import cap_limits, check_capped, remain_of
 from gateway.devices.enrol.limitsfile import Given
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_service
-from gateway.mechanisms.thermal.granting import unspent
+from gateway.mechanisms.thermal.granting import reduce_budget
 from gateway.service.ledger import Charge
 
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
@@ -27,7 +27,7 @@ TIGHTER = find_service("thermal").tighter
 @pytest.mark.parametrize(("answers", "left"), [(0, 20), (1, 19), (19, 1)])
 def test_who_comes_later_has_what_is_left_and_all_else_alike(answers: int, left: int) -> None:
     """Budgets add up to what was promised; noise, grain and pace are the fleet's."""
-    later = unspent(WHOLE, answers * 10**7)
+    later = reduce_budget(WHOLE, answers * 10**7)
 
     assert later == WHOLE._replace(budget=left * 10**7)
 
@@ -36,7 +36,7 @@ def test_who_comes_later_has_what_is_left_and_all_else_alike(answers: int, left:
 def test_less_than_one_answer_is_nothing(before: int) -> None:
     """A nano-rho short of an answer is not an answer."""
     with pytest.raises(OperatorFault, match="less than one answer"):
-        unspent(WHOLE, before)
+        reduce_budget(WHOLE, before)
 
 
 def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
@@ -46,8 +46,8 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
     """
     known = {
         "old": Given(KEY, WHOLE),
-        "late": Given(KEY, unspent(WHOLE, 5 * 10**7), 5 * 10**7),
-        "last": Given(KEY, unspent(WHOLE, 12 * 10**7), 12 * 10**7),
+        "late": Given(KEY, reduce_budget(WHOLE, 5 * 10**7), 5 * 10**7),
+        "last": Given(KEY, reduce_budget(WHOLE, 12 * 10**7), 12 * 10**7),
     }
     wished = WHOLE._replace(budget=10 * 10**7)
     sent = limitsfile.plan_next(known, known, wished, TIGHTER)
@@ -62,7 +62,7 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
 
 def test_the_same_again_is_sent_as_it_was() -> None:
     """A late device would else be given another version of the same."""
-    late = Given(KEY, unspent(WHOLE, 5 * 10**7)._replace(version=3), 5 * 10**7)
+    late = Given(KEY, reduce_budget(WHOLE, 5 * 10**7)._replace(version=3), 5 * 10**7)
     sent = limitsfile.plan_next(["late"], {"late": late}, WHOLE, TIGHTER)
 
     assert sent == {"late": late.limits}

@@ -20,7 +20,7 @@ from edge.mechanisms import bulk
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.mechanisms.thermal.deployment import first_round
-from gateway.mechanisms.thermal.granting import grant, worth
+from gateway.mechanisms.thermal.granting import convert_budget, grant
 from gateway.service.serving import Service
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
@@ -214,7 +214,7 @@ def test_a_budget_is_worth_no_more_than_the_noise_that_delta_leaves(arrays: Arra
     once = replace(arrays.query, readings=1)  # where the exact curve leaves nothing over
     left = (99, 10_000_000)
 
-    assert worth(arrays.limits.budget, left) <= 8
-    assert 7.999 < worth(grant(once, 0.1).budget, left) <= 8
+    assert convert_budget(arrays.limits.budget, left) <= 8
+    assert 7.999 < convert_budget(grant(once, 0.1).budget, left) <= 8
     exact = grant(replace(once, sampler="exact"), 0.1)
-    assert worth(exact.budget, left) > 8  # what was planned for all of delta
+    assert convert_budget(exact.budget, left) > 8  # what was planned for all of delta

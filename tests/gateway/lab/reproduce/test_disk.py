@@ -8,7 +8,14 @@ import pytest
 from edge.core.records import Grid
 from gateway.lab.reproduce import disk
 from gateway.lab.reproduce import disk_traces as traces
-from gateway.lab.reproduce.disk import area, count_cells, high, list_crossed, low, really
+from gateway.lab.reproduce.disk import (
+    area,
+    compute_true_epsilon,
+    count_cells,
+    count_inside,
+    count_untouched,
+    list_crossed,
+)
 from gateway.lab.reproduce.disk_peers import (
     CONTENDERS,
     DISKS,
@@ -44,19 +51,25 @@ def test_the_printed_area_is_negative_and_above_one_as_often_as_was_counted() ->
 
 def test_the_printed_mechanism_gives_more_than_it_promises() -> None:
     """Epsilon 1 is 1.28 at radius 6 and 1.44 at 12; at 3.5 some weights are below nought."""
-    assert really(6, 1.0) == pytest.approx(1.28, abs=0.005)
-    assert really(12, 1.0) == pytest.approx(1.44, abs=0.005)
-    assert [b for b in range(1, 16) if math.isnan(really(b, 3.5))] == [7, 11, 13, 14, 15]
-    assert math.isnan(really(3, 6.0))
-    assert really(2, 1.0) == pytest.approx(1.0)
+    assert compute_true_epsilon(6, 1.0) == pytest.approx(1.28, abs=0.005)
+    assert compute_true_epsilon(12, 1.0) == pytest.approx(1.44, abs=0.005)
+    assert [b for b in range(1, 16) if math.isnan(compute_true_epsilon(b, 3.5))] == [
+        7,
+        11,
+        13,
+        14,
+        15,
+    ]
+    assert math.isnan(compute_true_epsilon(3, 6.0))
+    assert compute_true_epsilon(2, 1.0) == pytest.approx(1.0)
 
 
 def test_theorem_four_counts_crossed_cells_too() -> None:
     """3 for 1 at radius 3, 17 for 13 at 7; the paper's own figure has 13."""
-    assert (high(3), count_cells(3).high) == (3, 1)
-    assert (high(7), count_cells(7).high) == (17, 13)
+    assert (count_inside(3), count_cells(3).high) == (3, 1)
+    assert (count_inside(7), count_cells(7).high) == (17, 13)
     assert all(
-        high(b) == count_cells(b).high + count_cells(b).mixed
+        count_inside(b) == count_cells(b).high + count_cells(b).mixed
         for b in range(2, 60)
         if b not in _ON_EDGE
     )
@@ -79,7 +92,7 @@ def test_theorem_two_is_right() -> None:
                 size = len(offsets)
                 outer[row : row + size, column : column + size] |= disk
 
-        assert low(side, radius) == outer.sum() - disk.sum()
+        assert count_untouched(side, radius) == outer.sum() - disk.sum()
 
 
 # The mechanisms of a comparison: each tells the truth when it may, and hides what it says.

@@ -19,8 +19,8 @@ from gateway.lab.reproduce.figures import (
     Task,
     Value,
     best_of,
-    falls,
     find,
+    is_falling,
     judge,
     power,
     table,
@@ -58,8 +58,8 @@ def test_a_claim_is_decided_where_chance_allows(noise: float, verdicts: tuple[st
     said = (
         best_of(found, "low", ("high",)),
         best_of(found, "high", ("low",)),
-        falls(found, "low"),
-        falls(found, "low", rises=True),
+        is_falling(found, "low"),
+        is_falling(found, "low", rises=True),
     )
 
     assert tuple(one.verdict for one in said) == verdicts

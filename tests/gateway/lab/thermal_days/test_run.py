@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from edge.core.entropy import Tape
-from edge.core.pixels import above
+from edge.core.pixels import subtract_baseline
 from edge.core.records import Reading
 from edge.mechanisms import thermal
-from gateway.lab.thermal_days.day import Living, Thermometers, lately
+from gateway.lab.thermal_days.day import Living, Thermometers, average_recent_watts
 from gateway.lab.thermal_days.rooms import (
     known_grains,
     make_model,
@@ -27,7 +27,7 @@ from physics.rooms import model
 from physics.rooms.day import day
 from physics.rooms.plan import plan
 from physics.rooms.records import Door, Room, Wall
-from physics.rooms.respond import Stretch, history, pulses
+from physics.rooms.respond import Stretch, pulses, trace_doors
 from recovery.thermal import calibration
 
 QUIET = ('"8/1"', '"10000000/1"')
@@ -79,7 +79,7 @@ def test_what_the_wire_carries_is_the_device_s_own_report_of_the_counts(
         payloads = [
             thermal.report(
                 release.round,
-                Reading(sensor, above([count], [level], exponent, (1, 128))),
+                Reading(sensor, subtract_baseline([count], [level], exponent, (1, 128))),
                 rng,
             )
             for sensor, (count, level) in enumerate(zip(counts, played.read.level, strict=True))
@@ -235,8 +235,8 @@ def test_a_map_is_held_against_the_heat_of_the_hour_before(
     """Ada comes at ten past ten: of an hour's heat, the share of it that she was there."""
     room = room_of(written())
     lived = day(room, np.random.default_rng(1))
-    there = lately(room, lived, 3600 * at_h, 3600.0).sum()
-    whole = lately(room, lived, 3600 * 12.0, 3600.0).sum()
+    there = average_recent_watts(room, lived, 3600 * at_h, 3600.0).sum()
+    whole = average_recent_watts(room, lived, 3600 * 12.0, 3600.0).sum()
 
     assert whole > 10
     assert there == pytest.approx(share * whole, rel=1e-6, abs=1e-9)
@@ -281,8 +281,8 @@ def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> N
     there, empty = living.seen_k
     step_s, views = parted.day.step_s, made.views.reshape(-1, *plan(parted).shape)
     stretches = [
-        Stretch(model.standing(parted, since.opened), since.steps)
-        for since in history(parted, 3600 * until_h)
+        Stretch(model.build_medium(parted, since.opened), since.steps)
+        for since in trace_doors(parted, 3600 * until_h)
     ]
     felt, end = np.zeros(len(views)), 3600 * until_h
     for field in pulses(views, stretches, step_s):

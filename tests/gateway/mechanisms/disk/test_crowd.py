@@ -12,7 +12,7 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find, first_limits
 from gateway.mechanisms.flags import query_of
-from gateway.mechanisms.places import crowd_of, sides
+from gateway.mechanisms.places import crowd_of, measure_sides
 from gateway.mechanisms.worlds import Inputs, Seen
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -44,7 +44,7 @@ def test_with_a_length_points_are_in_metres(tmp_path: Path) -> None:
     asked = query(grid="4x3", length=8)
     found = crowd_of(asked, _file(tmp_path, "ann,5,5.9"), WORLD)
 
-    assert sides(asked.grid).tolist() == [8, 6]
+    assert measure_sides(asked.grid).tolist() == [8, 6]
     assert np.argwhere(found.truth).tolist() == [[2, 2]]
     assert found.outside == 0
 

@@ -18,7 +18,7 @@ from edge.mechanisms import thermal
 from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal import granting
-from gateway.mechanisms.thermal.granting import grant, worth
+from gateway.mechanisms.thermal.granting import convert_budget, grant
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan
 
@@ -64,7 +64,7 @@ def test_what_a_whole_budget_can_buy_is_within_the_promise(
 
     promised, rho = epsilon[0] / epsilon[1], Fraction(limits.budget, NANO)
     exact = Fraction(limits.square, 2 * limits.variance) * readings
-    assert worth(limits.budget, QUERY.delta) <= promised
+    assert convert_budget(limits.budget, QUERY.delta) <= promised
     assert readings == 1 or zcdp_epsilon(rho, 1e-5) <= promised  # the looser currency too
     assert exact <= rho < exact + Fraction(readings, NANO)
 

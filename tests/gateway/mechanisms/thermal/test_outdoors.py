@@ -15,7 +15,7 @@ from gateway.faults import OperatorFault
 from gateway.mechanisms import find, flags
 from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.thermal.deployment import first_round
-from gateway.mechanisms.thermal.vacant import outdoors
+from gateway.mechanisms.thermal.vacant import find_outdoor_temperature
 from gateway.service.drawing import vacancy_of
 from gateway.service.serving import level_s
 from gateway.settings import config
@@ -34,7 +34,7 @@ def test_weather_is_straight_between_readings_and_unknown_in_gaps(tmp_path: Path
         "time,celsius\n0,1.0\n3600,3.0\n2000,nan\n1970-01-01T02:00:00+00:00,5.0\n7300,inf\n"
         "30000,9.0\n31000,"
     )
-    at, notes = outdoors(path, 0.0, 10 * HOUR_S)
+    at, notes = find_outdoor_temperature(path, 0.0, 10 * HOUR_S)
 
     assert [at(second) for second in (0, 1800, 7200)] == [1.0, 2.0, 5.0]
     assert at(9000) is None  # five hours to the next
@@ -42,16 +42,16 @@ def test_weather_is_straight_between_readings_and_unknown_in_gaps(tmp_path: Path
     assert at(30000 + 4 * HOUR_S) is None
     assert len(notes) == 1
     assert "weather.csv tells nothing of" in notes[0]
-    assert outdoors(path, 0.0, 7200.0)[1] == []
+    assert find_outdoor_temperature(path, 0.0, 7200.0)[1] == []
 
 
 def test_a_weather_file_that_is_not_there_is_told_and_stops_nothing(tmp_path: Path) -> None:
     """The room file's own weather is its prior."""
-    at, notes = outdoors(tmp_path / "none.csv", 0.0, 1.0)
+    at, notes = find_outdoor_temperature(tmp_path / "none.csv", 0.0, 1.0)
 
     assert at(0.0) is None
     assert "none.csv cannot be read" in notes[0]
-    assert outdoors(None, 0.0, 1.0)[1] == []
+    assert find_outdoor_temperature(None, 0.0, 1.0)[1] == []
 
 
 @pytest.mark.parametrize(

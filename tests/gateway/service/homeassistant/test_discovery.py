@@ -158,7 +158,7 @@ def drawn(values: list[int], estimator: str = "posterior") -> telling.Event:
     plan = thermal.plan(QUERY, [])
     query = replace(QUERY, estimator=estimator)
     found = thermal.recover(query, [Release(plan, values, len(values))])
-    return telling.drawn(1, found, 0.1)
+    return telling.make_map_event(1, found, 0.1)
 
 
 @pytest.fixture(scope="module")

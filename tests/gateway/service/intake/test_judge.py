@@ -10,7 +10,15 @@ import pytest
 from edge.core import wire
 from edge.core.records import Report
 from gateway.service.intake.door import Arrival, authenticate
-from gateway.service.intake.judge import BOOTS, MESSAGES, NEVER, Verdict, judge, read_known, recall
+from gateway.service.intake.judge import (
+    BOOTS,
+    MESSAGES,
+    NEVER,
+    Verdict,
+    judge,
+    read_known,
+    reload_newest,
+)
 from gateway.service.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
@@ -379,6 +387,6 @@ def test_a_commit_whose_answer_was_lost_is_remembered() -> None:
     """Its messages are handed over again, and must not pass for new."""
     newest = {("node-0", b"key!"): (1, 1), ("node-1", b"key!"): (4, 4)}
 
-    recall(threading.Event(), Asked(), newest)
+    reload_newest(threading.Event(), Asked(), newest)
 
     assert newest == {("node-0", b"key!"): (2, 9), ("node-1", b"key!"): (4, 4)}

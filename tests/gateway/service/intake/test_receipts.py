@@ -16,7 +16,7 @@ from gateway.service.intake.judge import Verdict, judge, read_known
 from gateway.service.intake.outcomes import Receipt
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
-from gateway.store.reader import Gap, Reader
+from gateway.store.reader import MissingNumbers, Reader
 from gateway.store.store import Store
 
 # Who gets which receipt, and who is told that which message is safe.
@@ -140,7 +140,7 @@ class Gateway:
         said = self.packer.packed([*verdict.receipts, *verdict.again])
         return [payload for _, payload in said]
 
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[MissingNumbers]:
         reader = Reader(self.place)
         try:
             return reader.gaps(NAME)
@@ -168,7 +168,7 @@ def test_numbers_that_never_came_are_named_and_counted_once(home: Any, gateway: 
     gateway.restart()
     gateway.take([frames[8], frames[4], frames[8]], 8)
 
-    assert gateway.gaps() == [Gap(1, 5, 7), Gap(1, 2, 3)]
+    assert gateway.gaps() == [MissingNumbers(1, 5, 7), MissingNumbers(1, 2, 3)]
     assert gateway.missing == 5
 
 
@@ -201,6 +201,6 @@ def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway
     assert sum("spool full" in entry["event"] for entry in logged) == 3
     assert len(kept) == 3
     assert spool.oldest is None
-    assert gateway.gaps() == [Gap(1, 2, 4)]
+    assert gateway.gaps() == [MissingNumbers(1, 2, 4)]
     assert gateway.missing == 3
     assert [frame for _, frame in gateway.store.answers(wire.name_of(home.round(7)))] == kept[2:]

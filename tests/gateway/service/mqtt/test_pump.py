@@ -157,7 +157,11 @@ def test_a_session_is_marked_by_the_password_where_there_is_one(tmp_path: Path) 
     marked = access.client_id(with_one, "heatveil-lab")
 
     assert access.client_id(Mqtt(insecure=True), "heatveil-lab") == "heatveil-lab"
-    assert marked == access.mark("heatveil-lab", "secret") != access.mark("heatveil-lab", "other")
+    assert (
+        marked
+        == access.mark_session("heatveil-lab", "secret")
+        != access.mark_session("heatveil-lab", "other")
+    )
 
 
 def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
@@ -235,6 +239,6 @@ def test_we_speak_no_tls_below_12_whatever_this_machine_allows(
 )
 def test_who_speaks_no_tls_is_told_apart_from_who_is_not_there(fault: OSError, said: bool) -> None:
     """By chance one of three faults shows: each must say what TLS is for, and the two ways."""
-    found = access.distrust(Mqtt(), fault)
+    found = access.explain_distrust(Mqtt(), fault)
 
     assert ("ca_file" in found and "insecure = true" in found) == said

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from gateway.service.mqtt import framing
-from gateway.service.mqtt.framing import Came, Stream
+from gateway.service.mqtt.framing import ReceivedMessage, Stream
 from tests.waiting import eventually
 
 
@@ -53,9 +53,9 @@ def publish(topic: bytes, payload: bytes, mid: int, *, five: bool, more: bytes =
     return packet(flags, body + (length(len(more)) + more if five else b"") + payload)
 
 
-def read(data: list[bytes], *, five: bool) -> tuple[list[Came], bytes]:
+def read(data: list[bytes], *, five: bool) -> tuple[list[ReceivedMessage], bytes]:
     """Return the messages in these pieces, and what is left for the client."""
-    came: list[Came] = []
+    came: list[ReceivedMessage] = []
     through = Stream(Wire(data), came.extend)
     through.version5, rest = five, b""
     for _ in range(1 << 20):
@@ -82,7 +82,7 @@ def test_however_the_bytes_are_cut_the_messages_are_the_same(five: bool) -> None
             payload, mid = world.randbytes(world.choice((0, 1, 130, 20_000))), world.randrange(3)
             more = world.randbytes(world.choice((0, 5, 200)))
             whole += publish(topic, payload, mid, five=five, more=more)
-            wanted.append(Came(topic.decode(), payload, mid, False))
+            wanted.append(ReceivedMessage(topic.decode(), payload, mid, False))
         cuts = sorted(world.randrange(len(whole) + 1) for _ in range(world.randrange(6)))
         pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
 
@@ -91,7 +91,7 @@ def test_however_the_bytes_are_cut_the_messages_are_the_same(five: bool) -> None
 
 def test_what_came_in_many_records_is_taken_at_once() -> None:
     """TLS gives one at a time, and the thread rests after each look: 200 a second, at most."""
-    came: list[Came] = []
+    came: list[ReceivedMessage] = []
     pieces = [publish(b"a/b", bytes([number]), number, five=False) for number in range(1, 200)]
     through = Stream(Wire(pieces), came.extend)
     with pytest.raises(BlockingIOError):
@@ -102,7 +102,7 @@ def test_what_came_in_many_records_is_taken_at_once() -> None:
 
 def test_a_wire_that_ends_behind_messages_loses_none_of_them() -> None:
     """They are handed over, and the client is told that the connection has ended."""
-    came: list[Came] = []
+    came: list[ReceivedMessage] = []
     wire = Wire([publish(b"a/b", b"x", 1, five=False)])
     ended = Stream(wire, came.extend)
     wire.recv = lambda size, taken=wire.recv: taken(size) if wire.pieces else b""  # type: ignore[method-assign,misc]
@@ -150,7 +150,7 @@ def test_packets_leave_whole_and_in_order_whoever_wrote_them() -> None:
 
 def test_no_more_is_let_in_than_there_is_room_for() -> None:
     """Nothing is read meanwhile; what has come waits, in its order, until there is room again."""
-    came: list[Came] = []
+    came: list[ReceivedMessage] = []
     whole = b"".join(publish(b"a", b"%d" % mid, mid, five=False) for mid in range(1, 11))
     rest = packet(0xD0, b"")
     wire = Wire([whole[:40], whole[40:] + rest, rest])
@@ -170,7 +170,7 @@ def test_no_more_is_let_in_than_there_is_room_for() -> None:
 
 def test_what_nobody_waits_for_takes_room_too() -> None:
     """A flood at QoS 0, while the disk will not, would else fill the memory."""
-    came: list[Came] = []
+    came: list[ReceivedMessage] = []
     whole = b"".join(publish(b"a", b"%d" % number, 0, five=True) for number in range(10))
     through = Stream(Wire([whole]), came.extend)
     through.version5, through.room = True, 3

@@ -231,20 +231,20 @@ def test_a_thermal_round_summed_in_parts_is_the_release_of_all_its_payloads(
         for part in range(PARTS):
             mine = [said for name, said in payloads.items() if part_of(name, PARTS) == part]
             for batch in (mine[:3], mine[3:]):
-                message_rows.add(connection, NAME, part, combine(fold, batch), len(batch))
-        message_rows.add(connection, OTHER, 0, {0: Sum(1, 1)}, 1)  # another round's
+                message_rows.add_sums(connection, NAME, part, combine(fold, batch), len(batch))
+        message_rows.add_sums(connection, OTHER, 0, {0: Sum(1, 1)}, 1)  # another round's
     assert summed(store, fold, plan) == thermal.release(plan, list(payloads.values()), None)
 
 
 def test_sums_of_a_transaction_that_fails_are_not_there(store: Store) -> None:
     """Reports and their sums are one: what is rolled back was never added."""
     with store.engine.connect() as connection:
-        message_rows.add(connection, NAME, 0, {1: Sum(5, 1)}, 1)
-        assert message_rows.came(connection, NAME) == 1
+        message_rows.add_sums(connection, NAME, 0, {1: Sum(5, 1)}, 1)
+        assert message_rows.count_added(connection, NAME) == 1
         connection.rollback()
     with store.engine.connect() as connection:
         assert message_rows.sum_slots(connection, NAME) == ({}, 0)
-        assert message_rows.came(connection, NAME) == 0
+        assert message_rows.count_added(connection, NAME) == 0
 
 
 def test_a_sensor_that_is_summed_twice_is_an_error_and_no_average(home: Any) -> None:

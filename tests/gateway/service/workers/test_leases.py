@@ -170,11 +170,11 @@ def join(
 def test_who_joins_is_counted_until_it_leaves_or_is_silent(store: Store) -> None:
     """In the order in which they joined, which is the order of their shares."""
     join(store, "ada", "bob", "cy")
-    assert leases.sign(store.engine, "ada", ROLL_LEASE_S, MARK) == ["ada", "bob", "cy"]
+    assert leases.renew_membership(store.engine, "ada", ROLL_LEASE_S, MARK) == ["ada", "bob", "cy"]
     leases.leave(store.engine, "bob")
     until_s = time.monotonic() + 1.5 * ROLL_LEASE_S
     while time.monotonic() < until_s:
-        living = leases.sign(store.engine, "ada", ROLL_LEASE_S, MARK)
+        living = leases.renew_membership(store.engine, "ada", ROLL_LEASE_S, MARK)
         time.sleep(0.1)
     assert living == ["ada"]
 
@@ -210,7 +210,7 @@ def test_the_roll_names_the_dead_the_living_and_what_is_nobodys(store: Store, ho
     join(store, "dead", "ada", lease_s=0.5)
     Leases(store.engine, "dead", 0.5).take(1, 1)
     time.sleep(0.6)
-    leases.sign(store.engine, "ada", 0.5, mark)
+    leases.renew_membership(store.engine, "ada", 0.5, mark)
     assert len(Leases(store.engine, "ada", 0.5).take(ROLL_PARTS, ROLL_PARTS - 1)) == ROLL_PARTS - 1
     found = leases.call_roll(store.engine, 0.5, ROLL_PARTS)
     assert found.members == [Member("dead", MARK, False, 0), Member("ada", mark, True, 3)]

@@ -12,7 +12,7 @@ from gateway.devices.broker.embedded import find_free_port
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.workers.leases import unique_name
-from gateway.service.workers.part import part_of, retire, session_of
+from gateway.service.workers.part import end_old_sessions, part_of, session_of
 from gateway.service.workers.worker import Sight, Worker, share_of
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
@@ -140,13 +140,13 @@ def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
         assert eventually(lambda: len(worker.parts) == PARTITIONS and _subscribed(worker))
         fewer = deployment.workers.model_copy(update={"partitions": partitions})
         changed = deployment.model_copy(update={"workers": fewer})
-        assert retire(changed, store) == []  # somebody is at work there
+        assert end_old_sessions(changed, store) == []  # somebody is at work there
     with speaking(mosquitto) as say:
         for name in home.devices.by_name:
             say(wire.topic(home.devices.site, name, "data"))
     gone = [part for part in range(PARTITIONS) if partitions == 1 or part >= partitions]
-    assert retire(changed, store) == gone
-    assert retire(changed, store) == []
+    assert end_old_sessions(changed, store) == gone
+    assert end_old_sessions(changed, store) == []
     came: list[str] = []
     with Pump("after") as pump:
         for part in range(PARTITIONS):
