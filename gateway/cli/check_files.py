@@ -11,8 +11,9 @@ from typing import NamedTuple
 from cryptography import x509
 
 from ..devices.broker import dynamic
+from ..devices.broker.doors import find_folder
 from ..devices.broker.dynamic import differ, has_role
-from ..devices.broker.mosquitto import find_folder, list_device_rights
+from ..devices.broker.mosquitto import list_device_rights
 from ..devices.enrol import enrol, limitsfile
 from ..devices.enrol.check import find_exposed
 from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets

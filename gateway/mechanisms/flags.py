@@ -205,12 +205,12 @@ def value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
     """
     kinds = typing.get_type_hints(mechanism.query)
     other = {name: way for name, kind in kinds.items() if (way := _way(kind, mechanism, name))}
-    if name not in kinds or name in other:
-        hint = suggestion(name, [name for name in kinds if name not in other])
-        way = f"use {other[name]}" if name in other else hint
+    if name in other:
+        raise OperatorFault(f"{given}: {name!r} cannot be set this way; use {other[name]}")
+    if name not in kinds:
         raise OperatorFault(
-            f"{given}: {name!r} is not a setting of this mechanism, and would be "
-            f"silently ignored; {way}"
+            f"{given}: {name!r} is not a setting of this mechanism, and would be silently "
+            f"ignored; {suggestion(name, [name for name in kinds if name not in other])}"
         )
     kind = kinds[name]
     parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)

@@ -183,7 +183,7 @@ def say_claims(blocks: Blocks, grid: Any) -> tuple[str, str]:
 def format_distance(grid: Any, parts: float) -> str:
     """Return a distance that is given in parts of the longer side."""
     if not grid.cell_mm:
-        return f"{parts:.4f} of the {'side' if grid.shape[1] == 1 else 'longer side'}"
+        return f"{parts:.4f} of the side"
     return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"
 
 

@@ -140,8 +140,10 @@ def load(path: str | Path, environment: Environment = os.environ) -> Deployment:
     try:
         deployment = Deployment(**given)
     except ValidationError as faults:
-        said = "; ".join(_say(fault) for fault in faults.errors())
-        variables = {find_variable(list(map(str, fault["loc"]))) for fault in faults.errors()}
+        said = "; ".join(_say(fault, environment) for fault in faults.errors())
+        variables = {
+            find_variable(list(map(str, fault["loc"])), environment) for fault in faults.errors()
+        }
         where = " and ".join(["the file"] * (None in variables) + sorted(filter(None, variables)))
         raise OperatorFault(
             f"in {path}, {said}{'' if said.endswith('?') else '.'} Nothing was started, so that "
@@ -176,13 +178,13 @@ def _anchor(deployment: Deployment, folder: Path) -> Deployment:
     return deployment.model_copy(update=changed)
 
 
-def _say(fault: Any) -> str:
+def _say(fault: Any, environment: Environment) -> str:
     """Return one fault of pydantic's as a clause: the place, the value, the need."""
     keys = [str(part) for part in fault["loc"]]
     if not keys:  # of the deployment as a whole, and it names its places itself
         return str(fault["msg"]).removeprefix("Value error, ")
     place = f"[{keys[0]}] {' '.join(keys[1:])}".strip()
-    if variable := find_variable(keys):
+    if variable := find_variable(keys, environment):
         place += f" (from the environment: {variable})"
     if fault["type"] == "extra_forbidden":
         model: Any = Deployment

@@ -89,7 +89,7 @@ class Identity:
             if first:
                 self.fault = ReplacedFault(f"{what}. {self._look.rescued()}")
                 log.error(
-                    "the store was replaced while the gateway ran; it stops using it", why=what
+                    "the store is missing or another one; the gateway stops using it", why=what
                 )
                 for heard in self._heard:
                     heard()

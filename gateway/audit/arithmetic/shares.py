@@ -217,7 +217,7 @@ def _fits(noise: list[int], rate: float) -> float:
 
 # Layer `central`: what one user changes of a release, against the noise that a gateway adds.
 
-RELEASES = 4  # on which a release is drawn again, each its own noise
+DRAWS = 4  # tapes on which a release is drawn again, each with its own noise
 CROWD = 5  # of whom every crowd is tried
 
 
@@ -305,7 +305,7 @@ def _claim_drawn(
     """
     crowd = _crowd(payloads, [user % len(payloads) for user in range(CROWD)])
     exact, off = mechanism.subject.gathered(round, crowd), 0
-    for tape in range(RELEASES):
+    for tape in range(DRAWS):
         one, other = (effort.tape("central", name, "noise", tape) for _ in range(2))
         found = mechanism.release(round, crowd, one).values
         scales = mechanism.subject.noise(round)
@@ -317,8 +317,8 @@ def _claim_drawn(
     return claim_fact(
         f"{name}: a release is its exact numbers, each with its own draw of discrete Laplace",
         not off,
-        samples=RELEASES * len(exact),
-        detail=f"on {off} of {RELEASES} tapes it is something else" if off else "",
+        samples=DRAWS * len(exact),
+        detail=f"on {off} of {DRAWS} tapes it is something else" if off else "",
     )
 
 

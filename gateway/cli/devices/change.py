@@ -16,8 +16,8 @@ from edge.core.limits import NANO
 from edge.core.slots import COUNT
 from edge.host import rootkeys
 
-from ...devices.broker.doors import Doors
-from ...devices.broker.mosquitto import derive_session, find_folder
+from ...devices.broker.doors import Doors, find_folder
+from ...devices.broker.mosquitto import derive_session
 from ...devices.enrol import budgets, enrol, keycount, limitsfile
 from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
 from ...devices.kit.siting import derive_settings, derive_steps
@@ -355,20 +355,6 @@ class Change:
             store.free(self._name)
             store.close()
         self._say(f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}")
-        if why := self._refuse_next(left):
-            self._say(f"No other device can come in its place under this promise: {why}")
-
-    def _refuse_next(self, others: Iterable[str]) -> str:
-        """Return why a device that came now would have no answer left to give, or ""."""
-        own = self._deployment
-        if own.privacy.window_h or of(own).trust == "distributed":
-            return ""
-        query, served = config.query(own), find_service(own.rounds.mechanism)
-        try:
-            served.remaining_limits(query, first_limits(own, query), sum_spent(own, others))
-        except OperatorFault as fault:
-            return str(fault)
-        return ""
 
     def rotate(self, keys: bool, budget: bool = False) -> None:
         """Give a device a new password, or all keys anew; budget: and all of one, too."""

@@ -422,8 +422,19 @@ def provision_command(
                         provisioning.check_free(place, name, provisioning.OTHERWISE)
                 flash(place, image)
             typer.echo(f"firmware     {firmware.name}")
-        own = settings, out, files, which, replace, wait, typer.echo, updates
-        provision(config, name, place, *own)
+        provision(
+            config,
+            name,
+            place,
+            own=settings,
+            out=out,
+            files=files,
+            which=which,
+            replace=replace,
+            wait_s=wait,
+            say=typer.echo,
+            updates=updates,
+        )
 
 
 def rotate_command(
@@ -445,5 +456,15 @@ def rotate_command(
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
     files = load_modules(mpy, release)
     with lend_board(board, wait > 0) as place:
-        given = settings, files, keys, new_budget, wait, typer.echo, updates
-        rotate(config, name, place, *given)
+        rotate(
+            config,
+            name,
+            place,
+            own=settings,
+            files=files,
+            keys=keys,
+            budget=new_budget,
+            wait_s=wait,
+            say=typer.echo,
+            updates=updates,
+        )

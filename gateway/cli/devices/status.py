@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ...devices.broker.doors import Doors, open_doors
-from ...devices.broker.mosquitto import find_folder
+from ...devices.broker.doors import Doors, find_folder, open_doors
 from ...devices.enrol.enrol import UNFINISHED, Devices, load_devices
 from ...faults import LinkFault, OperatorFault
 from ...output import say_time

@@ -25,6 +25,14 @@ from .dynamic import is_device
 from .mosquitto import derive_session
 
 
+def find_folder(broker: Mqtt, config: Path) -> Path:
+    """Return where the broker's files are, if they are here: with its ca_file, else beside."""
+    authority = broker.ca_file
+    if authority is not None and (authority.parent / dynamic.FILE).exists():
+        return authority.parent
+    return config.with_name("broker")
+
+
 def describe_unreadable(path: Path, fault: Exception) -> OperatorFault:
     """Return the fault of a broker's file that is not one."""
     why = getattr(fault, "strerror", None) or str(fault)

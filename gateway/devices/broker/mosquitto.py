@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ...loopback import is_loopback
 from ...service.mqtt import access
-from ...settings.deployment import Mqtt
 
 CONTROL = "$CONTROL/dynamic-security/v1"
 
@@ -59,12 +58,6 @@ def derive_session(site: str, name: str, password: str) -> str:
     cannot take all that there are; nor can it come under somebody else's.
     """
     return access.mark_session(f"heatveil-{site}-{name}", password)
-
-
-def find_folder(broker: Mqtt, config: Path) -> Path:
-    """Return where the broker's files are, if they are here: beside the config, or its ca_file."""
-    folder, authority = config.with_name("broker"), broker.ca_file
-    return folder if folder.exists() or authority is None else authority.parent
 
 
 CONFIGURATION = """\

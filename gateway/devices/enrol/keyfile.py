@@ -27,7 +27,7 @@ def write(path: Path, holds: str, site: str, devices: Iterable[Row], **more: byt
     """
     body = {"holds": holds, "format": FORMAT, "site": site, **_plain(more)}
     body["devices"] = [_plain(row) for row in devices]
-    beside = path.with_name(path.name + ".new")
+    beside, left = path.with_name(path.name + ".new"), "what was in it before is unchanged"
     try:
         beside.unlink(missing_ok=True)
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -35,6 +35,7 @@ def write(path: Path, holds: str, site: str, devices: Iterable[Row], **more: byt
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
+        left = "it has been replaced, but a power cut may bring back the old one"
         folder = os.open(path.parent, os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
@@ -42,8 +43,8 @@ def write(path: Path, holds: str, site: str, devices: Iterable[Row], **more: byt
         with suppress(OSError):
             beside.unlink(missing_ok=True)  # there may be keys in it
         raise OperatorFault(
-            f"the key file {path} cannot be written ({fault.strerror}), so the new keys are lost "
-            "and nothing was enrolled with them. Name a writable folder and run this again"
+            f"{path} cannot be written ({fault.strerror}); {left}. Make the folder writable or "
+            "free disk space, and run this again"
         ) from fault
 
 

@@ -209,9 +209,9 @@ def replace_ring(path: Path, site: str, held: Mapping[str, Chain]) -> None:
             os.fsync(old.fileno())
     except OSError as fault:
         raise OperatorFault(
-            f"the key file {path} cannot be overwritten ({fault.strerror}); until it is, the keys "
-            "that were to be shredded can still be read from the disk. Make the file writable "
-            "and run this again, or destroy the disk"
+            f"the key file {path} cannot be overwritten ({fault.strerror}); the keys that were to "
+            "be shredded may still be on the disk. If the file was not writable, make it so and "
+            "run this again; else destroy the disk"
         ) from fault
 
 

@@ -267,7 +267,7 @@ def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> 
 
     out = files.get("out")
     every: dict[str, Writer] = {
-        "scores": as_json(numbers(played)),
+        "scores": lambda path: as_json(numbers(played))(path),
         "out": lambda path: write_day(played, path, out.suffix if out else ""),
         "plot": draw,
         "animation": animate,

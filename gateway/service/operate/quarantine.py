@@ -180,6 +180,7 @@ class Guard:
 
 LOOK_S = 2.0  # how often the store is asked whether somebody else has freed a device
 AGAIN_S = 30.0  # how often a broker that does not answer is asked again
+BEHIND = "the quarantine could not be brought to broker and store; trying again"
 MISSING = "Client not found"
 
 
@@ -268,16 +269,11 @@ class Quarantine:
             try:
                 self._look()
             except OSError as fault:  # the broker is in trouble: the guard holds meanwhile
-                log.warning(
-                    "the quarantine could not be written down; trying again", why=str(fault)
-                )
+                log.warning(BEHIND, why=str(fault))
             except SQLAlchemyError as fault:  # the store is
-                log.warning(
-                    "the quarantine could not be written down; trying again",
-                    why=type(fault).__name__,
-                )
+                log.warning(BEHIND, why=type(fault).__name__)
             except Exception:
-                log.exception("the quarantine could not be written down; trying again")
+                log.exception(BEHIND)
             self._woken.wait(LOOK_S)
             self._woken.clear()
 
@@ -338,7 +334,7 @@ class Quarantine:
         except OperatorFault as fault:
             self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
             log.error(
-                "the broker failed to block a device; the gateway alone ignores it",
+                "the broker refused to change whom it blocks; trying again",
                 why=str(fault),
             )
 

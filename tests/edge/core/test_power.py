@@ -1,7 +1,7 @@
 """Power cuts at every byte of every write of a budget.
 
-Cuts by chance are the audit's layer `crash`, and slots that are spoilt besides `attack`; mistakes
-planted in `budget` hold both (tests/mutants).
+Cuts by chance are the audit's layer `crash`; slots that are spoilt are there and in `attack`.
+Mistakes planted in `budget` hold both (tests/mutants).
 """
 
 from typing import Any

@@ -192,13 +192,12 @@ def test_the_environment_says_what_a_file_can(
     ],
 )
 def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
+    tmp_path: Path, variable: str, value: str, words: str
 ) -> None:
     """Or passed over: a misspelled broker would leave the file's, and nobody would know why."""
     path = written(tmp_path, config.sample())
-    monkeypatch.setenv(variable, value)
     with pytest.raises(OperatorFault) as caught:
-        config.load(path)
+        config.load(path, {variable: value})
 
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

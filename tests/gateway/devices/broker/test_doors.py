@@ -14,7 +14,7 @@ import pytest
 
 from gateway.devices.broker import control, dynamic
 from gateway.devices.broker.control import Control, Silence
-from gateway.devices.broker.doors import Resting, Running, replace_file
+from gateway.devices.broker.doors import Resting, Running, find_folder, replace_file
 from gateway.devices.broker.doors import open_doors as opened
 from gateway.devices.broker.dynamic import differ
 from gateway.devices.broker.embedded import find_free_port
@@ -96,6 +96,28 @@ def test_a_link_laid_beside_it_is_not_followed(tmp_path: Path) -> None:
 
     assert (path.read_text(), other.read_text()) == ("new", "precious")
     assert not path.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("lists", "meant"),
+    [
+        ({"broker", "other"}, "other"),
+        ({"other"}, "other"),
+        ({"broker"}, "broker"),
+        (set(), "broker"),
+    ],
+)
+def test_the_files_beside_the_certificate_are_the_brokers(
+    tmp_path: Path, lists: set[str], meant: str
+) -> None:
+    """Else a device that is removed would go from old files, and still come to the broker."""
+    for name in ("broker", "other"):
+        (tmp_path / name).mkdir()
+    for name in lists:
+        (tmp_path / name / dynamic.FILE).write_text("{}")
+    broker = Mqtt(host="127.0.0.1", ca_file=tmp_path / "other" / "ca.pem")
+
+    assert find_folder(broker, tmp_path / "gateway.toml") == tmp_path / meant
 
 
 SITE = "testsite"

@@ -174,10 +174,31 @@ def test_a_file_that_is_no_key_file_is_the_operators_fault(tmp_path: Path, conte
     assert path.read_text() == content
 
 
-def test_keys_that_cannot_be_written_are_the_operators_fault(tmp_path: Path) -> None:
-    """And nothing of them is left about."""
-    with pytest.raises(OperatorFault, match="cannot be written"):
-        enrol.save_roots(enrol.enrol_fleet("lab", 1), tmp_path / "nowhere" / "keyholder.json")
+@pytest.mark.parametrize(
+    ("works", "words", "holds"),
+    [
+        (0, "is unchanged", "old"),  # flushes that succeed: none, then that of the file
+        (1, "may bring back the old one", "owner's keys"),
+    ],
+)
+def test_keys_that_cannot_be_written_are_the_operators_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: int, words: str, holds: str
+) -> None:
+    """And nothing of them is left about; what there is now is said as it is."""
+    path = tmp_path / "keyholder.json"
+    path.write_text("old")
+    flushes = iter(range(works))
+
+    def flush(_: int) -> None:
+        if next(flushes, None) is None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", flush)
+    with pytest.raises(OperatorFault, match=rf"No space left on device.*{words}"):
+        enrol.save_roots(enrol.enrol_fleet("lab", 1), path)
+
+    assert holds in path.read_text()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_devices_outside_the_room_or_on_one_sensor_are_refused() -> None:
