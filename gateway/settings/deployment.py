@@ -206,7 +206,7 @@ class Room(Section):
     walls: Literal["none", "insulated"] = "none"
     furniture: tuple[Rectangle, ...] = ()  # column, row, columns, rows, in cells from 0
     # Of a room with a file alone.
-    weather: Path | None = None  # what an outdoor thermometer says: see `vacant.outdoors`
+    weather: Path | None = None  # what an outdoor thermometer says: see `mechanisms.thermal`
     empty: Hours | None = None  # in which everybody knows that nobody is there
     begins: Time | None = None  # of a virtual room: when, by its own clock, and how fast
     speed: Positive = 1.0
