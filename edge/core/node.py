@@ -73,10 +73,6 @@ class Node:
         self._seals = hasattr(self.half, "sealed")
         self._site_key = hmac_pads(identity.site_key)
         self._mac_key = hmac_pads(identity.mac_key)
-        self._asks = wire.round_topic(identity.site, self.half.NAME)
-        self._data = wire.topic(identity.site, identity.name, "data")
-        self._longest = wire.ROUND_BYTES
-        self._last = None  # Round that came, and what the next one has of it
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
@@ -101,10 +97,8 @@ class Node:
         """
         self.refusal = ""
         try:
-            where = self._asks
-            if mechanism:
-                where = wire.round_topic(self.identity.site, mechanism)
             mechanism = mechanism or self.half.NAME
+            where = wire.round_topic(self.identity.site, mechanism)
             round, name = self.opened(message, where)
             if name == self._name:
                 return self._frame
@@ -143,9 +137,8 @@ class Node:
 
     def opened(self, message, where):
         """Return the Round that the site signed in a message to that topic, and its name."""
-        given = message, self._site_key, where, self._last, self._longest
-        round, name, self._last = wire.unpack_next(*given)
-        return round, name
+        round = wire.unpack_round(message, self._site_key, where)
+        return round, wire.name_of(round)
 
     def tighten(self, message):
         """Take tighter limits from a message of the config key; return what to say of it on `ack`.
@@ -218,7 +211,8 @@ class Node:
         report = Report(name, self.identity.name, self.budget.epoch, self.ahead.seq, payload)
         if self._seals:
             report = half.sealed(round, report, noise)
-        return wire.pack_report(report, self._mac_key, self._data, half.bits(round))
+        where = wire.topic(self.identity.site, self.identity.name, "data")
+        return wire.pack_report(report, self._mac_key, where, half.bits(round))
 
 
 class Ahead:

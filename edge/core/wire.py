@@ -27,7 +27,6 @@ MAC_BYTES = 16
 KEY_BYTES = 32  # of a public key
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
 HEAD = b"\xa6\x00\x01\x01"  # of a map of six parts: version 1, and part 1 is next
-MOST = 1 << 48  # above every number of a Round
 REPORT_BYTES = 16384  # the longest that a gateway reads
 
 
@@ -54,28 +53,6 @@ def name_of(round):
     return sha256(round_body(round))[:4]
 
 
-def unpack_next(message, key, topic, last, longest=ROUND_BYTES):
-    """Return a Round, its name, and what the next one may have of it, its `last`; or raise Fault.
-
-    As `unpack_round` and `name_of`, for who is asked often: Rounds of one campaign differ in their
-    number alone, and what is behind that is compared with `last` (or None) instead of read.
-    """
-    if last is not None:
-        body = _open(message, key, topic, longest)
-        rest, round = last
-        at = len(body) - len(rest)
-        if at > len(HEAD) and body[at:] == rest and body[: len(HEAD)] == HEAD:
-            packed = bytes(body[len(HEAD) : at])
-            number = int.from_bytes(packed[1:], "big") if len(packed) > 1 else packed[0]
-            if number < MOST and cbor.encode(number) == packed:
-                round = Round(number, round.mechanism, round.grid, round.params, round.guarantee)
-                return round, sha256(body)[:4], last
-    round = unpack_round(message, key, topic, longest)
-    body = round_body(round)
-    rest = body[len(HEAD) + len(cbor.encode(round.number)) :]
-    return round, sha256(body)[:4], (rest, round) if body[: len(HEAD)] == HEAD else None
-
-
 def unpack_round(message, key, topic, longest=ROUND_BYTES):
     """Return the Round in a message of at most `longest` bytes, or raise Fault."""
     body = open_message(message, key, topic, longest)
@@ -96,7 +73,7 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     for text in (body[2], neighbours, trust, unit, unprotected):
         if not isinstance(text, str):
             raise fault("a Round has a name or a promise that is no text", "text")
-    if not 0 <= round.number < MOST:
+    if not 0 <= round.number < 1 << 48:
         raise fault("a Round's number is not below 2**48", "one that is")
     key = body.get(6)
     if key is None:
@@ -168,18 +145,6 @@ def sign(body, key, topic):
 
 def open_message(message, key, topic, longest):
     """Return the map in a message of at most `longest` bytes, or raise Fault."""
-    body = _open(message, key, topic, longest)
-    try:
-        value = cbor.decode(body)
-    except ValueError as why:
-        raise fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
-    if not isinstance(value, dict) or value.get(0) != VERSION:
-        raise fault("a message that is not of version 1", "version %d" % VERSION)
-    return value
-
-
-def _open(message, key, topic, longest):
-    """Return the bytes of a message before its MAC, which holds."""
     if not MAC_BYTES < len(message) <= longest:
         raise fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)
     message = memoryview(message)  # whose slices are no copies
@@ -190,7 +155,13 @@ def _open(message, key, topic, longest):
             "topic or signed with another key, and is not believed. Enrol the sender again if it "
             "is yours" % topic
         )
-    return body
+    try:
+        value = cbor.decode(body)
+    except ValueError as why:
+        raise fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
+    if not isinstance(value, dict) or value.get(0) != VERSION:
+        raise fault("a message that is not of version 1", "version %d" % VERSION)
+    return value
 
 
 def fault(given, needed):

@@ -69,10 +69,15 @@ class SumNode(Node):
             wire.topic(identity.site, identity.name, "told"),
             shard_topic(identity.site, roster.shard),
         ]
-        self._asks, self._longest = wire.round_topic(identity.site, self.half.NAME), ROUND_BYTES
+        self._asks = wire.round_topic(identity.site, self.half.NAME)
         self._member = Member(identity, roster, identity.static_key, suite or crypto, budget.round)
         self._joined = None  # the Round that was joined last,
         self._paid_ms = None  # and when
+
+    def opened(self, message, where):
+        """Return the Round that the site signed in a message to that topic, and its name."""
+        round = wire.unpack_round(message, self.identity.site_key, where, ROUND_BYTES)
+        return round, wire.name_of(round)
 
     def heard(self, where, message, read, now_ms=None):
         """Return the frames that answer a message, [] where there is none; see `refusal`.

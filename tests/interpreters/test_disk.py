@@ -110,7 +110,7 @@ def test_the_pages_device_answers_its_place(interpreter: Any) -> None:
         pytest.skip("WebAssembly has no entropy, so nothing there can be sealed")
     page = (heaps.ROOT / "edge" / "README.md").read_text()
     code = "\n".join(re.findall(r"```py(?:thon)?\n(.*?)```", page, re.S))
-    command = [re.sub(r"heapsize=\d+k", "heapsize=168k", word) for word in interpreter.command]
+    command = [re.sub(r"heapsize=\d+k", "heapsize=160k", word) for word in interpreter.command]
     told = replace(interpreter, command=command).run(code + "print(node.refusal, len(frame))")
 
     assert told.splitlines()[-1] == " 37"
@@ -229,7 +229,7 @@ def test_frames_from_tables_are_the_same_everywhere(interpreter: Any, variance: 
     """
     told = script(variance, opened=interpreter.name != "i386")
     # The wider tables and a device that is compiled beside them just do not fit into 80.
-    command = [word.replace("heapsize=80k", "heapsize=86k") for word in interpreter.command]
+    command = [word.replace("heapsize=80k", "heapsize=85k") for word in interpreter.command]
     assert replace(interpreter, command=command).run(told).splitlines() == [
         "4 it has 9 params instead of 7",
         "5 its tables are of 56 bits, and this device makes them of 84",

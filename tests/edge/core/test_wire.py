@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from edge.core import cbor, wire
 from edge.core.entropy import Tape
-from edge.core.records import Grid, Guarantee, Reading, Report, Round, SealedRound
+from edge.core.records import Grid, Guarantee, Reading, Report, Round
 from edge.host import post
 from edge.net.device import unpack_receipt
 
@@ -208,32 +208,6 @@ def test_the_name_of_a_round_changes_with_every_number_in_it() -> None:
         names.add(wire.name_of(ROUND._replace(params=tuple(params))))
 
     assert len(names) == 2 + len(ROUND.params)
-
-
-def test_a_round_after_another_is_what_it_is_by_itself() -> None:
-    """Rounds of a campaign are read once; what else differs, in whatever bytes, is read anew."""
-    where = wire.round_topic("lab", "thermal")
-    moved = ROUND._replace(params=(50, 12, 0, 41000, 4000001, 1, 0))
-    sealed = SealedRound(*ROUND, bytes(range(32)))
-    rounds = [ROUND._replace(number=n) for n in (0, 23, 24, 255, 256, 65535, 65536, 1 << 32)]
-    rounds += [moved, moved._replace(number=8), sealed, sealed._replace(key=bytes(32)), ROUND]
-    bodies = [wire.round_body(round) for round in rounds]
-    head, rest = bodies[-1][:4], bodies[-1][5:]
-    bodies += [head + b"\x18\x09" + rest]  # a number in more bytes than it needs
-    bodies += [b"\xa7" + bodies[-2][1:] + b"\x09\x00"] * 2  # with a part that nobody knows
-    bodies += [b"\xa6\x00\x01\x01\x09" + rest]
-    last, kept = None, 0
-    for body in bodies:
-        message = wire.sign(body, KEY, where)
-        before, (round, name, last) = last, wire.unpack_next(message, KEY, where, last)
-        kept += last is not None and last is before
-
-        assert round == wire.unpack_round(message, KEY, where)
-        assert name == wire.name_of(round)
-    assert kept == 9
-    for wrong in (b"\x20", b"\x41\x00", b"\xf6", b"\x1b" + bytes(1) + b"\x01" + bytes(6)):
-        with pytest.raises(wire.Fault):
-            wire.unpack_next(wire.sign(head + wrong + rest, KEY, where), KEY, where, last)
 
 
 @pytest.mark.parametrize(
