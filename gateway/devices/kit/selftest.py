@@ -295,7 +295,7 @@ import time
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from edge.board import config, drivers, pins
-from edge.core.records import whole
+from edge.core.records import check_whole
 held = config.load(%r)
 
 
@@ -341,7 +341,7 @@ try:
                 if kinds:
                     print("fault", "its", gives, "gives", kinds[0], "and must give int:", WHOLE)
                     break
-                if len(whole(found, len(found))) != sensor.sensors:
+                if len(check_whole(found, len(found))) != sensor.sensors:
                     print("fault", "its", gives, "gives", len(found), "of", sensor.sensors)
                     break
 except (OSError, ValueError) as why:

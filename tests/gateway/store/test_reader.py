@@ -263,11 +263,11 @@ def test_without_psycopg_it_is_said_what_to_install(tmp_path: Path) -> None:
 HOLDS = """
 import sys
 from pathlib import Path
-from gateway.store.opening import alone
+from gateway.store.opening import lock_store
 from gateway.store.places import Database
 
 place = Path(sys.argv[1]) if len(sys.argv) == 2 else Database(sys.argv[1], Path(sys.argv[2]))
-with alone(place):
+with lock_store(place):
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -274,10 +274,12 @@ def test_a_blurred_place_is_as_private_as_it_says() -> None:
 def test_lengths_and_steps_of_ldptrace_are_unbiased() -> None:
     """What is heard is the truth on the mean: unary encoding, turned back."""
     truth = np.array([700, 200, 100, 0])
-    heard = np.mean([traces._heard(truth, 1.0, world(seed)) for seed in range(400)], axis=0)
+    heard = np.mean(
+        [traces._estimate_counts(truth, 1.0, world(seed)) for seed in range(400)], axis=0
+    )
 
     assert heard == pytest.approx(truth, abs=12)
-    assert traces._heard(np.zeros(3, int), 1.0, world()).tolist() == [0, 0, 0]
+    assert traces._estimate_counts(np.zeros(3, int), 1.0, world()).tolist() == [0, 0, 0]
 
 
 def test_one_point_a_trajectory_is_one_report_each(
