@@ -314,13 +314,15 @@ def forward(
         felt, sensor = np.unique(sensors[:, axis], return_inverse=True)
         factors.append(along(own, felt, spread_m2, walls, length)[sensor])
         which.append(source)
-    across, down = (len(factor.T) for factor in factors[:2])
-    every = np.indices((down, across)).reshape(2, -1)[::-1]
-    if len(factors) == 2 and np.array_equal(which, every):
+    across, down = (factor.shape[1] for factor in factors[:2])
+    at = which[1] * across + which[0]
+    # All cells of a grid, row by row: nothing need be gathered, and a product has no order.
+    if len(factors) == 2 and len(at) == across * down and np.array_equal(at, np.arange(len(at))):
         return np.reshape(factors[1][:, :, None] * factors[0][:, None, :], (len(sensors), -1))
     operator = np.ones(())
     for factor, source in zip(factors, which, strict=True):
-        operator = np.multiply(operator, factor.take(source, axis=1))
+        gathered = factor.take(source, axis=1)
+        operator = np.multiply(operator, gathered, out=gathered)
     return operator
 
 

@@ -93,6 +93,19 @@ def test_a_plane_is_the_product_of_its_axes(walls: kernel.Walls) -> None:
     assert forward(sources, sensors, 0.08, walls, (1.0, 2.0)) == pytest.approx(across * down)
 
 
+@pytest.mark.parametrize("walls", ["none", "insulated"])
+def test_a_grid_row_by_row_has_the_columns_of_its_cells_bit_for_bit(walls: kernel.Walls) -> None:
+    """A grid has a shorter way to its operator, on which every plane's sensitivity rests."""
+    grid = Grid((7, 4), 0)
+    cells, sensors = cell_places(grid), sensor_places((3, 2), grid)
+    mixed = np.random.default_rng(0).permutation(len(cells))
+    apart = forward(cells[mixed], sensors, 0.05, walls)
+    alone = np.hstack([forward(cells[[cell]], sensors, 0.05, walls) for cell in mixed])
+
+    assert (forward(cells, sensors, 0.05, walls)[:, mixed] == apart).all()
+    assert apart == pytest.approx(alone, rel=1e-12)
+
+
 @pytest.mark.parametrize("spread", [0.0, -0.05, math.nan, math.inf])
 @pytest.mark.parametrize("walls", ["none", "insulated"])
 def test_a_spread_that_is_not_positive_is_refused(spread: float, walls: kernel.Walls) -> None:
