@@ -21,7 +21,7 @@ NAME = "disk"
 KIND = "finite"
 asked = disk_audit_asked
 
-SIDES, QUICK_SIDES, RADII = range(1, 9), range(1, 7), range(11)
+SIDES, QUICK_SIDES, RADII = range(1, 9), (1, 2, 3, 5, 8), range(11)
 EPSILONS = ((1, 10), (1, 1), (7, 5), (7, 2), (8, 1))
 LINES = ((8, 1), (1, 7), (2, 1))
 OBLONG = ((8, 3), (2, 7), (5, 2))
@@ -47,13 +47,14 @@ def rooms() -> Iterator[tuple[str, Query]]:
 def sweeps(full: bool) -> Iterator[tuple[str, Sequence[Query]]]:
     """Yield families of queries, named, whose every cell and answer is looked at.
 
-    Of every scheme, at five epsilons: all squares of 1 to 6 cells a side, in full to 8, at all
-    radii from 0 to 10, and lines and oblongs at every third; in full also at the others, and at
-    radii between.
+    Of every scheme, at five epsilons: squares of 1, 2, 3, 5 and 8 cells a side, in full of 4, 6
+    and 7 too, at all radii from 0 to 10, and lines and oblongs at every third; in full also at
+    the others, and at radii between.
     """
     squares = [(side, side) for side in (SIDES if full else QUICK_SIDES)]
     shapes = (*LINES, *OBLONG)
-    some, sides = RADII if full else RADII[::3], f"squares of 1 to {len(squares)} a side"
+    some = RADII if full else RADII[::3]
+    sides = f"squares of {', '.join(str(side) for side, _ in squares)} a side"
     for epsilon in EPSILONS:
         krr = [Query(Grid(shape, 0), epsilon, scheme="krr") for shape in (*squares, *shapes)]
         yield _name("krr", epsilon, f"{sides}, lines, oblongs"), krr

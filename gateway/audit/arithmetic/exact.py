@@ -2,9 +2,10 @@
 
 Each sampler's own code is run over its whole decision tree, resting on the laws of those it
 calls, which are judged here too. It sees any slip of the code, however rare the draw: an answer
-one off, a scale, a sign, zero counted twice, < for <=. It cannot see what happens only at
-parameters that are too wide to enumerate; `device` looks at noise of the width that is used, and
-the tests of the samplers at draws of all of them.
+one off, a scale, a sign, zero counted twice, < for <=. The coins are judged at widths that are
+used too. It cannot see what happens to the others only at parameters that are too wide to
+enumerate; `device` looks at noise of the width that is used, and the tests of the samplers at
+draws of all of them.
 """
 
 import math
@@ -104,6 +105,18 @@ def coin(num: int, den: int) -> Law:
 
 
 @cache
+def wide_coin(digits: int, num: int, den: int, k: int) -> Law:
+    """Return 1 with probability num/(den k), else 0; only for the right first digits of num/den.
+
+    Raises:
+        ValueError: the digits are others, or there are none.
+    """
+    if digits < 1 or digits != (num << noise.DIGITS) // den:
+        raise ValueError(f"{digits} are not the first {noise.DIGITS} digits of {num}/{den}")
+    return coin(num, den * k)
+
+
+@cache
 def exp_coin(num: int, den: int) -> Law:
     """Return 1 with probability exp(-num/den), else 0."""
     yes = decay(num, den)
@@ -147,6 +160,7 @@ def dgauss(num: int, den: int) -> Law:
 
 LAWS: dict[str, Callable[..., Law]] = {
     "coin": coin,
+    "_coin": wide_coin,
     "exp_coin": exp_coin,
     "geometric": geometric,
     "dlaplace": dlaplace,
@@ -297,11 +311,22 @@ class Case(NamedTuple):
     floors: tuple[int, int]
 
 
+WIDE = 3 * 10**12 + 1  # as a denominator: more than a board holds in a word
+PARTS = (2**27, WIDE // 3, WIDE - 1, WIDE)  # of it, from the least that has a digit to all
 CASES = (
     *(Case("coin", (), args, (60, 90)) for args in [(0, 1), (5, 5), (2, 7), (3, 8), (8, 9)]),
     *(
         Case("exp_coin", ("coin",), args, (60, 80))
         for args in [(0, 1), (1, 3), (1, 1), (3, 2), (7, 2)]
+    ),
+    *(
+        Case("_coin", ("coin",), ((num << noise.DIGITS) // WIDE, num, WIDE, k), (60, 90))
+        for num in PARTS
+        for k in (1, 2, 3, 7)
+    ),
+    *(
+        Case("exp_coin", ("coin", "_coin"), (num, WIDE), (60, 80))
+        for num in (1, *PARTS, 7 * WIDE // 2)
     ),
     *(Case("geometric", ("exp_coin",), args, (20, 30)) for args in [(1, 3), (3, 2), (2, 1)]),
     *(Case("dlaplace", ("geometric",), args, (24, 32)) for args in [(1, 1), (7, 3), (1, 2)]),

@@ -24,6 +24,7 @@ from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Verbs
 from recovery.disk import plan
+from recovery.disk.cases import RADIAL
 from recovery.disk.query import Query
 
 
@@ -54,7 +55,7 @@ def test_places_as_they_are_keep_their_promise_everywhere() -> None:
 
 @pytest.mark.long
 def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
-    """All sides to 6, all radii to 10, five epsilons, six schemes; krr knows no radius."""
+    """Sides to 8, all radii to 10, five epsilons, six schemes; krr knows no radius."""
     swept = {
         (query.grid.shape, query.radius, query.epsilon, query.scheme)
         for _, queries in recovery.disk.cases.sweeps(False)
@@ -62,7 +63,7 @@ def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
     }
     wanted = {
         ((side, side), radius, epsilon, scheme)
-        for side in range(1, 7)
+        for side in (1, 2, 3, 5, 8)
         for epsilon in ((1, 10), (1, 1), (7, 5), (7, 2), (8, 1))
         for scheme in ("dam", "dam-ns", "area", "huem", "wave", "krr")
         for radius in (range(11) if scheme != "krr" else (None,))
@@ -74,6 +75,23 @@ def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
         for _, queries in recovery.disk.cases.sweeps(True)
         for query in queries
     }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("side", sorted({*range(1, 9)} - {*recovery.disk.cases.QUICK_SIDES}))
+def test_the_sides_that_only_the_full_audit_sweeps_keep_their_promise(side: int) -> None:
+    """Of every scheme and at every epsilon, at every third radius."""
+    families = [
+        (name, [one for one in queries if one.grid.shape == (side, side)])
+        for name, queries in recovery.disk.cases.sweeps(True)
+    ]
+    thirds = [
+        (name, [one for one in queries if one.scheme == "krr" or one.radius in range(0, 11, 3)])
+        for name, queries in families
+    ]
+
+    assert {one.scheme for _, queries in thirds for one in queries} == {*RADIAL, "krr"}
+    assert failed(places(rooms=lambda: (), sweeps=lambda full: thirds)) == []
 
 
 def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:

@@ -140,12 +140,13 @@ def counted(room: Room, cells: int, grains: Grains, spreads: np.ndarray) -> int:
     return int(greatest)
 
 
+@pytest.mark.parametrize("spreads", [500, pytest.param(1500, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("room", "cells", "grains"), CASES)
 def test_no_spread_is_worse_than_the_bound(
-    room: Room, cells: tuple[int, ...], grains: Grains
+    room: Room, cells: tuple[int, ...], grains: Grains, spreads: int
 ) -> None:
-    """Five hundred spreads where moves are felt; and the bound is hardly above them."""
-    every = np.geomspace(room.spread_m2, 20.0, 500)
+    """Many spreads where moves are felt; and the bound is hardly above them."""
+    every = np.geomspace(room.spread_m2, 20.0, spreads)
     for distance, bound in zip(cells, worst_squares(room, cells, grains), strict=True):
         truth = counted(room, distance, grains, every)
 
