@@ -268,6 +268,7 @@ def band_of_draws(curves: Floats, level: float) -> Band:
     Source: as `whole_band`; for the one draw more, Vovk, Gammerman and Shafer 2005, Section 2.2.
     """
     count = len(curves)
+    # + 0.0, for -0.0 is 0.0 but has other bytes, by which copies are counted.
     curves = np.round(curves, 12) + 0.0
     seen = [curve.tobytes() for curve in curves]
     times = Counter(seen)

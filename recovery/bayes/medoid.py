@@ -16,6 +16,7 @@ Whole = NDArray[np.int64]
 
 # Less mass than this is rounding: masses of a pair add to one.
 _NONE = 1e-12
+_FEW = 4  # equal sources, of which all 24 matchings are tried
 # The most steps of one plan, of which there are a few dozen.
 _STEPS = 100_000
 
@@ -58,7 +59,7 @@ def find_plans(supply: Floats, demand: Floats, cost: Floats) -> tuple[Floats, Fl
 
 # So many sets stand for all of them, and so many are tried as the nearest: where they are of a
 # few equal sources, and where they are not.
-_FEW, _SAMPLE, _TRIED = 4, 400, 100
+_SAMPLE, _TRIED = 400, 100
 _SAMPLE_HARD, _TRIED_HARD = 200, 12
 # Sets of more sources than these stand with the warmest of them, and all heat at the nearest.
 _SLOTS = 8

@@ -13,7 +13,7 @@ from edge.mechanisms.thermal_half import NAME, digits
 from physics.response import Response
 
 from ..maps.guarantee import TOGETHER, ratio_text, round_up, said_of_window
-from ..maps.sentence import Wording, join
+from ..maps.sentence import Wording, join, recognise
 from ..noise import Ratio, lowest
 from ..noise.calibrate import Calibration, delta_of_variance, epsilon_of
 from ..noise.tables import exponential, slack
@@ -174,7 +174,7 @@ _PATH = Wording(
     "model of room {room} does, response {digest}, over the {hours} h since it was empty and at "
     "its baseline, {doors}",
 )
-_STILL = Wording("guarantee.doors", "no door moving")()
+_STILL = Wording("guarantee.doors", "no door moving")
 _STEPS = Wording("guarantee.steps", "converters show whole steps of {step}{behind}, ")
 _BEHIND = Wording("guarantee.behind", " of what others show in counts of at most {count}")
 
@@ -210,7 +210,7 @@ def _in_room(query: Query, made: Response, far: str) -> str:
         room=made.name,
         digest=made.digest,
         hours=_exactly(made.lasts_s / 3600),
-        doors=_STILL if made.doors == _STILL else made.doors,
+        doors=recognise(made.doors, [_STILL]),
     )
 
 
