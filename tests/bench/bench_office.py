@@ -51,11 +51,11 @@ def main(words: list[str]) -> None:
         read = read_day(room.room, lived, np.random.default_rng(number))
         mechanism, rng = mechanisms.find(thermal.NAME), Tape(b"office %d" % number)
         level_c = room.room.air.baseline_c
-        for one in ask(mechanism, query, lived, read, level_c, moments, rng, lambda name: None):
-            heat = average_recent_watts(room.room, day, one.at_s, room.hold_s)
+        for last in ask(mechanism, query, lived, read, level_c, moments, rng, lambda name: None):
+            heat = average_recent_watts(room.room, day, last.at_s, room.hold_s)
             for name in names:
                 began = time.process_time()
-                found = recover(replace(query, estimator=name), [one.known])
+                found = recover(replace(query, estimator=name), [last.known])
                 took = 1000 * (time.process_time() - began)
                 off = long_m * earth_movers(heat, found.mass, normalise=True)
                 sure, said = found.credible, found.expected_error
@@ -71,7 +71,7 @@ def main(words: list[str]) -> None:
             f"{name:12s} {off:.2f} +- {half:.2f} m  said {said:.2f}  most likely {likely:.1f}"
             f"  three are within {held:.2f}  ms {took:.0f}"
         )
-    seen = look(query, [one.known])
+    seen = look(query, [last.known])
     assert seen is not None
     for together in (True, False):
         counts = np.array([count(seen, 1 + nth % 5, nth, together) for nth in range(worlds)])

@@ -18,6 +18,7 @@ import argparse
 import http.client
 import json
 import os
+import resource
 import socket
 import sqlite3
 import subprocess
@@ -175,6 +176,9 @@ def main() -> None:
     words.add_argument("--rate", type=float, default=5000)
     words.add_argument("--seconds", type=float, default=60)
     asked = words.parse_args()
+    # A device is a socket of the load and one of the broker, which take this limit over.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     port, page, health = free_ports(3)
     common = {**vars(asked), "port": port}
     with ExitStack() as stack:
