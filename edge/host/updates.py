@@ -12,6 +12,8 @@ from ..core.compat import hmac_sha256, sha256
 from ..core.keys import derive
 from ..core.wire import VERSION, sign
 
+UNIT = 4096  # bytes of flash: what littlefs gives a file at least, and half of a folder's
+
 
 def update_key(root, site, name, key_id):
     """Return the key of a device's manifests, for this enrolment of it."""
@@ -30,16 +32,24 @@ def pack_index(files):
 
 def pack_blocks(site, files):
     """Return the blocks of a release by their topics, the same for all devices of a site."""
+    return {block_topic(site, k): block for k, block in enumerate(cut_blocks(files))}
+
+
+def cut_blocks(files):
+    """Return the blocks of a release in order: its index and its files, one after the other."""
     whole = pack_index(files) + b"".join([files[path] for path in sorted(files)])
-    return {
-        block_topic(site, at // BLOCK): whole[at : at + BLOCK]
-        for at in range(0, len(whole), BLOCK)
-    }
+    return [whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK)]
+
+
+def count_flash(files):
+    """Return how many bytes of flash a release takes on littlefs, with its index and folders."""
+    folders = {""} | {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
+    units = [-(-len(data) // UNIT) for data in (pack_index(files), *files.values())]
+    return sum(units) * UNIT + 2 * UNIT * len(folders)
 
 
 def pack_manifest(number, files, mpy, key, site, name):
     """Return the manifest of a release for one device. mpy: the version of .mpy, 0 for source."""
-    index = pack_index(files)
-    whole = len(index) + sum([len(data) for data in files.values()])
-    body = {0: VERSION, 1: number, 2: sha256(index), 3: len(index), 4: mpy, 5: whole}
+    index, flash = pack_index(files), count_flash(files)
+    body = {0: VERSION, 1: number, 2: sha256(index), 3: len(index), 4: mpy, 5: flash}
     return sign(cbor.encode(body), key, topic(site, name))

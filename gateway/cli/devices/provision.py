@@ -20,6 +20,7 @@ from ...devices.kit.boards import Board, BoardFault
 from ...devices.kit.connect import lend_board, load_modules
 from ...devices.kit.flash import flash, read_image
 from ...devices.kit.provisioning import Kit
+from ...devices.kit.releases import read_updates
 from ...devices.kit.start import start
 from ...devices.owner.releases import admit
 from ...faults import OperatorFault
@@ -100,10 +101,18 @@ def provision(
         check_suited(deployment, held, told)
         settings.check_tick(held, told)
     check_unheard(deployment, held)
-    given = admit(updates, held.identity) if updates is not None else None
+    with boards.resume_on_fault(board):
+        given = admit_to(updates, held, board)
     kit = Kit(held, told, files, otherwise, deployment.site.devices, given)
     seen = provisioning.provision(board, kit, say)
     start(board, deployment, held.identity, seen.epoch, wait_s, say)
+
+
+def admit_to(updates: Path | None, held: Held, board: Board) -> dict[str, Any] | None:
+    """Return what a board is to be told of its owner's releases, None where nobody says."""
+    if updates is None:
+        return None
+    return admit(updates, held.identity, read_updates(board, held.identity.key_id) or {})
 
 
 def check_early(
@@ -252,7 +261,7 @@ def rotate(
         else:
             held = _new_password(path, name, board, say)
     marks = config.load(path).site.devices
-    given = admit(updates, held.identity) if updates is not None else None
+    given = admit_to(updates, held, board)
     seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE, marks, given), say)
     if not keys:
         file.unlink()

@@ -8,6 +8,7 @@ import typer
 
 from ... import logs
 from ...devices import bundle
+from ...devices.enrol.enrol import load_devices
 from ...devices.kit import modules
 from ...devices.owner import releases
 from ...devices.owner.releases import Progress, Signed
@@ -37,7 +38,7 @@ def update(
     patience_s: Annotated[
         float,
         typer.Option("--patience", min=0, max=86400, help="Seconds to wait for the devices."),
-    ] = 600.0,
+    ] = 2400.0,
 ) -> None:
     """Bring boards this heatveil's modules over the air; each tries them, and goes back itself."""
     logs.to_stderr(logging.WARNING)
@@ -49,7 +50,7 @@ def update(
     deployment = config.load(path)
     site = deployment.site.name
     if signed is not None:
-        found = releases.load(signed, site)
+        found = releases.load(signed, site, load_devices(deployment.site.devices, site).by_name)
     elif updates is not None:
         files = bundle.pick_release(deployment.rounds.mechanism)
         files = bundle.build(files) if mpy else bundle.make_small(files)

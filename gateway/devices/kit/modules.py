@@ -340,6 +340,21 @@ def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> No
             )
 
 
+def check_takes_releases(board: Board, found: Interpreter) -> None:
+    """Raise OperatorFault where a board has no heap for a release over the air.
+
+    That is loaded from the flash, also by a board that has its modules in ROMFS or its firmware.
+    """
+    needed = find_heap_kb("_mpy")
+    if found.heap < needed * 1024:
+        raise OperatorFault(
+            f"{board.where} has {found.heap // 1024} KB of heap free and a release over the air "
+            f"takes {math.ceil(needed)}: its modules come to the flash and are loaded from there, "
+            "none of them in place, so it would go back each time. Provision it without "
+            "--updates, and bring it releases by cable"
+        )
+
+
 LEAST_FREE = 16 * 1024  # bytes of flash: three slots of a budget, a config, and each once more
 CONSOLES = ("webrepl_cfg.py", "webrepl_cfg.mpy")  # with it, whoever has the Wi-Fi has the board
 

@@ -374,7 +374,10 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
         files = modules.choose_modules(board, found, own) if kit.files is None else kit.files
         modules.check_loads(board, found, files)
         held = _bind(board, kit, own, found)
-        own = {**own, **(kit.updates or releases.read_updates(board, held.identity.key_id))}
+        there = releases.read_updates(board, held.identity.key_id)
+        if kit.updates is not None:
+            modules.check_takes_releases(board, found)
+        own = {**own, **(kit.updates or there or {})}
     except OperatorFault:
         with suppress(OperatorFault):
             boards.resume(board)  # what it was before, it is still
@@ -408,6 +411,11 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     releases.clear(board)  # what is on its flash now is what starts
     if "release" in own:
         say(f"releases     over the air, from its owner's number {own['release'] + 1} on")
+    elif there is None:
+        say(
+            "releases     none over the air, under its new keys or config; where it is to take "
+            "them, run this again with --updates FILE"
+        )
     held = boardfile.hand_over(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
     seen = _find_sensor(board, held)

@@ -40,20 +40,27 @@ def read_record(board: Board) -> release.Record:
     return found
 
 
-def read_updates(board: Board, key_id: bytes) -> dict[str, Any]:
+def read_updates(board: Board, key_id: bytes) -> dict[str, Any] | None:
     """Return what a board of these keys was told of releases, as its next config is to say it.
+
+    {} where it takes none; None where it may have, and can no more: under other keys, or by a
+    config that cannot be read.
 
     Raises:
         BoardFault: it cannot be asked.
     """
     try:
         body = config.unpack(read_file(board, CONFIG), CONFIG)
-    except (BoardFault, ValueError) as fault:
-        if isinstance(fault, BoardFault) and not fault.raised:
+    except BoardFault as fault:
+        if not fault.raised:
             raise
+        return {}  # it has no config
+    except ValueError:
+        return None
+    if not body.get("update_key"):
         return {}
-    if body.get("key_id") != key_id.hex() or not body.get("update_key"):
-        return {}
+    if body.get("key_id") != key_id.hex():
+        return None
     newest = max(int(body["release"]), read_record(board).newest)
     return {"update_key": body["update_key"], "release": newest}
 

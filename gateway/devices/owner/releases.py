@@ -12,12 +12,13 @@ import base64
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edge.board.update import block_topic, topic
 from edge.core import wire
-from edge.host.updates import pack_blocks, pack_manifest, update_key
+from edge.host.updates import cut_blocks, pack_manifest, update_key
 
 from ...faults import LinkFault, OperatorFault, suggestion
 from ...service.mqtt.connection import Message
@@ -28,7 +29,6 @@ from ..enrol import keyfile
 from .tighten import SENT_S, escape
 
 HOLDS = "owner's key of releases"
-MOST = (1 << 30) - 1
 
 
 class Owner(NamedTuple):
@@ -45,7 +45,7 @@ class Signed(NamedTuple):
 
     site: str
     number: int
-    blocks: Mapping[str, bytes]
+    blocks: Sequence[bytes]
     manifests: Mapping[str, bytes]  # by the names of devices
 
 
@@ -71,12 +71,15 @@ def _save(path: Path, owner: Owner) -> None:
 
 
 def admit(
-    path: Path, who: Any, fresh: Callable[[int], bytes] = os.urandom
+    path: Path, who: Any, there: Mapping[str, Any], fresh: Callable[[int], bytes] = os.urandom
 ) -> dict[str, str | int]:
     """Return what a board is told so that it takes its owner's releases; the file is made.
 
+    A file that was put back from a copy goes on behind the newest release that the board had.
+
     Args:
         who: the device's Identity.
+        there: what the board was told before (`kit.releases.read_updates`), {} for nothing.
 
     Raises:
         OperatorFault: the file cannot be read or written.
@@ -87,8 +90,10 @@ def admit(
         root=owner.root or fresh(keyfile.KEY_BYTES),
         devices={**owner.devices, who.name: who.key_id},
     )
-    _save(path, owner)
     key = update_key(owner.root, who.site, who.name, who.key_id)
+    if there.get("update_key") == key.hex():
+        owner = owner._replace(newest=max(owner.newest, int(there["release"])))
+    _save(path, owner)
     return {"update_key": key.hex(), "release": owner.newest}
 
 
@@ -123,33 +128,35 @@ def sign(
     for name in chosen:
         key = update_key(owner.root, site, name, owner.devices[name])
         manifests[name] = bytes(pack_manifest(owner.newest, files, mpy, key, site, name))
-    return Signed(site, owner.newest, pack_blocks(site, files), manifests)
+    return Signed(site, owner.newest, cut_blocks(files), manifests)
 
 
 def save(path: Path, signed: Signed) -> None:
     """Write a signed release, for whoever brings it to the broker."""
 
-    def text(table: Mapping[str, bytes]) -> dict[str, str]:
-        return {name: base64.b64encode(data).decode() for name, data in table.items()}
+    def text(data: bytes) -> str:
+        return base64.b64encode(data).decode()
 
+    manifests = {name: text(manifest) for name, manifest in signed.manifests.items()}
     body = {"holds": "a signed release", "site": signed.site, "number": signed.number}
-    body |= {"blocks": text(signed.blocks), "manifests": text(signed.manifests)}
+    body |= {"blocks": [text(block) for block in signed.blocks], "manifests": manifests}
     path.write_text(json.dumps(body, indent=1), "utf-8")
 
 
-def load(path: Path, site: str) -> Signed:
-    """Return a signed release.
+def load(path: Path, site: str, devices: Collection[str]) -> Signed:
+    """Return a signed release. Nothing of the file is believed that could name a topic.
+
+    Args:
+        devices: names of those that are enrolled.
 
     Raises:
-        OperatorFault: it is none, or another site's.
+        OperatorFault: it is none, or another site's, or for somebody who is no device.
     """
     try:
         body = json.loads(path.read_text("utf-8"))
-        tables = [
-            {str(name): base64.b64decode(data) for name, data in body[what].items()}
-            for what in ("blocks", "manifests")
-        ]
-        found = Signed(body["site"], int(body["number"]), *tables)
+        blocks = [base64.b64decode(block) for block in body["blocks"]]
+        manifests = {str(name): base64.b64decode(data) for name, data in body["manifests"].items()}
+        found = Signed(body["site"], int(body["number"]), blocks, manifests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise OperatorFault(
             f"{path} cannot be read as a signed release ({type(fault).__name__}); the devices "
@@ -159,6 +166,12 @@ def load(path: Path, site: str) -> Signed:
         raise OperatorFault(
             f"{path} is a release of site {found.site} and the deployment is {site}; its devices "
             "would refuse it. Name the other file"
+        )
+    if others := sorted(set(found.manifests) - set(devices)):
+        raise OperatorFault(
+            f"{path} is for {others[0]!r} too, which is no device of this deployment; nothing is "
+            "sent to anybody else. Sign it again, for those that are: heatveil update --updates "
+            "FILE --out, with --device"
         )
     return found
 
@@ -172,6 +185,7 @@ class Progress:
         self.coming: set[str] = set()  # they took the manifest
         self.running: set[str] = set()  # it is confirmed there
         self.refused: dict[str, str] = {}
+        self._trying: set[str] = set()  # another release first, and refuse this one meanwhile
 
     def take(self, link: Link, message: Message) -> None:
         """Take what a device says of the release that was sent."""
@@ -188,7 +202,7 @@ class Progress:
             return
 
     def _ack(self, name: str, said: Any) -> None:
-        if said["verb"] != "update" or said["version"] not in (self._signed.number, None):
+        if said["verb"] != "update" or said["version"] != self._signed.number:
             return
         if said["taken"] is True:
             self.coming.add(name)
@@ -197,21 +211,26 @@ class Progress:
             self.refused[name] = escape(str(said["why"]))
 
     def _meta(self, name: str, said: Any) -> None:
+        (self._trying.add if said["trial"] is True else self._trying.discard)(name)
         if said["release"] == self._signed.number and said["trial"] is False:
             self.running.add(name)
             self.refused.pop(name, None)
 
-    def wait(self, patience_s: float) -> None:
-        """Return when every device runs the release or refused it, or patience ends."""
+    def wait(self, patience_s: float) -> bool:
+        """Say whether every device runs the release or refused it, before patience ended."""
+
+        def ended() -> bool:
+            gone = self.running | (set(self.refused) - self._trying)
+            return len(gone) == len(self._signed.manifests)
+
         with self._changed:
-            self._changed.wait_for(
-                lambda: len(self.running | set(self.refused)) == len(self._signed.manifests),
-                patience_s,
-            )
+            return self._changed.wait_for(ended, patience_s)
 
 
 def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
     """Retain a release at the broker, its blocks first; return what became of it meanwhile.
+
+    What a device confirmed is taken back from the broker, or it would be refused at each start.
 
     Raises:
         LinkFault: the broker does not answer, will not have us, or did not take all of it.
@@ -227,10 +246,10 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
             lasting=False,
         ).wait()
         try:
-            for topic, block in signed.blocks.items():
-                link.publish(topic, block, retain=True)
+            for k, block in enumerate(signed.blocks):
+                link.publish(block_topic(signed.site, k), block, retain=True)
             for name, manifest in signed.manifests.items():
-                link.publish(wire.topic(signed.site, name, "cmd/update"), manifest, retain=True)
+                link.publish(topic(signed.site, name), manifest, retain=True)
             if not link.sent(SENT_S + len(signed.blocks) / 10):
                 raise LinkFault(
                     f"the broker at {broker.host}:{broker.port} did not take all of the release; "
@@ -238,6 +257,9 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
                     "it again"
                 )
             seen.wait(patience_s)
+            for name in seen.running:
+                link.publish(topic(signed.site, name), b"", retain=True)
+            link.sent(SENT_S)
         finally:
             link.close()
     return seen

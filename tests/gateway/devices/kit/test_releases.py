@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from edge.board import release
 from edge.core.budget import unpack
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.kit import modules
 from gateway.devices.kit import releases as on_board
 from gateway.devices.kit.boardfile import load as load_board
 from gateway.devices.owner import releases
@@ -101,34 +102,50 @@ def release_of(folder: Path) -> tuple[int, int, int]:
 def test_a_signed_release_is_carried_without_the_key(tmp_path: Path) -> None:
     """The owner signs where nobody else is; what goes to the broker holds nothing secret."""
     owner, who = tmp_path / "owner.json", identity("attic")
-    told = releases.admit(owner, who)
+    told = releases.admit(owner, who, {})
     assert told["release"] == 0
     signed = releases.sign(owner, "seen", {"edge/a.py": b"x" * 3000}, 0)
     releases.save(tmp_path / "release.json", signed)
     text = (tmp_path / "release.json").read_text()
 
-    assert releases.load(tmp_path / "release.json", "seen") == signed
+    assert releases.load(tmp_path / "release.json", "seen", ["attic"]) == signed
     assert str(told["update_key"]) not in text
     assert json.loads(owner.read_text())["root"] not in text
     assert owner.stat().st_mode & 0o77 == 0
     with pytest.raises(OperatorFault, match="release of site seen"):
-        releases.load(tmp_path / "release.json", "lab")
+        releases.load(tmp_path / "release.json", "lab", ["attic"])
     with pytest.raises(OperatorFault, match="cannot be read as a signed release"):
-        releases.load(owner, "seen")
+        releases.load(owner, "seen", ["attic"])
+    with pytest.raises(OperatorFault, match="'attic' too, which is no device"):
+        releases.load(tmp_path / "release.json", "seen", ["cellar"])
 
 
 def test_a_number_names_one_release_and_a_key_one_enrolment(tmp_path: Path) -> None:
     """A board that was given new keys believes nothing that was signed for its old ones."""
     owner = tmp_path / "owner.json"
-    keys = [releases.admit(owner, identity(name))["update_key"] for name in ("attic", "cellar")]
-    keys.append(releases.admit(owner, identity("attic", 9))["update_key"])
+    keys = [
+        releases.admit(owner, identity(name), {})["update_key"] for name in ("attic", "cellar")
+    ]
+    keys.append(releases.admit(owner, identity("attic", 9), {})["update_key"])
     assert len(set(keys)) == 3
     numbers = [releases.sign(owner, "seen", {"edge/a.py": b""}, 0).number for _ in range(3)]
     assert numbers == [1, 2, 3]
-    assert releases.admit(owner, identity("late"))["release"] == 3
+    assert releases.admit(owner, identity("late"), {})["release"] == 3
     with pytest.raises(OperatorFault, match="believes nobody's releases"):
         releases.sign(owner, "seen", {"edge/a.py": b""}, 0, ["atic"])
     assert releases.load_owner(owner, "seen").newest == 3
+
+
+def test_an_old_copy_of_the_owner_s_file_goes_on_behind_what_a_board_had(tmp_path: Path) -> None:
+    """Else a number would name two releases, and the board would take an old one again."""
+    owner, who = tmp_path / "owner.json", identity("attic")
+    told = releases.admit(owner, who, {})
+    had = {**told, "release": 7}
+
+    assert releases.admit(owner, who, had) == had
+    assert releases.sign(owner, "seen", {"edge/a.py": b""}, 0).number == 8
+    other = {"update_key": "ab" * 32, "release": 99}  # of another owner, whose numbers are others
+    assert releases.admit(owner, who, other)["release"] == 8
 
 
 def identity(name: str, seed: int = 1) -> Any:
@@ -137,7 +154,7 @@ def identity(name: str, seed: int = 1) -> Any:
     return rootkeys.identity("seen", name, bytes([seed]) * 32, bytes(32), 0)
 
 
-SIGNED = Signed("lab", 5, {}, {"node-1": b"", "node-2": b""})
+SIGNED = Signed("lab", 5, [], {"node-1": b"", "node-2": b""})
 
 
 @pytest.mark.parametrize(
@@ -155,6 +172,8 @@ def test_what_is_no_answer_ends_nothing(payload: bytes, leaf: str) -> None:
         body = json.dumps(said).encode()
         seen.take(link, Message(f"heatveil/1/lab/{name}/{leaf}", body, (1, 2)))
 
+    say("node-1", "ack", verb="update", version=None, taken=False, why="anybody's junk")
+    assert seen.refused == {}
     say("node-1", "ack", verb="update", version=5, taken=False, why="full\x1b[2J")
     assert seen.refused == {"node-1": "full [2J"}
     say("node-1", "ack", verb="update", version=4, taken=True, why="")
@@ -165,7 +184,11 @@ def test_what_is_no_answer_ends_nothing(payload: bytes, leaf: str) -> None:
     say("node-1", "meta", release=5, trial=False, update="")
     say("node-9", "meta", release=5, trial=False, update="")
     assert seen.running == {"node-1"}
-    seen.wait(0)
+    say("node-2", "meta", release=4, trial=True, update="")
+    say("node-2", "ack", verb="update", version=5, taken=False, why="release 4 is on trial")
+    assert not seen.wait(0), "its trial ends, and then it looks again"
+    say("node-2", "meta", release=4, trial=False, update="")
+    assert seen.wait(0)
 
 
 def test_what_a_board_was_told_of_releases_outlives_the_cable(desk: Desk) -> None:
@@ -177,7 +200,10 @@ def test_what_a_board_was_told_of_releases_outlives_the_cable(desk: Desk) -> Non
     body = {"key_id": key_id.hex(), "update_key": "ab" * 32, "release": 2}
     (folder / bundle.CONFIG).write_text(json.dumps(body))
     assert on_board.read_updates(board, key_id) == {"update_key": "ab" * 32, "release": 2}
-    assert on_board.read_updates(board, b"1234") == {}
+    assert on_board.read_updates(board, b"1234") is None
+    (folder / bundle.CONFIG).write_text("{")
+    assert on_board.read_updates(board, key_id) is None
+    (folder / bundle.CONFIG).write_text(json.dumps(body))
     (folder / "release.1").write_bytes(release.pack(release.NONE._replace(seq=1, newest=7)))
     (folder / "release.a/edge").mkdir(parents=True)
     (folder / "release.a/edge/a.py").write_text("")
@@ -185,3 +211,27 @@ def test_what_a_board_was_told_of_releases_outlives_the_cable(desk: Desk) -> Non
     on_board.clear(board)
     on_board.clear(board)
     assert not list(folder.glob("release*"))
+
+
+def test_a_board_that_takes_no_more_releases_says_so(desk: Desk, tmp_path: Path) -> None:
+    """New keys end the update key; nobody may learn of it from a board that stays old."""
+    words = ("--board", f"folder:{desk.path.parent / 'board'}")
+    desk.board()
+    owner = ("--updates", tmp_path / "owner.json")
+    first = desk.run("provision", "attic", *words, "--settings", desk.own, *owner)
+    assert first.status == 0, first.err
+    ended = desk.run("rotate", "attic", "--keys", *words)
+    assert ended.status == 0, ended.err
+    assert "run this again with --updates FILE" in ended.out
+    again = desk.run("provision", "attic", *words, *owner)
+    assert again.status == 0, again.err
+    assert "from its owner's number 1 on" in again.out
+
+
+def test_a_board_without_heap_for_modules_on_its_flash_takes_no_releases(desk: Desk) -> None:
+    """In its ROMFS or firmware they take half as much, and what comes over the air does not."""
+    board = desk.board()
+    found = modules.examine(board)
+    for heap_kb, fits in ((70, False), (200, True)):
+        with nullcontext() if fits else pytest.raises(OperatorFault, match="loaded from there"):
+            modules.check_takes_releases(board, found._replace(heap=heap_kb * 1024))
