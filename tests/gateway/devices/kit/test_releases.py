@@ -11,6 +11,7 @@ import pytest
 
 from edge.board import release
 from edge.core.budget import unpack
+from edge.host.updates import count_flash
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import modules
@@ -161,7 +162,7 @@ SIGNED = Signed("lab", 5, [], {"node-1": b"", "node-2": b""})
     "payload", [b"", b"[]", b"\xff", b"[" * 30_000, b'{"verb": "update"}', b'{"release": "x"}']
 )
 @pytest.mark.parametrize("leaf", ["ack", "meta"])
-def test_what_is_no_answer_ends_nothing(payload: bytes, leaf: str) -> None:
+def test_what_is_no_answer_to_a_release_ends_nothing(payload: bytes, leaf: str) -> None:
     """Whoever has a device's password may say anything in its name, and nothing else."""
     seen, gone = Progress(SIGNED), []
     link: Any = type("Wire", (), {"ack": lambda self, message: gone.append(message)})()
@@ -226,6 +227,13 @@ def test_a_board_that_takes_no_more_releases_says_so(desk: Desk, tmp_path: Path)
     again = desk.run("provision", "attic", *words, *owner)
     assert again.status == 0, again.err
     assert "from its owner's number 1 on" in again.out
+
+
+def test_flash_is_counted_as_littlefs_gives_it() -> None:
+    """A file takes whole blocks and a folder two: what fits in bytes alone fills a flash up."""
+    files = {f"edge/core/f{i}.py": b"x" for i in range(9)} | {"edge/a.py": b"x" * 4097}
+
+    assert count_flash(files) == 4096 * (1 + 9 + 2) + 8192 * 3
 
 
 def test_a_board_without_heap_for_modules_on_its_flash_takes_no_releases(desk: Desk) -> None:
