@@ -67,8 +67,11 @@ def go():
                 chosen.run()
         except Exception as fault:
             why = "the release that came over the air ended with %s" % type(fault).__name__
-            if release is not None:
-                release.give_up()
+            if release is not None:  # of the base, whatever the other release has
+                try:
+                    release.give_up()
+                except Exception:  # its timer, or its last start, ends the trial
+                    pass
     run(why)
 
 

@@ -25,12 +25,12 @@ from ..core.compat import read_whole, sha256, write_durably
 ROOTS = ("", "/release.a", "/release.b")
 RECORD = "/release."  # and 0 or 1
 TRIES = 5  # at the start after so many less one a trial is over
-TRIAL_MS = 1800000  # nor does it last longer
-TIMERS = (-1, 3)  # a virtual one, else one that nothing else here uses
+TRIAL_MS = 1800000  # nor does one start of it last longer
+TIMERS = (-1, 3, 1)  # a virtual one, else one that nothing else here uses
 
 Record = namedtuple("Record", ("seq", "slot", "number", "tries", "back", "back_number", "newest"))
 NONE = Record(0, 0, 0, 0, 0, 0, 0)
-_timer = [None]  # that of the trial: what nobody holds is collected, and would not come
+_timer = []  # type: ignore[var-annotated]  # of a trial: what nobody holds is collected
 
 
 def change(record, **more):
@@ -46,11 +46,14 @@ def pack(record):
 
 
 def unpack(data):
-    """Return the Record of a line, or None where it is not whole."""
+    """Return the Record of a line, or None where it is none; a later one may say more."""
     line, _, sum = bytes(data).partition(b"|")
     if hexlify(sha256(line)[:4]) != sum:
         return None
-    return Record(*[int(word) for word in line.decode().split()])
+    try:
+        return Record(*[int(word) for word in line.decode().split()[: len(NONE)]])
+    except (ValueError, TypeError):
+        return None
 
 
 def _newest():
@@ -128,10 +131,12 @@ def _limit():
     import machine
 
     for number in TIMERS if hasattr(machine, "Timer") else ():
-        try:
-            timer, when = machine.Timer(number), {"mode": machine.Timer.ONE_SHOT}
-            timer.init(period=TRIAL_MS, callback=lambda timer: give_up(), **when)
-            _timer[0] = timer
-            return
-        except (ValueError, OSError):
-            pass
+        for soft in ({"hard": False}, {}):  # a hard one may not even read a file; some ports
+            try:  # have no other, and some do not know the word
+                timer = machine.Timer(number)
+                when = {"mode": machine.Timer.ONE_SHOT, "period": TRIAL_MS, **soft}
+                timer.init(callback=lambda timer: give_up(), **when)
+                _timer.append(timer)
+                return
+            except (AttributeError, ValueError, TypeError, OSError):
+                pass

@@ -1,17 +1,19 @@
 """What a board that takes releases over the air does beside its device.
 
 A release on trial is confirmed when the gateway counts an answer of it, or when it has been at its
-broker for a while, nothing was asked, the sensor did not fail and all that came was believed. A
-board without an update key loads none of
-this, and what fetches a release (`update`) is in memory only while there is one to fetch.
+broker for a while, no Round waited for an answer, the sensor did not fail and all that came was
+believed. A board without an update key loads none of this, and what fetches a release (`update`)
+is in memory only while there is one to fetch.
 """
 
 from ..core import wire
-from ..core.compat import forget
-from ..net.link import sleep_ms
+from ..core.compat import Uptime, forget
+from ..net.link import until
 from . import assemble, firmware
 
 CALM_MS = 600000  # with the broker there, nothing waiting and no fault: a release is good
+WRONG = 10  # blocks or writes that failed, in one boot: then no release is fetched any more
+EARLY_S = 60  # before the base's timer goes back this does, which keeps the frames that wait
 
 
 class Updates:
@@ -20,14 +22,14 @@ class Updates:
     def __init__(self, identity, key, least):
         self.topic = wire.topic(identity.site, identity.name, "cmd/update")
         self.number, self.trial = least, False
-        self._who, self._key, self._least = identity, key, least
+        self._who, self._key, self._least, self._wrong = identity, key, least, 0
         self._open, self._why, self._last_s = None, "", 0
         if firmware.has_releases():
             from . import release
 
             held = release.read()
             self.number, self.trial = held.number or least, release.on_trial(held)
-            self._last_s = release.TRIAL_MS // 1000
+            self._last_s = release.TRIAL_MS // 1000 - EARLY_S
             forget("edge.board.release")
 
     @property
@@ -42,22 +44,24 @@ class Updates:
 
     def take(self, topic, payload):
         """Take a message; return what is to be said of it, or None."""
-        if self._open is None:
-            if topic != self.topic:
-                return None
-            from .update import Update
+        if (self._open is None and topic != self.topic) or self._wrong >= WRONG:
+            return None
+        try:
+            if self._open is None:
+                from .update import Update
 
-            self._open = Update(self._who, self._key, self._least)
-        ack = self._open.take(topic, payload)
-        if ack is not None:
-            self._why = ack["why"]
-        self._rest()
-        return ack
+                self._open = Update(self._who, self._key, self._least, self._wrong)
+            ack = self._open.take(topic, payload)
+        except (MemoryError, ImportError):  # the latter of what is loaded in part
+            why = "there is no memory to fetch it"
+            ack = {"verb": "update", "version": 0, "taken": False, "why": why}
+        return self._say(ack)
 
     def due(self, now_ms):
-        """Return the topics to ask for and to let go of, as `update.Update.due`."""
+        """Return what to ask for, to let go of and to say, as `update.Update.due`."""
         wanted = self._open and self._open.due(now_ms)
-        self._rest()
+        if wanted:
+            self._say(wanted[2])
         return wanted
 
     def said(self):
@@ -69,10 +73,11 @@ class Updates:
 
         parts: of the board that runs (`start.Parts`).
         """
-        calm_ms = 0
+        calm_ms, clock = 0, Uptime()
         for second in range(1, 1 << 30):
-            await sleep_ms(1000)
+            await until(clock, 1000 * second)  # when it looks must not tell how long a draw took
             if self.trial and second >= self._last_s:
+                parts.ring.keep()
                 firmware.give_up()
             if parts.device is None or parts.device.waits:
                 continue
@@ -88,12 +93,15 @@ class Updates:
         """End the trial of what runs if it does what it must.
 
         The gateway counts an answer of it, or it was `calm`: with its broker for a while, and
-        nothing was asked.
+        nothing was asked that it refused, but for a Round that was answered before.
         """
         if not self.trial or parts.device is None:
             return
         node = parts.device.node
-        if parts.device.receipts or (calm and not (node.faults or node.forged or node.alert)):
+        calm = calm and not (node.faults or node.forged or node.alert)
+        if node.refusal and not node.budget.exhausted and "already" not in node.refusal:
+            calm = False
+        if parts.device.receipts or calm:
             from . import release
 
             release.write(release.change(release.read(), tries=0))
@@ -101,8 +109,14 @@ class Updates:
             parts.device.tell()
             forget("edge.board.release")
 
-    def _rest(self):
-        if self._open is not None and self._open.done:
+    def _say(self, ack):
+        """Note what is said, and have what fetches in memory only as long as it is needed."""
+        if ack is not None:
+            self._why = ack["why"]
+        if self._open is not None:
+            self._least, self._wrong = self._open.least, self._open.wrong
+        if self._open is None or self._open.done:
             self._open = None
             forget("edge.board.update")
             forget("edge.board.release")
+        return ack

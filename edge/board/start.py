@@ -167,7 +167,7 @@ class Parts:
             if calm >= (1000 if self.budget.frames else CALM_MS):
                 break
         if self.updates is not None:
-            self.updates.judge(self, calm >= 1000)
+            self.updates.judge(self, calm >= CALM_MS)
         self.ring.keep()
         await assemble.farewell(self.client, self.config.identity, b"sleeping")
         self.led.dark()  # first, for some lights hang on the radio's chip

@@ -63,7 +63,7 @@ class Device:
     seconds from one `diag` to the next. uptime: a `compat.Uptime` that is more exact than the
     usual one. vitals: returns what a board adds to `diag`, or None. mechanism: what it answers,
     `thermal` or `disk`; `quadtree` where its identity has a roster. suite: as for a `SumNode`.
-    updates: what takes a release over the air (`board.start.Updates`), or None.
+    updates: what takes a release over the air (`board.renewal.Updates`), or None.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class Device:
         self._receipt = wire.topic(identity.site, identity.name, "receipt")
         self._limits = wire.topic(identity.site, identity.name, "cmd/limits")
         self._heard = []  # (topic, payload, when): at most `WAITING`
+        self._block = None  # topic and payload of a release that waits to be worked on
         self._last = None  # the frame that was put into the ring last
         self._quiet_ms = 0  # before this moment nothing goes out, and nothing counts as come
         self._news = asyncio.Event()
@@ -167,8 +168,13 @@ class Device:
         if self._watchdog is not None:
             self._watchdog.feed()
         link, ticker, clock = self._client.link, self._ticker, self._uptime
+        if not ticker.waits and 0 < self._quiet_ms - clock.now_ms() <= clock.EARLY_MS:
+            clock.stay(self._quiet_ms)
         drawn, read, begun_ms = self.node.ahead.drawn, self.node.ahead.seq, clock.now_ms()
         budget = self.node.budget
+        held_back = self.waits or self._heard or link.busy or begun_ms < self._quiet_ms
+        if self._block is not None and not held_back:
+            return self._take_block(*self._block)
         if budget.window and not ticker.waits and not self._sums:
             budget.age(self.node.fail)
         if not link.busy:
@@ -187,15 +193,17 @@ class Device:
         if self._sums:
             self._quiet_ms = max(self._quiet_ms, self._sums[-1][0])
         link.hush(clock, self._quiet_ms)
+        self._talker.quiet_ms = self._quiet_ms
         self._talker.news.set()
         if self._sums:
             return self._give_sums(clock)
         if frame is not None:
             self._talker.extra = None if len(self._ring) else frame
             return SOON_MS
-        if due_ms is not None:
-            return max(due_ms - clock.EARLY_MS - clock.now_ms(), 1)
-        return IDLE_MS
+        left_ms = self._quiet_ms - clock.now_ms()
+        if due_ms is None and left_ms <= 0:
+            return 1 if self._block else IDLE_MS
+        return max(left_ms - clock.EARLY_MS, 1)  # from there on, for a draw ends at no tick
 
     def _give_sums(self, clock):
         """Give out what is due of a secure sum; return for how many milliseconds nothing is."""
@@ -230,10 +238,22 @@ class Device:
             ack = self.node.tighten(payload)
             self.node.forged += ack["version"] is None
             self._talker.acks.append(ack)
-        elif self._updates is not None:
-            ack = self._updates.take(topic, payload)
-            if ack is not None and len(self._talker.acks) < WAITING:
-                self._talker.acks.append(ack)
+        elif self._updates is not None and (self._block is None or topic == self._updates.topic):
+            self._block = topic, payload  # a block that is missed comes again
+
+    def _take_block(self, topic, payload):
+        """Work on what came of a release; return for how many milliseconds nothing is due.
+
+        Files are written and hashed then, for as long as the sender likes: never between a draw
+        and its tick, which would be missed, or not, by what the draw took.
+        """
+        self._block = None
+        ack = self._updates.take(topic, payload)
+        if ack is not None and len(self._talker.acks) < WAITING:
+            self.node.forged += ack["version"] is None
+            self._talker.acks.append(ack)
+        self._talker.news.set()
+        return 1
 
 
 class Talker:
@@ -247,6 +267,7 @@ class Talker:
     ):
         self.acks = []
         self.extra = None
+        self.quiet_ms = 0  # what is begun before this moment counts as begun at it
         self.sums = []  # frames of a secure sum, in their order
         self.news = asyncio.Event()  # set it when there may be something to say
         self._node = node
@@ -291,7 +312,7 @@ class Talker:
         """Say the next thing; False where there is none, or where the broker did not take it."""
         if self._ticker.waits:  # not the frame, and no older one either: it would tell the same
             return False
-        now_ms = self._uptime.now_ms()
+        now_ms = max(self._uptime.now_ms(), self.quiet_ms)
         frame, self.extra = self.extra, None
         oldest = self._ring.oldest()
         if oldest and (oldest != self._sent or now_ms >= self._again_ms):
@@ -329,7 +350,9 @@ class Talker:
             return self.said == state
         wanted = self._updates and self._updates.due(now_ms)
         if wanted:
-            return await self._client.swap(*wanted)
+            if wanted[2] is not None:
+                self.acks.append(wanted[2])
+            return await self._client.swap(*wanted[:2])
         if now_ms >= self._next_diag_ms:
             self._next_diag_ms = now_ms + self._diag_ms
             await self._client.publish(self._topic("diag"), json.dumps(self._diag()).encode())

@@ -1,5 +1,6 @@
 """A release over the air: taken from its owner alone, and old or new after every power cut."""
 
+import asyncio
 import os
 import shutil
 import sys
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from edge.board import firmware, release, update
+from edge.board import firmware, release, renewal, update
 from edge.board.renewal import Updates
 from edge.board.update import Update
+from edge.core.records import Grid, Round
 from edge.host import rootkeys, updates
+from edge.mechanisms import thermal_half
 from gateway.audit.attacks.power import PowerCut
 
 OWNER = bytes(range(64, 96))
@@ -82,7 +85,8 @@ def fetch(files: Any = NEW, number: int = 5, served: Any = None, least: int = 3)
     blocks = updates.pack_blocks("lab", files) if served is None else served
     said.append(one.take(MANIFEST, manifest(number, files)))
     while wanted := one.due(now_ms):
-        now_ms += 1000
+        now_ms += update.WAIT_MS
+        said.append(wanted[2])
         if wanted[0] is not None and wanted[0] in blocks:
             said.append(one.take(wanted[0], blocks[wanted[0]]))
     assert not one.busy
@@ -174,8 +178,13 @@ def test_a_trial_that_cannot_be_counted_does_not_begin(
     assert not Updates(WHO, KEY, 3).trial, "or the base would confirm what never ran"
 
 
+@pytest.mark.parametrize(
+    ("numbers", "soft"),
+    [((0, 1, 2, 3), False), ((0, 1), False), ((-1,), True)],
+    ids=["esp32", "esp32c3", "soft"],
+)
 def test_the_base_ends_a_trial_of_a_release_that_hangs(
-    medium: Medium, monkeypatch: pytest.MonkeyPatch
+    medium: Medium, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, ...], soft: bool
 ) -> None:
     """Its own code would not: the timer is made before anything of the release is loaded."""
     made: dict[str, Any] = {}
@@ -185,10 +194,12 @@ def test_the_base_ends_a_trial_of_a_release_that_hangs(
         ONE_SHOT = 0
 
         def __init__(self, number: int) -> None:
-            if number < 0:
-                raise ValueError("no virtual timers")
+            if number not in numbers:
+                raise ValueError("no such timer")
 
         def init(self, **words: Any) -> None:
+            if "hard" in words and not soft:
+                raise TypeError("extra keyword arguments given")
             made.update(words)
 
     machine = SimpleNamespace(Timer=Timer, reset=lambda: resets.append(1))
@@ -196,6 +207,7 @@ def test_the_base_ends_a_trial_of_a_release_that_hangs(
     fetch()
     start()
     assert made.get("period") == release.TRIAL_MS
+    assert (made.get("hard") is False) is soft, "a hard one may not allocate"
     made["callback"](None)
     assert (resets, start().slot) == ([1], 0)
     made["callback"](None)
@@ -223,7 +235,7 @@ GATEWAY = {"site key": WHO.site_key, "mac key": WHO.mac_key, "config key": WHO.c
     [
         *((manifest(key=key), "not signed by the owner") for key in GATEWAY.values()),
         (manifest()[:-1] + b"?", "not signed by the owner"),
-        (manifest(3), "had already"),
+        (manifest(2), "only a release after 3"),
         (manifest(mpy=250), "another MicroPython"),
     ],
     ids=[*GATEWAY, "forged", "old", "another"],
@@ -277,6 +289,103 @@ def test_a_flash_that_is_full_or_fills_up_is_said(
     assert not start().slot
 
 
+def test_what_is_repeated_brings_no_older_release(medium: Medium) -> None:
+    """Nor does it, or anybody's junk, stop the one that is on its way."""
+    fetch()
+    held = start()
+    release.write(held._replace(tries=0))
+    new = {**NEW, "edge/words.txt": b"w" * 3000}
+    one, blocks = Update(WHO, KEY, 3), updates.pack_blocks("lab", new)
+    assert one.take(MANIFEST, manifest(10, new))["taken"]
+    for now_ms in range(len(blocks)):
+        assert one.take(MANIFEST, manifest(5)) is None, "it runs"
+        assert one.take(MANIFEST, manifest(4))["version"] == 4
+        assert one.take(MANIFEST, b"junk")["version"] is None
+        assert one.take(MANIFEST, manifest(9))["taken"] is False, "or two would take turns"
+        said = one.take(one.due(now_ms)[0], list(blocks.values())[now_ms])
+
+    assert said["version"] == 10
+    record = release.read()
+    assert (record.number, record.newest, record.back_number) == (10, 10, 5)
+
+
+def test_what_is_forged_without_end_wears_no_flash(medium: Medium) -> None:
+    """Each byte of it would be a write, and a file begun anew; nor does it take turns for ever."""
+    held, blocks = Updates(WHO, KEY, 3), updates.pack_blocks("lab", NEW)
+    first = update.block_topic("lab", 0)
+    held.take(MANIFEST, manifest())
+    held.due(0)
+    before = medium.done
+    assert held.take(first, blocks[first][:1]) is None
+    assert medium.done == before, "a piece is worth no write"
+    for now_ms in range(0, 10**6, update.WAIT_MS):
+        held.take(MANIFEST, manifest(5 + now_ms % 2))
+        held.due(now_ms)
+        held.take(first, b"?" * len(blocks[first]))
+
+    assert medium.done - before < 100
+    assert held.take(MANIFEST, manifest(6)) is None
+    assert not held.busy
+
+
+def test_blocks_that_do_not_come_keep_no_board_awake(medium: Medium) -> None:
+    """It says so, and goes on where it was when the manifest comes again."""
+    held = Updates(WHO, KEY, 3)
+    held.take(MANIFEST, manifest())
+    said = [held.due(now_ms) for now_ms in range(0, 20000, 100)]
+    acks = [wanted[2] for wanted in said if wanted and wanted[2]]
+
+    assert [(ack["version"], ack["taken"]) for ack in acks] == [(5, False)]
+    assert "do not come" in held.said()["update"]
+    assert not held.busy
+    assert fetch()[-1]["taken"]
+
+
+def test_a_release_that_does_not_fit_takes_no_room_of_the_frames(
+    medium: Medium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame that has no room any more is one that was paid for in vain."""
+
+    def add(path: str, data: bytes) -> None:
+        if (tmp_path / "release.a/edge/board").exists():
+            raise OSError(28, "ENOSPC")
+        Path(path).write_bytes(Path(path).read_bytes() + data)
+
+    monkeypatch.setattr(update, "add_durably", add)
+    assert "cannot be kept" in fetch()[-1]["why"]
+    assert not (tmp_path / "release.a").exists()
+
+
+def test_a_message_without_memory_for_it_ends_nothing(
+    medium: Medium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is retained, and each start that it ended would be paid for by the budget."""
+    held = Updates(WHO, KEY, 3)
+
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    for name in ("Update", "release"):
+        with monkeypatch.context() as patch:
+            patch.setattr(update, name, full if name == "Update" else SimpleNamespace(read=full))
+            said = {}
+            with suppress(MemoryError):
+                said = held.take(MANIFEST, manifest())
+            assert said.get("why") == "there is no memory to fetch it"
+    assert held.take(MANIFEST, manifest())["taken"]
+
+
+def test_a_record_of_a_later_release_is_read_and_junk_is_none(medium: Medium) -> None:
+    """Or a board that goes back would never start again."""
+    for more, found in ((b" 9 x", 5), (b"", 5)):
+        line = b"3 1 5 0 0 0 5" + more
+        record = release.unpack(line + b"|" + release.hexlify(release.sha256(line)[:4]))
+        assert record is not None
+        assert record.number == found
+    for line in (b"3 1 5", b"3 1 5 0 0 0 x"):
+        assert release.unpack(line + b"|" + release.hexlify(release.sha256(line)[:4])) is None
+
+
 def test_a_path_of_the_index_stays_in_the_release(medium: Medium, tmp_path: Path) -> None:
     """An owner's slip must not write over a budget."""
     for path in ("heatveil/budget.0", "edge/../heatveil.json"):
@@ -321,6 +430,12 @@ def test_a_firmware_starts_what_is_to_start(
     with pytest.raises(Reset):
         firmware.go()
     assert (resets, release.read().slot) == ([1], 0)
+    fetch(number=6)
+    monkeypatch.setattr(release, "give_up", lambda: os.stat("/no such medium"))
+    monkeypatch.setattr(firmware, "run", lambda why="": ran.append(why) if why else broken())
+    with suppress(OSError):
+        firmware.go()
+    assert ran[-1] == "the release that came over the air ended with ImportError"
 
 
 class Kept(list[Any]):
@@ -334,24 +449,63 @@ class Kept(list[Any]):
 def board() -> Any:
     """Return the parts of a board that runs; `told` has how often it says anew what it is."""
     told: list[int] = []
-    node = SimpleNamespace(faults=0, forged=0, alert="")
+    budget = SimpleNamespace(exhausted=False)
+    node = SimpleNamespace(faults=0, forged=0, alert="", refusal="", budget=budget)
     device = SimpleNamespace(node=node, receipts=0, waits=False, tell=lambda: told.append(1))
     return SimpleNamespace(device=device, ring=Kept(), told=told)
 
 
+ASKED = Round(7, "thermal", Grid((9, 1), 0), (9, 8, 0, 10000, 250000, 1, 0), None)
+ANSWERED = thermal_half.objection(ASKED, WHO, None, 7)
+
+
+def test_a_trial_that_ends_keeps_the_frames(
+    medium: Medium, board: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are paid for; and the board goes back before the base's timer would, which does not."""
+    kept: list[str] = []
+
+    async def until(clock: Any, due_ms: int) -> None:
+        board.now_ms = due_ms
+
+    def give_up() -> None:
+        kept.append("back")
+        raise PowerCut
+
+    monkeypatch.setattr(renewal, "until", until)
+    monkeypatch.setattr(firmware, "give_up", give_up)
+    board.ring.keep = lambda: kept.append("frames")
+    board.client = SimpleNamespace(connected=False)
+    fetch()
+    start()
+    with pytest.raises(PowerCut):
+        asyncio.run(Updates(WHO, KEY, 3).keep(board))
+
+    assert kept == ["frames", "back"]
+    assert board.now_ms <= release.TRIAL_MS - 60000
+
+
 @pytest.mark.parametrize(
-    ("calm", "receipts", "faults", "good"),
-    [(False, 0, 0, False), (False, 1, 3, True), (True, 0, 0, True), (True, 0, 1, False)],
-    ids=["nothing", "receipt", "calm", "fault"],
+    ("calm", "receipts", "node", "good"),
+    [
+        (False, 0, {}, False),
+        (False, 1, {"faults": 3}, True),
+        (True, 0, {}, True),
+        (True, 0, {"faults": 1}, False),
+        (True, 0, {"refusal": "it has 3 params instead of 7"}, False),
+        (True, 0, {"refusal": ANSWERED}, True),
+    ],
+    ids=["nothing", "receipt", "calm", "fault", "refusal", "answered"],
 )
 def test_a_trial_ends_well_by_a_receipt_or_a_calm_while(
-    medium: Medium, board: Any, calm: bool, receipts: int, faults: int, good: bool
+    medium: Medium, board: Any, calm: bool, receipts: int, node: Any, good: bool
 ) -> None:
     """A connection alone does not show that a release answers."""
     fetch()
     start()
     held = Updates(WHO, KEY, 3)
-    board.device.receipts, board.device.node.faults = receipts, faults
+    board.device.receipts = receipts
+    vars(board.device.node).update(node)
     assert held.said() == {"release": 5, "trial": True, "update": ""}
     held.judge(board, calm)
 
@@ -368,6 +522,6 @@ def test_what_fetches_is_there_only_while_there_is_something(medium: Medium) -> 
     assert held.take(MANIFEST, manifest(2))["taken"] is False
     assert (held.busy, held.due(0)) == (False, None)
     assert held.take(MANIFEST, manifest())["why"] == "it comes"
-    assert held.due(0) == [update.block_topic("lab", 0), None]
+    assert held.due(0) == [update.block_topic("lab", 0), None, None]
     assert held.due(1) is None
-    assert held.due(update.WAIT_MS) == [update.block_topic("lab", 0)] * 2
+    assert held.due(update.WAIT_MS) == [update.block_topic("lab", 0)] * 2 + [None]

@@ -11,11 +11,13 @@ import pytest
 
 from edge.core import slots
 from edge.core.budget import Budget
+from edge.core.compat import Uptime
 from edge.core.limits import Limits
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
+from edge.mechanisms import thermal_half
 from edge.net import device as devices
 from edge.net.device import Device
 from edge.net.ring import Ring
@@ -192,11 +194,11 @@ def test_a_release_is_asked_for_only_while_nothing_is_held_back() -> None:
     class Updates:
         topic, last_ms = "cmd/update", 0
 
-        def due(self, now_ms: int) -> tuple[str, None] | None:
+        def due(self, now_ms: int) -> tuple[str, None, None] | None:
             if now_ms < self.last_ms + 5:
                 return None
             self.last_ms = now_ms
-            return "block", None
+            return "block", None, None
 
         def said(self) -> dict[str, int]:
             return {"release": 7}
@@ -217,6 +219,113 @@ def test_a_release_is_asked_for_only_while_nothing_is_held_back() -> None:
     assert "cmd/update" in broker.topics
     assert max(asks) > sent
     assert not [at for at in asks if came[0] + 0.01 < at < sent]
+
+
+class Slow:
+    """What takes a release: each message keeps it busy for more than a tick."""
+
+    topic, takes_s = "cmd/update", 0.1
+
+    def __init__(self, uptime: Uptime) -> None:
+        self.uptime = uptime
+        self.took: list[tuple[float, int]] = []  # when each began, by two clocks
+
+    def take(self, topic: str, payload: bytes) -> dict[str, Any]:
+        self.took.append((asyncio.get_running_loop().time(), self.uptime.now_ms()))
+        time.sleep(self.takes_s)
+        return {"verb": "update", "version": None, "taken": False, "why": "forged"}
+
+    def due(self, now_ms: int) -> None:
+        pass
+
+    def said(self) -> dict[str, int]:
+        return {}
+
+
+@pytest.mark.parametrize("order", [("round", "block"), ("block", "round")], ids="-".join)
+def test_work_on_a_release_moves_no_tick(order: tuple[str, str]) -> None:
+    """As long as the sender likes, it would show by a missed tick how long a draw took."""
+    came: list[float] = []
+    uptime = Uptime()
+    updates = Slow(uptime)
+
+    async def play(broker: Broker, ring: Any) -> None:
+        came.append(asyncio.get_running_loop().time())
+        for what in order:
+            broker.on_message(*{"round": (ROUNDS, asked(1)), "block": ("block", b"0")}[what])
+        await asyncio.sleep(0.02)
+        broker.on_message("block", b"1")
+        await asyncio.sleep(0.5)
+
+    broker = lived(play, updates=updates, uptime=uptime)
+    sent = next(at for at, leaf, _ in broker.said if leaf == "data")
+
+    assert 0.058 <= sent - came[0] < 0.1
+    assert min(at for at, _ in updates.took) >= sent
+    assert json.loads(broker.leaf("ack")[0])["why"] == "forged"
+
+
+def test_work_on_a_release_waits_for_the_tick_after_a_draw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Begun as soon as the noise is there, or a while later, it would tell when that was."""
+    drawn = thermal_half.draw
+    uptime = Uptime()
+    updates, quiet_ms = Slow(uptime), []
+    updates.takes_s = 0.0
+
+    def draw(*given: Any) -> Any:
+        time.sleep(0.02)
+        return drawn(*given)
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        while not broker.leaf("data"):
+            await asyncio.sleep(0.001)
+        before = len(broker.link.hushes)
+        while max(broker.link.hushes[before:], default=0) <= uptime.now_ms():
+            await asyncio.sleep(0.001)
+        quiet_ms.append(max(broker.link.hushes))
+        broker.on_message("block", b"0")
+        await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(thermal_half, "draw", draw)
+    lived(play, updates=updates, uptime=uptime)
+
+    ((_, begun_ms),) = updates.took
+    assert 0 <= begun_ms - quiet_ms[0] < 25
+
+
+def test_what_is_said_after_a_draw_keeps_step_with_its_tick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A `diag` so many seconds after the end of a draw tells when that was."""
+    monkeypatch.setattr(devices, "IDLE_MS", 200)
+    drawn, uptime, quiet_ms = thermal_half.draw, Uptime(), []
+    said_ms: list[int] = []
+
+    def draw(*given: Any) -> Any:
+        time.sleep(0.005)
+        return drawn(*given)
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.18)
+        quiet_ms.append(max(broker.link.hushes))
+        publish = broker.publish
+
+        async def note(topic: str, *rest: Any) -> bool:
+            said_ms.append(uptime.now_ms())
+            return await publish(topic, *rest)
+
+        broker.publish = note  # type: ignore[method-assign]
+        await asyncio.sleep(0.5)
+
+    monkeypatch.setattr(thermal_half, "draw", draw)
+    lived(play, updates=None, uptime=uptime, diag_s=0)
+
+    assert said_ms
+    assert all((ms - quiet_ms[0]) % 200 < 30 for ms in said_ms), (quiet_ms, said_ms)
 
 
 def test_no_older_frame_is_said_while_one_is_held_back(monkeypatch) -> None:
