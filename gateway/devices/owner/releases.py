@@ -185,6 +185,7 @@ class Progress:
         self.coming: set[str] = set()  # they took the manifest
         self.running: set[str] = set()  # it is confirmed there
         self.refused: dict[str, str] = {}
+        self.beyond: dict[str, int] = {}  # releases that are newer than this one, where they run
         self._trying: set[str] = set()  # another release first, and refuse this one meanwhile
 
     def take(self, link: Link, message: Message) -> None:
@@ -212,6 +213,8 @@ class Progress:
 
     def _meta(self, name: str, said: Any) -> None:
         (self._trying.add if said["trial"] is True else self._trying.discard)(name)
+        if said["release"] > self._signed.number:
+            self.beyond[name] = said["release"]
         if said["release"] == self._signed.number and said["trial"] is False:
             self.running.add(name)
             self.refused.pop(name, None)
@@ -234,6 +237,7 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
 
     Raises:
         LinkFault: the broker does not answer, will not have us, or did not take all of it.
+        OperatorFault: a device says that it runs a newer one; none is told of this one then.
     """
     seen = Progress(signed)
     with Pump("update") as pump:
@@ -248,9 +252,17 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
         try:
             for k, block in enumerate(signed.blocks):
                 link.publish(block_topic(signed.site, k), block, retain=True)
+            whole = link.sent(SENT_S + len(signed.blocks) / 10)
+            for name, number in seen.beyond.items():
+                raise OperatorFault(
+                    f"{name} says that it runs release {number} and this one is {signed.number}; "
+                    "signed from an old copy of the owner's file it would be a second release of "
+                    "its number. Take the newest copy, or provision that board with it by cable; "
+                    "where the device is not to be believed, name the others with --device"
+                )
             for name, manifest in signed.manifests.items():
                 link.publish(topic(signed.site, name), manifest, retain=True)
-            if not link.sent(SENT_S + len(signed.blocks) / 10):
+            if not (whole and link.sent(SENT_S)):
                 raise LinkFault(
                     f"the broker at {broker.host}:{broker.port} did not take all of the release; "
                     "a device that has a part waits for the rest. Look at the broker, and send "

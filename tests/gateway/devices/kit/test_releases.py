@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -22,6 +22,7 @@ from gateway.devices.owner.releases import Progress, Signed
 from gateway.faults import OperatorFault
 from gateway.service.mqtt.connection import Message
 from gateway.settings import config
+from gateway.settings.deployment import Mqtt
 from tests import processes
 from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place
 
@@ -155,7 +156,7 @@ def identity(name: str, seed: int = 1) -> Any:
     return rootkeys.identity("seen", name, bytes([seed]) * 32, bytes(32), 0)
 
 
-SIGNED = Signed("lab", 5, [], {"node-1": b"", "node-2": b""})
+SIGNED = Signed("lab", 5, [], {"node-1": b"", "node-2": b"signed"})
 
 
 @pytest.mark.parametrize(
@@ -190,6 +191,53 @@ def test_what_is_no_answer_to_a_release_ends_nothing(payload: bytes, leaf: str) 
     assert not seen.wait(0), "its trial ends, and then it looks again"
     say("node-2", "meta", release=4, trial=False, update="")
     assert seen.wait(0)
+
+
+class Wire:
+    """A broker on which devices say one thing each, as soon as somebody listens."""
+
+    said: ClassVar[dict[str, int]] = {}
+    last: ClassVar[Any]
+
+    def __init__(self, *_: Any, on_message: Any, **__: Any) -> None:
+        self.sent_to: dict[str, bytes] = {}
+        self._take = on_message
+        Wire.last = self
+
+    def wait(self) -> "Wire":
+        for name, number in self.said.items():
+            body = json.dumps({"release": number, "trial": False}).encode()
+            self._take(self, Message(f"heatveil/1/lab/{name}/meta", body, (1, 1)))
+        return self
+
+    def ack(self, message: Message) -> None: ...
+
+    def publish(self, topic: str, payload: bytes, retain: bool) -> None:
+        assert retain
+        self.sent_to[topic] = payload
+
+    def sent(self, _: float) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+
+def test_a_number_that_a_device_is_beyond_is_told_to_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was signed from an old copy of the owner's file, and may be another release of it."""
+    monkeypatch.setattr(releases, "Link", Wire)
+    signed = SIGNED._replace(blocks=[b"one", b"two"])
+    monkeypatch.setattr(Wire, "said", {"node-1": 6, "node-9": 7})
+    with pytest.raises(OperatorFault, match="node-1 says that it runs release 6"):
+        releases.send(Mqtt(), signed, 0)
+    assert list(Wire.last.sent_to) == ["heatveil/1/lab/update/0", "heatveil/1/lab/update/1"]
+
+    monkeypatch.setattr(Wire, "said", {"node-1": 5, "node-2": 4, "node-9": 7})
+    assert releases.send(Mqtt(), signed, 0).running == {"node-1"}
+    told = [topic for topic in Wire.last.sent_to if topic.endswith("cmd/update")]
+    assert told == [f"heatveil/1/lab/node-{i}/cmd/update" for i in (1, 2)]
+    assert Wire.last.sent_to[told[0]] == b"", "it runs there: nothing is left to be refused"
 
 
 def test_what_a_board_was_told_of_releases_outlives_the_cable(desk: Desk) -> None:
