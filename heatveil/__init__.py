@@ -41,7 +41,7 @@ True
 >>> divmod(int(found.mass.argmax()), 8)
 (5, 2)
 
-What whoever runs it gave wrongly is an `OperatorFault`:
+No such mechanism or file is an `OperatorFault`; any other wrong value a `ValueError`:
 
 >>> try:
 ...     heatveil.find_mechanism("dsk")

@@ -308,7 +308,8 @@ def _flatten(path: str | Path, degrees: Floats) -> Floats:
     except ImportError as error:
         raise _NotFlat(
             f"{path} has longitude and latitude, and pyproj, which makes metres of them, is not "
-            "installed: a degree is no length. Install heatveil[geo], or write x and y in metres."
+            "installed: a degree is no length. Install it: pip install -e '.[geo]' in heatveil's "
+            "checkout, or write x and y in metres."
         ) from error
     if not len(degrees):
         return degrees

@@ -29,7 +29,10 @@ def calibrate(
     config: Annotated[Path | None, typer.Option(help="The same as DEPLOYMENT.")] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw what is hidden how far (thermal) and other windows here; PNG."),
+        typer.Option(
+            callback=flags.check_png,
+            help="Draw what is hidden how far (thermal) and other windows here; PNG.",
+        ),
     ] = None,
     as_json: flags.AsJson = False,
 ) -> None:

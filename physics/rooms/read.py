@@ -96,7 +96,7 @@ def _source(path: Path) -> Source:
         what = f"{path} line {line}: {row[:60]!r} cannot be read ({says})"
     raise ValueError(
         f"{what}, but a room file must be TOML in UTF-8, for the room is built from it. Mend it, "
-        "or begin with the sample room."
+        "or begin with: heatveil simulate --sample > room.toml"
     )
 
 

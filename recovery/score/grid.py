@@ -65,8 +65,8 @@ class Basis:
         if done < 0:
             raise ValueError(
                 f"the maps have {len(self.flow)} cells to move between but this many take "
-                "minutes where nothing is compiled. Install heatveil[fast], or sum the cells "
-                "into larger ones."
+                "minutes where nothing is compiled. Install numba: pip install -e '.[fast]' in "
+                "heatveil's checkout, or sum the cells into larger ones."
             )
         return int(done)
 

@@ -116,7 +116,7 @@ def broker(
     """Run each of the brokers that a device may meet."""
     with ExitStack() as stack:
         if request.param == "amqtt":
-            pytest.importorskip("amqtt", reason="pip install 'heatveil[demo]' brings amqtt")
+            pytest.importorskip("amqtt", reason="pip install -e '.[demo]' brings amqtt")
             port = find_free_port()
             # A process of its own: what is cut off leaves unclosed sockets in it, and warnings.
             child = processes.Child(

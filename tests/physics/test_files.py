@@ -194,7 +194,7 @@ def test_a_long_file_is_read_part_by_part(tmp_path: Path) -> None:
 
 def test_degrees_become_metres_from_the_north_western_corner(tmp_path: Path) -> None:
     """By PROJ's geodesics, across twenty kilometres of a town."""
-    geod = pytest.importorskip("pyproj", reason="pip install 'heatveil[geo]'").Geod(ellps="WGS84")
+    geod = pytest.importorskip("pyproj", reason="pip install -e '.[geo]'").Geod(ellps="WGS84")
     path, places = tmp_path / "points.csv", [(13.2, 52.6), (13.2, 52.4), (13.5, 52.6)]
     rows = "".join(f"{n},{east},{north}\n" for n, (east, north) in enumerate(places))
     path.write_text("user,longitude,latitude\n" + rows, "utf-8")

@@ -354,7 +354,10 @@ class Change:
             store = Store.of(deployment)
             store.free(self._name)
             store.close()
-        self._say(f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}")
+        self._say(
+            f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}; "
+            "until then the page shows it as silent"
+        )
 
     def rotate(self, keys: bool, budget: bool = False) -> None:
         """Give a device a new password, or all keys anew; budget: and all of one, too."""

@@ -135,7 +135,7 @@ def fleet(
     there = stand(deployment, query, seen, np.random.default_rng())
     kept = path.with_name("secrets.json")
     if anew:
-        _enrol(deployment, query, kept)
+        _enrol(deployment, query, kept, way="Move the file away first, or leave --enrol out")
         _warn(deployment, kept)
     secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
     over, folder = threading.Event(), kept.with_name(budgets.STATE)
@@ -172,7 +172,11 @@ def enrol_fleet(
     deployment = config.load(path)
     query = config.query(deployment)
     kept = path.with_name("secrets.json")
-    _enrol(deployment, query, kept, central)
+    way = (
+        "If it is this deployment's, it is enrolled already, and there is nothing to do; for "
+        "another promise take a new folder"
+    )
+    _enrol(deployment, query, kept, way, central)
     shards = deployment.site.devices.with_name(roster.FILE)
     summed = f", with {shards}" * (of(deployment).trust == "distributed")
     typer.echo(
@@ -183,14 +187,14 @@ def enrol_fleet(
     _warn(deployment, kept)
 
 
-def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") -> None:
+def _enrol(deployment: Deployment, query: Any, kept: Path, way: str, central: str = "") -> None:
     """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
     state, holder = kept.with_name(budgets.STATE), kept.with_name(HOLDER)
     for old in (kept, deployment.site.devices, state, holder):
         if old.exists():
             raise OperatorFault(
                 f"{old} already exists; with new keys the gateway would refuse the devices that "
-                "have the old ones. Move the file away first, or leave --enrol out"
+                f"have the old ones. {way}"
             )
     keyholder = deployment.privacy.keyholder
     limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))

@@ -123,7 +123,8 @@ def _load(name: str, asked: str) -> Any:
     except ImportError as fault:
         raise OperatorFault(
             f"{asked} needs {name}, which is not installed; GeoJSON and the plain tables need "
-            "nothing. Install heatveil[geo], or ask for one of those"
+            "nothing. Install it: pip install -e '.[geo]' in heatveil's checkout, or ask for one "
+            "of those"
         ) from fault
 
 

@@ -259,7 +259,8 @@ def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> No
     except ImportError as fault:
         raise OperatorFault(
             f"{place.suffix} is written by pyarrow, which is not installed; the other formats "
-            "need nothing. Install heatveil[parquet], or name a file that ends in .csv or .jsonl"
+            "need nothing. Install it: pip install -e '.[parquet]' in heatveil's checkout, or "
+            "name a file that ends in .csv or .jsonl"
         ) from fault
     types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     told = {"heatveil.guarantee": json.dumps(promise)}

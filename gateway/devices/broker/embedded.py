@@ -38,7 +38,7 @@ def run_amqtt(host: str, port: int) -> Iterator[None]:
         raise OperatorFault(
             "there is neither mosquitto nor amqtt on this machine, and the messages between "
             "sensors and gateway need a broker. Install one: apt install mosquitto, or "
-            "pip install 'heatveil[demo]'"
+            "pip install -e '.[demo]' in heatveil's checkout"
         ) from fault
     for noisy in ("amqtt", "transitions"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)

@@ -302,7 +302,7 @@ def find_program() -> list[str]:
         return [sys.executable, "-m", "mpremote"]
     raise OperatorFault(
         "mpremote is not installed; it is what speaks to a board over USB, and nothing else here "
-        "can. Install it: pip install 'heatveil[kit]'"
+        "can. Install it: pip install -e '.[kit]' in heatveil's checkout"
     )
 
 
@@ -361,7 +361,7 @@ class Remote:
         except OSError as fault:
             raise OperatorFault(
                 f"{command[0]} cannot be run ({fault.strerror}); it is what speaks to a board. "
-                "Install it again: pip install 'heatveil[kit]'"
+                "Install it again: pip install -e '.[kit]' in heatveil's checkout"
             ) from fault
         said = ran.stdout.decode("utf-8", "replace")
         if ran.returncode == 0:

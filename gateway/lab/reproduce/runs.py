@@ -201,8 +201,8 @@ def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losse
     except ImportError as fault:
         raise OperatorFault(
             f"--cluster {order.cluster} came but dask.distributed, which it needs, is not "
-            "installed here. Install heatveil[cluster], or leave --cluster out to compute on "
-            "this machine"
+            "installed here. Install it: pip install -e '.[cluster]' in heatveil's checkout, or "
+            "leave --cluster out to compute on this machine"
         ) from fault
     # Its pages of a lost connection would hide the one sentence that says what to do.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)

@@ -66,7 +66,8 @@ def check_format(path: Path) -> None:
         except ImportError as fault:
             raise OperatorFault(
                 f"--out {path} needs pyarrow, which is not installed, and the day would be lost "
-                "at its end. Install heatveil[parquet], or write --out day.npz"
+                "at its end. Install it: pip install -e '.[parquet]' in heatveil's checkout, or "
+                "write --out day.npz"
             ) from fault
 
 

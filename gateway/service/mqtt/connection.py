@@ -38,7 +38,8 @@ class Message(NamedTuple):
 SILENT = Wording(
     "broker.silent",
     "no MQTT broker at {place} ({why}); one must listen there, for it carries every reading. "
-    "Start it, or mend host and port under [mqtt]",
+    "Start it (after heatveil broker init: mosquitto -c broker/mosquitto.conf), or mend host and "
+    "port under [mqtt]",
 )
 REFUSES = Wording(
     "broker.refuses",

@@ -69,7 +69,8 @@ export function showReports({ number: round, came, enrolled, refused, late, quor
 
 // How the last round of the store went, where nothing has been told of one since the start.
 export function showClosed(round, told) {
-  say("age", t("round.closed", { n: number(round.number), ago: ago(round.closed_s) }));
+  const open = told?.number > round.number ? `${t("round.open", { n: number(told.number) })} · ` : "";
+  say("age", open + t("round.closed", { n: number(round.number), ago: ago(round.closed_s) }));
   if (told) return;
   say("round-number", number(round.number));
   tellAnswers(round.reports, round.enrolled ?? round.reports);

@@ -200,9 +200,11 @@ def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> Non
         socket.create_server((deployment.page.host, deployment.page.port)),
         lock_store(place_of(deployment)),
     ):
-        said = heatveil("check", site)
+        said, twice = heatveil("check", site), heatveil("serve", "--config", site)
 
     assert f"port {deployment.page.port} at 127.0.0.1 is taken, and a gateway of this" in said.out
+    assert twice.status == 1
+    assert f"a gateway of site {deployment.site.name} runs already" in twice.err
 
 
 @pytest.mark.parametrize(("days", "grade"), [(400, "ok"), (29, "note"), (-1, "FAULT")])

@@ -31,7 +31,7 @@ def _need(name: str) -> Any:
     try:
         return __import__(name)
     except ImportError:
-        miss(f"{name} is not installed: pip install 'heatveil[test]'")
+        miss(f"{name} is not installed: pip install -e '.[test]'")
 
 
 @pytest.fixture(params=[90.0, 30.0])
@@ -200,7 +200,7 @@ def test_a_library_that_is_not_there_is_named(
         out = site[0].with_name(words[0])
         said = heatveil("export", "--config", site[0], "--what", "maps", "--out", out, *words[1:])
         assert said.status == 1
-        assert "Install heatveil[geo]" in said.err
+        assert "pip install -e '.[geo]'" in said.err
         assert not list(site[0].parent.glob("*a.*"))
 
 

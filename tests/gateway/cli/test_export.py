@@ -213,7 +213,7 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
         monkeypatch.setitem(sys.modules, module, None)
     said = heatveil("export", "--config", filled.config, "--out", out.with_suffix(".parquet"))
     assert said.status == 1
-    assert "heatveil[parquet]" in said.err
+    assert "pip install -e '.[parquet]'" in said.err
     assert sorted(one.name for one in tmp_path.iterdir()) == before
 
 

@@ -255,7 +255,7 @@ def test_without_psycopg_it_is_said_what_to_install(tmp_path: Path) -> None:
     )
     ran = processes.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stdout.startswith("OperatorFault"), ran.stderr
-    assert "heatveil[postgres]" in ran.stdout
+    assert "pip install -e '.[postgres]'" in ran.stdout
 
 
 # One gateway to a store: the second is turned away.

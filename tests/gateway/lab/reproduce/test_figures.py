@@ -295,7 +295,7 @@ def test_a_cluster_that_goes_away_is_told_and_what_is_done_came() -> None:
     try:
         from distributed import LocalCluster
     except ImportError:
-        miss("dask.distributed is not installed: pip install 'heatveil[cluster]'")
+        miss("dask.distributed is not installed: pip install -e '.[cluster]'")
     tasks = [Task("thermal-3b", ("m", 20), run, 5) for run in range(400)]
     cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
     with cluster:
@@ -314,7 +314,7 @@ def test_a_cluster_that_loses_workers_loses_and_doubles_nothing() -> None:
     try:
         from distributed import LocalCluster
     except ImportError:
-        miss("dask.distributed is not installed: pip install 'heatveil[cluster]'")
+        miss("dask.distributed is not installed: pip install -e '.[cluster]'")
     tasks = [Task("thermal-3b", ("m", 20), run, 5) for run in range(60)]
     alone = {task: values for some in play_all(tasks, Order()) for task, values in some.items()}
     found, killed = dict[Task, list[Value]](), 0

@@ -171,7 +171,8 @@ def test_who_interrupts_it_finds_nothing_left(
     ("words", "says"),
     [
         (("--out", "day.csv"), "must end in .npz or .parquet"),
-        (("--plot", "room.toml"), "are not all different"),
+        (("--scores", "room.toml"), "are not all different"),
+        (("--plot", "day.gif"), "the picture is a PNG"),
         (("--out", "nowhere/day.npz"), "is in no folder"),
         (("--estimator", "foo"), "--estimator foo came but it must be one of auto, posterior"),
     ],
