@@ -134,7 +134,8 @@ def _limit():
         for soft in ({"hard": False}, {}):  # a hard one may not even read a file; some ports
             try:  # have no other, and some do not know the word
                 timer = machine.Timer(number)
-                when = {"mode": machine.Timer.ONE_SHOT, "period": TRIAL_MS, **soft}
+                when = {"mode": machine.Timer.ONE_SHOT, "period": TRIAL_MS}
+                when.update(soft)  # MicroPython has no ** in a dict
                 timer.init(callback=lambda timer: give_up(), **when)
                 _timer.append(timer)
                 return
