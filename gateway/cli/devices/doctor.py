@@ -355,6 +355,9 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
         say(f"state        {device['state']}{more}")
         clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"
         say(f"clock        {clock}")
+        newest = max(device["newest"], told["release"]["newest"])
+        takes = f"newest {newest}, signed by its owner" if device["newest"] >= 0 else ""
+        say(f"releases     {takes or 'none over the air'}")
         say(f"heap         {device['heap'] // 1024} KB free with its config loaded")
         say(f"flash        {device['flash'] // 1024} KB free")
     files = told["files"]

@@ -102,17 +102,23 @@ def provision(
         settings.check_tick(held, told)
     check_unheard(deployment, held)
     with boards.resume_on_fault(board):
-        given = admit_to(updates, held, board)
+        given = admit_to(updates, held, board, say)
     kit = Kit(held, told, files, otherwise, deployment.site.devices, given)
     seen = provisioning.provision(board, kit, say)
     start(board, deployment, held.identity, seen.epoch, wait_s, say)
 
 
-def admit_to(updates: Path | None, held: Held, board: Board) -> dict[str, Any] | None:
+def admit_to(updates: Path | None, held: Held, board: Board, say: Say) -> dict[str, Any] | None:
     """Return what a board is to be told of its owner's releases, None where nobody says."""
     if updates is None:
         return None
-    return admit(updates, held.identity, read_updates(board, held.identity.key_id) or {})
+    there, new = read_updates(board, held.identity.key_id) or {}, not updates.exists()
+    given = admit(updates, held.identity, there)
+    if new:
+        say(f"owner        made {updates}, which alone signs its releases: keep it offline")
+    if there and there["update_key"] != given["update_key"]:
+        say(f"owner        of {updates} from now on; releases of the owner before are refused")
+    return given
 
 
 def check_early(
@@ -261,7 +267,7 @@ def rotate(
         else:
             held = _new_password(path, name, board, say)
     marks = config.load(path).site.devices
-    given = admit_to(updates, held, board)
+    given = admit_to(updates, held, board, say)
     seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE, marks, given), say)
     if not keys:
         file.unlink()

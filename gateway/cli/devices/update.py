@@ -13,6 +13,7 @@ from ...devices.kit import modules
 from ...devices.owner import releases
 from ...devices.owner.releases import Progress, Signed
 from ...faults import OperatorFault
+from ...output import check_places
 from ...settings import config
 from .. import flags
 from .owner import format_owners
@@ -40,18 +41,30 @@ def update(
         typer.Option("--patience", min=0, max=86400, help="Seconds to wait for the devices."),
     ] = 2400.0,
 ) -> None:
-    """Bring boards this heatveil's modules over the air; each tries them, and goes back itself."""
+    """Bring boards this heatveil's modules over the air; each tries them, and goes back itself.
+
+    Only a refusal ends it with status 1: a silent board takes the release when it comes back.
+    """
     logs.to_stderr(logging.WARNING)
     if bool(updates) == bool(signed):
         raise OperatorFault(
             "one of --updates and --send is needed: the owner's file, which signs a release, or "
             "one that is signed already; boards believe nothing else. Give one of them"
         )
+    if signed is not None and (out is not None or mpy):
+        raise OperatorFault(
+            "--send takes a release that is signed already, while --out and --mpy belong to the "
+            "signing of one, so they would be silently ignored. Leave them out, or sign another "
+            "with --updates"
+        )
     deployment = config.load(path)
     site = deployment.site.name
     if signed is not None:
         found = releases.load(signed, site, load_devices(deployment.site.devices, site).by_name)
+        found = releases.choose(found, names or ())
     elif updates is not None:
+        if out is not None:  # before a number is given away
+            check_places([out], [updates, path])
         files = bundle.pick_release(deployment.rounds.mechanism)
         files = bundle.build(files) if mpy else bundle.make_small(files)
         found = releases.sign(updates, site, files, modules.find_version(files), names or ())
@@ -59,7 +72,9 @@ def update(
         typer.echo(f"release {found.number}: {len(files)} files of {size} bytes, signed")
         if out is not None:
             releases.save(out, found)
-            typer.echo(f"{out} goes to the broker with: heatveil update --send {out}")
+            typer.echo(
+                f"{out} goes to the broker with: heatveil update --config {path} --send {out}"
+            )
             return
     seen = releases.send(deployment.mqtt, found, patience_s)
     for line in _describe(found, seen):

@@ -48,8 +48,13 @@ def write(path: Path, holds: str, site: str, devices: Iterable[Row], **more: byt
         ) from fault
 
 
-def read(path: Path, holds: str, site: str, made: Callable[[Row, Row], T]) -> tuple[Row, list[T]]:
+def read(
+    path: Path, holds: str, site: str, made: Callable[[Row, Row], T], mend: str = ""
+) -> tuple[Row, list[T]]:
     """Return the file's own values, and what `made` makes of them and of each device's row.
+
+    Args:
+        mend: why it matters that it can be read, and what to do, where enrolling is no way out.
 
     Raises:
         OperatorFault: it cannot be read, or holds other keys, or another site's.
@@ -68,7 +73,10 @@ def read(path: Path, holds: str, site: str, made: Callable[[Row, Row], T]) -> tu
         )
         raise OperatorFault(
             f"the key file {path} cannot be read ({why}); it must be as heatveil wrote it, for "
-            f"without keys no device can report. {first} `heatveil enrol --config FILE`"
+            + (
+                mend
+                or f"without keys no device can report. {first} `heatveil enrol --config FILE`"
+            )
         ) from fault
     if format != FORMAT:
         raise OperatorFault(
@@ -78,8 +86,8 @@ def read(path: Path, holds: str, site: str, made: Callable[[Row, Row], T]) -> tu
         )
     if not same:
         raise OperatorFault(
-            f"the key file {path} holds the {found[0]} of site {found[1]}, but the {holds} of "
-            f"site {site} are needed here. Name that file"
+            f"the key file {path} holds the {found[0]} of site {found[1]}, and what is needed "
+            f"here is the {holds} of site {site}. Name that file"
         )
     return body, devices
 

@@ -45,6 +45,8 @@ else:
     print("mechanism", held.mechanism)
     print("sensors", who.sensors)
     print("tick", held.tick_ms)
+    own = getattr(held, "updates", None)  # an earlier heatveil takes none
+    print("newest", -1 if own is None else own[1])
     print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
     place = slots.Files(%r, "budget")
     if binding is not None:
@@ -92,6 +94,7 @@ class State(NamedTuple):
     spent: of its budget; where it has a window, of the last one. window: its seconds; 0 for none.
 
     heap and flash: bytes that are free; -1 where it cannot say. tick_ms: 0 without a config.
+    newest: the release that it had by cable; -1 where it takes none over the air.
     """
 
     config: str
@@ -115,6 +118,7 @@ class State(NamedTuple):
     sensors: int = 1
     tick_ms: int = 0
     window: int = 0
+    newest: int = -1
 
     @property
     def left(self) -> int:
@@ -203,4 +207,5 @@ def read_state(board: Board, mac_key: bytes | None = None) -> State:
         sensors=int(lines.get("sensors", 1)),
         tick_ms=int(lines.get("tick", 0)),
         window=int(lines.get("window", 0)),
+        newest=int(lines.get("newest", -1)),
     )

@@ -13,6 +13,8 @@ import json
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ from edge.core import wire
 from edge.host.updates import cut_blocks, pack_manifest, update_key
 
 from ...faults import LinkFault, OperatorFault, suggestion
+from ...output import as_json, write_all
 from ...service.mqtt.connection import Message
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
@@ -29,6 +32,8 @@ from ..enrol import keyfile
 from .tighten import SENT_S, escape
 
 HOLDS = "owner's key of releases"
+RELEASE = "a signed release"
+AGAIN = "Sign one: heatveil update --config FILE --updates FILE --out FILE"
 
 
 class Owner(NamedTuple):
@@ -55,7 +60,17 @@ def load_owner(path: Path, site: str) -> Owner:
     Raises:
         OperatorFault: it cannot be read, or is another site's.
     """
-    body, rows = keyfile.read(path, HOLDS, site, _read_row)
+    if not path.exists():
+        raise OperatorFault(
+            f"the owner's file {path} is not there, and boards believe what it signs alone. Name "
+            f"the right one; heatveil provision NAME --config FILE --updates {path} makes it, by "
+            "cable, and brings its key to each board that is to take releases"
+        )
+    mend = (
+        "boards believe what their owner signs alone. Name the owner's file, or a backup of it; "
+        "under a new one every board needs the cable again"
+    )
+    body, rows = keyfile.read(path, HOLDS, site, _read_row, mend)
     newest = int.from_bytes(keyfile.parse_key(body, "newest", 4), "big")
     return Owner(site, keyfile.parse_key(body, "root"), newest, dict(rows))
 
@@ -138,9 +153,15 @@ def save(path: Path, signed: Signed) -> None:
         return base64.b64encode(data).decode()
 
     manifests = {name: text(manifest) for name, manifest in signed.manifests.items()}
-    body = {"holds": "a signed release", "site": signed.site, "number": signed.number}
+    body = {"holds": RELEASE, "site": signed.site, "number": signed.number}
     body |= {"blocks": [text(block) for block in signed.blocks], "manifests": manifests}
-    path.write_text(json.dumps(body, indent=1), "utf-8")
+    write_all({path: as_json({**body, "check": _digest(body)})})
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    """Return what shows that a file of a release was damaged; the boards trust the MACs alone."""
+    rest = {name: item for name, item in body.items() if name != "check"}
+    return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def load(path: Path, site: str, devices: Collection[str]) -> Signed:
@@ -150,17 +171,28 @@ def load(path: Path, site: str, devices: Collection[str]) -> Signed:
         devices: names of those that are enrolled.
 
     Raises:
-        OperatorFault: it is none, or another site's, or for somebody who is no device.
+        OperatorFault: it is none, damaged, another site's, or for somebody who is no device.
     """
     try:
         body = json.loads(path.read_text("utf-8"))
+        if body["holds"] != RELEASE:
+            raise OperatorFault(
+                f"{path} holds {body['holds']!r} and must hold {RELEASE!r}; the owner's file "
+                f"stays with its owner, and what it signed is sent. {AGAIN}"
+            )
+        if body["check"] != _digest(body):
+            raise OperatorFault(
+                f"{path} was damaged on its way; devices would refuse it, and it would take the "
+                "place of a good one at the broker. Nothing was sent. Carry it here again"
+            )
         blocks = [base64.b64decode(block) for block in body["blocks"]]
         manifests = {str(name): base64.b64decode(data) for name, data in body["manifests"].items()}
         found = Signed(body["site"], int(body["number"]), blocks, manifests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        lost = isinstance(fault, FileNotFoundError)
+        why = "is not there" if lost else f"is no signed release ({type(fault).__name__})"
         raise OperatorFault(
-            f"{path} cannot be read as a signed release ({type(fault).__name__}); the devices "
-            "take what the owner signed alone. Sign one: heatveil update --updates FILE --out"
+            f"{path} {why}; the devices take what the owner signed alone. {AGAIN}"
         ) from fault
     if found.site != site:
         raise OperatorFault(
@@ -170,10 +202,26 @@ def load(path: Path, site: str, devices: Collection[str]) -> Signed:
     if others := sorted(set(found.manifests) - set(devices)):
         raise OperatorFault(
             f"{path} is for {others[0]!r} too, which is no device of this deployment; nothing is "
-            "sent to anybody else. Sign it again, for those that are: heatveil update --updates "
-            "FILE --out, with --device"
+            "sent to anybody else. Sign it again, for those that are: heatveil update --config "
+            "FILE --updates FILE --out FILE, with --device"
         )
     return found
+
+
+def choose(signed: Signed, names: Collection[str]) -> Signed:
+    """Return a release for these of its devices alone; for all of them where none is named.
+
+    Raises:
+        OperatorFault: it was not signed for one of them.
+    """
+    for name in names:
+        if name not in signed.manifests:
+            raise OperatorFault(
+                f"release {signed.number} was not signed for {name}, which would refuse it. Sign "
+                f"one with --device {name}, or name another: {suggestion(name, signed.manifests)}"
+            )
+    chosen = names or signed.manifests
+    return signed._replace(manifests={name: signed.manifests[name] for name in chosen})
 
 
 class Progress:
@@ -250,9 +298,8 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
             lasting=False,
         ).wait()
         try:
-            for k, block in enumerate(signed.blocks):
-                link.publish(block_topic(signed.site, k), block, retain=True)
-            whole = link.sent(SENT_S + len(signed.blocks) / 10)
+            blocks = {block_topic(signed.site, k): block for k, block in enumerate(signed.blocks)}
+            _retain(broker, link, blocks)
             for name, number in seen.beyond.items():
                 raise OperatorFault(
                     f"{name} says that it runs release {number} and this one is {signed.number}; "
@@ -260,14 +307,8 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
                     "its number. Take the newest copy, or provision that board with it by cable; "
                     "where the device is not to be believed, name the others with --device"
                 )
-            for name, manifest in signed.manifests.items():
-                link.publish(topic(signed.site, name), manifest, retain=True)
-            if not (whole and link.sent(SENT_S)):
-                raise LinkFault(
-                    f"the broker at {broker.host}:{broker.port} did not take all of the release; "
-                    "a device that has a part waits for the rest. Look at the broker, and send "
-                    "it again"
-                )
+            manifests = {topic(signed.site, name): one for name, one in signed.manifests.items()}
+            _retain(broker, link, manifests)
             seen.wait(patience_s)
             for name in seen.running:
                 link.publish(topic(signed.site, name), b"", retain=True)
@@ -275,3 +316,22 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
         finally:
             link.close()
     return seen
+
+
+def _retain(broker: Mqtt, link: Link, messages: Mapping[str, bytes]) -> None:
+    """Retain messages at the broker, by their topics.
+
+    Raises:
+        LinkFault: it did not take them all.
+    """
+    taken: list[str] = []
+    for where, message in messages.items():
+        link.publish(where, message, retain=True, on_sent=partial(taken.append, where))
+    link.sent(SENT_S + len(messages) / 10)
+    if len(taken) < len(messages):
+        raise LinkFault(
+            f"the broker at {broker.host}:{broker.port} took {len(taken)} of {len(messages)} "
+            "messages of the release; a device that has a part waits for the rest. See that it "
+            "runs, and that its rights let this user publish them (heatveil broker init), and "
+            "send it again"
+        )

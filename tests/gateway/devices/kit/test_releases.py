@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,17 +13,18 @@ from edge.board import release
 from edge.core.budget import unpack
 from edge.host.updates import count_flash
 from gateway.devices import bundle
+from gateway.devices.broker import embedded
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import modules
 from gateway.devices.kit import releases as on_board
 from gateway.devices.kit.boardfile import load as load_board
 from gateway.devices.owner import releases
 from gateway.devices.owner.releases import Progress, Signed
-from gateway.faults import OperatorFault
+from gateway.faults import LinkFault, OperatorFault
 from gateway.service.mqtt.connection import Message
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
-from tests import processes
+from tests import processes, sites
 from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
@@ -116,10 +117,85 @@ def test_a_signed_release_is_carried_without_the_key(tmp_path: Path) -> None:
     assert owner.stat().st_mode & 0o77 == 0
     with pytest.raises(OperatorFault, match="release of site seen"):
         releases.load(tmp_path / "release.json", "lab", ["attic"])
-    with pytest.raises(OperatorFault, match="cannot be read as a signed release"):
+    with pytest.raises(OperatorFault, match="stays with its owner"):
         releases.load(owner, "seen", ["attic"])
     with pytest.raises(OperatorFault, match="'attic' too, which is no device"):
         releases.load(tmp_path / "release.json", "seen", ["cellar"])
+
+
+@pytest.mark.parametrize("place", ["blocks", "manifests"])
+def test_a_release_that_was_damaged_on_its_way_is_not_sent(tmp_path: Path, place: str) -> None:
+    """Devices would refuse it, and the broker would keep it in place of a good one."""
+    owner, carried = tmp_path / "owner.json", tmp_path / "release.json"
+    releases.admit(owner, identity("attic"), {})
+    releases.save(carried, releases.sign(owner, "seen", {"edge/a.py": b"x" * 3000}, 0))
+    body = json.loads(carried.read_text())
+    at = "attic" if place == "manifests" else 1
+    first = body[place][at][0]
+    body[place][at] = ("B" if first == "A" else "A") + body[place][at][1:]
+    carried.write_text(json.dumps(body))
+    with pytest.raises(OperatorFault, match="damaged"):
+        releases.load(carried, "seen", ["attic"])
+
+
+def test_a_release_goes_to_those_who_are_named(tmp_path: Path) -> None:
+    """Whoever means one board does not reach them all."""
+    owner = tmp_path / "owner.json"
+    for name in ("attic", "cellar"):
+        releases.admit(owner, identity(name), {})
+    signed = releases.sign(owner, "seen", {"edge/a.py": b""}, 0)
+    assert list(releases.choose(signed, ["cellar"]).manifests) == ["cellar"]
+    assert releases.choose(signed, []) == signed
+    with pytest.raises(OperatorFault, match="was not signed for celar"):
+        releases.choose(signed, ["celar"])
+
+
+def test_update_refuses_before_it_signs_or_sends(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """No option is ignored without a word, and no number is used up for a file nobody gets."""
+    path, owner, out = tmp_path / "site.toml", tmp_path / "owner.json", tmp_path / "release.json"
+    path.write_text(sites.small("seen", find_free_port()))
+    releases.admit(owner, identity("node-1"), {})
+    update = ("update", "--config", path)
+    for more in (["--out", out], ["--mpy"]):
+        refused = heatveil(*update, "--send", out, *more)
+        assert refused.status == 1
+        assert "silently ignored" in refused.err
+    for place in (tmp_path / "nowhere/release.json", owner):
+        assert heatveil(*update, "--updates", owner, "--out", place).status == 1
+    assert releases.load_owner(owner, "seen").newest == 0
+    signed = heatveil(*update, "--updates", owner, "--out", out)
+    assert signed.status == 0, signed.err
+    assert f"heatveil update --config {path} --send {out}" in signed.out
+
+
+def test_a_spoilt_owner_s_file_ends_no_enrolment(tmp_path: Path) -> None:
+    """To enrol anew would end the keys of every device, and bring no owner's file back."""
+    owner = tmp_path / "owner.json"
+    for text in (None, "{}", "{"):
+        if text is not None:
+            owner.write_text(text)
+        with pytest.raises(OperatorFault) as caught:
+            releases.load_owner(owner, "seen")
+        assert "enrol" not in str(caught.value)
+        assert "Name the" in str(caught.value)
+
+
+def test_a_broker_that_refuses_a_part_of_a_release_ends_it(
+    need: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that has a part waits for the rest, and nobody would send it."""
+    need("mosquitto")
+    rules = tmp_path / "rules"
+    rules.write_text("topic readwrite heatveil/1/seen/update/0\ntopic read heatveil/1/#\n")
+    text = f"{embedded.CONFIGURATION}acl_file {rules}\nuser root\n"
+    monkeypatch.setattr(embedded, "CONFIGURATION", text)
+    signed = Signed("seen", 1, [b"block", b"next"], {"attic": b"manifest"})
+    with embedded.run_broker("mosquitto") as address:
+        broker = Mqtt(host=address.host, port=address.port, insecure=True)
+        with pytest.raises(LinkFault, match="took 1 of 2"):
+            releases.send(broker, signed, 0)
 
 
 def test_a_number_names_one_release_and_a_key_one_enrolment(tmp_path: Path) -> None:
@@ -212,9 +288,11 @@ class Wire:
 
     def ack(self, message: Message) -> None: ...
 
-    def publish(self, topic: str, payload: bytes, retain: bool) -> None:
+    def publish(self, topic: str, payload: bytes, retain: bool, on_sent: Any = None) -> None:
         assert retain
         self.sent_to[topic] = payload
+        if on_sent is not None:
+            on_sent()
 
     def sent(self, _: float) -> bool:
         return True
