@@ -3,7 +3,7 @@
 Loaded when a manifest comes. That is retained on SITE/NAME/cmd/update: the CBOR map
 
     {0: 1, 1: number, 2: SHA-256 of the index, 3: its bytes, 4: version of .mpy, 0 for source,
-     5: bytes of the index and all files}
+     5: bytes of flash that the index and all files take}
 
 with its MAC, as in `wire`, under the device's update key, which its owner has and no gateway.
 SITE/update/K holds block K of the index and the files, one after the other; a line of the index
