@@ -36,10 +36,10 @@ Whole = NDArray[np.int64]
 
 # Families of worlds and how likely each of them is among them, beforehand: any powers in the
 # stated room, in an unknown one, and with level and slope beside; few sources as warm as stated in
-# an unknown room, likewise.
+# an unknown room or beside a source outside of the stated one, likewise.
 WEIGHTS = {"powers": 0.3, "room": 0.2, "level": 0.2, "equal": 0.15, "equal level": 0.15}
 _SHAPES = {"powers": 30_000, "room": 60_000}
-_TRIPLES = 60_000
+_TRIPLES, _BESIDE = 60_000, 40_000
 _SLOTS = 20
 # Cells stand for their neighbours where a line, or a plane, has more than so many.
 _PLACES, _PLACES_IN_PLANE = 100, 1024
@@ -54,6 +54,8 @@ _AS_STATED, _WIDTH = 0.4, 0.17
 # Walls as stated, one at any one side, and the other kind at all of them.
 _STATED_WALLS, _ONE_WALL, _OTHER_WALLS = 0.6, 0.2, 0.2
 _OUTSIDE_CHANCE = 0.15
+# Of few sources as warm as stated: spread, walls or heat from outside may be off, each as likely.
+_EQUAL_OUTSIDE = 1 / 3
 _LOW, _HIGH = 0.1, 20.0  # all heat, in sources at their warmest
 _LEVEL = 0.12  # deviation of level and slope, of the most that the warmest source shows
 _NEVER = 1e6
@@ -69,12 +71,14 @@ class Worlds:
     Args:
         heat: (worlds, rooms * places), sparse: what stands where, in which room. After the cells
             come places outside of the room.
+        numbers: (worlds,), how many sources stand in the room.
         walls: how many kinds of walls there are, of each spread.
         prior: (worlds,), logarithm of how likely each is beforehand.
         scaled: whether all heat of a world is 1 and its power is not known.
     """
 
     heat: Any
+    numbers: Whole
     walls: int
     prior: Floats
     scaled: bool
@@ -194,7 +198,7 @@ def _numbers(seen: Seen, worlds: Worlds) -> Floats:
     held = (known > 0) & (known >= seen.prior.fewest) & (known <= seen.prior.most)
     held = held if held.any() else known > 0
     likelier = np.where(held, math.log(3 / np.count_nonzero(held)), -_NEVER)
-    return np.asarray(likelier[np.diff(worlds.heat.indptr)])
+    return np.asarray(likelier[worlds.numbers])
 
 
 def places_of(seen: Seen) -> Whole:
@@ -346,32 +350,52 @@ def _packed(
     width, walls = places + len(_outside(axes)), len(_kinds_of_walls(axes))
     entries = heat.astype(np.float32), (world, room * width + where)
     shape = len(prior), len(_SPREADS) * walls * width
-    return Worlds(scipy.sparse.csr_array(entries, shape=shape), walls, np.log(prior), scaled)
+    numbers = np.bincount(world[where < places], minlength=len(prior))
+    made = scipy.sparse.csr_array(entries, shape=shape)
+    return Worlds(made, numbers, walls, np.log(prior), scaled)
 
 
 def _equal_worlds(places: int, axes: int) -> Worlds:
-    """Return one to three sources at their warmest in any room, and how likely each world is."""
+    """Return one to three sources at their warmest, and how likely each world is beforehand.
+
+    In any room; or in the stated one, with one more source outside of it, of any warmth.
+    """
     likely = _rooms(axes)
     rooms, singles = len(likely), np.arange(len(likely) * places)
     where, room = [singles % places], [singles // places]
     chance: list[Floats] = [np.repeat(likely / places, places)]
-    pairs = places * (places - 1) // 2
+    numbers, pairs = [1], places * (places - 1) // 2
     if rooms * pairs <= _PAIRS:
         two = np.column_stack(np.triu_indices(places, 1))
         where.append(np.tile(two, (rooms, 1)).ravel())
         room.append(np.repeat(np.arange(rooms), 2 * pairs))
         chance.append(np.repeat(likely / max(pairs, 1), pairs))
-    sampled = (2, 3) if rooms * pairs > _PAIRS else (3,)
-    for number in sampled:
+        numbers.append(2)
+    stated = int(np.argmax(likely))
+    sampled = [(number, _TRIPLES, _STREAM + 197 + number) for number in (2, 3)[len(numbers) - 1 :]]
+    beside = [(number, _BESIDE, _STREAM + 230 + number) for number in (1, 2, 3)]
+    for number, count, stream in sampled + beside:
         # Different cells: any of fewer, spread by one and by two.
-        even = uniforms(number * _TRIPLES, _STREAM + 197 + number).reshape(-1, number)
+        even = uniforms(number * count, stream).reshape(-1, number)
         spots = np.sort((even * max(places - number + 1, 1)).astype(np.int64), axis=1)
         where.append((spots + np.arange(number)).ravel() % places)
-        others = _any_rooms(_TRIPLES, _STREAM + 204 + number, axes)
+        known = (number, count, stream) in beside
+        others = np.full(count, stated) if known else _any_rooms(count, stream + 7, axes)
         room.append(np.repeat(others, number))
-        chance.append(np.full(_TRIPLES, 1 / _TRIPLES))
-    counts = [np.full(len(one), number) for number, one in zip((1, 2, 3), chance, strict=True)]
-    world = np.repeat(np.arange(sum(map(len, chance))), np.concatenate(counts))
-    prior = np.concatenate(chance) / 3
-    heat, size = np.ones(len(world)), (places, axes)
-    return _packed(world, np.concatenate(room), np.concatenate(where), heat, prior, size, False)
+        chance.append(np.full(count, 1 / count))
+        numbers.append(number)
+    counts = np.repeat(numbers, [len(one) for one in chance])
+    world, prior = np.repeat(np.arange(len(counts)), counts), np.concatenate(chance) / 3
+    more = uniforms(6 * _BESIDE, _STREAM + 241).reshape(2, -1)
+    outside = np.arange(len(counts) - 3 * _BESIDE, len(counts))
+    prior[: outside[0]] *= 1 - _EQUAL_OUTSIDE
+    prior[outside[0] :] *= _EQUAL_OUTSIDE
+    return _packed(
+        np.concatenate([world, outside]),
+        np.concatenate([*room, np.full(len(outside), stated)]),
+        np.concatenate([*where, places + (more[0] * len(_outside(axes))).astype(np.int64)]),
+        np.concatenate([np.ones(len(world)), 0.2 + more[1]]),
+        prior,
+        (places, axes),
+        False,
+    )

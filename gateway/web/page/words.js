@@ -310,8 +310,8 @@ const TABLE = {
   "exact.verdict.other.powers": ["", "mehr oder andere Quellen"],
   "exact.verdict.other.room": ["", "mehr oder andere Quellen, und eine andere Ausbreitung, andere Wände oder Wärme von außen"],
   "exact.verdict.other.level": ["", "mehr oder andere Quellen, und ein verschobener Nullpunkt"],
-  "exact.verdict.other.equal": ["", "eine andere Ausbreitung oder andere Wände"],
-  "exact.verdict.other.equal level": ["", "eine andere Ausbreitung oder andere Wände, und ein verschobener Nullpunkt"],
+  "exact.verdict.other.equal": ["", "eine andere Ausbreitung, andere Wände oder Wärme von außen"],
+  "exact.verdict.other.equal level": ["", "eine andere Ausbreitung, andere Wände oder Wärme von außen, und ein verschobener Nullpunkt"],
   "exact.verdict.weak": ["", "sie ist vielleicht kaum besser als geraten"],
   "exact.verdict.answers": ["", "keine Karte ergibt solche Antworten: bei der am besten passenden ist Chi-Quadrat um {off} Standardabweichungen zu groß; manche Geräte antworten also nach einer anderen Regel als der eingestellten, oder ihre Antworten sind gefälscht"],
 };

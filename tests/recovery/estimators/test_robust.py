@@ -116,7 +116,8 @@ def test_one_and_two_sources_in_the_stated_room_weigh_what_enumeration_says() ->
     where, numbers, width = stated_room(found.worlds)
     nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
     for number in (1, 2):
-        rows = (where // width == 16) & (numbers == number)
+        alone = numbers == found.worlds.numbers
+        rows = (where // width == 16) & (numbers == number) & alone
         inside = np.logaddexp.reduce(found.weights[rows])
         prior = np.logaddexp.reduce(found.worlds.prior[rows])
         exact = exact_posterior(
@@ -125,6 +126,20 @@ def test_one_and_two_sources_in_the_stated_room_weigh_what_enumeration_says() ->
 
         assert rows.sum() == math.comb(60, number)
         assert inside - prior - nothing == pytest.approx(exact.log_evidence, abs=0.02)
+
+
+def test_a_source_outside_is_weighed_and_is_not_on_the_map() -> None:
+    """Two sources as stated and one a seventh of the line beyond its end, all equally warm."""
+    seen, heat = seen_of(3), two(3)
+    felt = forward(PLACES, SENSORS, 0.05) @ heat
+    beside = forward(np.array([1.15]), SENSORS, 0.05)[:, 0]
+    for warmth, share in ((felt, (0.0, 0.5)), (felt + beside, (0.7, 1.0))):
+        found = weighed(replace(seen, readings=warmth * seen.near.weights))["equal"]
+        some = found.draw(400, len(places_of(seen)))
+
+        assert share[0] <= some.outside.mean() <= share[1]
+        assert some.places.max() < 60
+        assert set(np.unique(some.heats)) == {0.0, 1.0}
 
 
 def test_worlds_that_no_sensor_feels_weigh_what_nothing_does() -> None:
