@@ -108,7 +108,10 @@ const hear = {
     if (event.picture) loadPicture();
     change();
   },
-  round: showRound,
+  round: (event) => {
+    showRound(event);
+    if (closed) showClosed(closed, event);
+  },
   reports: showReports,
   budget: (event) => showLeft(event, latest.ready),
   health: showHealth,

@@ -135,7 +135,7 @@ const TABLE = {
   "round.refused": ["The gateway has turned away {n} messages since it started. A few are normal; if new ones come every day, tell the technician.", "Seit seinem Start hat das Gateway {n} Nachrichten abgelehnt. Einzelne sind normal; kommen täglich neue dazu, sagen Sie es der Technik."],
   "round.refused.1": ["The gateway has turned away 1 message since it started. That is normal; if new ones come every day, tell the technician.", "Seit seinem Start hat das Gateway 1 Nachricht abgelehnt. Das ist normal; kommen täglich neue dazu, sagen Sie es der Technik."],
   "round.closed": ["Round {n} ended {ago}", "Runde {n} endete {ago}"],
-  "round.open": ["Round {n} is still open", "Runde {n} läuft noch"],
+  "round.open": ["Round {n} has not ended yet", "Runde {n} ist noch nicht zu Ende"],
   "round.done": ["no more rounds: {why}", "keine Runden mehr: {why}"],
   "round.bar": ["how many have answered", "wie viele geantwortet haben"],
   "budget.title": ["Privacy allowance", "Datenschutz-Kontingent"],

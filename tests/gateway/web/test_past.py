@@ -170,6 +170,10 @@ def test_devices_are_found_and_those_that_are_silent_come_first(
     # Nothing was asked since the start; how the last round went is known anyway.
     assert before[:2] == ["6", "4 of 4 sensors answered"]
     assert before[2].startswith("Round 6 ended ")
+    live.feed.put({"kind": "round", "number": 7, "enrolled": 4})
+    until(
+        tab, "document.getElementById('age').textContent.startsWith('Round 7 has not ended yet')"
+    )
 
 
 @pytest.mark.long
