@@ -172,9 +172,12 @@ class Warm:
         """Say whether all is now as if the file had been imported as it has become."""
         if module_of(path.relative_to(Path.cwd())) not in sys.modules:
             return True
+        texts = {each: Path(each).read_text("utf-8") for each in self._texts}
+        if [each for each in texts if texts[each] != self._texts[each]] != [str(path)]:
+            raise RuntimeError(f"{path} is planted, and another file is not as it was imported")
         old, new = (
-            compile(text, path, "exec", dont_inherit=True)
-            for text in (self._texts[str(path)], path.read_text("utf-8"))
+            compile(text[str(path)], path, "exec", dont_inherit=True)
+            for text in (self._texts, texts)
         )
         for before, after in changes(old, new):
             found = self._functions[place(before)]
