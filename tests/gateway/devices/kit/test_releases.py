@@ -353,6 +353,12 @@ def test_a_board_that_takes_no_more_releases_says_so(desk: Desk, tmp_path: Path)
     again = desk.run("provision", "attic", *words, *owner)
     assert again.status == 0, again.err
     assert "from its owner's number 1 on" in again.out
+    assert "releases     newest 0, signed by its owner" in desk.run("doctor", *words).out
+
+    typo = tmp_path / "other.json"
+    changed = desk.run("provision", "attic", *words, "--updates", typo)
+    assert f"made {typo}" in changed.out
+    assert f"of {typo} from now on; releases of the owner before are refused" in changed.out
 
 
 def test_flash_is_counted_as_littlefs_gives_it() -> None:
