@@ -86,8 +86,8 @@ def read(
         )
     if not same:
         raise OperatorFault(
-            f"the key file {path} holds the {found[0]} of site {found[1]}, and what is needed "
-            f"here is the {holds} of site {site}. Name that file"
+            f"the key file {path} holds the {found[0]} of site {found[1]}, but the {holds} of "
+            f"site {site} must be in it. Name the file that holds this"
         )
     return body, devices
 
