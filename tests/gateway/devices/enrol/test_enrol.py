@@ -115,7 +115,7 @@ def test_a_file_of_other_keys_is_not_taken(tmp_path: Path) -> None:
     enrol.save_secrets(enrol.enrol_fleet("lab", 1).secrets, path)
     with pytest.raises(OperatorFault, match="holds the device keys of site lab, but the mac keys"):
         enrol.load_devices(path, "lab")
-    with pytest.raises(OperatorFault, match="of site attic are needed"):
+    with pytest.raises(OperatorFault, match="of site attic must be in it"):
         enrol.load_secrets(path, "attic")
 
 
