@@ -232,7 +232,7 @@ def test_what_the_map_will_be_worth_is_tried_out(heatveil: Command, site: Path) 
     assert 0.1 < tried["off"] < 0.3 * tried["blind"]
     assert tried["standard_error"] < 0.3 * tried["off"]
     assert f"about {tried['off']:.2g} m off, give or take 0." in said.splitlines()[3]
-    assert "posterior estimator, 20 simulated trials" in said.splitlines()[3]  # which auto took
+    assert "robust estimator, 20 simulated trials" in said.splitlines()[3]  # which auto took
 
 
 @pytest.mark.parametrize(
