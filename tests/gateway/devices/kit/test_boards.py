@@ -339,7 +339,7 @@ def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     """With the words that install it; and a program that is none is said too."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(connect, "find_spec", lambda _: None)
-    with pytest.raises(OperatorFault, match=r"heatveil\[kit\]"):
+    with pytest.raises(OperatorFault, match=r"\.\[kit\]"):
         connect.find_program()
     with pytest.raises(OperatorFault, match="cannot be run"):
         Remote("auto", [str(tmp_path / "none")]).run("print(1)")
