@@ -46,8 +46,8 @@ No such mechanism or file is an `OperatorFault`; any other wrong value a `ValueE
 >>> try:
 ...     heatveil.find_mechanism("dsk")
 ... except heatveil.OperatorFault as fault:
-...     print(str(fault).split(",")[0])
-dsk is not a mechanism that heatveil has
+...     print(fault)
+dsk is not a mechanism of heatveil; did you mean disk?
 
 One more is added by `register_mechanism(Mechanism(...))`, with a query class and a name in its
 Rounds that are its own:

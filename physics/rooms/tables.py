@@ -37,7 +37,7 @@ def parse_clock(given: Any) -> float:
     Raises:
         ValueError: something else.
 
-    >>> seconds("08:30")
+    >>> parse_clock("08:30")
     30600.0
     """
     match = re.fullmatch(r"(\d{2,3}):([0-5]\d)(?::([0-5]\d))?", str(given))
@@ -49,7 +49,7 @@ def parse_clock(given: Any) -> float:
 def format_clock(at_s: float) -> str:
     """Return a moment as a room file writes it.
 
-    >>> clock(30605.0)
+    >>> format_clock(30605.0)
     '08:30:05'
     """
     minutes, rest = divmod(round(at_s), 60)

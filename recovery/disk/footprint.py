@@ -260,7 +260,7 @@ def best_radius(epsilon: float, across: float, down: float) -> float:
 def best_area_ratio(epsilon: float) -> float:
     """Return the best area of the footprint over the area around it: m2 / (e^epsilon m1).
 
-    >>> round(footprint_ratio(1e-9), 6)  # as large as all the rest, where nothing is told
+    >>> round(best_area_ratio(1e-9), 6)  # as large as all the rest, where nothing is told
     1.0
     """
     if not 0 < epsilon < math.inf:

@@ -278,7 +278,7 @@ def choose_scheme(epsilon: float, shape: tuple[int, int]) -> tuple[str, float]:
 
     Args and Raises: as for `wave_reach`.
 
-    >>> chosen(3.5, (15, 15)), chosen(5, (15, 15))
+    >>> choose_scheme(3.5, (15, 15)), choose_scheme(5, (15, 15))
     (('wave', 2), ('dam-ns', 1))
     """
     reach, printed = wave_reach(epsilon, shape), radius_cells(epsilon, shape)

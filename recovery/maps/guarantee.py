@@ -188,7 +188,7 @@ def round_up(value: float, digits: int = 3) -> str:
     What is priced or promised is printed so. A billionth is let go of: the answers of
     `recovery.noise.gaussian` are that much above the truth.
 
-    >>> upward(0.13341), upward(8.0), upward(1.3e-8, 2), upward(0.0)
+    >>> round_up(0.13341), round_up(8.0), round_up(1.3e-8, 2), round_up(0.0)
     ('0.134', '8', '1.3e-08', '0')
     """
     if not 0 < value < math.inf:

@@ -185,7 +185,7 @@ def weights(levels: int) -> tuple[int, ...]:
 def choose_first_level(kept: int, grid: Grid) -> int:
     """Return the first level that is measured: the finest of at most `kept` squares.
 
-    >>> start(20, Grid((256, 256), 0)), start(20, Grid((2, 2), 0))
+    >>> choose_first_level(20, Grid((256, 256), 0)), choose_first_level(20, Grid((2, 2), 0))
     (2, 1)
     """
     level = 0

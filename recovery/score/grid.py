@@ -132,7 +132,7 @@ Places = NDArray[np.int64]
 def coarsen_map(mass: Floats) -> Floats:
     """Return the map on cells of 2 by 2, the last row or column alone where it is odd.
 
-    >>> quarter(np.ones((2, 3)))
+    >>> coarsen_map(np.ones((2, 3)))
     array([[4., 2.]])
     """
     rows, columns = mass.shape

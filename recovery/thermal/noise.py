@@ -86,7 +86,7 @@ def raise_square(square: int, sensors: int, way: Fraction) -> int:
 def carry_at_finer(apart: int, way: Fraction) -> Fraction:
     """Return the most that `bound_drift` comes to in this grain and any finer one, in this one.
 
-    >>> carry(9, Fraction(1, 4)), str(carry_at_finer(9, Fraction(1, 4)))
+    >>> bound_drift(9, Fraction(1, 4)), str(carry_at_finer(9, Fraction(1, 4)))
     (0, '1/2')
     """
     most = 2 * way  # that it tends to as grains become fine

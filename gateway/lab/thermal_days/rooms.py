@@ -149,7 +149,7 @@ def describe_baseline(query: Query) -> list[str]:
 def format_clock(at_s: float) -> str:
     """Return a moment to the minute, from seconds since midnight.
 
-    >>> clock(30660.0), clock(90010.0)
+    >>> format_clock(30660.0), format_clock(90010.0)
     ('08:31', '25:00')
     """
     return tables.format_clock(60 * round(at_s / 60))
@@ -161,7 +161,7 @@ def parse_clock(text: str) -> float:
     Raises:
         OperatorFault: it is none.
 
-    >>> seconds("08:31")
+    >>> parse_clock("08:31")
     30660.0
     """
     try:

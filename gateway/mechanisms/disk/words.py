@@ -91,7 +91,7 @@ def _right(round: Round) -> float | None:
 def format_share(share: float) -> str:
     """Return a share in per cent, however small.
 
-    >>> part(0.0796), part(0.0000312)
+    >>> format_share(0.0796), format_share(0.0000312)
     ('7.96%', '0.00312%')
     """
     return f"{100 * share:.3g}%"

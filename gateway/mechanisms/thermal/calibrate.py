@@ -82,7 +82,7 @@ def _in_room(query: Query) -> list[str]:
 def format_chance(chance: float) -> str:
     """Return a chance, never rounded up to certainty nor down.
 
-    >>> share(0.69815), share(0.99999)
+    >>> format_chance(0.69815), format_chance(0.99999)
     ('0.6982', 'over 0.9999')
     """
     return round_up(chance, 4) if chance < 0.9999 else SURE

@@ -134,7 +134,7 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
 def convert_budget(nano_rho: int, delta: Any) -> float:
     """Return the epsilon that a budget of a device is worth at this delta, a ratio.
 
-    >>> round(worth(35_860_000, (1, 100_000)), 3)
+    >>> round(convert_budget(35_860_000, (1, 100_000)), 3)
     1.0
     """
     sigma = math.sqrt(limits.NANO / (2 * nano_rho)) / DISCRETE

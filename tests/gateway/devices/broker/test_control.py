@@ -292,5 +292,5 @@ def test_a_machine_without_the_broker_says_what_to_install(
     ):
         pass
     monkeypatch.setitem(sys.modules, "amqtt.broker", None)
-    with pytest.raises(OperatorFault, match=r"heatveil\[demo\]"), embedded.run_broker():
+    with pytest.raises(OperatorFault, match=r"\[demo\]"), embedded.run_broker():
         pass
