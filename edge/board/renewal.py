@@ -13,7 +13,7 @@ from . import assemble, firmware
 
 CALM_MS = 600000  # with the broker there, nothing waiting and no fault: a release is good
 WRONG = 10  # blocks or writes that failed, in one boot: then no release is fetched any more
-EARLY_S = 60  # before the base's timer goes back this does, which keeps the frames that wait
+EARLY_S = 90  # before the base's timer goes back this does, which keeps the frames that wait
 
 
 class Updates:
@@ -44,8 +44,11 @@ class Updates:
 
     def take(self, topic, payload):
         """Take a message; return what is to be said of it, or None."""
-        if (self._open is None and topic != self.topic) or self._wrong >= WRONG:
+        if topic != self.topic and (self._open is None or self._wrong >= WRONG):
             return None
+        if self._wrong >= WRONG:  # whoever sends it learns why, and nothing is loaded for it
+            why = "too much that came was wrong; it takes none until it starts again"
+            return self._say({"verb": "update", "version": 0, "taken": False, "why": why})
         try:
             if self._open is None:
                 from .update import Update
@@ -75,11 +78,15 @@ class Updates:
         """
         calm_ms, clock = 0, Uptime()
         for second in range(1, 1 << 30):
-            await until(clock, 1000 * second)  # when it looks must not tell how long a draw took
+            # When it looks must not tell how long a draw took, nor fall into a tick each time,
+            # as it would with a gateway that asks every second.
+            await until(clock, 1009 * second)
+            if parts.device is not None and parts.device.waits:
+                continue  # a device that hangs so is the base's timer's
             if self.trial and second >= self._last_s:
                 parts.ring.keep()
                 firmware.give_up()
-            if parts.device is None or parts.device.waits:
+            if parts.device is None:
                 continue
             if self.ready:
                 parts.ring.keep()

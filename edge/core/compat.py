@@ -90,7 +90,8 @@ def forget(name):
     """
     if hasattr(gc, "mem_free") and name in sys.modules:
         folder, _, leaf = name.rpartition(".")
-        delattr(sys.modules[folder], leaf)
+        if hasattr(sys.modules[folder], leaf):  # not there where its load broke off
+            delattr(sys.modules[folder], leaf)
         del sys.modules[name]
         gc.collect()
 

@@ -138,8 +138,9 @@ class Device:
 
     @property
     def waits(self):
-        """Say whether anything is held back for its tick."""
-        return self._ticker.waits or bool(self._sums)
+        """Say whether anything is held back for its tick, or is quiet after a draw."""
+        held_back = self._ticker.waits or bool(self._sums)
+        return held_back or self._uptime.now_ms() < self._quiet_ms
 
     def tell(self):
         """Say anew what the device is, for something of it changed."""
@@ -172,7 +173,7 @@ class Device:
             clock.stay(self._quiet_ms)
         drawn, read, begun_ms = self.node.ahead.drawn, self.node.ahead.seq, clock.now_ms()
         budget = self.node.budget
-        held_back = self.waits or self._heard or link.busy or begun_ms < self._quiet_ms
+        held_back = self.waits or self._heard or link.busy
         if self._block is not None and not held_back:
             return self._take_block(*self._block)
         if budget.window and not ticker.waits and not self._sums:

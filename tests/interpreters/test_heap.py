@@ -160,6 +160,30 @@ def test_what_is_forgotten_gives_its_memory_back(need, forms, tmp_path: Path, fo
     assert again == [1]
 
 
+BROKEN_OFF = """
+import sys
+from edge.core.compat import forget
+sys.path.append(".")
+try:
+    import pack.broken
+except MemoryError:
+    print(1)
+sys.modules["pack.broken"] = sys.modules.get("pack.broken", sys)  # older ones leave it there
+forget("pack.broken")
+print(1 if "pack.broken" in sys.modules else 0)
+"""
+
+
+def test_a_module_whose_load_broke_off_is_forgotten(need, forms, tmp_path: Path) -> None:
+    """Its package does not have it, and a board that is short of memory must not end by that."""
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack/__init__.py").touch()
+    (tmp_path / "pack/broken.py").write_text("held = 1\nraise MemoryError\n")
+    script = forms["source"] + BROKEN_OFF
+
+    assert heaps.run(need("micropython-i386"), script, 128, tmp_path) == [[1], [0]]
+
+
 SAID = """
 from edge.core.wire import Fault, open_message
 try:

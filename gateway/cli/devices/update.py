@@ -98,4 +98,7 @@ def _describe(signed: Signed, seen: Progress) -> list[str]:
             f"silent: {format_owners(silent)}; the broker keeps the release and hands it over "
             "when they come back. Send it again to hear of it"
         )
+        lines += [
+            f"last said by {name}: {why}" for name in silent if (why := seen.last_words.get(name))
+        ]
     return lines

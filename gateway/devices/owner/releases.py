@@ -233,6 +233,9 @@ class Progress:
         self.coming: set[str] = set()  # they took the manifest
         self.running: set[str] = set()  # it is confirmed there
         self.refused: dict[str, str] = {}
+        self.last_words: dict[
+            str, str
+        ] = {}  # of each: what became of the last one that came to it
         self.beyond: dict[str, int] = {}  # releases that are newer than this one, where they run
         self._trying: set[str] = set()  # another release first, and refuse this one meanwhile
 
@@ -261,6 +264,7 @@ class Progress:
 
     def _meta(self, name: str, said: Any) -> None:
         (self._trying.add if said["trial"] is True else self._trying.discard)(name)
+        self.last_words[name] = escape(str(said.get("update") or ""))
         if said["release"] > self._signed.number:
             self.beyond[name] = said["release"]
         if said["release"] == self._signed.number and said["trial"] is False:
@@ -300,7 +304,7 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
         try:
             blocks = {block_topic(signed.site, k): block for k, block in enumerate(signed.blocks)}
             _retain(broker, link, blocks)
-            for name, number in seen.beyond.items():
+            for name, number in sorted(seen.beyond.items()):
                 raise OperatorFault(
                     f"{name} says that it runs release {number} and this one is {signed.number}; "
                     "signed from an old copy of the owner's file it would be a second release of "
@@ -310,7 +314,7 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
             manifests = {topic(signed.site, name): one for name, one in signed.manifests.items()}
             _retain(broker, link, manifests)
             seen.wait(patience_s)
-            for name in seen.running:
+            for name in sorted(seen.running):
                 link.publish(topic(signed.site, name), b"", retain=True)
             link.sent(SENT_S)
         finally:

@@ -317,8 +317,10 @@ class Standing:
     def _published(self, _c: Any, _data: Any, packet: int, reason: Any, _more: Any) -> None:
         if reason.is_failure:
             self._complain("the broker does not take what we publish", str(reason))
-        self.sending.ended(packet, taken=not reason.is_failure)
-        self.session.sending(-1)  # last: `sent` says so when whoever waits for one has heard
+        try:
+            self.sending.ended(packet, taken=not reason.is_failure)
+        finally:
+            self.session.sending(-1)  # last: `sent` says so when whoever waits for one has heard
 
     def _complain(self, trouble: str, why: str) -> None:
         """Log it once: what is wrong stays wrong for a while."""

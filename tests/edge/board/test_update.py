@@ -324,8 +324,11 @@ def test_what_is_forged_without_end_wears_no_flash(medium: Medium) -> None:
         held.take(first, b"?" * len(blocks[first]))
 
     assert medium.done - before < 100
-    assert held.take(MANIFEST, manifest(6)) is None
-    assert not held.busy
+    before = medium.done
+    assert held.take(first, blocks[first]) is None
+    assert held.take(MANIFEST, manifest(6))["taken"] is False
+    assert "until it starts again" in held.said()["update"]
+    assert (medium.done, held.busy) == (before, False)
 
 
 def test_blocks_that_do_not_come_keep_no_board_awake(medium: Medium) -> None:
@@ -459,23 +462,35 @@ ASKED = Round(7, "thermal", Grid((9, 1), 0), (9, 8, 0, 10000, 250000, 1, 0), Non
 ANSWERED = thermal_half.objection(ASKED, WHO, None, 7)
 
 
+@pytest.fixture
+def asked_each_second(board: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have time pass at once, while the board holds an answer back as each second begins."""
+
+    async def until(clock: Any, due_ms: int) -> None:
+        board.now_ms, board.device.waits = due_ms, due_ms % 1000 < 400
+        if due_ms > release.TRIAL_MS:
+            raise PowerCut
+
+    monkeypatch.setattr(renewal, "until", until)
+    board.client = SimpleNamespace(connected=False)
+
+
+@pytest.mark.usefixtures("asked_each_second")
 def test_a_trial_that_ends_keeps_the_frames(
     medium: Medium, board: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are paid for; and the board goes back before the base's timer would, which does not."""
-    kept: list[str] = []
+    """They are paid for; and the board goes back before the base's timer would, which does not.
 
-    async def until(clock: Any, due_ms: int) -> None:
-        board.now_ms = due_ms
+    Nothing is written, and nothing ends, between a draw and its tick.
+    """
+    kept: list[str] = []
 
     def give_up() -> None:
         kept.append("back")
         raise PowerCut
 
-    monkeypatch.setattr(renewal, "until", until)
     monkeypatch.setattr(firmware, "give_up", give_up)
     board.ring.keep = lambda: kept.append("frames")
-    board.client = SimpleNamespace(connected=False)
     fetch()
     start()
     with pytest.raises(PowerCut):
@@ -483,6 +498,19 @@ def test_a_trial_that_ends_keeps_the_frames(
 
     assert kept == ["frames", "back"]
     assert board.now_ms <= release.TRIAL_MS - 60000
+    assert not board.device.waits
+
+
+@pytest.mark.usefixtures("asked_each_second")
+def test_a_board_that_is_asked_each_second_is_judged(medium: Medium, board: Any) -> None:
+    """Where each look falls into a tick a good release goes back, and does so each time."""
+    fetch()
+    start()
+    board.device.receipts = 1
+    with pytest.raises(PowerCut):
+        asyncio.run(Updates(WHO, KEY, 3).keep(board))
+
+    assert release.read().tries == 0
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_work_on_a_release_waits_for_the_tick_after_a_draw(
     """Begun as soon as the noise is there, or a while later, it would tell when that was."""
     drawn = thermal_half.draw
     uptime = Uptime()
-    updates, quiet_ms = Slow(uptime), []
+    updates, quiet_ms, waits = Slow(uptime), [], []
     updates.takes_s = 0.0
 
     def draw(*given: Any) -> Any:
@@ -286,11 +286,15 @@ def test_work_on_a_release_waits_for_the_tick_after_a_draw(
         while max(broker.link.hushes[before:], default=0) <= uptime.now_ms():
             await asyncio.sleep(0.001)
         quiet_ms.append(max(broker.link.hushes))
+        device: Any = broker.on_message.__self__  # type: ignore[attr-defined]
+        waits.append(device.waits or uptime.now_ms() >= quiet_ms[0])
         broker.on_message("block", b"0")
         await asyncio.sleep(0.3)
+        waits.append(device.waits)
 
     monkeypatch.setattr(thermal_half, "draw", draw)
     lived(play, updates=updates, uptime=uptime)
+    assert waits == [True, False], "or its board writes frames, and ends a trial, meanwhile"
 
     ((_, begun_ms),) = updates.took
     assert 0 <= begun_ms - quiet_ms[0] < 25

@@ -12,6 +12,7 @@ import pytest
 from edge.board import release
 from edge.core.budget import unpack
 from edge.host.updates import count_flash
+from gateway.cli.devices.update import _describe
 from gateway.devices import bundle
 from gateway.devices.broker import embedded
 from gateway.devices.broker.embedded import find_free_port
@@ -265,8 +266,16 @@ def test_what_is_no_answer_to_a_release_ends_nothing(payload: bytes, leaf: str) 
     say("node-2", "meta", release=4, trial=True, update="")
     say("node-2", "ack", verb="update", version=5, taken=False, why="release 4 is on trial")
     assert not seen.wait(0), "its trial ends, and then it looks again"
-    say("node-2", "meta", release=4, trial=False, update="")
+    say("node-2", "meta", release=4, trial=False, update="full\x1b[2J")
     assert seen.wait(0)
+    assert seen.last_words == {"node-1": "", "node-2": "full [2J"}
+
+
+def test_what_a_silent_device_said_last_is_told() -> None:
+    """It may take nothing any more till it starts again, and says so of no release."""
+    seen = Progress(SIGNED)
+    seen.last_words.update({"node-1": "", "node-2": "there is no memory"})
+    assert _describe(SIGNED, seen)[-1] == "last said by node-2: there is no memory"
 
 
 class Wire:
