@@ -78,7 +78,7 @@ def fetch_and_go_back(desk: Desk, owner: Path, folder: Path) -> None:
     broker = config.load(desk.path).mqtt
     good = bundle.make_small(bundle.pick_release("thermal"))
     sent = releases.sign(owner, "seen", {**good, "edge/word.txt": b"new"}, 0)
-    seen = releases.send(broker, sent, 60)
+    seen = releases.send(broker, sent, 180)
     assert seen.running == {"attic"}, (seen.refused, seen.coming)
     assert (folder / "release.a/edge/word.txt").read_bytes() == b"new"
     assert release_of(folder) == (1, 1, 0)
@@ -86,7 +86,7 @@ def fetch_and_go_back(desk: Desk, owner: Path, folder: Path) -> None:
     spoilt = b"raise ImportError\n"
     sent = releases.sign(owner, "seen", {**good, "edge/board/start.py": spoilt}, 0)
     why = "it was tried here and went back by itself; sign a newer one"
-    assert releases.send(broker, sent, 60).refused == {"attic": why}
+    assert releases.send(broker, sent, 180).refused == {"attic": why}
     assert (folder / "release.b/edge/board/start.py").read_bytes() == spoilt
     assert release_of(folder) == (1, 1, 0)
     held = load_board(desk.path.parent / "attic.device.json", "seen", "attic")
