@@ -233,10 +233,12 @@ PRIVATE = re.compile(r"_[A-Za-z]\w*")
 
 def make_small(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return sources that do what these do in less heap, and the file of their sentences."""
-    out = {path: sources[path] for path in (VIPER, YOURS) if path in sources}  # for who reads them
+    out = {path: sources[path] for path in [YOURS] if path in sources}  # for who reads it
     trees = {path: ast.parse(data) for path, data in sources.items() if path not in out}
     for tree in trees.values():
         _drop_docstrings(tree)
+    if VIPER in trees:  # its names are what its compiler takes
+        out[VIPER] = ast.unparse(trees.pop(VIPER)).encode() + b"\n"
     moved = {WORDS: move_sentences(trees)} if SPEAKER in sources else {}
     shorten_names(trees, set(PRIVATE.findall(b" ".join(out.values()).decode())))
     for tree in trees.values():

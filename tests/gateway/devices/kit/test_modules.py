@@ -143,7 +143,7 @@ def test_a_doctor_who_was_cut_off_left_a_board_that_the_next_one_sets_going(
 
 
 MINE = """
-from ...core.pixels import above
+from ...core.pixels import subtract_baseline
 from . import bus
 
 class Sensor:
@@ -153,7 +153,7 @@ class Sensor:
     def counts(self):
         return bus.possible((self._device.read_u16() >> 7,), 0, 512)
     def read(self, params):
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
 """
 YOURS = '[driver]\nname = "yours"\npin = 26\nfile = "mine.py"\n'
 
