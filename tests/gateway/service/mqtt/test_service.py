@@ -83,11 +83,11 @@ def test_a_whole_window_that_waited_does_not_hide_that_we_are_subscribed(
         sender.publish("window", b"waits")
     assert sender.sent(30)
 
-    link = Link(narrow, "window", pump, **words).wait()
-
-    assert held.payloads(5) == [b"waits"] * 5
-    assert held.nothing_more()
-    link.close()
+    for _ in range(4):  # what the broker says in one breath is read at once, however narrow
+        link = Link(narrow, "window", pump, **words).wait()
+        assert held.payloads(5) == [b"waits"] * 5
+        assert held.nothing_more()
+        link.close()
     sender.close()
 
 
