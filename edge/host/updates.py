@@ -30,9 +30,9 @@ def pack_index(files):
     return "".join(lines).encode()
 
 
-def pack_blocks(site, files):
+def address_blocks(site, blocks):
     """Return the blocks of a release by their topics, the same for all devices of a site."""
-    return {block_topic(site, k): block for k, block in enumerate(cut_blocks(files))}
+    return {block_topic(site, k): block for k, block in enumerate(blocks)}
 
 
 def cut_blocks(files):

@@ -18,9 +18,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge.board.update import block_topic, topic
+from edge.board.update import topic
 from edge.core import wire
-from edge.host.updates import cut_blocks, pack_manifest, update_key
+from edge.host.updates import address_blocks, cut_blocks, pack_manifest, update_key
 
 from ...faults import LinkFault, OperatorFault, suggestion
 from ...output import as_json, write_all
@@ -302,7 +302,7 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
             lasting=False,
         ).wait()
         try:
-            blocks = {block_topic(signed.site, k): block for k, block in enumerate(signed.blocks)}
+            blocks = address_blocks(signed.site, signed.blocks)
             _retain(broker, link, blocks)
             for name, number in sorted(seen.beyond.items()):
                 raise OperatorFault(

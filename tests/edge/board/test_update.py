@@ -82,7 +82,7 @@ def manifest(number: int = 5, files: Any = NEW, mpy: int = 0, key: bytes = KEY) 
 def fetch(files: Any = NEW, number: int = 5, served: Any = None, least: int = 3) -> list[Any]:
     """Return what a board says of a release whose blocks the broker holds."""
     one, said, now_ms = Update(WHO, KEY, least), [], 0
-    blocks = updates.pack_blocks("lab", files) if served is None else served
+    blocks = updates.address_blocks("lab", updates.cut_blocks(files)) if served is None else served
     said.append(one.take(MANIFEST, manifest(number, files)))
     while wanted := one.due(now_ms):
         now_ms += update.WAIT_MS
@@ -258,7 +258,7 @@ def test_what_is_not_the_owners_or_not_newer_is_refused(
 def test_blocks_that_somebody_else_wrote_are_never_started(medium: Medium, bad: int) -> None:
     """Each file, and the index, is what the owner signed, or nothing of it is put in force."""
     files = {**NEW, "edge/words.txt": b"w" * 3000}
-    blocks = updates.pack_blocks("lab", files)
+    blocks = updates.address_blocks("lab", updates.cut_blocks(files))
     topic = list(blocks)[bad]
     blocks[topic] = blocks[topic][:-1] + b"?"
     said = fetch(files, served=blocks)
@@ -295,7 +295,7 @@ def test_what_is_repeated_brings_no_older_release(medium: Medium) -> None:
     held = start()
     release.write(held._replace(tries=0))
     new = {**NEW, "edge/words.txt": b"w" * 3000}
-    one, blocks = Update(WHO, KEY, 3), updates.pack_blocks("lab", new)
+    one, blocks = Update(WHO, KEY, 3), updates.address_blocks("lab", updates.cut_blocks(new))
     assert one.take(MANIFEST, manifest(10, new))["taken"]
     for now_ms in range(len(blocks)):
         assert one.take(MANIFEST, manifest(5)) is None, "it runs"
@@ -311,7 +311,7 @@ def test_what_is_repeated_brings_no_older_release(medium: Medium) -> None:
 
 def test_what_is_forged_without_end_wears_no_flash(medium: Medium) -> None:
     """Each byte of it would be a write, and a file begun anew; nor does it take turns for ever."""
-    held, blocks = Updates(WHO, KEY, 3), updates.pack_blocks("lab", NEW)
+    held, blocks = Updates(WHO, KEY, 3), updates.address_blocks("lab", updates.cut_blocks(NEW))
     first = update.block_topic("lab", 0)
     held.take(MANIFEST, manifest())
     held.due(0)
