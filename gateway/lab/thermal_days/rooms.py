@@ -41,9 +41,6 @@ def rounds_s(room: Room, readings: int, every_min: float) -> Sequence[float]:
 def nobody_before_s(room: Room) -> float:
     """Return when somebody may first be in the room, by its file alone; infinite for never."""
     first = [stay[0].at_s for person in room.people for stay in person.stays]
-    first += [at_s for walker in room.walkers for at_s in walker.at_s]
-    if room.arrivals:
-        first += [at_s for at_s, per_h in room.arrivals.per_h if per_h > 0]
     return min(first, default=math.inf)
 
 

@@ -207,7 +207,7 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
         seed: makes world and noise repeatable; None for noise that nobody can repeat.
     """
     world = np.random.default_rng(seed)
-    day = day_of(room.room, world)
+    day = day_of(room.room)
     moments_s = rounds_s(room.room, room.query.readings, room.every_min) if room.query else ()
     whole = simulate_day(Living(room.room, day, room.views, stage), stage, moments_s)
     read = read_day(room.room, whole, world)

@@ -27,12 +27,6 @@ def bare(size_m: tuple[float, float] = (6.0, 4.0), **parts: object) -> Room:
     return replace(room, **parts)
 
 
-@pytest.fixture
-def world() -> np.random.Generator:
-    """Return where chance comes from."""
-    return np.random.default_rng(5)
-
-
 @pytest.fixture(scope="module")
 def office() -> Room:
     """Return the room of these tests."""
@@ -49,13 +43,11 @@ def joules(tracks: tuple[Track, ...], since: float, until: float) -> float:
 
 
 @pytest.mark.long
-def test_all_that_people_give_off_is_in_the_drive(
-    office: Room, world: np.random.Generator
-) -> None:
+def test_all_that_people_give_off_is_in_the_drive(office: Room) -> None:
     """Energy is kept to round-off, in steps that cut across stays and legs."""
     places = np.array([[3.6, 2.2], [4.0, 2.2], [4.0, 2.2]])
     turns = Track("B", np.array([5e3, 5.1e3, 9e3]), places, np.array([10.0, 50.0, 99.0]))
-    today = Day((*day(office, world).tracks, turns))
+    today = Day((*day(office).tracks, turns))
     edges = np.concatenate((np.arange(0.0, 86400, 1733.3), [86400.0]))
     given = [
         model.heat(office, today, since, until).sum() * (until - since)
