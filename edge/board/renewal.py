@@ -100,9 +100,10 @@ class Updates:
         """End the trial of what runs if it does what it must.
 
         The gateway counts an answer of it, or it was `calm`: with its broker for a while, and
-        nothing was asked that it refused, but for a Round that was answered before.
+        nothing was asked that it refused, but for a Round that was answered before. Never while a
+        frame waits for its tick, which the write would delay.
         """
-        if not self.trial or parts.device is None:
+        if not self.trial or parts.device is None or parts.device.waits:
             return
         node = parts.device.node
         calm = calm and not (node.faults or node.forged or node.alert)

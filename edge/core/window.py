@@ -36,6 +36,7 @@ Only a device that was enrolled with a window loads this.
 
 from .budget import EXHAUSTED, Budget, Copies, Lost
 
+JUMPED = "its clock jumped in a sleep, which counts for nothing: what was spent comes back later"
 WAITS = "its budget for this window is spent; enough returns after %s s of its own uptime"
 BUCKETS = 24
 RING = BUCKETS + 1
@@ -115,7 +116,10 @@ class WindowBudget(Budget):
 
     def said(self):
         """Return what `meta` says of it."""
-        return {"left": self.left, "window_s": self.window.length_s, "returns_s": self.returns_s}
+        said = {"left": self.left, "window_s": self.window.length_s, "returns_s": self.returns_s}
+        if self.window.jumped:
+            said["clock"] = JUMPED
+        return said
 
     def boot(self, nap=None):
         """Start a new epoch, and count the sleep that this boot ends, if it does."""
@@ -205,6 +209,7 @@ class Hours:
         self._ring = [
             int.from_bytes(kept[at : at + WIDTH], "big") for at in range(HEAD, BYTES, WIDTH)
         ]
+        self.jumped = False  # whether the RTC did in the sleep before this boot
         self._uptime = uptime
         self._since_ms = 0 if uptime is None else uptime.now_ms()
         self._sum()
@@ -233,8 +238,9 @@ class Hours:
         Return whether a bucket has ended in it.
         """
         by_rtc_s = now_s - self._stamp_s
-        if self._uptime is None or not 0 < by_rtc_s <= asleep_s + LATE_S:
-            return False  # somebody set it, or it jumped
+        self.jumped = not 0 < by_rtc_s <= asleep_s + LATE_S  # or somebody set it
+        if self._uptime is None or self.jumped:
+            return False
         self._since_ms = self._uptime.now_ms()  # the RTC counted till now
         return self._count((min(by_rtc_s, asleep_s) - 1) * SLEPT[0] // SLEPT[1])
 

@@ -1,6 +1,6 @@
 """Makes a device of a bare board, and gives one new keys: `heatveil provision` and `rotate`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from fractions import Fraction
 from math import prod
@@ -19,8 +19,7 @@ from ...devices.kit.boardfile import Held
 from ...devices.kit.boards import Board, BoardFault
 from ...devices.kit.connect import lend_board, load_modules
 from ...devices.kit.flash import flash, read_image
-from ...devices.kit.provisioning import Kit
-from ...devices.kit.releases import read_updates
+from ...devices.kit.provisioning import Kit, Owner
 from ...devices.kit.start import start
 from ...devices.owner.releases import admit
 from ...faults import OperatorFault
@@ -101,24 +100,27 @@ def provision(
         check_suited(deployment, held, told)
         settings.check_tick(held, told)
     check_unheard(deployment, held)
-    with boards.resume_on_fault(board):
-        given = admit_to(updates, held, board, say)
-    kit = Kit(held, told, files, otherwise, deployment.site.devices, given)
+    owner = admit_to(updates, held, say)
+    kit = Kit(held, told, files, otherwise, deployment.site.devices, owner)
     seen = provisioning.provision(board, kit, say)
     start(board, deployment, held.identity, seen.epoch, wait_s, say)
 
 
-def admit_to(updates: Path | None, held: Held, board: Board, say: Say) -> dict[str, Any] | None:
-    """Return what a board is to be told of its owner's releases, None where nobody says."""
+def admit_to(updates: Path | None, held: Held, say: Say) -> Owner | None:
+    """Return what tells a board of its owner's releases, None where nobody says."""
     if updates is None:
         return None
-    there, new = read_updates(board, held.identity.key_id) or {}, not updates.exists()
-    given = admit(updates, held.identity, there)
-    if new:
-        say(f"owner        made {updates}, which alone signs its releases: keep it offline")
-    if there and there["update_key"] != given["update_key"]:
-        say(f"owner        of {updates} from now on; releases of the owner before are refused")
-    return given
+
+    def owner(there: Mapping[str, Any]) -> dict[str, Any]:
+        new = not updates.exists()
+        given = admit(updates, held.identity, there)
+        if new:
+            say(f"owner        made {updates}, which alone signs its releases: keep it offline")
+        if there and there["update_key"] != given["update_key"]:
+            say(f"owner        of {updates} from now on; releases of the owner before are refused")
+        return given
+
+    return owner
 
 
 def check_early(
@@ -267,8 +269,8 @@ def rotate(
         else:
             held = _new_password(path, name, board, say)
     marks = config.load(path).site.devices
-    given = admit_to(updates, held, board, say)
-    seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE, marks, given), say)
+    kit = Kit(held, told, files, OTHERWISE, marks, admit_to(updates, held, say))
+    seen = provisioning.provision(board, kit, say)
     if not keys:
         file.unlink()
     start(board, config.load(path), held.identity, seen.epoch, wait_s, say)

@@ -18,6 +18,8 @@ from ...settings import config
 from .. import flags
 from .owner import format_owners
 
+PATIENCE_S = 2400.0
+
 
 def update(
     path: flags.Config,
@@ -39,7 +41,7 @@ def update(
     patience_s: Annotated[
         float,
         typer.Option("--patience", min=0, max=86400, help="Seconds to wait for the devices."),
-    ] = 2400.0,
+    ] = PATIENCE_S,
 ) -> None:
     """Bring boards this heatveil's modules over the air; each tries them, and goes back itself.
 
@@ -56,6 +58,11 @@ def update(
             "--send takes a release that is signed already, while --out and --mpy belong to the "
             "signing of one, so they would be silently ignored. Leave them out, or sign another "
             "with --updates"
+        )
+    if out is not None and patience_s != PATIENCE_S:
+        raise OperatorFault(
+            "--out writes a release and waits for no device, so --patience would be silently "
+            "ignored. Leave it out; give it beside --send"
         )
     deployment = config.load(path)
     site = deployment.site.name

@@ -344,13 +344,17 @@ def was_device(board: Board, held: Held) -> bool:
     return (there.site, there.name) == (who.site, who.name)
 
 
+Owner = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
 class Kit(NamedTuple):
     """What a board is to get.
 
     own: the operator's settings, None for those that it has. files: the modules of edge, None for
     this heatveil's in the way that it has them. otherwise: what to do where the board holds the
     budget of another device, None where that may end. marks: the deployment's devices file.
-    updates: what lets it take its owner's releases over the air; as the board has it else.
+    owner: given what the board was told of releases over the air, returns what it is to be told;
+    it keeps its own side of that, so it is asked once nothing is left to refuse. None: as it is.
     """
 
     held: Held
@@ -358,7 +362,7 @@ class Kit(NamedTuple):
     files: dict[str, bytes] | None = None
     otherwise: str | None = OTHERWISE
     marks: Path | None = None
-    updates: Mapping[str, Any] | None = None
+    owner: Owner | None = None
 
 
 def provision(board: Board, kit: Kit, say: Say) -> state.State:
@@ -375,9 +379,9 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
         modules.check_loads(board, found, files)
         held = _bind(board, kit, own, found)
         there = releases.read_updates(board, held.identity.key_id)
-        if kit.updates is not None:
+        if kit.owner is not None:
             modules.check_takes_releases(board, found)
-        own = {**own, **(kit.updates or there or {})}
+        own = {**own, **(kit.owner(there or {}) if kit.owner else there or {})}
     except OperatorFault:
         with suppress(OperatorFault):
             boards.resume(board)  # what it was before, it is still

@@ -159,14 +159,19 @@ def test_update_refuses_before_it_signs_or_sends(
     path.write_text(sites.small("seen", find_free_port()))
     releases.admit(owner, identity("node-1"), {})
     update = ("update", "--config", path)
-    for more in (["--out", out], ["--mpy"]):
-        refused = heatveil(*update, "--send", out, *more)
+    signing = ["--updates", owner, "--out", out]
+    for more in (
+        ["--send", out, "--out", out],
+        ["--send", out, "--mpy"],
+        [*signing, "--patience", 1],
+    ):
+        refused = heatveil(*update, *more)
         assert refused.status == 1
         assert "silently ignored" in refused.err
     for place in (tmp_path / "nowhere/release.json", owner):
         assert heatveil(*update, "--updates", owner, "--out", place).status == 1
     assert releases.load_owner(owner, "seen").newest == 0
-    signed = heatveil(*update, "--updates", owner, "--out", out)
+    signed = heatveil(*update, *signing)
     assert signed.status == 0, signed.err
     assert f"heatveil update --config {path} --send {out}" in signed.out
 
