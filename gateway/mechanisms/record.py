@@ -213,7 +213,6 @@ class Mechanism(Verbs):
         silent_lines(releases): who was not heard.
 
     On the command line:
-        extra_flags: flags that make sense with it in `play` and are looked at elsewhere.
         check_texts(texts): that the options' texts, by option, go together, in their own words;
             check_query(query): that a machine can work with it; OperatorFault.
         world(query, inputs, world): what there is to see; stand(query, seen, number, world): what
@@ -230,8 +229,7 @@ class Mechanism(Verbs):
         check_possible(release, path): refuses what no noise can have made.
         calibrate(query, ...): what `heatveil calibrate` prints; usually the promise and what
             calibrated(query, round) has to say of it beside that: numbers for JSON, and lines.
-        play_frames(**flags): what `play --frames` prints, of recorded frames; demo(sensors,
-            epsilon, rounds, ...): runs `heatveil demo`; None where there is none.
+        demo(sensors, epsilon, rounds, ...): runs `heatveil demo`; None where there is none.
 
     In a room with a file:
         clear(query, releases, vacancy, compiling): what `recover` gives, less the empty room.
@@ -258,7 +256,6 @@ class Mechanism(Verbs):
     facts: Callable[[Any], list[Fact]] = _usual.facts
     silent_lines: Callable[[Sequence[Any]], list[str]] = _usual.no_lines
 
-    extra_flags: tuple[str, ...] = ()
     check_texts: Callable[[Mapping[str, str]], None] = _usual.always_none
     check_query: Callable[[Any], None] = _usual.always_none
     world: Callable[[Any, Any, Any], Any] = _places.crowd_of
@@ -275,7 +272,6 @@ class Mechanism(Verbs):
     check_possible: Callable[[Any, Any], None] = _usual.always_none
     calibrate: Callable[..., Any] = _usual.calibrate
     calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.nothing_more
-    play_frames: Callable[..., list[str]] | None = None
     demo: Callable[..., None] | None = None
     clear: Callable[..., Any] = _usual.recover_plain
 
@@ -310,7 +306,7 @@ class Mechanism(Verbs):
     def flags(self) -> tuple[str, ...]:
         """The flags of `play` that it has a use for, beside those of every mechanism."""
         own = [said.flag for said in self.abouts.values() if said.flag]
-        return (*INPUTS[self.reads], *own, "length", "settings", *self.extra_flags)
+        return (*INPUTS[self.reads], *own, "length", "settings")
 
 
 # The flags that say what there is to see, by what devices read.

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from edge.core.records import Grid
-from physics.files import from_frames_file, read_points, read_sources
+from physics.files import read_points, read_sources
 from physics.points import cells_of, histogram, normal, szipf
 
 LINE, PLANE = "position,intensity\n", "x,y,intensity\n"
@@ -67,36 +67,6 @@ def test_a_bad_row_is_named(tmp_path: Path, text: str, fault: str) -> None:
         read_sources(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
-
-
-def test_a_clip_of_frames_comes_back_whole(tmp_path: Path) -> None:
-    """Small unsigned counts become whole numbers that can be subtracted."""
-    path, frames = tmp_path / "clips.npz", np.arange(3 * 8 * 8, dtype=np.uint8).reshape(3, 8, 8)
-    np.savez(path, background=frames, walk=frames + 1)
-    np.savez(tmp_path / "one.npz", only=frames)
-    clip = from_frames_file(path, "walk")
-
-    assert clip.dtype == np.int64
-    assert (clip == frames + 1).all()
-    assert (from_frames_file(tmp_path / "one.npz") == frames).all()
-
-
-@pytest.mark.parametrize(
-    ("frames", "fault"),
-    [
-        (np.ones((8, 8), int), r"has shape \(8, 8\) of int64 but must be"),
-        (np.ones((2, 8, 8)), r"of float64 but must be \(frames, rows, columns\) of whole"),
-        (np.ones((0, 8, 8), int), r"has shape \(0, 8, 8\)"),
-        (np.array([None]), "cannot be read"),
-    ],
-)
-def test_an_array_that_is_no_clip_is_refused(tmp_path: Path, frames, fault: str) -> None:
-    """Floats would be rounded behind the recorder's back."""
-    path = tmp_path / "clips.npz"
-    np.savez(path, walk=frames)
-
-    with pytest.raises(ValueError, match=fault):
-        from_frames_file(path, "walk")
 
 
 # Points of people: the laws they are drawn by, the cells they fall in, and files of them.

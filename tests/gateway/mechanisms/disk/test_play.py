@@ -130,7 +130,6 @@ def test_a_fault_of_the_file_is_said_by_its_line_and_nothing_is_written(
         (("--points", "normal", "--sensors", 5), "--sensors came with disk, which takes --points"),
         (("--points", "normal", "--cells", 5), "--cells came with disk"),
         (("--points", "normal", "--delta", "1/100"), "--delta came with disk"),
-        (("--points", "normal", "--frames", "f.npz"), "--frames came with disk"),
         (("--sources-random", 2), "--sources-random came with disk"),
         (("--points", "normal", "--set", "sigma=1/10"), "'sigma' is not a setting"),
         (("--points", "normal", "--set", "grid=4"), "use --grid and --length"),
