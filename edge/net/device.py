@@ -147,8 +147,12 @@ class Device:
         self._talker.said = ""
 
     def prepare(self):
-        """Draw ahead; for the ticker, to which this is a node that keeps its frames."""
-        self.node.prepare()
+        """Draw ahead; for the ticker, to which this is a node that keeps its frames.
+
+        Not while a release comes: a device that is asked every two ticks would never work on it.
+        """
+        if self._updates is None or not self._updates.busy:
+            self.node.prepare()
 
     def answer(self, message, read, now_ms):
         """Return the node's frame, which is in the ring by then, or None."""

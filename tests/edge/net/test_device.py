@@ -192,7 +192,7 @@ def test_a_release_is_asked_for_only_while_nothing_is_held_back() -> None:
     came: list[float] = []
 
     class Updates:
-        topic, last_ms = "cmd/update", 0
+        topic, last_ms, busy = "cmd/update", 0, False
 
         def due(self, now_ms: int) -> tuple[str, None, None] | None:
             if now_ms < self.last_ms + 5:
@@ -224,7 +224,7 @@ def test_a_release_is_asked_for_only_while_nothing_is_held_back() -> None:
 class Slow:
     """What takes a release: each message keeps it busy for more than a tick."""
 
-    topic, takes_s = "cmd/update", 0.1
+    topic, takes_s, busy = "cmd/update", 0.1, False
 
     def __init__(self, uptime: Uptime) -> None:
         self.uptime = uptime
@@ -240,6 +240,26 @@ class Slow:
 
     def said(self) -> dict[str, int]:
         return {}
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_no_noise_is_drawn_ahead_while_a_release_comes(busy: bool) -> None:
+    """Else a device that is asked every two ticks has no gap in which to fetch it."""
+    uptime = Uptime()
+    updates = Slow(uptime)
+    updates.busy, later_ms = busy, []
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        while not broker.leaf("data"):
+            await asyncio.sleep(0.001)
+        at_ms = uptime.now_ms()
+        await asyncio.sleep(0.15)
+        later_ms.append(max(broker.link.hushes) - at_ms)
+
+    lived(play, updates=updates, uptime=uptime)
+
+    assert (later_ms[0] > 20) is not busy
 
 
 @pytest.mark.parametrize("order", [("round", "block"), ("block", "round")], ids="-".join)
