@@ -7,20 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway.cli import play
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find
-from gateway.mechanisms.flags import query_of
 from gateway.output import as_json, check_places, write_all
 from tests import processes
-
-query = partial(query_of, find("thermal"))
 
 # Result files: all of them whole, or none.
 
@@ -46,20 +40,6 @@ def test_when_one_file_fails_the_others_are_as_before(tmp_path: Path) -> None:
 
     assert old.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"a.json"}
-
-
-def test_a_missing_folder_is_found_before_the_work(tmp_path: Path) -> None:
-    """A minute of computing must not end in a typing error."""
-    with pytest.raises(OperatorFault, match="no folder"):
-        check_places([tmp_path / "nowhere" / "map.npz"])
-
-
-def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
-    """Neither is the path of another result."""
-    with pytest.raises(OperatorFault, match="itself a folder"):
-        check_places([tmp_path])
-    with pytest.raises(OperatorFault, match="not all different"):
-        check_places([tmp_path / "a", tmp_path / "b" / ".." / "a"][:1] * 2)
 
 
 def test_json_with_nan_is_refused() -> None:
@@ -140,27 +120,3 @@ def test_a_terminal_is_told_and_a_file_is_not(
     assert heatveil(*words).status == 0
 
     assert "writing the files and the promise ..." in terminal.getvalue()
-
-
-def test_every_verb_is_a_stage() -> None:
-    """The long ones are the noise and the map, and which of them runs is what one asks."""
-    told: list[str] = []
-    play.play(
-        "thermal",
-        lambda: query(sensors="5"),
-        sources=None,
-        sources_random=1,
-        seed=1,
-        files=play.Files(),
-        stage=told.append,
-    )
-
-    assert list(dict.fromkeys(told)) == [
-        "working out the noise",
-        "blurring the readings",
-        "gathering the reports",
-        "drawing the map",
-        "holding the map against the truth",
-        "working out how near any map could come",
-        "writing the files and the promise",
-    ]

@@ -508,12 +508,3 @@ def test_the_certificates_hold_what_the_strictest_check_asks_for(wall: Wall) -> 
         context.wrap_socket(plain, server_hostname=wall.mqtt.host) as link,
     ):
         assert link.version() in ("TLSv1.2", "TLSv1.3")
-
-
-def test_the_gateway_checks_names_and_speaks_no_old_tls(wall: Wall) -> None:
-    """TLS 1.0 and 1.1 are broken: RFC 8996. `test_rights` holds the broker to the same."""
-    ours = access.tls(wall.mqtt)
-    assert ours is not None
-    assert ours.minimum_version is ssl.TLSVersion.TLSv1_2
-    assert ours.verify_mode is ssl.CERT_REQUIRED
-    assert ours.check_hostname

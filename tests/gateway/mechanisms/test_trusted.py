@@ -66,19 +66,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, str]
     return written
 
 
-@pytest.mark.parametrize(
-    ("name", "peer"), [("pyramid", "adaptives Gitter"), ("ranks", "festen Quadraten")]
-)
-def test_where_a_peer_wins_the_page_says_so_beside_the_promise(name: str, peer: str) -> None:
-    """An operator's check says it too, but visitors of the page see no check."""
-    mechanism = find(name)
-    english, german = mechanism.words.page["caution"]
-
-    (said,) = mechanism.cautions(None)
-    assert said in english
-    assert peer in german
-
-
 @pytest.mark.long
 def test_a_fleet_without_central_is_refused_before_anything_is_made(
     site: Callable[[int, str], Path], heatveil: Callable[..., Any]

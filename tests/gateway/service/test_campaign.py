@@ -188,25 +188,6 @@ def test_everything_is_written_before_it_is_said(stage: Callable[..., Stage]) ->
     assert len(on.of("map")) == 2
 
 
-def test_the_promise_is_kept_once_for_all_rounds(
-    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A release of each round is kept, and sent to the solver: ten times as much with its own."""
-    on, sent = stage(), list[Any]()
-    real = on.recover
-
-    def recover(mechanism: str, query: Any, releases: Any) -> Any:
-        sent[:] = releases
-        return real(mechanism, query, releases)
-
-    monkeypatch.setattr(on, "recover", recover)
-    on.campaign.run(None)
-    first, second = (release.round for release in sent)
-
-    assert (first.number, second.number) == (1, 2)
-    assert second.guarantee is first.guarantee
-
-
 def test_a_round_is_retained_while_it_is_open_and_taken_back_after(
     stage: Callable[..., Stage],
 ) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,7 +22,6 @@ from gateway.service.ledger import (
     budget_of,
     check_budget,
     check_terms,
-    is_pure,
     price,
     pure,
     reading_price,
@@ -58,16 +56,6 @@ def test_extra_answers_count_for_the_most_talkative_device_alone() -> None:
     ledger = Ledger(Fraction(1), (Charge(rho), *extra))
 
     assert ledger.spent == 3 * rho
-
-
-def test_the_refusal_says_what_was_asked_what_is_left_and_what_to_do() -> None:
-    """Whoever reads it must be able to act on it."""
-    ledger = Ledger(Fraction(1, 2), (Charge(Fraction(1, 4)),))
-
-    why = ledger.refusal(118, Fraction(1, 3))
-
-    for part in ("round 118", "0.3333", "0.25 left", "0.5", "in a new folder"):
-        assert part in why
 
 
 def test_a_pure_promise_is_refused_in_its_own_unit() -> None:
@@ -130,22 +118,6 @@ def test_of_a_pure_promise_the_share_that_is_spent_is_told() -> None:
 
     assert Ledger(10 * each, spent).epsilon(None, promised=7.0) == pytest.approx(2.8)
     assert Ledger(5 * each, spent).epsilon(None, 7.0, whole=10 * each) == pytest.approx(2.8)
-
-
-@pytest.mark.parametrize(
-    ("changed", "pure_epsilon"),
-    [
-        ({"delta": None, "rho": None}, True),
-        ({"delta": (0, 1), "rho": None}, True),
-        ({}, False),
-        ({"epsilon": None, "delta": None}, False),
-    ],
-)
-def test_epsilon_is_added_by_itself_where_it_is_the_whole_promise(
-    changed: dict[str, Any], pure_epsilon: bool
-) -> None:
-    """With a delta, or by rho alone, what is spent adds up in rho."""
-    assert is_pure(PROMISE._replace(**changed)) is pure_epsilon
 
 
 def test_what_was_paid_for_one_promise_is_not_added_to_another() -> None:

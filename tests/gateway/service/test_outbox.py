@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,6 @@ from gateway.mechanisms.thermal.words import sure_facts
 from gateway.service import outbox as outbox_module
 from gateway.service import telling
 from gateway.service.intake.outcomes import Letter
-from gateway.service.ledger import Charge, Ledger
 from gateway.service.outbox import Outbox
 from gateway.service.telling import Teller, parse_map
 from gateway.store.store import Store
@@ -157,8 +155,6 @@ def test_nothing_goes_out_before_it_may(store: Store, monkeypatch: pytest.Monkey
 
 # Everybody hears of an event, whoever else fails; and the log holds no reading.
 
-PURE = Guarantee((7, 1), None, (49, 8), "any two cells", "local", "two reports", "presence")
-
 
 def test_a_listener_that_fails_stops_neither_the_others_nor_the_teller() -> None:
     """The page's trouble is not the campaign's."""
@@ -192,20 +188,6 @@ def test_a_log_line_has_counts_and_no_values() -> None:
     assert "reports" in said
     assert not any(word in said for word in ("123456", "654321", "node-77"))
     assert not any(word in said for word in ("sensors 3", "3, 4", "residual", "map.clamp"))
-
-
-def test_a_pure_budget_is_logged_in_its_own_unit() -> None:
-    """Whoever was promised epsilon 7 reads how much of 7 is gone, and no other number."""
-    teller, ledger = Teller(), Ledger(Fraction(49, 4), (Charge(Fraction(49, 8)),))
-    plan = SimpleNamespace(mechanism="disk", guarantee=PURE)
-    with structlog.testing.capture_logs() as logs:
-        teller.tell(telling.make_budget_event(ledger, Fraction(49, 8), plan))
-
-    (line,) = logs
-    assert (line["epsilon"], line["epsilon_spent"], line["epsilon_left"]) == (7.0, 3.5, 3.5)
-    assert (line["unit"], line["rounds_left"]) == ("epsilon", 1)
-    assert not {"spent", "left", "budget"} & line.keys()
-    assert teller.last["budget"]["spent"] == 6.125  # for programs, as ever
 
 
 def test_alarms_are_told_whole_each_time_and_counted_over_a_start() -> None:

@@ -1,7 +1,6 @@
 """Steps of a round for people: what counts, what is sent, and what comes of it."""
 
 import itertools
-import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -14,10 +13,8 @@ import pytest
 
 from edge.core import cbor, wire
 from edge.core.records import Grid, Guarantee, Release, Report, Round
-from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.faults import OperatorFault
 from gateway.mechanisms import find, first_limits
 from gateway.mechanisms.places import People
 from gateway.service import steps
@@ -27,7 +24,7 @@ from gateway.service.ledger import Charge, price
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.rounds import Accepted, OpenRound, Place, Refused
+from gateway.service.rounds import OpenRound, Place, Refused
 from gateway.service.serving import Service
 from gateway.service.steps import Steps
 from gateway.settings import config
@@ -130,25 +127,6 @@ def report(sender: str = "north", **changes: Any) -> Report:
     return Report(NAME, sender, 1, 1, [0, 1234])._replace(**changes)
 
 
-def test_a_report_in_time_from_an_enrolled_device_counts() -> None:
-    """The plain case, or every refusal below would prove nothing."""
-    round = opened()
-    outcome = round.take(report(), 99.9)
-
-    assert outcome == Accepted("north")
-    assert set(round.reports) == {"north"}
-    assert not round.complete
-
-
-def test_a_round_is_complete_when_every_device_has_answered() -> None:
-    """So that a round need not wait for its deadline."""
-    round = opened()
-    round.take(report(), 1.0)
-    round.take(report("south", payload=[1, 77]), 2.0)
-
-    assert round.complete
-
-
 @pytest.mark.parametrize(
     ("changes", "now_s", "word", "kind"),
     [
@@ -172,18 +150,6 @@ def test_what_does_not_belong_into_the_round_is_refused_with_a_reason(
     assert outcome.kind == kind
     assert round.reports == {}
     assert round.late == (kind == "late")
-
-
-def test_a_second_answer_is_refused_late_or_not() -> None:
-    """One answer of a device counts; what the other costs is judged elsewhere."""
-    round = opened()
-    round.take(report(), 1.0)
-    for now_s, kind in ((2.0, "second"), (200.0, "late")):
-        outcome = round.take(report(seq=2), now_s)
-
-        assert isinstance(outcome, Refused)
-        assert outcome.kind == kind
-        assert round.reports["north"].seq == 1
 
 
 # A gateway of people over a real broker: what they answered is counted, mapped and paid for.
@@ -300,46 +266,3 @@ def test_what_was_answered_is_counted_drawn_and_paid_for(square: Square) -> None
     assert (budget["delta"], budget["rounds_left"]) == (None, 0)
     assert (budget["unit"], budget["epsilon_left"]) == ("epsilon", 0.0)
     assert (ledger.left, len(ledger.charges)) == (0, 2)
-
-
-@pytest.mark.long
-def test_no_more_is_asked_and_nothing_more_is_answered(square: Square) -> None:
-    """Neither by a file that promises more, nor by whoever has stolen the key of the site."""
-    with Crowd(square.mqtt, square.people()), square.service() as service:
-        service.run()
-    more = {"epsilon": "9/1", "readings": 3}
-    with pytest.raises(OperatorFault, match="epsilon 9 in all, and on its database 6 was promi"):
-        square.service(privacy=more)
-    other = {"epsilon": "2/1", "readings": 1}  # a smaller sum, in larger parts or smaller
-    with pytest.raises(
-        OperatorFault,
-        match="charged for: epsilon 2 a round and no delta, and not epsilon 3 a round",
-    ):
-        square.service(privacy=other)
-
-    plan = find("disk").plan(square.query, [])._replace(number=99)
-    message = post.pack_round(plan, square.devices.site_key, wire.round_topic(square.site, "disk"))
-    people = square.people()
-    for name in people.names:
-        assert people.node(name).answer(message, lambda params: (0, 0)) is None
-        assert "its budget is spent" in people.node(name).refusal
-
-
-def test_an_answer_from_where_nobody_can_be_counts_as_none(square: Square) -> None:
-    """A device that is broken, or whose key was stolen, must not stop the round of all others."""
-    with Pump("listens") as pump:
-        link = square.listening(pump)
-        with square.service() as service, Crowd(square.mqtt, square.people()) as nodes:
-            sick = nodes.lives["node-07"]._device.node
-            half = sick.half
-            real, half.veil = half.veil, lambda *_: [7, 0]  # the corner that no footprint reaches
-            running = threading.Thread(target=service.run, args=(1,))
-            running.start()
-            all_came = (DEVICES - 1, 1)
-            assert eventually(
-                lambda: all_came in [(e["came"], e["refused"]) for e in square.told("reports")]
-            )
-            half.veil = real
-            service.stop()
-            running.join()
-        link.close()

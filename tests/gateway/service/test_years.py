@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
-from structlog.testing import capture_logs
 
 from edge.core import wire
 from edge.core.node import Node
@@ -220,40 +219,6 @@ def test_a_window_that_is_spent_is_said_once(
     assert [ok for ok, _ in said] == [True, False, True]
     assert "spent for now" in said[1][1]
     assert sum(map(bool, asked)) == 1
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("off", [False, True])
-def test_a_month_away_is_said_and_gives_nothing_back_too_early(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: bool
-) -> None:
-    """The gateway was away, and its devices were off or not: their own uptime alone counts."""
-    house = House(tmp_path, monkeypatch, 7)
-    monkeypatch.setattr(house.fate, "random", lambda: 1.0)  # and nothing else befalls them
-    monkeypatch.setattr(campaign.Pause, "wait_s", house.hour)
-    house.promise("10/1")
-    most = house.deployment.privacy.readings
-    with capture_logs() as logs:
-        house.serve().run(most)
-    house.close()
-    assert not any("was away" in line["event"] for line in logs)
-
-    house.at_s += 30 * 86_400
-    monkeypatch.setattr(campaign.Pause, "wait_s", lambda *_: 0.0)
-    if off:
-        for name in house.flash:
-            house.start(name)
-    with capture_logs() as logs:
-        house.serve().run(1)
-    house.close()
-    (said,) = (line["event"] for line in logs if "was away" in line["event"])
-    assert "no round was asked for 30 days" in said
-    assert {len(times) for times in house.answers.values()} == {most if off else most + 1}
-
-    house.at_s += 2 * WINDOW_H * HOUR_S
-    house.serve().run(1)
-    house.close()
-    assert {len(times) for times in house.answers.values()} == {most + 1 if off else most + 2}
 
 
 @pytest.mark.timeout(3600)  # a year takes some four minutes of CPU, and a disk's time

@@ -146,39 +146,6 @@ def test_a_store_of_another_schema_is_not_read(tmp_path: Path) -> None:
             Reader(path)
 
 
-def test_a_store_is_read_while_it_is_written(place: Place) -> None:
-    """Neither waits for the other, and who reads sees whole batches only."""
-    store, over = Store(place, "lab"), threading.Event()
-
-    def write() -> None:
-        seq = 0
-        while not over.is_set():
-            seq += 1
-            rows = [(f"node-{n}", 1, seq, b"%d-%d" % (n, seq)) for n in range(20)]
-            store.keep([Kept(*row[:3], seq.to_bytes(4, "big"), row[3], KEY) for row in rows])
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        reader, counts = Reader(place), set()
-        for _ in range(200):
-            counts.add(sum(row.reports for row in reader.devices()))
-        reader.close()
-    finally:
-        over.set()
-        thread.join()
-        store.close()
-
-    assert len(counts) > 2
-    assert all(count % 20 == 0 for count in counts)
-
-
-def test_where_a_database_is_is_said_without_its_words() -> None:
-    """Its words may hold what is nobody's business."""
-    place = Database("host=secret.example user=somebody")
-    assert "secret" not in f"{place} {place!r}"
-
-
 # A deployment says where its store is, and everything that opens one goes there.
 
 SITE = """

@@ -195,18 +195,6 @@ def test_a_round_under_another_promise_is_not_added_to_the_ledger(
     found.close()
 
 
-def test_a_smaller_budget_for_the_same_promise_takes_along_what_was_spent(
-    store: Store, home: Any
-) -> None:
-    """Epsilon and readings may fall: each price stays what it was, and they add up."""
-    store.open_round(asked(home.round(1)), Fraction(1))
-    more = home.round(2)
-    promise = more.guarantee._replace(epsilon=(1, 4), unit="a week", rho=(1, 3))
-
-    assert store.open_round(asked(more._replace(guarantee=promise), b"next"), 2 * RHO) == ""
-    assert len(store.charges()) == 2
-
-
 def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, place: Place) -> None:
     """Else the page would say, once it is set back, that more was spent than was promised."""
     plan = home.round(1)
@@ -249,20 +237,6 @@ def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.Mon
     found = store.refused()
     assert [letter.why for letter in found] == [*(str(n) for n in range(23, 13, -1)), "evidence"]
     assert [len(letter.frame) for letter in found] == [message_rows.EVIDENCE_BYTES] * 10 + [1]
-
-
-@pytest.mark.parametrize("content", [b"not a database at all, whatever its name says", None])
-def test_a_file_that_is_no_store_is_the_operators_fault(
-    tmp_path: Path, content: bytes | None
-) -> None:
-    """One line that names the file, and the file is left as it was."""
-    path = tmp_path / "heatveil.sqlite" if content else tmp_path / "nowhere" / "heatveil.sqlite"
-    if content:
-        path.write_bytes(content)
-    with pytest.raises(OperatorFault, match=r"heatveil\.sqlite cannot be opened"):
-        Store(path, "lab")
-
-    assert content is None or path.read_bytes() == content
 
 
 WRITER = """

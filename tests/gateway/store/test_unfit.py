@@ -181,32 +181,6 @@ def _batch(first: int) -> list[Kept]:
     ]
 
 
-@pytest.mark.long
-def test_the_log_is_small_again_after_a_reader_that_stayed(tmp_path: Path) -> None:
-    """While somebody reads, the log only grows; when they are gone it must not stay so."""
-    path = tmp_path / "heatveil.sqlite"
-    store, log = Store(path, "lab"), Path(f"{path}-wal")
-    store.keep(_batch(0))
-    with closing(sqlite3.connect(path)) as reader:
-        reader.isolation_level = None
-        reader.execute("BEGIN")
-        before = reader.execute("SELECT count(*) FROM reports").fetchone()
-        for n in range(1, 80):
-            store.keep(_batch(500 * n))
-        held = log.stat().st_size
-
-        assert held > 10_000_000  # or this shows nothing
-        assert not store.checkpoint()
-        assert reader.execute("SELECT count(*) FROM reports").fetchone() == before
-        reader.execute("ROLLBACK")
-    for n in range(80, 84):  # without anybody's help
-        store.keep(_batch(500 * n))
-    assert log.stat().st_size <= 8_388_608
-    assert store.checkpoint()
-    assert log.stat().st_size == 0
-    store.close()
-
-
 @pytest.mark.parametrize("mode", [None, 0o644, 0o660])
 def test_nobody_else_on_the_machine_reads_a_store(tmp_path: Path, mode: int | None) -> None:
     """Neither a new one, whatever the umask, nor one of before, which is told; nor its log."""

@@ -5,8 +5,6 @@ import http.client
 import json
 import socket
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
 from typing import Any
@@ -61,18 +59,6 @@ def _ids(told: Feed) -> list[str]:
     return [frame.split(b"\n")[0].removeprefix(b"id: ").decode() for frame in frames]
 
 
-def test_who_comes_back_gets_what_was_missed_and_no_more() -> None:
-    """Every event since, in order, even several of one kind; what came before is known."""
-    told = Feed()
-    told.put({"kind": "ready"})
-    (last_id,) = _ids(told)
-    missed = [{"kind": "release", "number": 1}, {"kind": "map"}, {"kind": "release", "number": 2}]
-    for event in missed:
-        told.put(event)
-
-    assert _taken(told, [], last_id) == [*missed, None]
-
-
 @pytest.mark.parametrize("id", ["", "nonsense", "00000000:1", ":", "{start}:-1", "{start}:99"])
 def test_an_id_that_means_nothing_here_gets_the_whole_state(id: str) -> None:
     """Of another start, of no event yet, or of nobody: it begins anew, and is told so."""
@@ -105,40 +91,6 @@ def test_what_was_overwritten_is_said() -> None:
         "map": {"kind": "map"},
         "reports": {"kind": "reports", "came": KEPT},
     }
-
-
-def _get(url: str) -> tuple[int, Any]:
-    try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as fault:
-        with fault:
-            return fault.code, fault.read()
-
-
-def test_the_addresses_answer() -> None:
-    """Health and state, for programs as well as for the page."""
-    with Page("127.0.0.1", 0) as page:
-        page.feed.put({"kind": "map", "number": 3})
-
-        assert _get(f"{page.url}livez") == (200, b"ok")
-        assert json.loads(_get(f"{page.url}api/v1/state")[1])["events"]["map"]["number"] == 3
-        assert _get(f"{page.url}../../config.py")[0] == 404
-        assert _get(f"{page.url}page.js")[0] == 200
-
-
-def test_it_closes_at_once_with_a_viewer_connected() -> None:
-    """A browser that was left open must not keep the gateway from stopping."""
-    with Page("127.0.0.1", 0) as page:
-        viewer = http.client.HTTPConnection("127.0.0.1", int(page.url[:-1].rsplit(":")[-1]))
-        viewer.request("GET", "/api/v1/events")
-        answer = viewer.getresponse()
-        assert answer.readline() == b"retry: 500\n"
-        began_s = time.monotonic()
-
-    assert time.monotonic() - began_s < 2
-    answer.close()
-    viewer.close()
 
 
 def test_no_more_viewers_come_in_than_there_are_places(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,18 +147,6 @@ def test_a_browser_that_lost_us_goes_on_where_it_was(live: Page) -> None:
 
     assert first["kind"] == "promise"
     assert missed == again == {"kind": "map", "number": 1}
-
-
-def test_another_gateway_says_that_it_is_another(live: Page) -> None:
-    """After a restart the numbers begin anew; the viewer gets all there is and its new place."""
-    with listening(live, **{"Last-Event-ID": "0badcafe:3"}) as answer:
-        place, reset = event(answer)
-    live.feed.put({"kind": "map", "number": 2})
-    with listening(live, **{"Last-Event-ID": place}) as answer:
-        then = event(answer)[1]
-
-    assert list(reset["events"]) == ["promise"]
-    assert then == {"kind": "map", "number": 2}
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +14,10 @@ from gateway.service.intake.outcomes import Asked
 from gateway.service.telling import make_ready_event
 from gateway.settings import config
 from gateway.store.store import Store
-from gateway.web import operations
-from gateway.web.floor import Floor, read_floor
+from gateway.web.floor import read_floor
 from gateway.web.server import Page
 
-from .conftest import PRICE, Known
+from .conftest import PRICE
 from .test_page import BRIGHT, Opened, Until, coloured, drawn, read, shown
 
 PLACED = '[[page.floor]]\nsettings = "hall/gateway.toml"\ncorner_m = [{}, 0.0]\n'
@@ -139,33 +137,6 @@ def test_a_room_that_cannot_be_drawn_says_why_and_takes_no_other_away(
     assert attic["site"] == "attic"
 
 
-def test_a_hanging_store_of_another_room_keeps_nobody_from_ours(
-    tmp_path: Path, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many look at the floor."""
-    over, hanging = threading.Event(), threading.Semaphore(0)
-
-    def hang(*given: Any) -> Any:
-        hanging.release()
-        over.wait(30)
-        return Floor([])
-
-    monkeypatch.setattr(operations, "read_rooms", hang)
-    with Page("127.0.0.1", 0, reader=Known()) as page:
-        looks = [
-            threading.Thread(target=ask, args=(page, f"/api/v1/floor?at_s={at}")) for at in (1, 2)
-        ]
-        for one in looks:
-            one.start()
-            assert hanging.acquire(timeout=10)
-        status = ask(page, "/api/v1/rounds").status
-        over.set()
-        for one in looks:
-            one.join()
-
-    assert status == 200
-
-
 @pytest.mark.parametrize(
     ("own", "other", "why"),
     [
@@ -194,29 +165,6 @@ def test_rooms_of_one_name_are_told_apart_by_another(tmp_path: Path) -> None:
         read_floor(config.load(write(tmp_path, "lab", placed)))
     named = config.load(write(tmp_path, "lab", placed + 'name = "hall"\n'))
     assert [one.name for one in read_floor(named)] == ["hall"]
-
-
-@pytest.mark.parametrize(("rounds", "old"), [(1, False), (2, True)])
-def test_the_last_map_of_a_room_does_not_grow_old(
-    tmp_path: Path, hall: Callable[..., None], ask: Callable[..., Any], rounds: int, old: bool
-) -> None:
-    """Where nothing is left of a room's budget, no newer map is overdue."""
-    write(tmp_path / "hall", "hall")
-    deployment = config.load(write(tmp_path, "lab", PLACED.format("6.0")))
-    hall(1, 1000.0, 2.0, rounds)
-    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        (found,) = ask(page, "/api/v1/floor").json["rooms"]
-
-    assert (found["due_s"] is not None) == old
-
-
-def test_a_room_is_not_beside_itself(tmp_path: Path) -> None:
-    """It is on its own floor already, however its file is reached."""
-    (tmp_path / "hall").symlink_to(tmp_path)
-    path = write(tmp_path, "lab", PLACED.format(9.0))
-
-    with pytest.raises(OperatorFault, match="the room of this page"):
-        read_floor(config.load(path))
 
 
 def test_the_floor_is_drawn_in_one_scale(

@@ -86,8 +86,6 @@ SENSORS = len(FLOOR["sensors"])
 ROOM = {**READY, "site": "office-2", "shape": [30, 20], "cell_mm": 200, "floor": FLOOR}
 ROOM |= {"sensors": [SENSORS, 1], "enrolled": SENSORS, "every_s": EVERY_S}
 ROOM |= {"strength_unit": "W"}
-LINE = {**READY, "site": "corridor", "sensors": [16, 1], "enrolled": 16, "strength_unit": "K m"}
-LINE |= {"every_s": EVERY_S}
 HALL = {**READY, **vocabulary(find("disk")), "site": "hall", "shape": [16, 10], "cell_mm": 2000}
 HALL |= {"sensors": [400, 1], "enrolled": 400, "every_s": EVERY_S}
 SPENT = {**BUDGET, "spent": 0.48, "left": 0.52, "epsilon_spent": 5.2, "rounds_left": 26}
@@ -115,23 +113,6 @@ def room(**more: Any) -> list[dict[str, Any]]:
     release |= {"values": values, "exponent": 7}
     found = drawn(ROUNDS - 1, 0, mass=mass, sources=where, credible=said, total=131.0)
     return [ROOM, SPENT, release, found | more]
-
-
-def line() -> list[dict[str, Any]]:
-    """Return what is told of a corridor of 20 m."""
-    mass = warm(80, 1, (22.0, 0.5, 0.6), (61.0, 0.5, 0.4))
-    chances = (np.array(mass) / np.max(mass) * 0.5).round(4).tolist()
-    where = [
-        {"x": 5.5, "y": None, "share": 0.6, "within": 0.8},
-        {"x": 15.3, "y": None, "share": 0.4, "within": 1.4},
-    ]
-    said = sure(present=chances, expected_error=0.9, blind_error=4.4)
-    said["count"] = counted(2, 0.84)
-    values = [round(64 * math.exp(-((i - 4) ** 2) / 4)) + 9 * (-1) ** i for i in range(16)]
-    values[9] = None
-    release = {"kind": "release", "number": ROUNDS - 1, "reports": 15, "values": values}
-    found = drawn(ROUNDS - 1, 0, mass=mass, sources=where, credible=said, total=1.7)
-    return [LINE, SPENT, release | {"exponent": 7}, found]
 
 
 def hall() -> list[dict[str, Any]]:
@@ -169,7 +150,6 @@ def doubted() -> list[dict[str, Any]]:
 
 SCENES: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "room": room,
-    "line": line,
     "hall": hall,
     "doubted": doubted,
     "away": room,

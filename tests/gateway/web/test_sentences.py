@@ -3,32 +3,24 @@
 import ast
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from gateway import web
 from gateway.mechanisms import MECHANISMS, find
-from gateway.service.campaign import SPENT
 from gateway.service.drawing import Turnout, _few
 from gateway.service.intake import judge
 from gateway.service.mqtt.connection import Session
-from gateway.service.operate import quarantine, schedule
-from gateway.service.operate.health import Health, Vitals, health_event
-from gateway.service.serving import AWAITED
-from gateway.service.telling import SILENCE, make_alarm_event
-from gateway.service.workers.gathering import describe as describe_workers
-from gateway.service.workers.leases import STANDBY, Roll
+from gateway.service.operate import quarantine
+from gateway.service.operate.health import Health, health_event
+from gateway.service.telling import make_alarm_event
 from gateway.settings import config
 from gateway.web.server import Page
 from recovery.estimators import robust
-from recovery.estimators.verdict import describe_misfit
 from recovery.maps.guarantee import from_json, reword, to_json
 from recovery.maps.sentence import Wording, describe, recognise
-from recovery.noise.sums import NONE_OPENED
 from tests.conftest import ROOT
 
 from .test_page import READY, Opened, Until, drawn, read
@@ -37,51 +29,6 @@ TABLE = re.compile(
     r'^  "(said|exact)\.([\w. ]+)": \[("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")\],$', re.M
 )
 FIELD = re.compile(r"\{(\w+)(?::\w+)?\}")
-
-
-def _said() -> Iterator[tuple[str, str]]:
-    """Yield what the gateway really says, with the code that it should have."""
-    for last, seq, used, kind in ((4, 1, False, "replayed"), (3, 7, True, "changed")):
-        arrival: Any = SimpleNamespace(report=(1, "attic", 3, seq))
-        yield judge.find_broken_key(arrival, (last, 1), used)[1], f"alarm.{kind}"
-    arrival = SimpleNamespace(report=(1, "attic", judge.BOOTS + 9, 1))
-    yield judge.find_broken_key(arrival, (1, 1), False)[1], "alarm.future"
-    arrival, back = SimpleNamespace(report=(1, "attic", 3, 7)), ((3, 9), (3, 5))
-    yield judge.find_broken_key(arrival, (4, 2), False, back)[1], "alarm.double"
-    link, health, heard = Session("lan:1883", "gateway"), Health("broker", "disk"), []
-    yield link.trouble, "broker.silent"
-    link.refused("bad user name")
-    yield link.trouble, "broker.refuses"
-    vitals = Vitals(health, heard.append)
-    vitals.broker(False, "")
-    vitals.room(0, 64)
-    yield health.parts()["broker"].why, "broker.gone"
-    yield health.parts()["disk"].why, "disk.full"
-    yield quarantine.FLOOD, "out.flood"
-    yield quarantine.FORGED, "out.forged"
-    yield quarantine.LIED, "out.lied"
-    yield SILENCE, "map.silence"
-    yield _few(Turnout(1, 6, 0, 3)), "map.few"
-    yield _few(Turnout(2, 6, 0, 3)), "map.few"
-    yield describe_misfit(8.0, 4.0), "map.misfit"
-    yield NONE_OPENED, "map.shards"
-    yield schedule.refusal("08:00-18:00", datetime(2026, 3, 1, 20, 10, tzinfo=UTC)), "rounds.hours"
-    yield SPENT(hours=24), "rounds.spent"
-    yield AWAITED, "rounds.awaited"
-    yield STANDBY, "rounds.standby"
-    yield describe_workers(Roll([], []), 1).why, "workers.none"
-    both: Any = describe_workers(Roll([], [3]), 1).why
-    yield both.fields["0"], "workers.part"
-
-
-@pytest.mark.parametrize(("sentence", "code"), list(_said()))
-def test_what_the_gateway_says_has_its_code(sentence: str, code: str) -> None:
-    """A sentence that is written anew would else be English again, and nobody would notice."""
-    found = describe(sentence)
-
-    assert found["code"] == code
-    assert found["why"] == sentence
-    assert all(found["fields"].values()) or code == "map.few"
 
 
 @pytest.mark.parametrize("wording", [*judge.ALARMS, *quarantine.OUT], ids=lambda one: one.code)

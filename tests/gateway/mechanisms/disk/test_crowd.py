@@ -66,31 +66,6 @@ def test_the_far_border_of_the_unit_square_is_of_it(tmp_path: Path) -> None:
     assert found.outside == 0
 
 
-def test_who_all_stand_in_one_cell_may_stand_in_another_unit(tmp_path: Path) -> None:
-    """Parts of a side are all within the first metre, and nothing else would show it."""
-    rows = ("ann,0.2,0.9", "bob,0.7,0.1")
-    metric = crowd_of(query(grid="5x5", length=20), _file(tmp_path, *rows), WORLD)
-    plain = crowd_of(query(grid="5x5"), _file(tmp_path, *rows), WORLD)
-
-    assert "all of the points are in one cell of the grid, which is 20 by 20 m" in metric.beyond()
-    assert plain.beyond() == ""
-    alone = crowd_of(query(grid="5x5"), _file(tmp_path, "ann,0.5,0.5"), WORLD)
-    assert alone.beyond() == ""
-
-
-def test_points_of_another_unit_altogether_are_refused(tmp_path: Path) -> None:
-    """All in one corner would be drawn, and believed."""
-    with pytest.raises(OperatorFault, match=r"points beyond the grid.*--length"):
-        crowd_of(query(), _file(tmp_path, "ann,13.4,52.5", "bob,13.5,52.4"), WORLD)
-
-
-def test_a_user_who_comes_twice_is_refused_by_the_line(tmp_path: Path) -> None:
-    """The second report would cost epsilon once more, which nobody promised."""
-    inputs = _file(tmp_path, "ann,0.1,0.1", "", "bob,0.2,0.2", "ann,0.3,0.3")
-    with pytest.raises(OperatorFault, match=r"line 5: row 2 of user ann.*readings=2"):
-        crowd_of(query(), inputs, WORLD)
-
-
 def test_with_readings_each_user_walks_through_his_rows(tmp_path: Path) -> None:
     """In the file's order, whoever stands between; who has no more rows stays."""
     inputs = _file(tmp_path, "ann,0.1,0", "bob,0.9,0", "ann,0.6,0", "ann,0.3,0")
@@ -99,20 +74,6 @@ def test_with_readings_each_user_walks_through_his_rows(tmp_path: Path) -> None:
 
     assert found.cells.tolist() == [[1, 9], [6, 9], [3, 9]]
     assert found.truth.sum() == 6
-
-
-@pytest.mark.parametrize(
-    ("inputs", "says"),
-    [
-        (Inputs(), "--points is missing"),
-        (Inputs(points="nobody.csv"), r"nobody\.csv cannot be read"),
-        (Inputs(points="nobody.csv", users=5), "what the file says"),
-    ],
-)
-def test_without_people_there_is_nobody_to_ask(inputs: Inputs, says: str) -> None:
-    """Each of these would else be a traceback, or a map of nothing."""
-    with pytest.raises(OperatorFault, match=says):
-        crowd_of(query(), inputs, WORLD)
 
 
 # Where the virtual people of a fleet stand, and what is refused before any of them speaks.

@@ -1,98 +1,13 @@
 """`heatveil play disk`: its files are a contract with scripts, its faults a line each."""
 
 import json
-import math
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from edge.mechanisms.disk import Table
-from gateway.mechanisms import find
-from gateway.mechanisms.flags import query_of
-from recovery.disk import plan
-from recovery.maps.heatmap import from_npz
-
-query = partial(query_of, find("disk"))
 GOOD = "user,x,y\nann,0.10,0.10\nbob,0.60,0.20\neve,0.95,0.85\n"
-
-
-@pytest.mark.long
-def test_what_the_wire_carried_has_the_law_of_the_round(
-    heatveil: Callable[..., Any], tmp_path: Path
-) -> None:
-    """All stand in one cell, so counts are multinomial by the whole weights; chi-square, seeded.
-
-    The same counts are held against the law of the neighbouring cell, which they must fail.
-    """
-    path, out = tmp_path / "points.csv", tmp_path / "public.json"
-    path.write_text("user,x,y\n" + "".join(f"{n},0.5,0.5\n" for n in range(10_000)))
-    heatveil(
-        *("play", "disk", "--points", path, "--grid", "5x5", "--epsilon", "2/1"),
-        *("--set", "radius=1", "--set", "scheme=dam-ns", "--seed", 3, "--published", out),
-    )
-    counts = np.array(json.loads(out.read_text())["rounds"][0]["values"]).reshape(7, 7)
-    round = plan(query(grid="5x5", epsilon="2/1", settings=["radius=1", "scheme=dam-ns"]), [])
-    table, (_, far, near, *_) = Table(round), round.params
-
-    # A cross of five likelier cells; crosses cover all of the 7 x 7 but its corners.
-    domain = np.ones((7, 7), dtype=bool)
-    for y in (0, -1):
-        for x in (0, -1):
-            domain[y, x] = False
-    assert counts.sum() == 10_000
-    assert counts[~domain].sum() == 0
-
-    def statistic(y: int, x: int) -> float:
-        weight = np.where(domain, far, 0).astype(float)
-        for dy, dx in ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0)):
-            weight[y + dy, x + dx] = near
-        assert weight.sum() == table.total
-        expected = 10_000 * weight[domain] / table.total
-        return float(((counts[domain] - expected) ** 2 / expected).sum())
-
-    cells = int(domain.sum())
-    assert abs(statistic(3, 3) - (cells - 1)) < 5 * math.sqrt(2 * cells)
-    assert statistic(3, 4) > cells + 50 * math.sqrt(2 * cells)
-
-
-@pytest.mark.long
-def test_on_a_line_and_with_a_length_all_goes_the_same_way(
-    heatveil: Callable[..., Any], tmp_path: Path
-) -> None:
-    """A corridor of people, in metres, with its picture of bars."""
-    path, plot = tmp_path / "points.csv", tmp_path / "map.png"
-    path.write_text("user,x,y\n" + "".join(f"{n},{4 + n % 2},0.1\n" for n in range(200)))
-    words = ("play", "disk", "--points", path, "--grid", 20, "--length", 10, "--epsilon", "4/1")
-    said = heatveil(*words, "--seed", 1, "--plot", plot)
-
-    assert said.status == 0
-    assert [line for line in said.out.splitlines() if line.startswith("W2 ") and " m (" in line]
-    assert plot.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.long
-def test_a_score_out_of_reach_is_null_and_not_nought(
-    heatveil: Callable[..., Any], tmp_path: Path
-) -> None:
-    """Of 256 x 256 cells nobody has the exact W2; its sliced lower bound is there."""
-    scores, out = tmp_path / "scores.json", tmp_path / "map.npz"
-    words = ("play", "disk", "--points", "szipf", "--users", 9000, "--grid", "256x256")
-    words += ("--epsilon", "4/1", "--set", "radius=12", "--seed", "1")
-    said = heatveil(*words, "--scores", scores, "--out", out)
-
-    assert said.status == 0
-    found = json.loads(scores.read_text())
-    assert [found[name] for name in ("w2", "w2_cells", "emd_l2", "local_privacy_cells")] == [
-        None
-    ] * 4
-    assert found["w2_sliced"] > 0
-    assert found["emd_l1"] > 0
-    assert "W2, sliced," in said.out
-    assert from_npz(out).mass.shape == (256, 256)
 
 
 @pytest.mark.parametrize(

@@ -99,29 +99,6 @@ def test_chances_are_those_of_every_draw_of_a_device(
     assert told.off_cells == pytest.approx(total / len(law), rel=1e-9)
 
 
-def test_no_report_tells_less_than_none() -> None:
-    """A guess with the report is better than blind, and one at more epsilon better still."""
-    weak, strong = (
-        guesses(plan(query(grid="9x9", epsilon=epsilon), [])) for epsilon in ("1/1", "4/1")
-    )
-
-    assert weak.blind == strong.blind == pytest.approx(1 / 81)
-    assert weak.right is not None
-    assert strong.right is not None
-    assert weak.blind < weak.right < strong.right
-    assert weak.off_cells is not None
-    assert strong.off_cells is not None
-    assert weak.blind_cells is not None
-    assert strong.off_cells < weak.off_cells < weak.blind_cells
-
-
-def test_the_log_ratio_is_that_of_the_whole_numbers() -> None:
-    """At most epsilon, and not by much less: what is printed is what devices draw with."""
-    told = guesses(plan(query(grid="15x15", epsilon="7/2"), []))
-
-    assert 3.5 - 1e-9 < told.log_ratio <= 3.5
-
-
 def test_a_large_map_still_has_its_chances() -> None:
     """All pairs of cells are out of reach there; the best guess is not."""
     round = plan(query(grid="64x64", epsilon="5/1"), [])

@@ -54,68 +54,52 @@ def test_what_is_not_protected_is_always_said() -> None:
 GRID = Grid((80, 1), 250)
 
 
-def _heat(**cells: float) -> np.ndarray:
+def _heat(*given: float) -> np.ndarray:
+    """Return a line with these shares: cell, share, cell, share."""
     mass = np.zeros((1, 80))
-    for name, share in cells.items():
-        mass[0, int(name.removeprefix("cell_"))] = share
+    mass[0, np.array(given[::2], int)] = given[1::2]
     return mass
 
 
 def test_neighbouring_cells_are_one_place() -> None:
     """A person whose warmth fell into two cells is not two people."""
-    (place,) = places_of_most(_heat(cell_8=0.5, cell_9=0.5), GRID)
+    (place,) = places_of_most(_heat(8, 0.5, 9, 0.5), GRID)
 
     assert place.at == pytest.approx([2.25])
     assert place.share == pytest.approx(1)
 
 
-def test_places_come_with_the_greatest_share_first() -> None:
+# Of a square nobody knows where in it the people are: two peaks of it would be made up.
+FLAT = np.full((16, 16), 0.1 / 192)
+FLAT[8:, :8] = 0.5 / 64
+FLAT[8, 9] += 0.4  # near the square, and takes nothing of it
+ONE = np.zeros((2, 4))
+ONE[1, 0] = 1
+
+
+@pytest.mark.parametrize(
+    ("mass", "grid", "middles", "said"),
+    [
+        (_heat(8, 0.3, 60, 0.7), GRID, False, "70% near 15.13 m, 30% near 2.13 m"),
+        (_heat(8, 0.98, 60, 0.02), GRID, False, "98% near 2.13 m"),  # a solver leaves dust
+        (np.full((1, 1000), 1e-3), Grid((1000, 1), 0), False, "spread out"),
+        (ONE, Grid((4, 2), 1000), False, "100% near 0.50 / 1.50 m"),  # x across, y down
+        (np.ones((1, 1)), Grid((1, 1), 0), True, "100% near 0.50"),
+        (ONE, Grid((4, 2), 0), True, "100% near 0.13 / 0.75"),
+        (ONE, Grid((4, 2), 0), False, "100% near 0.25 / 1.00"),  # a point, as the paper's are
+        (
+            FLAT,
+            Grid((16, 16), 1000),
+            False,
+            "50% evenly in 0.00 to 8.00 / 8.00 to 16.00 m, 40% near 9.50 / 8.50 m",
+        ),
+    ],
+)
+def test_places_are_said_with_the_greatest_share_first(
+    mass: np.ndarray, grid: Grid, middles: bool, said: str
+) -> None:
     """Whoever reads only the first has read the most."""
-    words = most_of(_heat(cell_8=0.3, cell_60=0.7), GRID)
-
-    assert words == "70% near 15.13 m, 30% near 2.13 m"
-
-
-def test_heat_everywhere_is_no_place() -> None:
-    """A uniform map must not be told as many sources."""
-    assert most_of(np.full((1, 1000), 1e-3), Grid((1000, 1), 0)) == "spread out"
-
-
-def test_dust_is_not_mentioned() -> None:
-    """A solver leaves a thousandth here and there."""
-    words = most_of(_heat(cell_8=0.98, cell_60=0.02), GRID)
-
-    assert words == "98% near 2.13 m"
-
-
-def test_in_a_plane_a_place_has_two_numbers() -> None:
-    """x across, y down, as the map is drawn."""
-    mass = np.zeros((3, 4))
-    mass[2, 1] = 1
-
-    assert most_of(mass, Grid((4, 3), 1000)) == "100% near 1.50 / 2.50 m"
-
-
-def test_a_square_of_a_unit_grid_is_told_by_its_middle() -> None:
-    """The one cell of a whole square is not at its far corner; a point of the paper's line is."""
-    grids = Grid((1, 1), 0), Grid((4, 2), 0)
-    mass = np.zeros((2, 4))
-    mass[1, 0] = 1
-
-    assert most_of(np.ones((1, 1)), grids[0], middles=True) == "100% near 0.50"
-    assert most_of(mass, grids[1], middles=True) == "100% near 0.13 / 0.75"
-    assert most_of(mass, grids[1]) == "100% near 0.25 / 1.00"
-
-
-def test_a_flat_square_is_one_place() -> None:
-    """Of a square nobody knows where in it the people are: two peaks of it would be made up."""
-    mass = np.full((16, 16), 0.1 / 192)
-    mass[8:, :8] = 0.5 / 64
-    mass[8, 9] += 0.4  # near the square, and takes nothing of it
-
-    assert most_of(mass, Grid((16, 16), 1000)) == (
-        "50% evenly in 0.00 to 8.00 / 8.00 to 16.00 m, 40% near 9.50 / 8.50 m"
-    )
+    assert most_of(mass, grid, middles=middles) == said
 
 
 def test_a_hair_does_not_change_how_a_place_is_written() -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -195,23 +194,6 @@ def test_what_is_disabled_is_taken_back_and_nothing_more_is_said(
     broker.sent.clear()
     make(enabled=False).online()
     assert broker.sent == []
-
-
-@contextmanager
-def client(port: int, name: str, *filters: str) -> Iterator[tuple[Client, Any]]:
-    """Connect somebody; gives what came to him as (topic, payload, retained)."""
-    came: Any = queue.Queue()
-    one = Client(CallbackAPIVersion.VERSION2, clean_session=True)
-    one.username_pw_set(name, "word")
-    one.on_message = lambda _c, _d, m: came.put((m.topic, m.payload, m.retain))
-    one.on_subscribe = lambda *_: came.put("subscribed")
-    one.connect("127.0.0.1", port)
-    one.loop_start()
-    one.subscribe([(one_filter, 1) for one_filter in filters] or "heatveil/none")
-    assert came.get(timeout=30) == "subscribed"
-    yield one, came
-    one.disconnect()
-    one.loop_stop()
 
 
 # The two programs and a broker between them: what Home Assistant would see of a site.

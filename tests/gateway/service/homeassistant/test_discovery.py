@@ -73,15 +73,6 @@ def test_every_template_finds_its_value_in_the_state() -> None:
     assert sorted(map(int, rendered.values())) == sorted(values.values())
 
 
-def test_the_sample_deployment_announces_nothing_of_a_device() -> None:
-    """A name of a thermometer, or a count of its messages, would show when somebody is there."""
-    loaded = config.load(Path(config.__file__).parents[1] / "sample.toml")
-    said = json.dumps(homeassistant.message(loaded))
-
-    assert "node" not in said
-    assert "heatveil/1/lab/+" not in said
-
-
 # What Home Assistant is told of a map of people: cells and shares, and no warmth.
 
 GRID = Grid((2, 2), 1000)
@@ -96,21 +87,6 @@ def said(tmp_path: Path) -> dict[str, Any]:
     path.write_text(config.sample("disk"))
     found: dict[str, Any] = homeassistant.message(config.load(path))["components"]
     return found
-
-
-def test_the_share_comes_with_what_it_is_off_by(said: dict[str, Any]) -> None:
-    """To two digits, of the cell that is named and of no other."""
-    sd = [[0.01, 0.0234], [0.3, 0.3]]
-    results = homeassistant.Results(GRID)
-    template = SandboxedEnvironment().from_string(said["sd"]["value_template"])
-
-    assert template.render(value_json=results.values) == "None"
-    assert results.take({**MAP, "sd": sd}, NOW, 5.0)
-    assert results.values["share"] == 60
-    assert template.render(value_json=results.values) == "2.3"
-    results = homeassistant.Results(GRID)
-    results.take({**MAP, "sd": None}, NOW, 5.0)
-    assert template.render(value_json=results.values) == "None"
 
 
 def test_of_people_only_what_may_be_named_is_announced() -> None:
@@ -168,27 +144,6 @@ def reports() -> list[int]:
     return [round(scale * warmth) for warmth in thermal.operator(QUERY)[:, 8:14].sum(axis=1)]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("estimator", ["posterior", "auto"])
-def test_reports_that_differ_are_shown_alike(reports: list[int], estimator: str) -> None:
-    """One grain more or less of each device: the map's digits move, what is shown hardly ever.
-
-    So what is shown is of many reports, and leads back to none of them. Hardly ever, for every
-    rounding has borders.
-    """
-    base = drawn(reports, estimator)
-    moved = alike = 0
-    for device in range(6):
-        for grain in (-1, 1):
-            other = drawn([v + grain * (k == device) for k, v in enumerate(reports)], estimator)
-            moved += other["credible"] != base["credible"]
-            alike += shown(other) == shown(base)
-
-    assert alike >= 8
-    assert moved == 12  # the control: full digits would tell all of them apart
-    assert shown(base)["x"] is not None
-
-
 def test_what_is_shown_of_a_map_has_few_values() -> None:
     """A cell, 101 shares, ten errors a decade: some 18 bits, and a report alone may have 16."""
     world, seen = np.random.default_rng(6), set()
@@ -203,14 +158,6 @@ def test_what_is_shown_of_a_map_has_few_values() -> None:
         seen.add(json.dumps(found))
 
     assert len(seen) > 500  # it does say something
-
-
-@pytest.mark.parametrize("mass", [None, [[0.0] * 40]])
-def test_a_map_of_nothing_shows_nothing(mass: Any) -> None:
-    """No estimate, or no warmth: unknown, and not the first cell."""
-    found = shown({"kind": "map", "number": 1, "mass": mass, "credible": None})
-
-    assert found == dict.fromkeys(found)
 
 
 @pytest.mark.parametrize(("estimator", "unknown"), [("posterior", True), ("auto", False)])
@@ -236,14 +183,3 @@ def test_what_json_cannot_write_is_unknown(error: float) -> None:
 
     assert found["error"] is None
     json.dumps(found, allow_nan=False)
-
-
-def test_health_is_of_parts_and_of_no_device() -> None:
-    """A problem, and which parts; ON is a problem to Home Assistant."""
-    parts = {"broker": {"ok": False, "why": "gone"}, "store": {"ok": True, "why": ""}}
-
-    assert homeassistant.health({"ready": False, "parts": parts}) == {
-        "problem": "ON",
-        "parts": {"broker": "gone"},
-    }
-    assert homeassistant.health({"ready": True, "parts": {}})["problem"] == "OFF"

@@ -20,9 +20,9 @@ from gateway.service.intake.judge import (
     reload_newest,
 )
 from gateway.service.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
+from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
-from gateway.store.store import Store
 
 SITE = "testsite"
 NOTHING = Known({}, {}, frozenset())
@@ -214,20 +214,6 @@ def test_two_late_answers_to_one_round_are_charged_once_more(home: Any) -> None:
     assert [again.frame for again in verdict.extra] == [frame]
 
 
-def test_skipped_numbers_are_counted_as_a_gap_and_refuse_nothing(home: Any) -> None:
-    """A spool that was overwritten: it is to be seen, and nobody is asked for it again."""
-    for number in range(2, 6):
-        home.answer("node-0", home.round(number))
-    fifth = arrival(home, "node-0", home.answer("node-0", home.round(7)))
-    assert fifth.report.seq == 5
-
-    same_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (1, 2)})
-    next_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (0, 9)})
-
-    assert (same_boot.missing, next_boot.missing) == (2, 4)
-    assert len(same_boot.kept) == len(next_boot.kept) == 1
-
-
 # A leap that no device makes is refused, and takes nothing from the device it claims to be.
 
 LAST = (3, 7)
@@ -298,18 +284,9 @@ def test_a_leap_is_refused_and_what_the_device_says_next_counts(
     assert verdict.missing == 0  # or whoever shows gaps would show 2**48 of them
     assert verdict.heard == []
     assert [receipt.taken for receipt in verdict.receipts] == [False, True]
-
-
-def test_a_leap_is_charged_for_it_told_something(home: Any) -> None:
-    """The round's price covers one answer of the device, and that is the honest one's."""
-    leap, honest = said(home, HIGHEST, 1), said(home, 3, 8, 6)
-
-    verdict = judge_leaps(home, [leap, honest])
-
+    # It told something, and the round's price covers one answer, which is the honest one's.
     rho = Fraction(*home.round().guarantee.rho)
-    assert [(again.charge.rho, again.charge.device) for again in verdict.extra] == [
-        (rho, "node-0")
-    ]
+    assert [one.charge for one in verdict.extra] == [Charge(rho, "node-0")]
 
 
 @pytest.mark.parametrize("last", [LAST, NEVER])
@@ -321,17 +298,6 @@ def test_the_farthest_that_a_device_can_come_counts(home: Any, last: tuple[int, 
 
     assert len(verdict.kept) == 1
     assert (verdict.letters, verdict.alarms) == ([], [])
-
-
-def test_the_store_counts_on_from_the_earlier_numbers(home: Any, tmp_path: Any) -> None:
-    """Also over a restart: what is not remembered cannot come back."""
-    store = Store(tmp_path / "store.sqlite", SITE)
-    verdict = judge_leaps(home, [said(home, 3, 8), said(home, HIGHEST, 1, 9)])
-    store.keep(verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms)
-
-    assert set(store.newest().values()) == {(3, 8)}
-    assert store.refused(1)[0].kind == "future"
-    store.close()
 
 
 # Honest reports cost the store no question; every other one is asked about.

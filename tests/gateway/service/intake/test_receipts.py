@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog.testing
 
 from edge.core import wire
-from edge.net.device import frame_numbers, read_receipt
-from gateway.devices.fleet.spool import Counts, Shelf, Spool
 from gateway.service.intake import writer
 from gateway.service.intake.door import Arrival, authenticate
 from gateway.service.intake.judge import Verdict, judge, read_known
@@ -41,20 +38,6 @@ class Bearer:
 
 def message(packet: int) -> Message:
     return Message("t", b"", (1, packet))
-
-
-def test_a_receipt_is_what_the_device_takes_for_one_and_no_other_device_does(home: Any) -> None:
-    """Its own code reads it: numbers, and a MAC under its own key on its own topic."""
-    packer = writer.Packer(home.devices)
-
-    [(topic, payload)] = packer.packed([Receipt("node-1", 7, 300, True)])
-
-    assert topic == wire.topic(SITE, "node-1", "receipt")
-    assert read_receipt(payload, home.nodes["node-1"].identity) == (7, 300, True)
-    assert read_receipt(payload, home.nodes["node-0"].identity) is None
-    for at in range(len(payload)):
-        forged = payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]
-        assert read_receipt(forged, home.nodes["node-1"].identity) is None
 
 
 def test_each_bearer_lets_go_of_its_own_messages_and_receipts_go_out_once(home: Any) -> None:
@@ -170,37 +153,3 @@ def test_numbers_that_never_came_are_named_and_counted_once(home: Any, gateway: 
 
     assert gateway.gaps() == [MissingNumbers(1, 5, 7), MissingNumbers(1, 2, 3)]
     assert gateway.missing == 5
-
-
-def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway) -> None:
-    """The device says how many it lost, and the gateway says which."""
-    node, spool, counts = home.nodes[NAME], Spool(3), Counts()
-    shelf = Shelf(spool, NAME, counts)
-
-    def answer(number: int) -> None:
-        asked = home.message(home.round(number))
-        shelf.put(node.answer(asked, lambda params: (1000,), now_ms=1000 * number))
-
-    def deliver(number: int) -> None:
-        """Let all that the device has arrive, one after the other, each freed by its receipt."""
-        while frame := shelf.oldest():
-            (receipt,) = gateway.take([frame], number)
-            assert read_receipt(receipt, node.identity)[:2] == frame_numbers(frame)
-            shelf.free(frame)
-
-    answer(1)
-    deliver(1)
-    with structlog.testing.capture_logs() as logged:
-        for number in range(2, 8):  # nobody answers: the gateway is away
-            answer(number)
-    kept = spool.frames()
-    deliver(7)
-
-    assert spool.overwritten == 3
-    assert counts.lost == 3
-    assert sum("spool full" in entry["event"] for entry in logged) == 3
-    assert len(kept) == 3
-    assert spool.oldest is None
-    assert gateway.gaps() == [MissingNumbers(1, 2, 4)]
-    assert gateway.missing == 3
-    assert [frame for _, frame in gateway.store.answers(wire.name_of(home.round(7)))] == kept[2:]

@@ -6,27 +6,16 @@ import ssl
 import time
 import warnings
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import structlog.testing
 
-from edge.core import wire
-from edge.host import post
-from edge.mechanisms import thermal
-from gateway.devices.broker import certificates
-from gateway.devices.enrol import budgets, enrol
-from gateway.mechanisms.thermal.granting import grant
-from gateway.mechanisms.thermal.world import Room, fleet_in, scene_of
 from gateway.service.mqtt import access
 from gateway.service.mqtt import pump as module
 from gateway.service.mqtt.pump import FIRST_WAIT_S, LONGEST_WAIT_S, Pump, Rider
-from gateway.settings import config
 from gateway.settings.deployment import Mqtt
-from recovery.thermal import plan
 
 # One thread for all: no client's trouble is another's, and none comes back in step.
 
@@ -131,21 +120,25 @@ kBpumUlwvRkmkcqdV7WWCqDS
 """
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> config.Deployment:
-    """Return the sample deployment."""
-    path = tmp_path / "gateway.toml"
-    path.write_text(config.sample())
-    return config.load(path)
-
-
-def test_a_broker_is_verified_by_certificate_and_by_name(tmp_path: Path) -> None:
-    """Without both, whoever sits on the line is the broker."""
-    ca_file = tmp_path / "ca.pem"
+def test_a_broker_is_verified_by_certificate_and_by_name_over_no_old_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever this machine allows; without all three, whoever sits on the line is the broker."""
+    ca_file, create = tmp_path / "ca.pem", ssl.create_default_context
     ca_file.write_text(AUTHORITY)
-    context = access.tls(Mqtt(ca_file=ca_file))
+
+    def lax(**words: Any) -> ssl.SSLContext:
+        context = create(**words)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", lax)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context = access.tls(Mqtt(ca_file=ca_file))
 
     assert context is not None
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
 
@@ -162,69 +155,6 @@ def test_a_session_is_marked_by_the_password_where_there_is_one(tmp_path: Path) 
         == access.mark_session("heatveil-lab", "secret")
         != access.mark_session("heatveil-lab", "other")
     )
-
-
-def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
-    """Their limits are the deployment's own noise; a forged Round cannot go below them."""
-    query, world = config.query(deployment), np.random.default_rng(0)
-    room = Room(query, scene_of(query, None, 2, world), world)
-    made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
-    budgets.provision(made, grant(query, 3600.0), place)
-    fleet, site_key = fleet_in(room, budgets.boot(made.secrets, place).devices), made.secrets[1]
-    planned = plan(query, [])
-    weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)
-    topic = wire.round_topic("lab", "thermal")
-    forged = post.pack_round(planned._replace(params=tuple(weaker)), site_key, topic)
-    name = fleet.names[0]
-
-    assert fleet.answer(name, forged) is None
-    assert "less noise than this device's limit" in fleet.refusal(name)
-    assert fleet.answer(name, post.pack_round(planned, site_key, topic)) is not None
-
-
-def test_we_speak_no_tls_below_12_whatever_this_machine_allows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A broker that speaks 1.1 alone is refused where the system's own settings would take it."""
-    made = certificates.make_authority("test", datetime.now(UTC))
-    shown = certificates.make_server(["127.0.0.1"], made, datetime.now(UTC))
-    for name, held in (("ca.pem", made.certificate), ("s.pem", shown.certificate)):
-        (tmp_path / name).write_bytes(held)
-    (tmp_path / "s.key").write_bytes(shown.key)
-    create = ssl.create_default_context
-
-    def lax(**words: Any) -> ssl.SSLContext:
-        context = create(**words)
-        context.minimum_version = ssl.TLSVersion.TLSv1
-        context.set_ciphers("ALL:@SECLEVEL=0")
-        return context
-
-    def speaks(context: ssl.SSLContext) -> str | None:
-        """Return which version is agreed upon with a broker that knows 1.1 alone."""
-        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        serving.set_ciphers("ALL:@SECLEVEL=0")
-        serving.minimum_version = serving.maximum_version = ssl.TLSVersion.TLSv1_1
-        serving.load_cert_chain(tmp_path / "s.pem", tmp_path / "s.key")
-        heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
-        theirs = serving.wrap_bio(said, heard, server_side=True)
-        ours = ssl.SSLContext.wrap_bio(context, heard, said, server_hostname="127.0.0.1")
-        for _ in range(6):
-            for one in (ours, theirs):
-                try:
-                    one.do_handshake()
-                except ssl.SSLWantReadError:
-                    pass
-                except ssl.SSLError:
-                    return None
-        return ours.version()
-
-    monkeypatch.setattr(ssl, "create_default_context", lax)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        ours = access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
-        assert ours is not None
-        assert speaks(lax(cafile=tmp_path / "ca.pem")) == "TLSv1.1", "the negative control"
-        assert speaks(ours) is None
 
 
 @pytest.mark.parametrize(

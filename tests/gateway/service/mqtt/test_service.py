@@ -1,14 +1,17 @@
 """Links to a real broker: nothing acknowledged is lost, and trouble is said in one line."""
 
+import logging
 import queue
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gateway.devices.broker import embedded
-from gateway.faults import LinkFault
 from gateway.service.mqtt.connection import Message, Sending, Standing
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -166,24 +169,6 @@ def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) 
             link.close()
 
 
-def test_a_broker_that_will_not_have_us_is_another_clear_line(
-    pump: Pump, tmp_path: object
-) -> None:
-    """A wrong password must not look like a missing broker."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            embedded,
-            "CONFIGURATION",
-            embedded.CONFIGURATION.replace("anonymous true", "anonymous false"),
-        )
-        with embedded.run_broker("mosquitto") as address, pytest.raises(LinkFault) as caught:
-            Link(
-                Mqtt(host=address.host, port=address.port, insecure=True), "unwelcome", pump
-            ).wait()
-
-    assert "will not have unwelcome (Not authorized)" in str(caught.value)
-
-
 @pytest.mark.parametrize("acknowledge", [True, False])
 def test_a_window_holds_for_messages_at_qos_0_and_moves_on(
     mosquitto: Mqtt, pump: Pump, acknowledge: bool
@@ -201,6 +186,183 @@ def test_a_window_holds_for_messages_at_qos_0_and_moves_on(
     sender.close()
 
 
+# MQTT 5 where the broker has it, 3.1.1 where it has not, and what either is needed for.
+
+BOTH = pytest.mark.parametrize("version", ["5", "3.1.1"])
+
+
+def speaking(at: Mqtt, version: str) -> Mqtt:
+    """Return the same broker, spoken to in this version."""
+    return at.model_copy(update={"version": version})
+
+
+@BOTH
+def test_a_session_outlives_its_connection(mosquitto: Mqtt, pump: Pump, version: str) -> None:
+    """In MQTT 5 it would end with it, unless one says how long it is to be kept."""
+    at, name = speaking(mosquitto, version), f"outlives-{version}"
+    Link(at, name, pump, subscribe=[name]).wait().close()
+    sender = Link(at, f"{name}-sender", pump).wait()
+    sender.publish(name, b"while you were away")
+    assert sender.sent(5)
+    taker = Taker(acknowledge=False)
+    link = Link(at, name, pump, subscribe=[name], on_message=taker).wait()
+
+    assert taker.payloads(1) == [b"while you were away"]
+    assert str(link.version) == version
+    link.close()
+    sender.close()
+
+
+@BOTH
+def test_filters_of_an_earlier_time_are_unsubscribed(
+    mosquitto: Mqtt, pump: Pump, version: str
+) -> None:
+    """A session keeps them for ever: the first time round they are left there, as a control."""
+    at, name = speaking(mosquitto, version), f"stale-{version}"
+    Link(at, name, pump, subscribe=[f"{name}/old"]).wait().close()
+    sender, came = Link(at, f"{name}-sender", pump).wait(), []
+    for stale in ([], [f"{name}/old", f"{name}/new"]):
+        taker = Taker()
+        link = Link(
+            at, name, pump, subscribe=[f"{name}/new"], unsubscribe=stale, on_message=taker
+        ).wait()
+        for topic in ("old", "new"):
+            sender.publish(f"{name}/{topic}", topic.encode())
+        came.append(taker.payloads(1 if stale else 2))
+        assert taker.nothing_more()
+        link.close()
+
+    assert came == [[b"old", b"new"], [b"new"]]
+    sender.close()
+
+
+@BOTH
+def test_a_broker_that_bears_little_at_once_is_not_overrun(pump: Pump, version: str) -> None:
+    """A stock mosquitto takes 20 messages, and in MQTT 5 ends the link of who sends more."""
+    with pytest.MonkeyPatch.context() as patch:
+        few = embedded.CONFIGURATION.replace(
+            "max_inflight_messages 500", "max_inflight_messages 5"
+        )
+        patch.setattr(embedded, "CONFIGURATION", few)
+        with embedded.run_broker("mosquitto") as address:
+            at = Mqtt(host=address.host, port=address.port, insecure=True, version=version)
+            lost: list[str] = []
+            link = Link(
+                at, "few", pump, on_state=lambda up, why: lost.append(why) if why else None
+            )
+            link.wait()
+            for number in range(300):
+                link.publish("few", b"%d" % number)
+            assert link.sent(10)
+            assert lost == []
+            link.close()
+
+
+def test_receipts_and_acknowledgements_go_out_together(mosquitto: Mqtt, pump: Pump) -> None:
+    """The receipt reaches its device, and the broker does not bring the message again."""
+    taker, device = Taker(acknowledge=False), Taker()
+    link = Link(mosquitto, "joined", pump, subscribe=["joined/data"], on_message=taker).wait()
+    other = Link(
+        mosquitto, "joined-device", pump, subscribe=["joined/receipt"], on_message=device
+    ).wait()
+    other.publish("joined/data", b"report")
+    _, message = taker.came.get(timeout=30)
+    link.settle([("joined/receipt", b"r" * 200)], [message])
+
+    assert device.payloads(1) == [b"r" * 200]
+    link.close()
+    again = Taker()
+    link = Link(mosquitto, "joined", pump, subscribe=["joined/data"], on_message=again).wait()
+    assert again.nothing_more()
+    link.close()
+    other.close()
+
+
+def test_who_publishes_hears_when_the_broker_has_it(mosquitto: Mqtt, pump: Pump) -> None:
+    """Once each: the outbox forgets a letter then."""
+    link = Link(mosquitto, "heard", pump).wait()
+    heard: list[int] = []
+    for number in range(200):
+        link.publish("heard", b"x", on_sent=lambda number=number: heard.append(number))
+    assert link.sent(5)
+
+    assert sorted(heard) == list(range(200))
+    link.close()
+
+
+@pytest.mark.long
+def test_a_broker_without_mqtt_5_is_spoken_to_in_its_own_version(
+    pump: Pump, caplog: pytest.LogCaptureFixture
+) -> None:
+    """amqtt is the broker of a demonstration where there is no mosquitto.
+
+    It refuses version 5, which is no fault of anybody: nothing of that is logged.
+    """
+    with embedded.run_broker("amqtt") as address:
+        taker = Taker()
+        at = Mqtt(host=address.host, port=address.port, insecure=True)
+        link = Link(at, "older", pump, subscribe=["older"], on_message=taker).wait(30)
+        link.publish("older", b"hello")
+
+        assert taker.payloads(1) == [b"hello"]
+        assert str(link.version) == "3.1.1"
+        link.close()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@contextmanager
+def scripted(answer: bytes) -> Iterator[tuple[int, list[int]]]:
+    """Yield the port of a broker that answers CONNECT of MQTT 5 so, and lets 3.1.1 in."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    versions: list[int] = []
+    open_now: list[socket.socket] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                link, _ = listening.accept()
+            except OSError:
+                return
+            link.settimeout(5)
+            packet = link.recv(1000)
+            versions.append(packet[packet.index(b"MQTT") + 4])
+            if versions[-1] == 5:
+                link.sendall(answer)
+                link.close()
+            else:
+                link.sendall(b"\x20\x02\x00\x00")
+                open_now.append(link)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield listening.getsockname()[1], versions
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
+        for link in open_now:
+            link.close()
+
+
+REFUSALS = {
+    "in MQTT 5": b"\x20\x03\x00\x84\x00",
+    "in 3.1.1": b"\x20\x02\x00\x01",
+    "without a word": b"",
+}
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+def test_a_broker_may_refuse_mqtt_5_in_three_ways(pump: Pump, answer: str) -> None:
+    """With the code of either version, or by closing the connection."""
+    with scripted(REFUSALS[answer]) as (port, versions):
+        at = Mqtt(host="127.0.0.1", port=port, insecure=True)
+        link = Link(at, "refused", pump).wait(30)
+
+        assert (versions, str(link.version)) == ([5, 4], "3.1.1")
+        link.close(0.1)
+
+
 # Who waits for a message to be taken hears so once, however fast the broker answers.
 
 
@@ -214,17 +376,6 @@ def test_an_answer_that_is_quicker_than_we_are_is_not_lost() -> None:
     sending.ended(8, taken=True)
 
     assert heard == [7, 8]
-
-
-def test_a_packet_id_that_comes_back_is_another_message() -> None:
-    """There are 65,535 of them."""
-    heard: list[str] = []
-    sending = Sending()
-    for name in ("first", "second"):
-        sending.began(1, lambda name=name: heard.append(name))  # type: ignore[misc]
-        sending.ended(1, taken=True)
-
-    assert heard == ["first", "second"]
 
 
 def test_what_the_broker_does_not_take_is_not_said_to_be_taken() -> None:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from itertools import pairwise
 from typing import Any
 from urllib.request import urlopen
 
@@ -16,22 +15,6 @@ from gateway.service.operate.metrics import Counted, Metrics
 from gateway.web.server import Page
 
 # Chores are done at their own pace, one failing stops no other, and none outlives its gateway.
-
-
-def test_each_is_done_at_once_and_then_at_its_own_pace() -> None:
-    """A quick one is not slowed by a slow one, nor the slow one done too often."""
-    quick, slow, enough = [], [], threading.Event()
-
-    def often() -> None:
-        quick.append(time.monotonic())
-        if len(quick) == 5:
-            enough.set()
-
-    with Chores(Chore(0.05, often), Chore(3600, lambda: slow.append(1))):
-        assert enough.wait(10)
-
-    assert slow == [1]
-    assert all(later - earlier > 0.03 for earlier, later in pairwise(quick))
 
 
 def test_one_that_fails_is_told_of_and_tried_again_beside_the_others() -> None:
@@ -237,19 +220,3 @@ def test_a_store_that_hangs_does_not_hide_the_rest() -> None:
         free.set()
 
     assert found["store_retries_total"] == 7
-
-
-def test_health_tells_what_is_news() -> None:
-    """Said twice it is no news; another reason is."""
-    health = Health("store", "broker")
-    begun = health.ready, health.parts()["store"].why
-    news = [
-        health.say("store", True), health.say("store", True), health.say("broker", False, "a"),
-        health.say("broker", False, "b"), health.say("broker", False, "b"),
-    ]  # fmt: skip
-
-    assert begun == (False, "it has not started yet")
-    assert news == [True, False, True, True, False]
-    assert not health.ready
-    assert health.say("broker", True)
-    assert health.ready

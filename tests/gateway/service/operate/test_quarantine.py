@@ -159,18 +159,6 @@ def test_whom_the_operator_shut_out_at_the_broker_stays_out(
         gate.close()
 
 
-@pytest.mark.long
-def test_time_sets_free_where_it_is_to(wards: Callable[..., Ward]) -> None:
-    """After so many minutes, and not before; without a broker too."""
-    ward = wards(None, minutes=0.01)  # 0.6 s
-    ward.flood("node-1")
-    assert eventually(lambda: "node-1" in ward.store.quarantined())
-    began = time.monotonic()
-    assert eventually(lambda: not ward.guard.blocked("node-1"), 10)
-    assert time.monotonic() - began > 0.4
-    assert ward.store.quarantined() == {}
-
-
 def test_a_disk_that_will_not_is_asked_again(
     wards: Callable[..., Ward], monkeypatch: pytest.MonkeyPatch
 ) -> None:

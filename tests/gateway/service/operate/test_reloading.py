@@ -315,18 +315,6 @@ def test_over_a_start_the_wall_counts_and_never_shortens(ago_s: float, free: boo
         assert waits._opened_s + 60 - time.monotonic() <= 60
 
 
-def test_a_step_of_the_wall_while_we_run_moves_no_round(
-    wall: list[datetime], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only the monotonic clock is asked; the wall's jump of a year changes nothing."""
-    waits = Pause(None)
-    waits.begin(time.monotonic())
-    wall[0] = datetime(2027, 11, 22, 12, tzinfo=UTC)
-    monkeypatch.setattr(time, "time", lambda: 0.0)
-
-    assert waits.wait_s(Rounds(every_s=60)) > 0
-
-
 def test_out_of_hours_no_round_opens_and_the_reason_is_told(wall: list[datetime]) -> None:
     """With or without a pause left; and as soon as the hour has come, it may."""
     rounds, waits = Rounds(every_s=0, hours="08:00-18:00"), Pause(None)

@@ -16,7 +16,7 @@ import pytest
 
 from gateway.devices.broker.embedded import find_free_port
 from gateway.service.operate.supervision import PATIENCE_S, Supervised, notify, watchdog_of
-from tests import processes
+from tests import processes, sites
 
 
 class Told(Supervised):
@@ -73,17 +73,6 @@ def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
         assert len(notify.said) == before
 
 
-def test_ready_is_told_once_and_not_before_the_broker_has_us() -> None:
-    """Zigbee2MQTT shows as active while it is connected to nothing; its users asked why."""
-    supervised = told = Told()
-    for event in (health(False), {"kind": "round"}, health(True), health(False), health(True)):
-        supervised.hear(event)
-
-    assert told.said.count("READY=1") == 1
-    assert told.said[0] == "STATUS=broker: nobody answers"
-    assert told.said.index("READY=1") == 2
-
-
 def test_a_reload_ends_with_ready_and_only_where_it_was() -> None:
     """`systemctl reload` waits for the second."""
     supervised = told = Told()
@@ -134,11 +123,12 @@ def test_the_manager_hears_every_state(address: str) -> None:
     with manager(address) as listener:
         with Supervised({"NOTIFY_SOCKET": address}) as supervised:
             supervised.hear(health(False, "one\nREADY=0"))
+            supervised.hear(health(True))  # not before the broker has us, and once
             supervised.hear(health(True))
-        heard = [listener.recv(1000) for _ in range(4)]
+        heard = [listener.recv(1000) for _ in range(5)]
 
     status = b"STATUS=broker: one READY=0", b"STATUS=all parts work"
-    assert heard == [status[0], status[1], b"READY=1", b"STOPPING=1"]
+    assert heard == [status[0], status[1], b"READY=1", status[1], b"STOPPING=1"]
 
 
 def test_a_reload_carries_the_time_of_the_clock_that_only_goes_forward(address: str) -> None:
@@ -189,29 +179,6 @@ def test_a_manager_that_does_not_read_holds_nobody_up(address: str) -> None:
     assert time.monotonic() - begun_s < 2 * PATIENCE_S + 1
 
 
-SITE = """
-[site]
-name = "managed"
-[room]
-cells = 20
-length_m = 10.0
-[heat]
-spread_m2 = 1.0
-[sensors]
-count = 3
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-[rounds]
-gather_s = 60
-[mqtt]
-port = {port}
-insecure = true
-[page]
-port = {page}
-"""
-
-
 @pytest.mark.long
 def test_the_service_tells_systemd_the_truth(
     tmp_path: Path,
@@ -221,7 +188,7 @@ def test_the_service_tells_systemd_the_truth(
 ) -> None:
     """`heatveil serve` as a Type=notify unit: started before its broker, alive, stopped."""
     port, site = find_free_port(), tmp_path / "site.toml"
-    site.write_text(SITE.format(port=port, page=find_free_port()))
+    site.write_text(sites.small("managed", port, find_free_port()))
     assert heatveil("enrol", "--config", site).status == 0
     (tmp_path / "m.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
     said: list[str] = []

@@ -236,17 +236,6 @@ def test_a_thermal_round_summed_in_parts_is_the_release_of_all_its_payloads(
     assert summed(store, fold, plan) == thermal.release(plan, list(payloads.values()), None)
 
 
-def test_sums_of_a_transaction_that_fails_are_not_there(store: Store) -> None:
-    """Reports and their sums are one: what is rolled back was never added."""
-    with store.engine.connect() as connection:
-        message_rows.add_sums(connection, NAME, 0, {1: Sum(5, 1)}, 1)
-        assert message_rows.count_added(connection, NAME) == 1
-        connection.rollback()
-    with store.engine.connect() as connection:
-        assert message_rows.sum_slots(connection, NAME) == ({}, 0)
-        assert message_rows.count_added(connection, NAME) == 0
-
-
 def test_a_sensor_that_is_summed_twice_is_an_error_and_no_average(home: Any) -> None:
     """More answers of one sensor in a round would average its noise away."""
     with pytest.raises(ValueError, match="2 times"):

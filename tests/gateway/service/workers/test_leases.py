@@ -94,20 +94,6 @@ def test_a_clock_that_is_set_keeps_no_part_from_the_living(
     assert len(heir.take(PARTS, PARTS)) == free
 
 
-@pytest.mark.long
-def test_a_renewal_does_not_wait_for_a_commit_that_takes_its_time(store: Store) -> None:
-    """A slow disk would else cost a worker its parts; with a plain lock on the row it does."""
-    ada = worker(store, "ada", 60.0)
-    (held,) = ada.take(1, 1)
-    with store.engine.begin() as connection:
-        leases.hold(connection, held, 10)
-        assert ada.renew([held]) == {held}  # else it is ended after the patience of the store
-    with store.engine.begin() as connection:
-        connection.execute(select(table).where(table.c.part == 0).with_for_update(read=True))
-        with pytest.raises(DBAPIError, match="lock timeout"):
-            ada.renew([held])
-
-
 def test_who_lost_a_part_cannot_hold_it_even_under_the_same_name(store: Store) -> None:
     """The epoch is the fence: the same holder, back after another had the part, is another."""
     ada, bob = worker(store, "ada", 0.05), worker(store, "bob", 0.05)
@@ -193,15 +179,6 @@ def test_who_splits_the_devices_otherwise_does_not_join_those_at_work(
     join(store, "bob", lease_s=lease_s, partitions=partitions)
     with pytest.raises(OperatorFault, match="bob run with"):
         join(store, "ada")
-
-
-def test_the_dead_keep_nobody_from_changing_the_parts(store: Store) -> None:
-    """A worker that was killed is at work for one lease more, and no longer."""
-    join(store, "dead", lease_s=0.2)
-    with pytest.raises(OperatorFault):
-        join(store, "ada", partitions=ROLL_PARTS + 2)
-    time.sleep(0.4)
-    join(store, "ada", partitions=ROLL_PARTS + 2)
 
 
 def test_the_roll_names_the_dead_the_living_and_what_is_nobodys(store: Store, home: Any) -> None:

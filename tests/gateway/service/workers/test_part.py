@@ -13,7 +13,7 @@ from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.workers.leases import unique_name
 from gateway.service.workers.part import end_old_sessions, part_of, session_of
-from gateway.service.workers.worker import Sight, Worker, share_of
+from gateway.service.workers.worker import Worker, share_of
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
 from tests.proxies import Proxy
@@ -24,19 +24,29 @@ from tests.waiting import eventually
 PARTITIONS = 3
 
 
-@pytest.fixture
-def deployment(mosquitto: Mqtt, store: Store) -> Deployment:
-    """Return a deployment of three parts."""
+FOUR, LEASE_S = 4, 1.5
+
+
+def behind_port(
+    store: Store, port: int, partitions: int = FOUR, lease_s: float = LEASE_S
+) -> Deployment:
+    """Return a deployment with the broker behind this port."""
     return Deployment(
         site={"name": "testsite"},
         room={"cells": 24},
         heat={"spread_m2": 0.05},
         sensors={"count": 4},
         privacy={"epsilon": "1/1", "delta": "1/100000"},
-        mqtt={"port": mosquitto.port, "insecure": True},
+        mqtt={"port": port, "insecure": True},
         store={"postgresql": store.place.words},  # type: ignore[union-attr]
-        workers={"partitions": PARTITIONS, "lease_s": 2},
+        workers={"partitions": partitions, "lease_s": lease_s},
     )
+
+
+@pytest.fixture
+def deployment(mosquitto: Mqtt, store: Store) -> Deployment:
+    """Return a deployment of three parts."""
+    return behind_port(store, mosquitto.port, PARTITIONS, 2)
 
 
 @contextmanager
@@ -107,30 +117,6 @@ def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("may", [False, True])
-def test_who_may_not_connect_does_not_throw_its_heir_off_the_broker(
-    mosquitto: Mqtt, may: bool
-) -> None:
-    """A part's session has one name: without the question the old holder takes it back."""
-    ours = [True]
-    losses: list[str] = []
-    with Pump("old") as pump, Pump("new") as other:
-        old = Link(mosquitto, "one-name", pump, may_connect=lambda: ours[0]).wait()
-        ours[0] = may
-        heir = Link(
-            mosquitto,
-            "one-name",
-            other,
-            on_state=lambda up, why: None if up else losses.append(why),
-        ).wait()
-        time.sleep(1.5)
-        assert bool(losses) == may
-        ours[0] = False
-        for link in (heir, old):
-            link.close(0.1)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
     deployment: Deployment, mosquitto: Mqtt, store: Store, home: Any, partitions: int
@@ -192,8 +178,6 @@ def _knows(worker: Worker, devices: Any) -> bool:
 
 # A worker that does not see the broker leaves the parts to those who do.
 
-FOUR, LEASE_S = 4, 1.5
-
 
 @pytest.fixture
 def proxied(mosquitto: Mqtt) -> Iterator[Proxy]:
@@ -202,28 +186,9 @@ def proxied(mosquitto: Mqtt) -> Iterator[Proxy]:
         yield one
 
 
-def behind_port(store: Store, port: int) -> Deployment:
-    """Return a deployment with the broker behind this port."""
-    return Deployment(
-        site={"name": "testsite"},
-        room={"cells": 24},
-        heat={"spread_m2": 0.05},
-        sensors={"count": 4},
-        privacy={"epsilon": "1/1", "delta": "1/100000"},
-        mqtt={"port": port, "insecure": True},
-        store={"postgresql": store.place.words},  # type: ignore[union-attr]
-        workers={"partitions": FOUR, "lease_s": LEASE_S},
-    )
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("looks", [True, False])
-def test_who_never_saw_the_broker_takes_no_part(
-    mosquitto: Mqtt, store: Store, home: Any, monkeypatch: pytest.MonkeyPatch, looks: bool
-) -> None:
+def test_who_never_saw_the_broker_takes_no_part(mosquitto: Mqtt, store: Store, home: Any) -> None:
     """Its half of the devices would else wait for ever, with every lease in order."""
-    if not looks:
-        monkeypatch.setattr(Sight, "blind_for", lambda sight, seconds: False)
     said: dict[str, tuple[bool, str]] = {}
 
     def say(part: str, ok: bool, why: str) -> None:
@@ -233,19 +198,12 @@ def test_who_never_saw_the_broker_takes_no_part(
         join = stack.enter_context
         nowhere, here = behind_port(store, find_free_port()), behind_port(store, mosquitto.port)
         ada = join(Worker(nowhere, home.devices, unique_name("ada"), store, say=say))
-        if not looks:
-            assert eventually(lambda: len(ada.parts) == FOUR)
         bob = join(Worker(here, home.devices, unique_name("bob"), store))
-        if looks:
-            assert eventually(lambda: len(bob.parts) == FOUR)
-            assert ada.parts == []
-            assert eventually(lambda: not said["broker"][0])
-            assert said["parts"] == (False, "it takes no part before the broker has it")
-            assert said["store"] == (True, "")
-        else:
-            assert eventually(lambda: len(bob.parts) == FOUR / 2)
-            time.sleep(2 * LEASE_S)
-            assert len(ada.parts) == FOUR / 2  # and nothing of them comes
+        assert eventually(lambda: len(bob.parts) == FOUR)
+        assert ada.parts == []
+        assert eventually(lambda: not said["broker"][0])
+        assert said["parts"] == (False, "it takes no part before the broker has it")
+        assert said["store"] == (True, "")
 
 
 @pytest.mark.long

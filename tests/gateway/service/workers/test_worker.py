@@ -98,10 +98,9 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
 
 
 # A worker that takes a second for each commit and writes down what came of it, so that it can be
-# stopped with readings in its hands. The hold is the fence; without it everybody may write.
+# stopped with readings in its hands.
 SLOW = """
 import time
-from gateway.service.workers import leases
 from gateway.service.workers.rounds import PartStore
 
 keep, said = PartStore.keep, open({path!r}, "a", buffering=1)
@@ -119,21 +118,18 @@ def slowly(self, kept, *rest):
         said.write(f"keeps {{len(kept)}}\\n")
 
 PartStore.keep = slowly
-if not {fenced}:
-    leases.hold = lambda connection, lease, idle_s: None
 """
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("fenced", [True, False])
 def test_a_worker_that_wakes_up_after_its_lease_cannot_commit(
-    site: Callable[[int], Any], store: Store, tmp_path: Path, fenced: bool
+    site: Callable[[int], Any], store: Store, tmp_path: Path
 ) -> None:
-    """Stopped with readings in its hands: they are its successor's. Unfenced, it writes them."""
+    """Stopped with readings in its hands: they are its successor's."""
     home = site(40)
     paths = {name: tmp_path / name for name in ("zombie", "heir")}
     slow = {
-        name: SLOW.format(path=str(path), pause_s=pause_s, fenced=fenced)
+        name: SLOW.format(path=str(path), pause_s=pause_s)
         for (name, path), pause_s in zip(paths.items(), (1.0, 2.5), strict=True)
     }
     quiet = (
@@ -153,9 +149,6 @@ def test_a_worker_that_wakes_up_after_its_lease_cannot_commit(
     assert eventually(lambda: shared_by(store, "heir"))
     assert eventually(lambda: paths["heir"].exists() and paths["heir"].read_text())
     os.kill(zombie.pid, signal.SIGCONT)  # while its heir has the same readings in its hands
-    if not fenced:
-        assert eventually(lambda: "keeps" in paths["zombie"].read_text())
-        return  # what its heir holds is refused as unstorable from now on
     assert leader.wait(timeout=60) == 0, home.log(leader)
     for child in (zombie, heir):
         child.send_signal(signal.SIGTERM)
