@@ -138,13 +138,3 @@ def test_a_thermometer_lags_behind_the_air() -> None:
 
     assert lag_s > 10
     assert shown == pytest.approx((1 - air / (warms_s - lag_s)) / lost, rel=4e-3)
-
-
-def test_nothing_crosses_a_wall_by_a_body() -> None:
-    """A body beside it gives all of its watt to its own side."""
-    solid = quanta._solid(room(Wall((1.0, 0.0), (1.0, 1.0), 100.0, "brick")), ())
-    given = quanta._body(solid, np.array([0.93, 0.5]))
-
-    assert given.sum() == pytest.approx(1.0)
-    assert not given[:, 38:].any()
-    assert given[:, :38].max() == given[19:21, 36:38].max()

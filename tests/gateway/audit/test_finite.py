@@ -24,7 +24,6 @@ from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Verbs
 from recovery.disk import plan
-from recovery.disk.cases import RADIAL
 from recovery.disk.query import Query
 
 
@@ -51,47 +50,6 @@ def test_places_as_they_are_keep_their_promise_everywhere() -> None:
     family = [(family[0][0], family[0][1][:30])]
 
     assert failed(places(sweeps=lambda full: family)) == []
-
-
-@pytest.mark.long
-def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
-    """Sides to 8, all radii to 10, five epsilons, six schemes; krr knows no radius."""
-    swept = {
-        (query.grid.shape, query.radius, query.epsilon, query.scheme)
-        for _, queries in recovery.disk.cases.sweeps(False)
-        for query in queries
-    }
-    wanted = {
-        ((side, side), radius, epsilon, scheme)
-        for side in (1, 2, 3, 5, 8)
-        for epsilon in ((1, 10), (1, 1), (7, 5), (7, 2), (8, 1))
-        for scheme in ("dam", "dam-ns", "area", "huem", "wave", "krr")
-        for radius in (range(11) if scheme != "krr" else (None,))
-    }
-
-    assert wanted <= swept
-    assert swept < {
-        (query.grid.shape, query.radius, query.epsilon, query.scheme)
-        for _, queries in recovery.disk.cases.sweeps(True)
-        for query in queries
-    }
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("side", sorted({*range(1, 9)} - {*recovery.disk.cases.QUICK_SIDES}))
-def test_the_sides_that_only_the_full_audit_sweeps_keep_their_promise(side: int) -> None:
-    """Of every scheme and at every epsilon, at every third radius."""
-    families = [
-        (name, [one for one in queries if one.grid.shape == (side, side)])
-        for name, queries in recovery.disk.cases.sweeps(True)
-    ]
-    thirds = [
-        (name, [one for one in queries if one.scheme == "krr" or one.radius in range(0, 11, 3)])
-        for name, queries in families
-    ]
-
-    assert {one.scheme for _, queries in thirds for one in queries} == {*RADIAL, "krr"}
-    assert failed(places(rooms=lambda: (), sweeps=lambda full: thirds)) == []
 
 
 def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:
@@ -270,13 +228,6 @@ def test_the_device_s_own_draw_has_the_law_that_each_number_gives() -> None:
 
             found = weigh(program)
             assert (found.law, found.total) == (one_by_one(program), table.total)
-
-
-def test_an_answer_that_comes_again_has_the_weight_of_both_its_runs() -> None:
-    """A place is answered for being near, and again for being anywhere."""
-    found = weigh(of_runs([7 << 30, 3 << 30, 1 << 30, 1 << 30], [1, 2, 1, 3]))
-
-    assert found.law == {1: 8 << 30, 2: 3 << 30, 3: 1 << 30}
 
 
 def test_a_program_that_tells_a_span_from_a_number_is_found_at_the_ends() -> None:

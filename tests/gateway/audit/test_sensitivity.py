@@ -6,7 +6,6 @@ calibrate for another world than the one that is asked about.
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -181,9 +180,3 @@ def test_what_is_found_is_a_pair_of_neighbours() -> None:
 def test_counts_become_the_grains_that_are_planned_for() -> None:
     """On devices with an array; and another rounding is seen."""
     assert all(claim.holds for claim in readings.counts_claims(None, Effort()))
-
-
-def test_readings_that_are_too_far_apart_are_seen() -> None:
-    """What the noise is made for: so many counts apart, so many grains at most."""
-    assert not readings.too_far((0, 2, 4), Fraction(2))
-    assert readings.too_far((0, 2, 5), Fraction(2))

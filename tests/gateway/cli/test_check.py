@@ -263,16 +263,6 @@ def test_a_broker_that_another_site_was_made_for_is_a_fault(
     assert ("of a broker for another site" in heatveil("check", site).out) == wrong
 
 
-def test_a_gateway_that_would_ask_nothing_is_not_said_to_run_alone(
-    kept: Any, heatveil: Heatveil
-) -> None:
-    """Two rounds and a half of three are spent, and no whole one is left."""
-    said = heatveil("check", kept.path)
-
-    assert said.status == 0
-    assert said.out.splitlines()[-1].endswith("would ask nothing: the promise is spent")
-
-
 def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: Heatveil) -> None:
     """What was spent already counts against it; and who looks writes nothing."""
     words, before = "no larger promise is taken on", heatveil("check", kept.path)

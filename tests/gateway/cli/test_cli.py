@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 
 from gateway import cli
-from gateway.cli import COMMANDS as TABLE
 from gateway.cli import load_all, play
 from gateway.cli.config import all_explained, describe
 from gateway.cli.records import report
@@ -38,28 +37,6 @@ def test_help_names_every_command(heatveil: Callable[..., Any]) -> None:
     assert len(COMMANDS) > 15
     assert "Exit status: 0 done; 1 what you can mend" in " ".join(said.out.split())
     assert [name for name in COMMANDS if f"\n  {name} " not in said.out] == []
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_each_of_its_flags(
-    heatveil: Callable[..., Any], command: str
-) -> None:
-    """A flag without a word of help is a riddle."""
-    said = heatveil(command, "--help")
-    flags = [line.split() for line in said.out.splitlines() if line.startswith("  --")]
-
-    assert said.status == 0
-    assert all(len(words) > 2 for words in flags)
-
-
-@pytest.mark.parametrize("command", TABLE)
-def test_a_line_of_the_help_is_of_a_command_that_explains_itself(command: str) -> None:
-    """The lines stand apart from the commands, which are not loaded for them."""
-    loaded = TOP.commands[command]
-
-    assert loaded.name == command
-    assert loaded.help
-    assert len(TABLE[command][2]) < 66  # or it is cut
 
 
 def test_help_does_not_wait_for_numpy() -> None:

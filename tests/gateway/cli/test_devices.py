@@ -170,22 +170,6 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
     assert who.site_key == site.devices.site_key
 
 
-def test_a_broker_that_rests_finds_it_in_its_file(make: Callable[..., Site]) -> None:
-    """Add, rotate, remove: mosquitto is started in between and lets in who may come."""
-    site = make()
-    assert "does not run" in site.run("remove", "node-3").out
-    assert "does not run" in site.run("add", "attic", "--sensor", 3).out
-    first = site.board("attic")["link"]["password"]
-    with site.broker():
-        assert site.may_come("attic", first)
-    second = site.path.with_name("second.json")
-    assert site.run("rotate", "attic", "--out", second).status == 0
-    (row,) = json.loads(second.read_text())["devices"]
-    with site.broker():
-        assert not site.may_come("attic", first)
-        assert site.may_come("attic", row["link"]["password"])
-
-
 def test_a_virtual_device_gets_new_keys_and_its_old_ones_are_worth_nothing(
     make: Callable[..., Site],
 ) -> None:
@@ -203,11 +187,7 @@ def test_a_virtual_device_gets_new_keys_and_its_old_ones_are_worth_nothing(
     assert third.identity.key_id != old.identity.key_id
     assert site.devices.by_name["node-1"].key_id == third.identity.key_id
     assert site.devices.by_name["node-1"].place == known.place
-    ledger = budget.Budget(
-        slots.Files(str(site.path.with_name("state")), "node-1"), third.identity.state_key
-    )
-    ledger.boot()
-    assert ledger.epoch == 1
+    assert left(site, "node-1") == left(site, "node-0")
     with site.broker():
         assert site.may_come("node-1", third.link_key.hex())
         assert not site.may_come("node-1", old.link_key.hex())
@@ -243,34 +223,6 @@ def test_what_cannot_be_is_told_and_changes_nothing(
     after = {path: path.read_bytes() for path in site.path.parent.rglob("*") if path.is_file()}
     assert {path.name for path in after.keys() - before.keys()} <= {"devices.json.lock"}
     assert {path: after[path] for path in before} == before
-
-
-def test_the_last_device_stays(make: Callable[..., Site]) -> None:
-    """Without one there is nothing to ask."""
-    site = make()
-    assert [site.run("remove", f"node-{number}").status for number in range(3)] == [0] * 3
-    last = site.run("remove", "node-3")
-    assert last.status == 1
-    assert "is the last device" in last.err
-
-
-def test_a_broker_that_says_no_leaves_all_as_it_was(
-    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A device that cannot come in must not be waited for in every round."""
-    site = make()
-    site.run("remove", "node-3")
-    before = site.devices
-
-    def no(*_: object) -> None:
-        raise OperatorFault("the broker did not do createClient (full)")
-
-    monkeypatch.setattr("gateway.devices.broker.control.expect", no)
-    with site.broker():
-        said = site.run("add", "attic")
-    assert said.status == 1
-    assert site.devices == before
-    assert not site.path.with_name("attic.device.json").exists()
 
 
 def test_a_file_that_a_board_was_given_is_not_overwritten(make: Callable[..., Site]) -> None:
@@ -406,28 +358,6 @@ def test_a_kill_at_any_step_is_named_and_the_same_command_mends_it(
         assert site.may_come(name, password)
 
 
-def test_what_never_came_can_be_taken_away_too(
-    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An attempt that nobody wants to finish leaves nothing at the broker or on the disk."""
-    site = make()
-    site.run("remove", "node-3")
-
-    def kill(*_: object) -> None:
-        raise Killed
-
-    with site.broker():
-        with monkeypatch.context() as patched:
-            patched.setattr("gateway.devices.enrol.enrol.save_devices", kill)
-            with pytest.raises(Killed):
-                site.run("add", "attic")
-        assert faults(site)
-        assert site.run("remove", "attic").status == 0
-        assert faults(site) == []
-        assert not list(site.path.parent.glob("attic.*"))
-        assert site.run("remove", "attic").status == 1, "now there is nothing left"
-
-
 def spend(site: Site, rounds: int, *, exactly: bool = False) -> None:
     """Charge so many rounds, as a gateway does; exactly: within the budget of the deployment."""
     deployment = config.load(site.path)
@@ -437,6 +367,15 @@ def spend(site: Site, rounds: int, *, exactly: bool = False) -> None:
         for number in range(1, rounds + 1):
             asked = sign_round(planned, number, site.devices)._replace(planned=b"%04d" % number)
             assert store.open_round(asked, whole if exactly else Fraction(10**6)) == ""
+
+
+def left(site: Site, name: str) -> int:
+    """Return what a virtual device's budget has left when it starts."""
+    (held,) = [one for one in site.secrets.devices if one.identity.name == name]
+    who = slots.Files(str(site.path.with_name("state")), name)
+    ledger = open_budget(who, held.identity.state_key)
+    ledger.boot()
+    return int(ledger.left)
 
 
 def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
@@ -456,18 +395,11 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     assert given["attic"].before == 10 * price
     assert given["node-0"].before == 0
 
-    def left(name: str) -> int:
-        (held,) = [one for one in site.secrets.devices if one.identity.name == name]
-        who = slots.Files(str(site.path.with_name("state")), name)
-        ledger = budget.Budget(who, held.identity.state_key)
-        ledger.boot()
-        return int(ledger.left)
-
-    assert left("node-0") == 24 * price, "the control: it has answered nothing"
+    assert left(site, "node-0") == 24 * price, "the control: it has answered nothing"
     assert site.run("rotate", "node-1", "--keys").status == 0
-    assert left("node-1") == 14 * price
+    assert left(site, "node-1") == 14 * price
     assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
-    assert left("node-2") == 24 * price
+    assert left(site, "node-2") == 24 * price
     assert site.run("rotate", "node-2", "--new-budget").status == 2
 
 
@@ -517,18 +449,11 @@ def test_no_wall_clock_makes_a_new_key_a_new_budget(make: Callable[..., Site]) -
             connection.execute(update(charges).values(at_s=0.0))
         assert store.charges() == ()
 
-    def left(name: str) -> int:
-        (held,) = [one for one in site.secrets.devices if one.identity.name == name]
-        who = slots.Files(str(site.path.with_name("state")), name)
-        ledger = open_budget(who, held.identity.state_key)
-        ledger.boot()
-        return int(ledger.left)
-
     said = site.run("rotate", "node-1", "--keys")
     assert (said.status, "silent for up to 26 h" in said.out) == (0, True)
-    assert left("node-1") == 0
+    assert left(site, "node-1") == 0
     assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
-    assert left("node-2") == left("node-0") > 0
+    assert left(site, "node-2") == left(site, "node-0") > 0
 
 
 def test_more_than_was_promised_is_given_to_no_device(make: Callable[..., Site]) -> None:

@@ -1,7 +1,6 @@
 """Maps of places on the earth, read back by libraries that others use."""
 
 import json
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -138,18 +137,6 @@ def test_a_geotiff_lies_where_its_cells_do(
     assert "a square of 100 m on the ground" in promise["on_earth"]["in_words"].lower()
 
 
-def test_a_plain_table_says_where_its_cells_lie(
-    site: tuple[Path, float], heatveil: Callable[..., Any]
-) -> None:
-    """Whoever has a spreadsheet alone can put them on a map."""
-    out, promise = _export(heatveil, site[0], ".jsonl")
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
-
-    assert rows[0].keys() >= {"longitude", "latitude"}
-    assert promise["units"].keys() >= {"longitude", "latitude"}
-    assert abs(rows[0]["latitude"] - CORNER[0]) < 0.002
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -187,20 +174,6 @@ def test_a_map_of_an_earlier_grid_is_not_put_where_the_present_one_lies(
         said = heatveil("export", "--config", site[0], "--what", "maps", "--out", out)
         assert said.status == 1
         assert "round 1 was asked on 3x2 cells of 100 m" in said.err
-        assert not list(site[0].parent.glob("*a.*"))
-
-
-def test_a_library_that_is_not_there_is_named(
-    site: tuple[Path, float], heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And nothing half is left."""
-    for name in ("rasterio", "shapely", "h3"):
-        monkeypatch.setitem(sys.modules, name, None)
-    for words in (("a.tif",), ("a.geoparquet",), ("a.csv", "--h3")):
-        out = site[0].with_name(words[0])
-        said = heatveil("export", "--config", site[0], "--what", "maps", "--out", out, *words[1:])
-        assert said.status == 1
-        assert "pip install -e '.[geo]'" in said.err
         assert not list(site[0].parent.glob("*a.*"))
 
 

@@ -8,7 +8,6 @@ import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ import pytest
 from edge.core import cbor, wire
 from edge.host import post
 from gateway.cli.records import export
-from gateway.cli.records.export import NAMES, kinds
-from gateway.mechanisms import MECHANISMS, find, find_service
+from gateway.cli.records.export import kinds
+from gateway.mechanisms import find, find_service
 from gateway.mechanisms.flags import query_of
 from gateway.service.intake.outcomes import Again, Asked, Kept
 from gateway.service.ledger import Charge, price
@@ -154,24 +153,6 @@ def test_a_spreadsheet_runs_no_formula_of_a_device(
         assert not any(cell[:1] in "=+@\t\r" for cell in row.values() if cell)
 
 
-def test_what_a_round_cost_is_told_in_epsilon_where_epsilon_adds_up() -> None:
-    """Three rounds of epsilon 1/2 have cost 3/2, which no sum of their rho says."""
-    charges = [
-        SimpleNamespace(id=n, number=n, device="", rho=Fraction(1, 8), at_s=0.0) for n in (3, 2, 1)
-    ]
-
-    def cost(promised: str) -> list[Any]:
-        reader = SimpleNamespace(
-            promise=lambda: (promised, None),
-            charges=lambda _, before: [one for one in charges if before is None],
-        )
-        (rows,) = export.ledger(reader, export.Span(None, None))
-        return [dict(zip(export.LEDGER.columns, row, strict=True))["epsilon"] for row in rows]
-
-    assert cost('{"each": "rho 1/8 a round and no delta", "delta": []}') == ["1/2"] * 3
-    assert cost('{"delta": [1, 100000]}') == [None] * 3
-
-
 def test_maps_and_a_span_of_time(
     filled: Filled, tmp_path: Path, heatveil: Callable[..., Any]
 ) -> None:
@@ -270,15 +251,6 @@ def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     assert list(own.reported(body)([0, 8], 0)) == [(0, -1, -1), (8, 0, 2)]
     assert list(own.released(body)([3, 5]))[1] == (1, -1, 0, 5)
     assert own.units.keys() >= {"cell", "row", "column", "answers"}
-
-
-def test_only_who_knows_how_sure_a_cell_is_has_a_column_for_it() -> None:
-    """Each mechanism that is served has the same files; a nought would be certainty."""
-    found = {one.name: kinds(one) for one in MECHANISMS if one.serving}
-
-    assert {tuple(one) for one in found.values()} == {NAMES}
-    assert "sd" in found["disk"]["maps"].columns
-    assert "sd" not in found["thermal"]["maps"].columns
 
 
 def test_a_store_of_something_else_is_not_written_under_these_names(

@@ -1,15 +1,20 @@
-"""`heatveil fleet` to its end: what it says last, and with deaths."""
+"""`heatveil fleet`: to its end, and what enrolling leaves on the disk."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gateway.cli.devices import fleet
+from edge.host import rootkeys
+from gateway.devices.enrol import enrol
+from gateway.devices.fleet import crowd
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -72,22 +77,85 @@ def test_a_fleet_says_goodbye_and_what_became_of_its_frames(living: Path) -> Non
     assert "Traceback" not in log
 
 
-@pytest.mark.long
-def test_a_fleet_of_mortals_loses_nothing_by_it(living: Path) -> None:
-    """Whoever died has its frame on the disk; its neighbours never noticed."""
-    said, _, log = played(living, "--churn", "240")
-    found = SUMMARY.fullmatch(said[-1])
-
-    assert found, said
-    assert found[5], said
-    assert int(found[3]) <= int(found[1]) <= int(found[3]) + int(found[4])  # died before it went
-    assert "Traceback" not in log
+# What enrolling leaves on the disk, and a fleet that starts again.
 
 
-def test_of_many_that_are_missing_a_few_are_named() -> None:
-    """A thousand sentences would hide the first."""
-    said = fleet.describe_absent({f"node-{number}": "it is shut out" for number in range(8)})
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a deployment of six devices, whose broker is nowhere: enrolling needs none."""
+    monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
+    text = config.sample().replace("count = 50", "count = 6").replace("port = 8883", "port = 1")
+    text = re.sub("(?m)^(ca_file|password_file).*$", "", text)
+    path = tmp_path / "site.toml"
+    path.write_text(text.replace("# insecure", "insecure"))
+    return path
 
-    assert said[0] == "device node-0 is not on the broker: it is shut out"
-    assert said[-1] == "nor are 3 others; they go on trying"
-    assert fleet.describe_absent({}) == []
+
+@pytest.fixture
+def fleet(site: Path, heatveil: Callable[..., Any]) -> Callable[..., str]:
+    """Return the command on this deployment, as the last line that it says."""
+
+    def run(*words: str) -> str:
+        said = heatveil("fleet", "--config", site, *words)
+        assert said.status == 1  # there is no broker
+        return str(said.err.splitlines()[-1])
+
+    return run
+
+
+def names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def kept(count: int) -> set[str]:
+    return {f"state/node-{i}.{slot}" for i in range(count) for slot in range(3)} | {"state/lock"}
+
+
+def test_a_sealed_fleet_leaves_no_root_behind(site: Path, fleet: Callable[..., str]) -> None:
+    """The host forgets it: nothing on the disk leads to the noise of boots that are over."""
+    assert "no MQTT broker" in fleet("--enrol")
+    found = names(site.parent)
+    devices = enrol.load_devices(site.parent / "devices.json", "lab")
+
+    assert found - {"limits.json"} == {"site.toml", "secrets.json", "devices.json"} | kept(6)
+    assert {device.mode for device in devices.by_name.values()} == {"sealed"}
+    private = [site.parent / name for name in found - {"site.toml"}]
+    assert {path.stat().st_mode & 0o77 for path in private} == {0}
+    assert (site.parent / "state").stat().st_mode & 0o77 == 0
+
+
+def test_a_keyholder_s_roots_go_to_a_file_of_their_own(
+    site: Path, fleet: Callable[..., str]
+) -> None:
+    """And fit the keys of the other two files."""
+    site.write_text(site.read_text().replace("keyholder = false", "keyholder = true"))
+    fleet("--enrol")
+    path = site.parent / "keyholder.json"
+    devices = enrol.load_devices(site.parent / "devices.json", "lab")
+    roots = {
+        row["name"]: bytes.fromhex(row["root"]) for row in json.loads(path.read_text())["devices"]
+    }
+
+    assert path.stat().st_mode & 0o77 == 0
+    assert {name: rootkeys.mac_key(root) for name, root in roots.items()} == {
+        name: device.mac_key for name, device in devices.by_name.items()
+    }
+    others = names(site.parent) - {"keyholder.json"}
+    everything = b"".join((site.parent / name).read_bytes() for name in others)
+    assert not any(
+        root in everything or root.hex().encode() in everything for root in roots.values()
+    )
+
+
+@pytest.mark.parametrize("old", ["secrets.json", "devices.json", "keyholder.json", "state"])
+def test_nothing_old_is_overwritten(site: Path, fleet: Callable[..., str], old: str) -> None:
+    """Keys and budgets of devices out there: there is only this one copy of them."""
+    path = site.parent / old
+    if old == "state":
+        path.mkdir()
+        path = path / "node-0.0"
+    path.write_text("precious")
+
+    assert f"{old} already exists" in fleet("--enrol")
+    assert path.read_text() == "precious"
+    assert names(site.parent) == {"site.toml", path.relative_to(site.parent).as_posix()}

@@ -38,15 +38,6 @@ def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
     assert whole.out.splitlines()[-1] == "ready"
 
 
-def test_a_gateway_that_is_not_there_is_down(site: Path, heatveil: Heatveil) -> None:
-    """One line, and no traceback, however often a watcher asks."""
-    said = heatveil("health", "--config", site)
-
-    assert said.status == 1
-    assert said.out.startswith("down: nobody answers at http://127.0.0.1:")
-    assert len(said.out.splitlines()) == 1
-
-
 @pytest.fixture
 def stranger() -> Iterator[Callable[[int, bytes], tuple[str, list[str]]]]:
     """Return the starter of another web server, that answers always the same."""
@@ -108,15 +99,6 @@ def test_the_token_is_shown_and_a_wrong_one_is_named(
     assert (none.status, wrong.status) == (1, 1)
     assert "wants a token: --token-file" in none.out
     assert "wants another token" in wrong.out
-
-
-@pytest.mark.parametrize("words", [(), ("--url", "x", "--config", "y"), ("--url", "file:///x")])
-def test_one_gateway_must_be_meant(heatveil: Heatveil, words: tuple[str, ...]) -> None:
-    """And a page is asked, not a file."""
-    said = heatveil("health", *words)
-
-    assert said.status == 1
-    assert said.err.startswith("heatveil: ")
 
 
 def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatveil) -> None:

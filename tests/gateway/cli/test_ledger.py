@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import random
 import re
 import sqlite3
@@ -15,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
 from structlog.testing import capture_logs
 
 from edge.core.wire import name_of
@@ -31,42 +28,8 @@ from gateway.service.ledger import Charge, price
 from gateway.settings import config
 from gateway.store.reader import Reader, open_reader
 from gateway.store.store import Store
-from recovery.maps.heatmap import Unresolved, from_npz
 
 Heatveil = Callable[..., Any]
-
-
-def exact(rho: float, delta: float) -> float:
-    """Return the epsilon of one Gaussian of this rho: nobody may claim less for it.
-
-    Source: Balle and Wang 2018, Theorem 8, with mu = sqrt(2 rho).
-    """
-    mu = math.sqrt(2 * rho)
-
-    def above(epsilon: float) -> float:
-        tail = math.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2)
-        return float(norm.cdf(mu / 2 - epsilon / mu) - tail - delta)
-
-    return float(brentq(above, 0, 50))
-
-
-def classic(rho: float, delta: float) -> float:
-    """Return the epsilon that rho implies at the worst: nobody need claim more.
-
-    Source: Bun and Steinke 2016, Proposition 1.3.
-    """
-    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
-
-
-def test_epsilon_so_far_is_between_the_gaussian_and_the_classic_bound(
-    kept: Any, heatveil: Heatveil
-) -> None:
-    """Of two rounds and a half, at the delta of the file."""
-    told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
-    rho, delta = float(Fraction(told["spent"])), float(Fraction(told["delta"]))
-
-    assert exact(rho, delta) <= told["epsilon_spent"] <= classic(rho, delta)
-    assert told["epsilon_spent"] <= float(Fraction(told["epsilon"]))
 
 
 @pytest.mark.long
@@ -142,19 +105,6 @@ def planned_first(kept: Any) -> bytes:
     """Return the name of the first round, as the file plans it."""
     deployment = config.load(kept.path)
     return bytes(name_of(first_round(deployment, config.query(deployment))))
-
-
-@pytest.mark.parametrize("limit", [0, 1, 2, 50])
-def test_so_many_rounds_are_listed_and_the_rest_is_named(
-    kept: Any, heatveil: Heatveil, limit: int
-) -> None:
-    """Nothing is left out in silence; in JSON nothing is left out."""
-    lines = heatveil("ledger", "--config", kept.path, "--limit", limit).out.splitlines()[4:]
-    told = json.loads(heatveil("ledger", "--config", kept.path, "--limit", limit, "--json").out)
-
-    assert sum("  round " in line for line in lines) == min(limit, 2)
-    assert any(f"and {2 - limit} rounds before" in line for line in lines) == (limit < 2)
-    assert len(told["charges"]) == 3
 
 
 @pytest.fixture
@@ -275,21 +225,6 @@ def test_the_ledger_in_words(kept: Any, heatveil: Heatveil) -> None:
     assert lines[5].endswith("and 1 devices that answered it again")
 
 
-def test_a_price_that_was_not_charged_is_told_as_the_files(
-    kept: Any, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file read without the variables of its gateway asks for rounds at another price."""
-    same = heatveil("ledger", "--config", kept.path).out
-    monkeypatch.setenv("HEATVEIL_PRIVACY__EPSILON", "4/1")
-    cheaper = heatveil("ledger", "--config", kept.path).out
-    monkeypatch.setenv("HEATVEIL_PRIVACY__DELTA", "1/300000")
-    other = heatveil("ledger", "--config", kept.path).out
-
-    assert "note " not in same
-    assert f"the newest round cost rho {float(kept.rho):.6g};" in cheaper
-    assert "makes another promise than was charged" in other
-
-
 def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil) -> None:
     """As dark as it is warm, at the place where it is, with who answered and what is promised."""
     said = heatveil("show", "--config", kept.path)
@@ -333,26 +268,6 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(
     assert "Drawn from 9 answers of rounds 1 to 2 " in heatveil("show", "--config", kept.path).out
 
 
-def test_a_script_is_given_the_map_as_it_was_published(kept: Any, heatveil: Heatveil) -> None:
-    """The very body, on standard output and nothing beside it."""
-    assert json.loads(heatveil("show", "--config", kept.path, "--json").out) == kept.body
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ending", [".json", ".npz", ".png"])
-def test_a_map_is_written_as_its_ending_says(kept: Any, heatveil: Heatveil, ending: str) -> None:
-    """The same map each time, to the last digit where the file holds digits."""
-    out = kept.path.parent / f"map{ending}"
-    assert heatveil("show", "--config", kept.path, 1, "--out", out).status == 0
-
-    if ending == ".json":
-        assert json.loads(out.read_text()) == kept.body
-    elif ending == ".npz":
-        assert from_npz(out).mass.tolist() == kept.body["mass"]
-    else:
-        assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -370,16 +285,6 @@ def test_what_cannot_be_shown_is_said_in_one_line(
     assert said.status == 1
     assert reason in said.err
     assert len(said.err.splitlines()) == 1
-
-
-@pytest.mark.parametrize("name", ["ledger", "show"])
-def test_without_a_store_nothing_is_made(site: Path, heatveil: Heatveil, name: str) -> None:
-    """Who looks into the wrong folder must not leave a database there."""
-    said = heatveil(name, "--config", site)
-
-    assert said.status == 1
-    assert "heatveil.sqlite" in said.err
-    assert not (site.parent / "heatveil.sqlite").exists()
 
 
 def test_a_store_of_this_promise_passes_and_of_another_does_not(
@@ -457,20 +362,6 @@ def test_a_map_of_another_room_is_not_laid_over_this_one(kept: Any) -> None:
     assert show.read_drawn(kept.body, query).mass.shape == (1, 40)
     with pytest.raises(OperatorFault, match="40x1 cells and the deployment says 20x1"):
         show.read_drawn(kept.body, other)
-
-
-def test_a_round_without_an_estimate_is_shown_with_its_reason(kept: Any) -> None:
-    """And no picture is made of nothing."""
-    query = config.query(config.load(kept.path))
-    body = {**kept.body, "mass": None, "why": "too few answered"}
-    found = show.read_drawn(body, query)
-
-    assert isinstance(found, Unresolved)
-    assert any(
-        "too few answered" in line for line in show._tell(body, found, None, find("thermal"))
-    )
-    with pytest.raises(OperatorFault, match="no map .too few answered."):
-        show._writer(kept.path.with_suffix(".png"), body, found, query, None)
 
 
 def test_a_larger_promise_in_the_file_does_not_make_more_left(

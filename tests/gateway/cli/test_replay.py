@@ -153,14 +153,6 @@ def test_a_line_that_is_no_message_ends_it_by_its_number(
     assert len(said.err.splitlines()) == 1
 
 
-def test_a_recording_that_is_not_there_is_one_line(site: Path, heatveil: Heatveil) -> None:
-    """The usual slip, and the first store of a site that there is none of yet."""
-    said = heatveil("replay", site.with_name("none.jsonl"), "--config", site)
-
-    assert said.status == 1
-    assert "none.jsonl cannot be read (No such file or directory)" in said.err
-
-
 def test_a_rehearsal_judges_as_the_gateway_does(
     home: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

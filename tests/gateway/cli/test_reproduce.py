@@ -41,19 +41,6 @@ def test_figures_are_printed_drawn_and_kept(heatveil: Command, tmp_path: Path) -
     )
 
 
-@pytest.mark.long
-def test_points_of_ones_own_take_the_place_of_the_city(heatveil: Command, tmp_path: Path) -> None:
-    """Everybody in one corner gives another map than the city does."""
-    rows = "".join(f"{n},{n % 7},{n % 5}\n" for n in range(400))
-    (tmp_path / "town.csv").write_text("user,x,y\n" + rows, "utf-8")
-    words = ("reproduce", "disk-13b", "--quick", "--trials", 2, "--jobs", 1, "--folder", tmp_path)
-    city = heatveil(*words)
-    own = heatveil(*words, "--points", tmp_path / "town.csv")
-
-    assert own.status == 0, own.err
-    assert own.out != city.out
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -141,16 +141,6 @@ def test_a_seeded_run_says_so_on_the_page_too() -> None:
     assert "each device blurs its own" not in said[True]
 
 
-def test_under_nohup_a_closed_terminal_is_ignored() -> None:
-    """Who asked for nohup wants it to go on."""
-    asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with serve.on_signal(lambda: asked.append(1)):
-        signal.raise_signal(signal.SIGHUP)
-    signal.signal(signal.SIGHUP, before)
-
-    assert asked == []
-
-
 def test_under_nohup_a_reload_is_one() -> None:
     """A gateway that somebody left running by nohup takes up a new device when told."""
     asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -204,15 +194,6 @@ def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
 
     assert said.status == (0 if words else ReplacedFault.status)
     assert "somebody took it" in said.err
-
-
-def test_only_a_request_to_stop_ends_well() -> None:
-    """A refusal, or a terminal that closes, is one before and after."""
-    for code in (1, 128 + signal.SIGHUP):
-        with pytest.raises(SystemExit), serve.end_well():
-            sys.exit(code)
-    with serve.end_well():
-        sys.exit(128 + signal.SIGTERM)
 
 
 def test_who_asks_twice_need_not_wait() -> None:
@@ -287,15 +268,3 @@ def test_a_round_that_nobody_answers_is_no_map_and_says_why(
 
     assert said.status == 1
     assert said.out.startswith("round 1: 0 of 6 devices answered\nno estimate: nobody answered")
-
-
-@pytest.mark.long
-def test_without_a_broker_it_ends_with_a_sentence(
-    site: Path, heatveil: Callable[..., Any]
-) -> None:
-    """It is for a person at a terminal: it does not wait for a broker that never comes."""
-    said = heatveil("once", "--config", site)
-
-    assert said.status == 1
-    assert "heatveil: no MQTT broker at 127.0.0.1:" in said.err.splitlines()[-1]
-    assert _rows(site, "SELECT count(*) FROM charges") == [(0,)]

@@ -15,7 +15,6 @@ import pytest
 from edge import words
 from gateway.devices import bundle
 from gateway.devices.bundle import SPEAKER, move_sentences, shorten_locals, shorten_names
-from gateway.faults import OperatorFault
 from tests import processes
 from tests.conftest import miss
 
@@ -78,23 +77,6 @@ def test_a_private_name_that_would_no_longer_be_met_is_refused(hidden: str) -> N
         shorten_names({"edge/one.py": ast.parse(hidden)}, set())
 
 
-def test_modules_that_meet_share_no_short_name() -> None:
-    """A class and what it inherits from have one space of names."""
-    trees = {
-        "edge/one.py": ast.parse("class A:\n    def __init__(self):\n        self._held = 1\n"),
-        "edge/two.py": ast.parse(
-            "from .one import A\nclass B(A):\n    def f(self):\n        self._other = 2\n"
-        ),
-    }
-    shorten_names(trees, set())
-    made = [
-        {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        for tree in trees.values()
-    ]
-
-    assert not made[0] & made[1]
-
-
 def test_what_a_function_keeps_for_itself_is_short_and_nothing_else() -> None:
     """Arguments are named by who calls, attributes by who holds the object."""
     text = (
@@ -144,12 +126,6 @@ def test_a_device_is_given_what_it_loads_and_nothing_of_other_kinds(had, there, 
         )
     assert [word for word in there if f"{word}.py" not in names] == []
     assert [word for word in absent if f"{word}.py" in names] == []
-
-
-def test_a_word_that_is_no_driver_is_refused() -> None:
-    """A board without its driver starts, and finds it out on the wall."""
-    with pytest.raises(OperatorFault, match=r"'tmp171' is no driver.*tmp117"):
-        bundle.pick(bundle.read_sources(), bundle.FIRST, "thermal", "tmp171")
 
 
 INSTALL = """

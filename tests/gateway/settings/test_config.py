@@ -203,20 +203,6 @@ def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "means"), [("true", True), ("false", False)])
-def test_the_environment_can_turn_a_switch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, means: bool
-) -> None:
-    """There are only texts in it, and two of them are clear."""
-    monkeypatch.setenv("HEATVEIL_PRIVACY__KEYHOLDER", text)
-    path = written(tmp_path, config.sample())
-
-    assert config.load(path).privacy.keyholder is means
-    monkeypatch.setenv("HEATVEIL_PRIVACY__KEYHOLDER", "yes")
-    with pytest.raises(OperatorFault, match=r"KEYHOLDER\) is 'yes': it should be true"):
-        config.load(path)
-
-
 def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
     """A password in the deployment file would be in every backup of it."""
     (tmp_path / "password").write_text("sesame\n")
@@ -229,17 +215,3 @@ def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
         access.password(Mqtt(password_file=tmp_path / "nowhere"))
     with pytest.raises(OperatorFault, match=r"ca_file .*ca\.pem"):
         access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
-
-
-def test_a_background_is_asked_for_in_the_file(tmp_path: Path) -> None:
-    """Each of the three ways, as the comments of the sample say."""
-    text = config.sample().replace("# background = ", "background = ")
-    gateway = text.replace("# background_k", "background_k").replace("# empty_r", "empty_r")
-    following = text.replace('"gateway"  ', '"following"').replace("# slew", "slew")
-    queries = [config.query(config.load(written(tmp_path, one))) for one in (gateway, following)]
-
-    assert [query.background for query in queries] == ["gateway", "following"]
-    assert (queries[0].background_k, queries[0].empty_readings) == (3.0, 6)
-    assert queries[1].slew == Fraction(1, 1000)
-    with pytest.raises(OperatorFault, match="background_k is 0.0 but must be"):
-        config.query(config.load(written(tmp_path, text)))

@@ -13,7 +13,7 @@ from edge.core.records import Release
 from gateway.cli.recover import as_public
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.calibrate import calibrate
-from gateway.mechanisms.thermal.calibrate_numbers import map_line, try_maps
+from gateway.mechanisms.thermal.calibrate_numbers import try_maps
 from gateway.mechanisms.thermal.world import Room, scene_of
 from gateway.service.ledger import check_terms, terms
 from gateway.service.solver import Solver
@@ -146,15 +146,6 @@ def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) ->
     assert words in str(caught.value)
 
 
-def test_several_rooms_are_refused(tmp_path: Path) -> None:
-    """Noise, devices and budget are those of one room's walls."""
-    path = deployed(tmp_path)
-    path.write_text(DEPLOYED.replace('"small.toml"', '["small.toml", "large.toml"]'))
-
-    with pytest.raises(OperatorFault, match="names 2 files, but a gateway serves one room"):
-        config.load(path)
-
-
 def test_the_page_is_told_of_the_floor(tmp_path: Path) -> None:
     """A wall with its door, furniture with its name, and sensors where they stand, in metres."""
     wall = """
@@ -228,24 +219,6 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
     assert on_foot is not None
     assert (first.through_walls, on_foot.through_walls) == (True, False)
     assert on_foot.digest != first.digest
-
-
-@pytest.mark.long
-def test_a_table_that_counts_walls_otherwise_than_the_promise_says_so(tmp_path: Path) -> None:
-    """By ways through air or through walls; and beyond the room there is no further."""
-    said = {}
-    for way in ("true", "false"):
-        path = deployed(tmp_path, room=ROOM + f"through_walls = {way}\n")
-        query = config.query(config.load(path))
-        made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
-        said[way] = "\n".join(made.lines)
-        (whole,) = [line for line in made.lines if line.endswith("anywhere in the room")]
-        assert math.hypot(3, 2) <= float(whole.split()[2]) < math.hypot(3, 2) + 0.25
-
-    assert "displaced by ways through air" in said["false"]
-    assert "found of all lags together" in said["false"]
-    assert "displaced through walls too" in said["true"]
-    assert "heatveil simulate, on the room's file" in map_line(query, None)
 
 
 @pytest.mark.long

@@ -1,8 +1,6 @@
 """A promise for a window of hours: what a deployment may ask for, and what devices are given."""
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from edge.core.window import Hours, step_of
 from edge.host.enrol import provision
 from gateway.cli import check
 from gateway.cli.records import ledger
-from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.check import check_window
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find
@@ -65,16 +62,6 @@ def test_what_can_just_be_kept_is_planned() -> None:
     assert deployment(store={"keep_days": 1.0625}).kept_days[0] == 1.0625
     with pytest.raises(ValueError, match="Keep for longer"):
         deployment(store={"keep_days": 1.0624})
-
-
-@pytest.mark.parametrize(("hours", "counts"), [(24, (1, 7, 365)), (36, (1, 5, 244))])
-def test_longer_than_a_window_is_as_many_as_cover_it(
-    hours: int, counts: tuple[int, int, int]
-) -> None:
-    """By that a promise is multiplied that somebody wants for longer."""
-    told = {name: windows.windows_in(days, hours) for name, days in windows.DAYS}
-
-    assert told == dict(zip(("a day", "a week", "a year"), counts, strict=True))
 
 
 def asked_of(mechanism: str, **own: Any) -> Deployment:
@@ -173,12 +160,6 @@ def test_what_is_kept_has_an_end_where_rounds_have_none() -> None:
         deployment(store={"keep_days": 1})
 
 
-def test_a_plan_goes_on_over_its_readings() -> None:
-    """Who asks how often is the cadence's business, and each device's."""
-    query = config.query(deployment())
-    assert thermal.plan(query, [None] * 1000).number == 1001  # type: ignore[list-item,union-attr]
-
-
 def test_a_device_is_given_the_window_and_what_was_spent_of_it() -> None:
     """A new key within a window is no new budget."""
     from gateway.mechanisms.thermal.granting import grant
@@ -212,19 +193,3 @@ def test_no_window_is_promised_of_devices_of_which_nobody_knows_theirs() -> None
     check_window(0, {"n1": None})
     with pytest.raises(OperatorFault, match="window of n1's budget is not known"):
         check_window(24, {"n1": None})
-
-
-def test_the_limits_file_keeps_the_window(tmp_path: Path) -> None:
-    """And a file of before has none."""
-    from edge.core.limits import Limits
-
-    made = enrol.enrol_fleet("lab", 2)
-    devices = enrol.derive_devices(made.secrets)
-    path = tmp_path / "devices.json"
-    limitsfile.save_first(path, devices, Limits(1, 8, 1, 4, 100, 0), 24)
-    assert {one.window_h for one in limitsfile.load(path, devices).values()} == {24}
-    rows = json.loads(limitsfile.locate(path).read_text())
-    for row in next(value for value in rows.values() if isinstance(value, list)):
-        del row["window_h"]
-    limitsfile.locate(path).write_text(json.dumps(rows))
-    assert {one.window_h for one in limitsfile.load(path, devices).values()} == {0}

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -16,12 +17,15 @@ import pytest
 
 from gateway.devices.broker import control, dynamic, embedded
 from gateway.devices.broker.control import Control, Silence
+from gateway.devices.broker.doors import Resting, Running, find_folder, replace_file
+from gateway.devices.broker.doors import open_doors as opened
+from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
-from gateway.service.mqtt.service import KEEPALIVE_S, Link
+from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
 from tests import processes
-from tests.waiting import eventually, may_come
+from tests.waiting import may_come
 
 # The topic of mosquitto's dynamic security, spoken to a real mosquitto.
 
@@ -44,30 +48,6 @@ def gate(doors: Any, pump: Pump) -> Iterator[Control]:
         control.close()
 
 
-def test_a_device_comes_and_goes_while_the_broker_runs(
-    gate: Control, doors: Any, pump: Pump
-) -> None:
-    """Created, with another password, taken away; each time at once, and kept over a restart."""
-    stranger = doors.comes("attic")
-    assert not may_come(pump, stranger)
-    control.expect(
-        gate.ask(dynamic.compose_create(SITE, "attic", "secret of attic")), "Role not found"
-    )
-    assert may_come(pump, stranger)
-    held = dynamic.parse((doors.folder / dynamic.FILE).read_text())
-    assert held["clients"][0]["username"] == "attic", "the plugin sorts, and writes at once"
-    assert dynamic.holds(held, {"attic": "secret of attic"})
-
-    control.expect(gate.ask(dynamic.compose_password(SITE, "attic", "another")))
-    assert not may_come(pump, stranger)
-    assert may_come(pump, doors.comes("attic", "another"))
-
-    control.expect(gate.ask(dynamic.compose_delete("attic")))
-    assert not may_come(pump, doors.comes("attic", "another"))
-    assert "attic" not in gate.clients()
-    assert "attic" not in (doors.folder / dynamic.FILE).read_text()
-
-
 def test_a_role_that_is_left_over_is_made_anew(gate: Control) -> None:
     """A kill between role and client must not be in the way of the next attempt."""
     role = dynamic.name_role("attic")
@@ -81,31 +61,6 @@ def test_a_role_that_is_left_over_is_made_anew(gate: Control) -> None:
     }
 
 
-def test_who_is_disabled_is_thrown_off_at_once(gate: Control, doors: Any, pump: Pump) -> None:
-    """And cannot come back, until it is enabled; the others notice nothing."""
-    lost: list[float] = []
-    states: list[bool] = []
-
-    def hear(up: bool, why: str) -> None:
-        if not up:
-            lost.append(time.monotonic())
-
-    link = Link(doors.comes("node-1"), "node-1", pump, on_state=hear).wait()
-    other = Link(
-        doors.comes("node-2"), "node-2", pump, on_state=lambda up, _: states.append(up)
-    ).wait()
-    control.expect(gate.ask(dynamic.compose_disable("node-1")))
-    assert eventually(lambda: lost, KEEPALIVE_S / 2)  # so it is not for want of a sign of life
-    assert not may_come(pump, doors.comes("node-1"))
-    assert gate.clients()["node-1"]["textdescription"] == dynamic.MARK
-    assert gate.clients()["node-1"]["disabled"]
-    control.expect(gate.ask(dynamic.compose_enable("node-1")))
-    assert may_come(pump, doors.comes("node-1"))
-    assert states == [True]
-    for one in (link, other):
-        one.close()
-
-
 @pytest.mark.long
 def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> None:
     """Of an answer 32 KiB are kept; these names, as long as they may be, take 44."""
@@ -117,23 +72,6 @@ def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> 
     assert sum(len(json.dumps(held[name])) for name in names) > 1 << 15
     (told,) = gate.ask([{"command": "listClients", "count": 1}])
     assert len(held) == told.data["totalCount"]
-
-
-def test_a_list_that_never_fits_together_is_given_up(
-    gate: Control, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a broker that knows no pages, each is its first one: asking on would have no end."""
-    asked = []
-
-    def without_offset(commands: Any, patience_s: float = 1.0) -> Any:
-        asked.append(commands)
-        rows = [{"username": f"{number}"} for number in range(control.PAGE)]
-        return [control.Answer("listClients", "", {"clients": rows})]
-
-    monkeypatch.setattr(gate, "ask", without_offset)
-    with pytest.raises(Silence, match="has changed 5 times while it was read"):
-        gate.clients()
-    assert len(asked) == 2 * control.AGAIN
 
 
 def test_the_gateway_is_never_shut_out(gate: Control) -> None:
@@ -155,15 +93,6 @@ def test_answers_to_others_and_rubbish_are_not_ours(gate: Control, doors: Any, p
 
     assert told == ["Role not found"] * 3
     assert mine[0].data["client"]["username"] == "node-0"
-
-
-def test_a_broker_without_dynamic_security_is_told_in_words(mosquitto: Mqtt, pump: Pump) -> None:
-    """It takes the message and says nothing."""
-    named = mosquitto.model_copy(update={"username": "gateway"})
-    gate = Control(named, "control", pump).wait()
-    with pytest.raises(Silence, match="dynamic security"):
-        gate.ask(dynamic.compose_disable("node-1"), 0.3)
-    gate.close()
 
 
 def test_a_broker_that_is_away_is_not_asked_later(doors: Any, pump: Pump) -> None:
@@ -281,16 +210,159 @@ def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(
             assert listens(address.port)
 
 
-def test_a_machine_without_the_broker_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
+# A broker's file is replaced whole or not at all; where devices are let in.
+
+
+@pytest.fixture
+def lax() -> Any:
+    """Let this process make files for everybody, as a careless shell does."""
+    old = os.umask(0)
+    yield
+    os.umask(old)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_what_replaces_a_file_is_for_the_same_eyes(tmp_path: Path, lax: None, mode: int) -> None:
+    """Whatever the umask says; and of the way there nothing is left."""
+    path = tmp_path / "passwords"
+    path.write_text("old")
+    path.chmod(mode)
+    replace_file(path, "new")
+
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert [one.name for one in tmp_path.iterdir()] == ["passwords"]
+
+
+def test_at_no_moment_may_others_read_it(
+    tmp_path: Path, lax: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line, for somebody who has just unpacked heatveil."""
-    monkeypatch.setattr(embedded, "find_mosquitto", lambda: None)
-    with (
-        pytest.raises(OperatorFault, match="apt install mosquitto"),
-        embedded.run_broker("mosquitto"),
-    ):
+    """It is for its owner alone from its first byte on; then it gets the mode that it had."""
+    path = tmp_path / "passwords"
+    path.write_text("old")
+    path.chmod(0o600)
+    seen: list[int] = []
+    fchmod: Callable[[int, int], None] = os.fchmod
+
+    def look(file: int, mode: int) -> None:
+        seen.append(stat.S_IMODE(os.fstat(file).st_mode))
+        fchmod(file, mode)
+
+    monkeypatch.setattr(os, "fchmod", look)
+    replace_file(path, "new")
+
+    assert seen == [0o600]
+
+
+@pytest.mark.parametrize("step", ["fsync", "fchmod"])
+def test_a_disk_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """A broker with half a list of passwords would let nobody in."""
+    path = tmp_path / "passwords"
+    path.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OperatorFault, match="No space left on device.*stays as it was"):
+        replace_file(path, "new")
+
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["passwords"]
+
+
+def test_a_link_laid_beside_it_is_not_followed(tmp_path: Path) -> None:
+    """Who may write in the folder must not make us write somewhere else."""
+    path, other = tmp_path / "passwords", tmp_path / "other"
+    path.write_text("old")
+    other.write_text("precious")
+    (tmp_path / "passwords.new").symlink_to(other)
+    replace_file(path, "new")
+
+    assert (path.read_text(), other.read_text()) == ("new", "precious")
+    assert not path.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("lists", "meant"),
+    [
+        ({"broker", "other"}, "other"),
+        ({"other"}, "other"),
+        ({"broker"}, "broker"),
+        (set(), "broker"),
+    ],
+)
+def test_the_files_beside_the_certificate_are_the_brokers(
+    tmp_path: Path, lists: set[str], meant: str
+) -> None:
+    """Else a device that is removed would go from old files, and still come to the broker."""
+    for name in ("broker", "other"):
+        (tmp_path / name).mkdir()
+    for name in lists:
+        (tmp_path / name / dynamic.FILE).write_text("{}")
+    broker = Mqtt(host="127.0.0.1", ca_file=tmp_path / "other" / "ca.pem")
+
+    assert find_folder(broker, tmp_path / "gateway.toml") == tmp_path / meant
+
+
+def named(mqtt: Mqtt) -> Mqtt:
+    return mqtt.model_copy(update={"username": "gateway"})
+
+
+def test_the_way_in_is_the_one_that_is_there(
+    doors: Any, mosquitto: Mqtt, tmp_path: Path, need: Callable[[str], str]
+) -> None:
+    """Asked where it runs, its file where it rests, or somebody else's broker."""
+    gateway = doors.comes("gateway")
+    with opened(gateway, SITE, doors.folder) as door:
+        assert isinstance(door, Resting)
+    with doors.run(), opened(gateway, SITE, doors.folder) as door:
+        assert isinstance(door, Running)
+    nobody = Mqtt(host="127.0.0.1", port=find_free_port(), insecure=True, username="gateway")
+    with opened(nobody, SITE, tmp_path / "none") as door:
+        assert door is None
+
+
+def test_a_broker_that_runs_without_its_plugin_is_not_written_behind(
+    doors: Any, mosquitto: Mqtt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file says dynamic security and nobody answers: to write it would change nothing."""
+    monkeypatch.setattr(control.Control.ask, "__defaults__", (0.3,))
+    before = (doors.folder / dynamic.FILE).read_bytes()
+    with pytest.raises(Silence), opened(named(mosquitto), SITE, doors.folder):
         pass
-    monkeypatch.setitem(sys.modules, "amqtt.broker", None)
-    with pytest.raises(OperatorFault, match=r"\[demo\]"), embedded.run_broker():
-        pass
+    assert (doors.folder / dynamic.FILE).read_bytes() == before
+    with opened(named(mosquitto), SITE, tmp_path / "none") as door:
+        assert door is None, "somebody else's broker, of which nothing is known here"
+
+
+def test_who_is_removed_renewed_or_shut_out_is_cut_off_at_once(doors: Any) -> None:
+    """Before the command is over; the neighbour's link does not blink, which is the control."""
+    with doors.run(), Pump("test") as pump:
+        lost: dict[str, float] = {}
+
+        def hearing(name: str) -> Callable[[bool, str], None]:
+            return lambda up, _: None if up else lost.setdefault(name, time.monotonic()) and None
+
+        links = [
+            Link(doors.comes(name), f"heatveil-{SITE}-{name}", pump, on_state=hearing(name)).wait()
+            for name in ("node-0", "node-1", "node-2", "node-3")
+        ]
+        with opened(doors.comes("gateway"), SITE, doors.folder) as door:
+            assert door is not None
+            door.remove("node-1")
+            door.rotate("node-2", "another")
+            door.disable("node-3")
+        over_s = time.monotonic()
+        while len(lost) < 3 and time.monotonic() < over_s + 1:
+            time.sleep(0.005)
+        assert lost.keys() == {"node-1", "node-2", "node-3"}
+        assert max(lost.values()) < over_s + 0.2
+        for link in links:
+            link.close()
+        assert not may_come(pump, doors.comes("node-1"))
+        assert not may_come(pump, doors.comes("node-2"))
+        assert not may_come(pump, doors.comes("node-3"))
+        assert may_come(pump, doors.comes("node-2", "another"))

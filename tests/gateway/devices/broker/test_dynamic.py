@@ -1,8 +1,6 @@
-"""Commands to the plugin: each names one client or one role, and none the gateway's.
+"""All files of a broker: complete, denying, for their owner alone; never overwritten.
 
 The plugin's file of a broker that rests, changed by one device; the plugin is the judge.
-
-The file of the plugin: complete, denying, hashed as mosquitto hashes; never overwritten.
 """
 
 import json
@@ -12,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
+from gateway.cli.devices.broker import Files
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.control import Control, expect
 from gateway.devices.broker.doors import Resting
-from gateway.devices.broker.dynamic import MARK, differ, has_role, is_device
+from gateway.devices.broker.dynamic import MARK, differ, has_role
 from gateway.devices.broker.mosquitto import CONTROL, derive_session, list_device_rights
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
@@ -24,49 +24,6 @@ from gateway.service.mqtt.pump import Pump
 from gateway.settings import config
 from tests import processes
 from tests.waiting import may_come
-
-
-def test_no_password_goes_where_it_need_not() -> None:
-    """It is in the one command that sets it; the session's mark does not tell it."""
-    for made in (
-        dynamic.compose_create("lab", "attic", "sesame"),
-        dynamic.compose_password("lab", "attic", "sesame"),
-    ):
-        held = [one for one in made if "sesame" in str(one)]
-        assert len(held) == 1
-        assert held[0]["password"] == "sesame"
-        marked = [one["clientid"] for one in made if "clientid" in one]
-        assert marked == [derive_session("lab", "attic", "sesame")]
-
-
-def test_a_new_password_is_the_last_thing_that_is_said() -> None:
-    """It ends the connection: whoever comes again must find the new session in force."""
-    assert [one["command"] for one in dynamic.compose_password("lab", "attic", "x")] == [
-        "setClientId",
-        "setClientPassword",
-    ]
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        dynamic.compose_create("lab", "attic", "x"),
-        dynamic.compose_delete("attic"),
-        dynamic.compose_password("lab", "attic", "x"),
-        dynamic.compose_role("lab", "attic"),
-        dynamic.compose_disable("attic"),
-        dynamic.compose_enable("attic"),
-    ],
-)
-def test_every_command_is_about_this_device_alone(made: list[dynamic.Command]) -> None:
-    """By its name or by its role; a device that is shut out is marked as ours."""
-    for one in made:
-        named = {one.get("username", "attic"), one.get("rolename", dynamic.name_role("attic"))}
-        assert named == {"attic", dynamic.name_role("attic")}
-        assert "username" in one or "rolename" in one
-    assert dynamic.MARK in str(dynamic.compose_disable("attic"))
-    assert dynamic.MARK not in str(dynamic.compose_enable("attic"))
-
 
 SITE = "testsite"
 
@@ -156,60 +113,17 @@ def test_a_role_that_lets_more_or_less_differs() -> None:
     assert differ(None, wanted)
 
 
-def test_a_name_of_somebody_else_is_no_device() -> None:
-    """Nor is one that has another device's role."""
-    row = dynamic.make_client("attic", "x", dynamic.name_role("attic"), bytes(12))
-
-    assert is_device(row, "attic")
-    assert not is_device(None, "attic")
-    for other in ({**row, "roles": []}, {**row, "roles": [{"rolename": dynamic.name_role("b")}]}):
-        with pytest.raises(OperatorFault, match="heatveil did not create"):
-            is_device(other, "attic")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    """Return the sample deployment file, with three devices enrolled beside it."""
-    path = tmp_path / "gateway.toml"
-    path.write_text(config.sample())
-    enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")
-    return path
-
-
-@pytest.fixture
-def init(
-    site: Path, heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., Any]:
-    """Return the command, on a machine that has the plugin."""
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / dynamic.PLUGIN).touch()
-    monkeypatch.setattr(dynamic.find_plugin, "__defaults__", ((f"{tmp_path}/li*",),))
-    return lambda *words: heatveil("broker", "init", "--config", site, *words)
-
-
 def body(site: Path) -> dict[str, Any]:
     return dynamic.parse((site.parent / "broker" / dynamic.FILE).read_text())
 
 
-def test_the_plugin_is_used_where_it_is(init: Any, site: Path, tmp_path: Path) -> None:
-    """Its file is there and those that mosquitto deprecates are not; it is for its owner alone."""
-    said = init()
-    folder = site.parent / "broker"
-    settings = (folder / "mosquitto.conf").read_text().splitlines()
-
-    assert (said.status, said.err) == (0, "")
-    assert f"plugin {tmp_path}/lib/{dynamic.PLUGIN}" in settings
-    assert f"plugin_opt_config_file {folder}/{dynamic.FILE}" in settings
-    assert stat.S_IMODE((folder / dynamic.FILE).stat().st_mode) == 0o600
-
-
 def test_a_plugin_that_is_not_here_is_refused_or_named(
-    init: Any, site: Path, monkeypatch: pytest.MonkeyPatch
+    heatveil: Callable[..., Any], site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without it every device could write everything; it may lie on another machine."""
     monkeypatch.setattr(dynamic.find_plugin, "__defaults__", (("/nowhere",),))
-    said = init()
-    there = site.parent / "broker"
+    init = lambda *words: heatveil("broker", "init", "--config", site, *words)  # noqa: E731
+    said, there = init(), site.parent / "broker"
     assert (said.status, there.exists()) == (1, False)
     assert "--plugin" in said.err
 
@@ -243,52 +157,6 @@ def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> No
     assert [name for name, topics in roles.items() if CONTROL in topics] == ["heatveil-gateway"]
 
 
-def forget(held: dict[str, Any]) -> None:
-    held["clients"].pop()
-
-
-def rolled(held: dict[str, Any]) -> None:
-    held["roles"].pop()
-
-
-def swapped(held: dict[str, Any]) -> None:
-    held["clients"][1]["salt"] = held["clients"][2]["salt"]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (forget, "another enrolment"),
-        (swapped, "another enrolment"),
-        (rolled, "no role for node-2"),
-    ],
-)
-def test_a_file_that_does_not_fit_is_told_and_left(
-    init: Any, site: Path, spoil: Callable[[dict[str, Any]], None], words: str
-) -> None:
-    """Somebody could not get in, or could say nothing."""
-    init()
-    held = body(site)
-    spoil(held)
-    path = site.parent / "broker" / dynamic.FILE
-    path.write_text(dynamic.dump(held))
-    said = init()
-
-    assert said.status == 1
-    assert words in said.err
-    assert path.read_text() == dynamic.dump(held)
-
-
-def test_others_whom_the_operator_let_in_are_named(init: Any, site: Path) -> None:
-    """A dashboard must not be in the way of a new certificate."""
-    init()
-    held = body(site)
-    held["clients"].append(dynamic.make_client("dashboard", "sesame", "reads", bytes(12)))
-    (site.parent / "broker" / dynamic.FILE).write_text(dynamic.dump(held))
-
-    assert init().out.endswith("whom you have added: dashboard\n")
-
-
 def test_passwords_are_hashed_as_mosquittos_own_tool_hashes_them(
     need: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -306,3 +174,205 @@ def test_passwords_are_hashed_as_mosquittos_own_tool_hashes_them(
     assert not dynamic.lets_in(row, "sesam")
     assert not dynamic.lets_in({**row, "salt": "???"}, "sesame")
     assert not dynamic.lets_in({"username": "admin"}, "sesame")
+
+
+SECRET = {"ca.key", "server.key", dynamic.FILE, "gateway.password"}
+OPEN = {"ca.pem", "server.pem", "mosquitto.conf"}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Return the sample deployment file, with three devices enrolled beside it."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(config.sample())
+    enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")
+    return path
+
+
+@pytest.fixture
+def init(site: Path, heatveil: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command, for this deployment."""
+    plugin = "--plugin", "/usr/lib/it.so"
+    return lambda *words: heatveil("broker", "init", *plugin, "--config", site, *words)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def names(folder: Path) -> list[str]:
+    found = x509.load_pem_x509_certificate((folder / "server.pem").read_bytes())
+    held = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return [str(name.value) for name in held]
+
+
+def test_it_writes_all_files_and_says_what_to_do_next(init: Any, site: Path) -> None:
+    """The sample names these very files, so there is nothing to write down."""
+    said = init()
+    folder = site.parent / "broker"
+
+    assert (said.status, said.err) == (0, "")
+    assert contents(folder).keys() == SECRET | OPEN
+    written = (folder / "mosquitto.conf").read_text().splitlines()
+    assert "allow_anonymous false" in written
+    assert sum(line.startswith("listener") for line in written) == 1
+    assert [line[:2] for line in said.out.splitlines()[1:4]] == ["1.", "2.", "3."]
+    assert "nothing to do" in said.out
+    assert f"mosquitto -c {folder / 'mosquitto.conf'}" in said.out
+    deployment = config.load(site).mqtt
+    assert deployment.password_file == folder / "gateway.password"
+    assert deployment.ca_file == folder / "ca.pem"
+
+
+def test_what_is_secret_is_for_its_owner_alone(init: Any, site: Path) -> None:
+    """Keys and passwords, and the folder they lie in."""
+    init()
+    folder = site.parent / "broker"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+    assert {name for name, mode in modes.items() if mode == 0o600} == SECRET
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert modes["data"] == 0o700
+
+
+def test_no_password_and_no_key_is_told_or_stored_as_it_is(init: Any, site: Path) -> None:
+    """A terminal is seen by others, and a broker's disk is not the devices'."""
+    said = init()
+    found = contents(site.parent / "broker")
+    own = found["gateway.password"].strip()
+    devices = enrol.load_secrets(site.parent / "secrets.json", "lab").devices
+
+    assert len(own) == 64
+    assert own.decode() not in said.out
+    for name in found.keys() - {"gateway.password"}:
+        assert own not in found[name]
+        assert not any(device.link_key.hex().encode() in found[name] for device in devices)
+
+
+def test_a_second_run_changes_nothing(init: Any, site: Path) -> None:
+    """New certificates would shut out every board that trusts the old ones."""
+    init()
+    before = contents(site.parent / "broker")
+    said = init()
+
+    assert said.status == 0
+    assert "nothing was written" in said.out
+    assert contents(site.parent / "broker") == before
+
+
+def test_an_old_certificate_is_renewed_by_the_same_authority(init: Any, site: Path) -> None:
+    """So that no board has to be given another one: the authority lies on all of them."""
+    init()
+    folder = site.parent / "broker"
+    before = contents(folder)
+    (folder / "server.pem").unlink()
+    (folder / "server.key").unlink()
+    said = init("--host", "broker.example", "--host", "192.0.2.7")
+    after = contents(folder)
+
+    assert said.status == 0
+    assert {name for name in after if after[name] != before[name]} == {"server.pem", "server.key"}
+    assert names(folder) == ["127.0.0.1", "broker.example", "192.0.2.7"]
+
+
+def test_a_broker_known_by_this_machines_names_alone_listens_here_alone(
+    init: Any, site: Path
+) -> None:
+    """A trial must not open a port to the building."""
+    init()
+    assert "listener 8883 127.0.0.1\n" in (site.parent / "broker" / "mosquitto.conf").read_text()
+    init("--host", "broker.example", "--folder", site.parent / "other")
+
+    assert "listener 8883\n" in (site.parent / "other" / "mosquitto.conf").read_text()
+
+
+def change(folder: Path, do: Callable[[Any, Any], object]) -> None:
+    """Change clients and roles of the plugin's file."""
+    held = dynamic.parse((folder / dynamic.FILE).read_text())
+    do(held["clients"], held["roles"])
+    (folder / dynamic.FILE).write_text(dynamic.dump(held))
+
+
+def by_plain_files(folder: Path) -> None:
+    """Make a broker go by a list of passwords: to remove a device would change another file."""
+    (folder / dynamic.FILE).unlink()
+    path = folder / "mosquitto.conf"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("plugin")]
+    path.write_text("\n".join([*lines, f"password_file {folder}/passwords", ""]))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda folder: (folder / "ca.key").unlink(), "ca.pem is there without ca.key"),
+        (lambda folder: (folder / "server.key").write_bytes(b""), "no private key"),
+        (
+            lambda folder: (folder / "server.key").write_bytes((folder / "ca.key").read_bytes()),
+            "does not belong to server.pem",
+        ),
+        (lambda folder: (folder / "gateway.password").unlink(), "is of another"),
+        (lambda folder: (folder / "server.key").unlink(), "server.pem is there without"),
+        (lambda folder: (folder / "server.pem").write_bytes(b"\xff"), "no broker's certificate"),
+        (lambda folder: (folder / dynamic.FILE).write_bytes(b"\xff"), "is no text"),
+        (by_plain_files, "mosquitto.conf does not let in by dynamic-security.json"),
+        (lambda folder: change(folder, lambda rows, _: rows.pop()), "another enrolment"),
+        (
+            lambda folder: change(folder, lambda rows, _: rows[1].update(salt="")),
+            "another enrolment",
+        ),
+        (lambda folder: change(folder, lambda _, roles: roles.pop()), "no role for node-2"),
+    ],
+)
+def test_files_that_do_not_fit_are_told_and_left(
+    init: Any, site: Path, spoil: Callable[[Path], Any], words: str
+) -> None:
+    """One line that names the file, and not a byte is changed."""
+    init()
+    folder = site.parent / "broker"
+    spoil(folder)
+    if words.startswith("ca.pem"):
+        (folder / "server.pem").unlink()
+        (folder / "server.key").unlink()
+    before = contents(folder)
+    said = init()
+
+    assert contents(folder) == before
+    assert said.status == 1
+    assert said.err.count("\n") == 1
+    assert words in said.err
+    assert "Nothing was written" in said.err
+
+
+@pytest.mark.parametrize(
+    "host", ["", "two words", "-x", "a..b", "https://broker", "300.1.2.3", "*", "x" * 64]
+)
+def test_what_is_no_host_is_refused(init: Any, site: Path, host: str) -> None:
+    """A certificate for a name that nobody can write would shut everybody out."""
+    said = init("--host", host)
+
+    assert said.status == 1
+    assert "neither a host name nor" in said.err
+    assert not (site.parent / "broker").exists()
+
+
+def test_a_device_with_the_gateways_name_is_refused(init: Any, site: Path) -> None:
+    """The broker tells them apart by name: it could ask and command like the gateway."""
+    site.write_text(config.sample().replace('username = "gateway"', 'username = "node-1"'))
+    said = init()
+
+    assert said.status == 1
+    assert "also the name of a device" in said.err
+
+
+def test_half_a_broker_is_not_left_behind(site: Path) -> None:
+    """A disk that is full in the middle leaves nothing that would be kept the next time."""
+    folder = site.parent / "broker"
+    files = Files(folder)
+    files.add("one", b"1")
+    files.add("two", b"2")
+    folder.mkdir()
+    (folder / "two").symlink_to("nowhere")
+    with pytest.raises(OperatorFault, match=r"two cannot be written \(File exists\)"):
+        files.write("data")
+
+    assert not (folder / "one").exists()

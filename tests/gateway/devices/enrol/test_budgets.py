@@ -1,9 +1,7 @@
 """The budgets of a virtual fleet: kept by one, never forgotten, and one lost stops one device."""
 
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -121,17 +119,6 @@ def test_a_device_whose_budget_is_lost_stays_off_and_the_others_go_on(
     assert {path.name: path.read_bytes() for path in folder.glob("node-1.*")} == evidence
 
 
-def test_one_torn_slot_is_mended_from_the_other(tmp_path: Path) -> None:
-    """A power cut tears one slot at most, and must not cost a device."""
-    folder = tmp_path / "state"
-    secrets = fleet(folder)
-    (folder / "node-1.0").write_bytes(b"torn")
-    started = start(folder, secrets)
-
-    assert started.off == []
-    assert len(start(folder, secrets).devices) == 3
-
-
 def test_a_folder_set_back_in_one_slot_is_noticed(tmp_path: Path) -> None:
     """An old copy brought back would spend again what was spent."""
     folder = tmp_path / "state"
@@ -168,25 +155,6 @@ def test_the_slots_are_for_their_owner_alone(tmp_path: Path) -> None:
     fleet(tmp_path / "state")
 
     assert {path.stat().st_mode & 0o77 for path in (tmp_path / "state").iterdir()} == {0}
-
-
-@pytest.mark.long
-def test_five_hundred_devices_do_not_wait_for_the_disk_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a slow disk the start of a fleet would else take as long as all of its flushes."""
-    secrets, waited_s = fleet(tmp_path / "state", 500), []
-
-    def slow(opened: int) -> None:
-        waited_s.append(0.05)
-        time.sleep(0.05)
-
-    monkeypatch.setattr(os, "fsync", slow)
-    began_s = time.monotonic()
-    started = start(tmp_path / "state", secrets)
-
-    assert len(started.devices) == 500
-    assert time.monotonic() - began_s < sum(waited_s) / 2
 
 
 # Secrets that others may read are told, each with what it opens.

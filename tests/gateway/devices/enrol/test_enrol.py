@@ -134,15 +134,6 @@ def test_no_device_is_named_like_a_topic_of_the_gateways(
         load(path, "lab")
 
 
-def test_a_file_of_the_first_format_says_to_enrol_again(tmp_path: Path) -> None:
-    """It held roots and a boot counter that could be set back; its keys are not to be used."""
-    path = tmp_path / "secrets.json"
-    old = {"holds": "root keys", "site": "lab", "site_key": "00" * 32, "epoch": 4}
-    path.write_text(json.dumps({**old, "devices": [["node-0", 0, 1, "sealed", "11" * 32]]}))
-    with pytest.raises(OperatorFault, match=r"is of format 1 .* enrol the fleet again"):
-        enrol.load_secrets(path, "lab")
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -315,25 +306,6 @@ def test_a_key_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(
     assert diary == [f"{size} bytes", f"replaced by {size} bytes", "folder"]
 
 
-def test_a_key_file_that_cannot_be_flushed_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A full disk must not cost the keys that were there, nor leave a copy of the new ones."""
-    path = tmp_path / "secrets.json"
-    enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, path)
-    before = path.read_bytes()
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OperatorFault, match="No space left"):
-        enrol.save_secrets(enrol.enrol_fleet("lab", 4).secrets, path)
-
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
 # Who is beside whom in a secure sum, and how many that takes.
 
 TENTH = Fraction(1, 10)
@@ -401,15 +373,6 @@ def test_no_device_is_in_two_shards_under_two_names() -> None:
     roots = {"a": bytes(32), "b": bytes(32), "c": bytes([1]) * 32}
     with pytest.raises(ValueError, match="3 names have 2 keys"):
         draw_rosters("lab", roots, 1, 1, 16, Tape(b"twice"))
-
-
-def test_a_graph_in_two_pieces_would_be_drawn_again() -> None:
-    """Its second eigenvalue is its first one, again."""
-    half = [set(range(21)) - {i} for i in range(21)]
-    both = half + [{21 + j for j in some} for some in half]
-
-    assert second_eigenvalue(both) == pytest.approx(20)
-    assert bound_gap(42, 20) < 20
 
 
 def test_shards_have_no_device_in_common() -> None:

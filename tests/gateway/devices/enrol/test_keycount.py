@@ -8,7 +8,6 @@ import pytest
 from gateway.devices.enrol import enrol, keycount
 from gateway.faults import OperatorFault
 from gateway.service.rounds import Place
-from gateway.settings import config
 from recovery.thermal.guarantee import KEYS
 from tests import sites
 
@@ -101,17 +100,6 @@ def test_a_key_that_never_left_this_machine_is_not_counted(
     assert keycount.load(site.with_name("devices.json"), devices(site), {})[5] == 1
 
 
-def test_exact_noise_may_have_any_number(site: Path) -> None:
-    """Nothing is set aside there, and nothing runs out; what is counted goes on, for later."""
-    path, place = site.with_name("devices.json"), Place(3, 2)
-    for _ in range(3 * KEYS):
-        keycount.count_key(path, devices(site), place, {}, None)
-
-    assert (count(site, 3), count(site, 4), count(site, 5)) == (49, 49, 1)
-    with pytest.raises(OperatorFault, match="sensor 3 has had 49 keys"):
-        keycount.count_key(path, devices(site), place, {}, KEYS)
-
-
 def test_what_the_gateway_heard_counts_where_nothing_was_counted(site: Path) -> None:
     """A fleet of an older heatveil has no file; of each key that spoke there is a row."""
     path = site.with_name("devices.json")
@@ -148,20 +136,6 @@ def test_no_whole_fleet_has_the_key_after_the_last(site: Path, heatveil: Heatvei
     assert "sensor 4 has had 16 keys" in refused.err
     assert kept(site) == before
     assert not site.with_name("state").exists()
-
-
-@pytest.mark.parametrize("sampler", ["exact", "table"])
-def test_the_promise_says_how_many(site: Path, sampler: str) -> None:
-    """Only where something is set aside for them."""
-    from gateway.mechanisms import find_service
-
-    site.write_text(site.read_text().replace('"table"', f'"{sampler}"'))
-    deployment = config.load(site)
-
-    assert (
-        find_service(deployment.rounds.mechanism).key_limit(deployment)
-        == {"exact": None, "table": 16}[sampler]
-    )
 
 
 def test_a_count_that_cannot_be_read_stops_it(site: Path) -> None:

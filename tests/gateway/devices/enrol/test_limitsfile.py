@@ -24,21 +24,6 @@ KEY = b"key."
 TIGHTER = find_service("thermal").tighter
 
 
-@pytest.mark.parametrize(("answers", "left"), [(0, 20), (1, 19), (19, 1)])
-def test_who_comes_later_has_what_is_left_and_all_else_alike(answers: int, left: int) -> None:
-    """Budgets add up to what was promised; noise, grain and pace are the fleet's."""
-    later = reduce_budget(WHOLE, answers * 10**7)
-
-    assert later == WHOLE._replace(budget=left * 10**7)
-
-
-@pytest.mark.parametrize("before", [19 * 10**7 + 1, 20 * 10**7, 10**18])
-def test_less_than_one_answer_is_nothing(before: int) -> None:
-    """A nano-rho short of an answer is not an answer."""
-    with pytest.raises(OperatorFault, match="less than one answer"):
-        reduce_budget(WHOLE, before)
-
-
 def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
     """Half the budget for all: 10 answers, and for who came after 5 of them the other 5.
 
@@ -58,14 +43,6 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
         "last": 0,
     }
     assert all(not tightening.looser(known[name].limits, one) for name, one in sent.items())
-
-
-def test_the_same_again_is_sent_as_it_was() -> None:
-    """A late device would else be given another version of the same."""
-    late = Given(KEY, reduce_budget(WHOLE, 5 * 10**7)._replace(version=3), 5 * 10**7)
-    sent = limitsfile.plan_next(["late"], {"late": late}, WHOLE, TIGHTER)
-
-    assert sent == {"late": late.limits}
 
 
 def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: Path) -> None:
@@ -155,10 +132,3 @@ def test_who_comes_later_has_the_answers_that_are_left(epsilon: Fraction, answer
     cost = disk_limits.price(whole, *epsilon.as_integer_ratio())
     assert later == whole._replace(budget=(24 - answered) * cost)
     assert Fraction(*disk_limits.total_epsilon(later)) == (24 - answered) * epsilon
-
-
-@pytest.mark.parametrize("before", [23 * 6125 * 10**6 + 1, 24 * 6125 * 10**6, 10**18])
-def test_a_part_of_an_answer_is_nothing(before: int) -> None:
-    """Part of an answer that was asked was asked."""
-    with pytest.raises(OperatorFault, match="less than one answer"):
-        remain_of(cap_limits(Fraction(7, 2), 24, 60), Fraction(7, 2), 24, before)

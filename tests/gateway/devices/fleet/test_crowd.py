@@ -18,9 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edge.core import cbor, wire
+from edge.core.limits import Limits
+from edge.core.slots import Files
+from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
-from gateway.devices.fleet.crowd import Churn, Crowd, Life
+from gateway.devices.fleet.crowd import Churn, Crowd
 from gateway.devices.fleet.member import Hall, Member
 from gateway.faults import LinkFault, OperatorFault
 from gateway.service.mqtt.connection import Message
@@ -31,8 +35,6 @@ from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes
 from tests.waiting import eventually
-
-from .conftest import LIMITS, Asker
 
 FILES = resource.RLIMIT_NOFILE
 
@@ -52,14 +54,6 @@ def test_a_thousand_devices_open_more_files_than_is_usual(before: tuple[int, int
     assert resource.getrlimit(FILES)[0] == 1024
     crowd.allow_open_files(1000)
     assert resource.getrlimit(FILES) == (3200, before[1])
-
-
-def test_what_is_not_allowed_is_said(before: tuple[int, int]) -> None:
-    """Before any device has started."""
-    if before[1] == resource.RLIM_INFINITY:
-        pytest.skip("nothing is forbidden here: ulimit -Hn says unlimited")
-    with pytest.raises(OperatorFault, match=r"need \d+ open files and \d+ are allowed.*--nodes"):
-        crowd.allow_open_files(before[1])
 
 
 NAMES = {f"node-{number}" for number in range(4)}
@@ -87,8 +81,57 @@ with Crowd(broker, fleet, None, spool.keep_in_folder(folder), loops=2) as crowd:
 """
 
 
-class Site(Asker):
-    """Four devices that a crowd runs."""
+LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
+
+
+class Site:
+    """Four devices that a crowd runs, what they say, and one who asks and may thank them."""
+
+    def __init__(
+        self,
+        mqtt: Mqtt,
+        folder: Path,
+        pump: Pump,
+        count: int,
+        *,
+        limits: Limits = LIMITS,
+        thanks: bool = False,
+    ) -> None:
+        self.mqtt, self.folder, self.thanks = mqtt, folder, thanks
+        self.name = f"fleet-{folder.name[-24:]}"
+        self.made = enrol.enrol_fleet(self.name, count)
+        enrol.save_secrets(self.made.secrets, folder / "secrets.json")
+        self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
+        self.place = lambda one: Files(str(folder), one)
+        budgets.provision(self.made, limits, self.place)
+        self.said: list[tuple[str, str, bytes]] = []
+        heard = {"subscribe": [f"heatveil/1/{self.name}/+/+"], "on_message": self._came}
+        self.link = Link(mqtt, f"asks-{self.name}", pump, **heard).wait()
+
+    def _came(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        name, leaf = message.topic.split("/")[3:]
+        if message.payload:
+            self.said.append((name, leaf, message.payload))
+        if leaf == "data" and self.thanks:
+            body = cbor.decode(message.payload[: -wire.MAC_BYTES])
+            self.thank(name, body[2], body[1])
+
+    def of(self, leaf: str, name: str = "") -> list[bytes]:
+        """Return what was said on this leaf, by this device or by any."""
+        return [what for who, on, what in list(self.said) if on == leaf and who in (name or who)]
+
+    def ask(self, home: Any, number: int) -> None:
+        """Ask all of them a round."""
+        where = wire.round_topic(self.name, "thermal")
+        key = self.made.secrets.site_key
+        self.link.publish(where, bytes(post.pack_round(home.round(number), key, where)))
+
+    def thank(self, name: str, epoch: int, seq: int) -> None:
+        """Receipt a frame."""
+        where = wire.topic(self.name, name, "receipt")
+        said = post.pack_receipt(epoch, seq, True, self.keys[name], where)
+        self.link.publish(where, bytes(said))
 
     def crowd(self, **how: Any) -> Crowd:
         started = budgets.boot(self.made.secrets, self.place).devices
@@ -131,32 +174,6 @@ def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
     assert thanked
     assert (before[0].made, before[0].sent, before[0].waiting, before[1]) == (4, 4, 4, 4)
     assert (fleet.counts.received, fleet.counts.waiting, fleet.counts.lost) == (3, 1, 0)
-
-
-@pytest.mark.long
-def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
-    mosquitto: Mqtt, tmp_path: Path, home: Any
-) -> None:
-    """Every one of them twice, and never a third time, whoever asks."""
-    with Pump("asks") as pump:
-        two = LIMITS._replace(budget=2 * 50_000)
-        site = Site(mosquitto, tmp_path, pump, 4, limits=two)
-        with site.crowd() as fleet:
-            fleet.wait()
-            for number in (1, 2, 3):
-                site.ask(home, number)
-                eventually(lambda n=number: len(set(site.of("data"))) >= 4 * n, 2)
-                for name in NAMES:
-                    site.thank(name, 1, number)
-            over = eventually(
-                lambda: all(site.of("state", name)[-1] == b"exhausted" for name in NAMES)
-            )
-            metas = [json.loads(site.of("meta", name)[-1]) for name in NAMES]
-        site.link.close()
-
-    assert over
-    assert {len(set(site.of("data", name))) for name in NAMES} == {2}
-    assert [meta["limits"]["left"] for meta in metas] == [0] * 4
 
 
 def test_without_a_broker_nothing_is_left_half_started(
@@ -354,22 +371,6 @@ def test_a_device_that_breaks_is_started_again(
     assert heals
 
 
-def test_a_crowd_that_cannot_begin_leaves_no_thread(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its block was never entered, so nobody else would end it."""
-
-    async def broken(self: Life) -> None:
-        raise RuntimeError("it cannot begin")
-
-    monkeypatch.setattr(Life, "begin", broken)
-    crowd = site.crowd()
-    with pytest.raises(RuntimeError, match="it cannot begin"), crowd:
-        pass
-
-    assert not [one.name for one in threading.enumerate() if one.name.startswith("devices ")]
-
-
 # Deaths and returns: so many a minute, nobody twice at once, and nobody where none are asked.
 
 
@@ -407,13 +408,3 @@ def test_devices_die_and_come_back(fleet: Mortals) -> None:
     assert came
     assert dying.deaths - dying.returns == len(fleet.gone)
     assert fleet.most >= 1
-
-
-def test_one_that_cannot_come_back_ends_nothing(fleet: Mortals) -> None:
-    """The others go on dying, and it is not counted as one that returned."""
-    fleet.bars = True
-    with Churn(fleet, 6000) as dying:
-        all_gone = eventually(lambda: dying.deaths >= 5)
-
-    assert all_gone
-    assert dying.returns == 0

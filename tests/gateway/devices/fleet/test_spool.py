@@ -83,19 +83,6 @@ def spool(request: pytest.FixtureRequest, tmp_path: Path) -> Spool:
     return Spool(3) if request.param == "memory" else Lasting(tmp_path / "one.spool", 3)
 
 
-def test_frames_come_out_in_the_order_they_went_in(spool: Spool) -> None:
-    """A gateway takes a device that goes back in its numbers for one with two lives."""
-    for frame in FRAMES[:3]:
-        spool.put(frame)
-    out = []
-    while (frame := spool.oldest) is not None:
-        out.append(frame)
-        spool.free()
-
-    assert out == FRAMES[:3]
-    assert spool.overwritten == 0
-
-
 def test_a_full_spool_loses_its_oldest_and_counts_it(spool: Spool) -> None:
     """Memory is bounded, and what did not fit is known."""
     for frame in FRAMES:
@@ -198,24 +185,3 @@ def test_what_could_not_be_flushed_is_not_left_in_the_file(
     spool.put(FRAMES[1])
 
     assert Lasting(path).frames() == spool.frames() == [FRAMES[0], FRAMES[2], FRAMES[1]]
-
-
-def test_a_frame_is_kept_though_the_file_cannot_be_made_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is on the disk already; to say that it is not would have it made and sent twice."""
-    path = tmp_path / "one.spool"
-    spool = Lasting(path)
-    monkeypatch.setattr("gateway.devices.fleet.spool.LONGEST_BYTES", 1)
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "open", full)
-        spool.put(FRAMES[0])
-        spool.put(FRAMES[1])
-    assert Lasting(path).frames() == spool.frames() == FRAMES[:2]
-
-    spool.put(FRAMES[2])
-    assert Lasting(path).frames() == spool.frames() == FRAMES[:3]

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -11,14 +12,17 @@ import pytest
 
 from edge.board.binding import Bound
 from edge.core import slots
+from gateway.cli.devices.provision import find_kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import boards, modules
 from gateway.devices.kit.boardfile import Held
 from gateway.devices.kit.connect import StandIn
+from gateway.settings import config
 from tests import processes, sites
 
-Ran = Callable[[Path, int], AbstractContextManager[int]]
+Ran = Callable[[Path], AbstractContextManager[None]]
+PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 
 OWN = '[driver]\nname = "ds18b20"\npin = 4\nempty = 336\n'
 
@@ -48,6 +52,13 @@ class Desk(NamedTuple):
         if words[0] in ("provision", "rotate") and "--wait" not in words:
             words += ("--wait", 0)
         return self.heatveil(*words, "--config", self.path)
+
+
+def held(desk: Any, name: str = "attic") -> Held:
+    """Return what the host keeps of a device: the file of its enrolment, or that of its board."""
+    found = find_kept(desk.path, name, desk.path.with_name(f"{name}.device.json"))
+    assert found is not None
+    return found
 
 
 def budget_place(flash: Path, held: Held) -> Bound:
@@ -84,16 +95,40 @@ def desk(
 
 
 @pytest.fixture
+def made(desk: Desk) -> tuple[str, str]:
+    """Return the words that name a stand-in which is the device attic."""
+    desk.board()
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    done = desk.run("provision", "attic", *where, "--settings", desk.own)
+    assert done.status == 0, done.err
+    return where
+
+
+@pytest.fixture
 def brokers(need: Callable[[str], str], answers: Callable[[int], None]) -> Ran:
-    """Return what runs a broker on a port; it keeps what it retains as long as the block lasts."""
+    """Return what runs a deployment's broker; it keeps what it retains while the block lasts."""
 
     @contextmanager
-    def run(folder: Path, port: int) -> Iterator[int]:
-        rules = folder / "broker.conf"
+    def run(path: Path) -> Iterator[None]:
+        rules, port = path.with_name("broker.conf"), config.load(path).mqtt.port
         rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
         with processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as child:
             answers(port)
-            yield port
+            yield
             child.terminate()
 
     return run
+
+
+@contextmanager
+def running(path: Path, command: str) -> Iterator[Path]:
+    """Run a command of the deployment beside the test; return the file of what it says."""
+    if "[page]" not in path.read_text():
+        path.write_text(f"{path.read_text()}\n[page]\nport = {find_free_port()}\n")
+    log = path.with_name(f"{command}.log")
+    words = [sys.executable, "-c", PROGRAM, command, "--config", path]
+    with log.open("wb") as out, processes.Child(words, stdout=out, stderr=out) as process:
+        try:
+            yield log
+        finally:
+            process.terminate()

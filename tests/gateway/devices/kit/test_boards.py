@@ -1,17 +1,18 @@
-"""What a board says of itself, and files that go there: on a real MicroPython, and on bad ones.
+"""A board: what it says of itself, files that go there, and its self-test; on a real MicroPython.
 
-The real mpremote, over a socket, to the raw REPL of a real MicroPython: every command whole.
-
-The child process that speaks to a board: its words, and what its complaints mean.
-
-mpremote itself needs a serial port; here a program of its command line stands in, which runs
-what it is given on a real MicroPython. Its complaints are mpremote's own, word for word.
+The real mpremote speaks over a socket to the raw REPL of one, as MicroPython's manual has it:
+Ctrl-A enters, Ctrl-B leaves, Ctrl-C interrupts, Ctrl-D runs what came, or resets where nothing
+did; the answer is OK, what was printed, Ctrl-D, the traceback, Ctrl-D and a prompt.
 """
 
 import shutil
 import signal
+import socket
+import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ from gateway.devices.kit.boards import (
 from gateway.devices.kit.connect import Remote, open_board
 from gateway.faults import OperatorFault
 from tests import processes
-from tests.gateway.devices.kit.rawrepl import RawRepl
 from tests.waiting import eventually
 
 
@@ -91,25 +91,41 @@ def test_a_heap_too_small_is_said(desk) -> None:
         selftest.check_frame(desk.board(heap_kb=24))
 
 
+def check_places(board: Any) -> object:
+    """Return what the self-test says, of places that are the same each time."""
+    return selftest.check_places(board, bytes(32))
+
+
 @pytest.mark.parametrize(
-    ("file", "before", "after"),
+    ("check", "file", "before", "after"),
     [
-        ("core/noise.py", "def dgauss", "def other"),
-        ("core/keys.py", "heatveil-noise-v1", "heatveil-noise-v2"),
-        ("mechanisms/thermal_half.py", "high) + noise", "high) + 2 * noise"),
-        ("core/cbor.py", "def ", "def x"),
+        (selftest.check_frame, "core/noise.py", "def dgauss", "def other"),
+        (selftest.check_frame, "core/keys.py", "heatveil-noise-v1", "heatveil-noise-v2"),
+        (selftest.check_frame, "mechanisms/thermal_half.py", "high) + noise", "high) + 2 * noise"),
+        (
+            selftest.check_places,
+            "mechanisms/disk_half.py",
+            "below(table.total)",
+            "below(table.inner)",
+        ),
+        (check_places, "mechanisms/disk_half.py", "x = -x", "x = x"),
+        (check_places, "mechanisms/disk_half.py", "identity.mode !=", "identity.mode =="),
+        (selftest.check_sums, "mechanisms/crypto.py", "return cipher(key, 1)", "raise OSError"),
+        (selftest.check_sums, "core/shares.py", "rng.below", "0 * rng.below"),
     ],
 )
-def test_other_noise_fails_the_self_test(desk, file: str, before: str, after: str) -> None:
-    """A module that is not ours makes another frame, or none."""
+def test_other_noise_fails_the_self_test(
+    desk, check: Callable[[Any], Any], file: str, before: str, after: str
+) -> None:
+    """A module that is not ours makes another frame or draws another law; a board may lack AES."""
     board = desk.board()
-    selftest.check_frame(board)
+    check(board)
     place = desk.path.parent / "board" / "edge" / file
     assert before in place.read_text()
     place.write_text(place.read_text().replace(before, after))
 
     with pytest.raises(BoardFault):
-        selftest.check_frame(board)
+        check(board)
 
 
 def test_files_go_there_once(desk) -> None:
@@ -156,14 +172,6 @@ def test_a_flash_that_forgets_is_noticed(desk) -> None:
         copy_files(Worn(desk.board()), {"a": b"123"})
 
 
-def test_looking_makes_no_board(desk) -> None:
-    """A folder that somebody mistyped is no bare board, and is not one afterwards."""
-    folder = desk.path.parent / "typo"
-    said = desk.run("doctor", "--board", f"folder:{folder}")
-    assert (said.status, f"{folder} does not exist" in said.err) == (1, True)
-    assert not folder.exists()
-
-
 def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_path: Path) -> None:
     """There are keys on it as on a board, and on this machine there are others."""
     monkeypatch.setenv("PATH", str(Path(desk.program).parent))
@@ -171,6 +179,126 @@ def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_p
     board.put("heatveil.json", b"{}")
     assert (tmp_path / "flash").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "flash" / "heatveil.json").stat().st_mode & 0o777 == 0o600
+
+
+BANNER = b"raw REPL; CTRL-B to exit\r\n"
+WORKER = """
+import sys
+names = {"__name__": "__main__"}
+while True:
+    size = sys.stdin.buffer.readline()
+    if not size:
+        break
+    code = sys.stdin.buffer.read(int(size))
+    why = None
+    try:
+        exec(code, names)
+    except BaseException as fault:
+        why = fault
+    sys.stdout.write("\\x04")
+    if why is not None and not isinstance(why, SystemExit):
+        sys.print_exception(why, sys.stdout)
+    sys.stdout.write("\\x04")
+    sys.stdout.flush() if hasattr(sys.stdout, "flush") else None
+    if isinstance(why, SystemExit):
+        break
+"""
+
+
+class RawRepl:
+    """The board; a context manager. `port` is where it listens."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self._command = [program, "-X", "heapsize=320k", "-c", WORKER]
+        self._folder = folder
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.resets = 0
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> "RawRepl":
+        self._reset()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(5)
+        self._end()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                link, _ = self._listener.accept()
+            except OSError:
+                return
+            with link, suppress(OSError):
+                link.sendall(b"\r\n>>> ")
+                self._speak(link)
+
+    def _speak(self, link: socket.socket) -> None:
+        raw, code = False, b""
+        while came := link.recv(4096):
+            for byte in came:
+                letter = bytes([byte])
+                if letter == b"\x01":
+                    if not code.endswith(b"\x05A"):
+                        raw, code = True, b""
+                        link.sendall(BANNER + b">")
+                    else:  # the faster way to paste, which this one knows and has not
+                        code = b""
+                        link.sendall(b"R\x00")
+                elif letter == b"\x02":
+                    raw, code = False, b""
+                    link.sendall(b"\r\n>>> ")
+                elif letter == b"\x03":
+                    code = b""
+                elif letter == b"\x04" and raw and not code.strip():
+                    self._reset()
+                    link.sendall(b"OK\r\nMPY: soft reboot\r\n" + BANNER + b">")
+                elif letter == b"\x04" and raw:
+                    link.sendall(b"OK" + self._ran(code) + b">")
+                    code = b""
+                elif raw:
+                    code += letter
+
+    def _ran(self, code: bytes) -> bytes:
+        worker = self._worker
+        assert worker is not None
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write(b"%d\n" % len(code) + code)
+        worker.stdin.flush()
+        said = b""
+        while said.count(b"\x04") < 2:
+            letter = worker.stdout.read(1)
+            if not letter:  # it was reset, by what it ran
+                self._reset()
+                return said + b"\x04" * (2 - said.count(b"\x04"))
+            said += letter
+        return said.replace(b"\n", b"\r\n")
+
+    def _reset(self) -> None:
+        self._end()
+        self.resets += 1
+        self._worker = processes.Child(
+            self._command,
+            cwd=self._folder,
+            env={"MICROPYPATH": ".:.frozen"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+        )
+
+    def _end(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+            worker.communicate()
 
 
 @pytest.fixture
@@ -228,33 +356,11 @@ def test_a_broker_on_this_machine_alone_is_refused_for_a_board(cable: str, desk:
     assert "the board itself" in said.err
 
 
-STANDS_IN = """
-import shutil, subprocess, sys
+COMPLAINS = """
+import sys
 from pathlib import Path
-program, folder, said = sys.argv[1:4]
-words = sys.argv[4:]
-with open(Path(folder, "words"), "a") as file:
-    print(*words[:3], file=file)
-assert words[0] == "connect", words
-if words[1] != "COM7":
-    sys.exit("mpremote: failed to access " + words[1] + " (it may be in use by another program)")
-if said:
-    print(said)
-    sys.exit(1)
-if words[2] == "run":
-    ran = subprocess.run([program, "-X", "heapsize=200k", "-c", Path(words[3]).read_text()],
-                         cwd=folder, env={"MICROPYPATH": ".:.frozen"}, capture_output=True)
-    sys.stdout.buffer.write((ran.stdout + ran.stderr).replace(b"\\n", b"\\r\\n"))
-    sys.exit(ran.returncode)
-if words[2:4] == ["fs", "cp"]:
-    for at in range(2, len(words), 5):
-        assert words[at : at + 2] == ["fs", "cp"], words
-        assert words[at + 3].startswith(":")
-        assert words[at + 4 : at + 5] in ([], ["+"])
-        shutil.copyfile(words[at + 2], Path(folder, words[at + 3][1:]))
-        print("cp", *words[at + 2 : at + 4])
-elif words[2] != "reset":
-    sys.exit("mpremote: '" + words[2] + "' is not a command")
+Path(sys.argv[2]).write_text(" ".join(sys.argv[3:]))
+sys.exit(sys.argv[1])
 """
 CLOSING = """
 import sys
@@ -268,40 +374,20 @@ with cli._politely():
 """
 
 
-@pytest.fixture
-def remote(desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remote]:
-    """Return the function that opens a board; `said` is what mpremote complains of instead."""
-    desk.board()
-    monkeypatch.setattr(connect, "RESET_S", 0.0)
-    script = desk.path.with_name("stands_in.py")
-    script.write_text(STANDS_IN)
-
-    def opened(said: str = "", address: str = "COM7") -> Remote:
-        folder = desk.path.parent / "board"
-        command = [sys.executable, str(script), desk.program, str(folder), said]
-        return Remote(address, command)
-
-    return opened
+def remote(tmp_path: Path, said: str) -> Remote:
+    """Return a board whose mpremote notes its words, and complains."""
+    return Remote("COM7", [sys.executable, "-c", COMPLAINS, said, str(tmp_path / "words")])
 
 
-def test_a_board_by_mpremote(desk, remote) -> None:
-    """Code runs, files come and go, the frame is the one that it must be."""
-    board = remote()
-    assert modules.examine(board).version.startswith("1.")
-    assert copy_files(board, {"a/b": bytes(range(256))}) == ["a/b"]
-    assert read_file(board, "a/b") == bytes(range(256))
-    assert selftest.check_frame(board).heap > 0
-    board.restart()
-    words = (desk.path.parent / "board" / "words").read_text().splitlines()
-    assert words[-1] == "connect COM7 reset"
-
-
-def test_no_key_stands_in_a_list_of_processes(desk, remote) -> None:
+def test_no_key_stands_in_a_list_of_processes(tmp_path: Path) -> None:
     """What is run and what is copied goes by files that only their owner can read."""
-    board = remote()
-    board.run("print(12345)")
-    words = (desk.path.parent / "board" / "words").read_text()
-    assert "12345" not in words
+    board = remote(tmp_path, "busy")
+    for do in (lambda: board.run("print(12345)"), lambda: board.put("a", b"12345")):
+        with pytest.raises(BoardFault):
+            do()
+        words = (tmp_path / "words").read_text()
+        assert words.startswith("connect COM7")
+        assert "12345" not in words
 
 
 @pytest.mark.parametrize(
@@ -317,22 +403,11 @@ def test_no_key_stands_in_a_list_of_processes(desk, remote) -> None:
         ("something new", "something new"),
     ],
 )
-def test_every_complaint_is_one_sentence(remote, said: str, says: str) -> None:
-    """What it was, and what to do with the thing in one's hand."""
+def test_every_complaint_is_one_sentence(tmp_path: Path, said: str, says: str) -> None:
+    """What it was, and what to do with the thing in one's hand; the words are mpremote's own."""
     with pytest.raises(BoardFault, match=says) as refused:
-        remote(said or " ").run("print(1)")
+        remote(tmp_path, said or " ").run("print(1)")
     assert "\n" not in str(refused.value)
-
-
-def test_a_full_flash_comes_through(remote) -> None:
-    """By the number that littlefs gives it."""
-    board, full = remote(), remote("mpremote: OSError: [Errno 28] ENOSPC")
-
-    class Full:
-        where, run, restart, put = board.where, board.run, board.restart, full.put
-
-    with pytest.raises(BoardFault, match="flash is full"):
-        copy_files(Full(), {"a": b"1"})
 
 
 def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

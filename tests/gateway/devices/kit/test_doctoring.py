@@ -1,39 +1,30 @@
 """`heatveil doctor` and `heatveil rotate`, on a real MicroPython."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edge.board import config
 from edge.core.budget import Budget, unpack
 from edge.core.limits import Limits
+from gateway.cli.devices import change as devices
 from gateway.cli.devices.doctor import _of_state, examine
+from gateway.cli.devices.provision import rotate
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state
-from tests.gateway.devices.kit.conftest import budget_place
+from gateway.faults import LinkFault
+from tests.gateway.devices.kit.conftest import budget_place, held
+from tests.waiting import eventually
 
 NAME = "attic"
+Made = tuple[str, str]
 
 
-@pytest.fixture
-def made(desk):
-    """Return the words that name a stand-in which is the device attic."""
-    address = f"folder:{desk.path.parent / 'board'}"
-    desk.board()
-    done = desk.run("provision", NAME, "--board", address, "--settings", desk.own)
-    assert done.status == 0, done.err
-    return ("--board", address)
-
-
-def held(desk):
-    found = boardfile.load(desk.path.with_name(f"{NAME}.device.json"), "seen", NAME)
-    assert found is not None
-    return found
-
-
-def folder(desk):
-    return desk.path.parent / "board"
+def folder(desk: Any) -> Path:
+    return Path(desk.path.parent / "board")
 
 
 def boot(desk) -> Budget:
@@ -88,16 +79,6 @@ def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
     assert {there for there, _ in seen[1:-1]} == {False}
     assert {starts for _, starts in seen[2:]} == {1}
     assert (main.exists(), board.starts) == (True, 2)
-
-
-@pytest.mark.long
-def test_a_budget_that_is_spent(desk, made) -> None:
-    """`exhausted`, for ever; exit status 1, since somebody must do something."""
-    budget = boot(desk)
-    while budget.charge(budget.left or 1, 9):
-        pass
-    said = desk.run("doctor", *made)
-    assert (said.status, "exhausted" in said.out) == (1, True)
 
 
 @pytest.mark.parametrize(("window", "faults"), [(0, 1), (86_400, 0)])
@@ -155,15 +136,6 @@ def test_a_lost_budget_is_healed_by_new_keys_alone(desk, made) -> None:
     assert f"heatveil rotate {NAME} --keys" in said.out
     assert "Finish it: heatveil rotate --keys" in said.out
     assert "heatveil provision" not in said.out
-
-
-@pytest.mark.long
-def test_one_torn_slot_is_mended_at_the_next_start(desk, made) -> None:
-    """It is no fault: that is what there are two for."""
-    boot(desk)
-    (folder(desk) / bundle.SLOTS[1]).write_bytes(b"torn")
-    said = desk.run("doctor", *made)
-    assert (said.status, "slot 1" in said.out) == (0, True)
 
 
 @pytest.mark.long
@@ -255,12 +227,89 @@ def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
     assert held(desk).identity.key_id != first
 
 
+# A rotation that goes on where it was cut off does what it is asked now, or says why not.
+
+
+READINGS = 3  # of the deployment
+
+
+def budget(desk: Any) -> int:
+    return int(held(desk).limits.budget)
+
+
+def files(desk: Any) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in desk.path.parent.glob("*.json")}
+
+
 @pytest.mark.long
-def test_another_devices_board_costs_nobody_the_keys(desk, made: tuple[str, ...]) -> None:
-    """The wrong one on the cable is refused while those of the right one are still worth it."""
-    devices = desk.path.with_name("devices.json")
-    known = json.loads(devices.read_text())
-    said = desk.run("rotate", "node-4", *made, "--keys", "--new-budget")
-    assert said.status == 1
-    assert f"holds the budget of {NAME}" in said.err
-    assert json.loads(devices.read_text()) == known
+def test_keys_that_wait_with_less_are_not_taken_for_a_new_budget(
+    desk: Any, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a board goes silent early which somebody believes has all of it. Each step is said."""
+    whole = budget(desk)
+    paid = whole // READINGS
+    monkeypatch.setattr(devices, "sum_spent", lambda *_: paid)
+    assert desk.run("device", "rotate", NAME, "--keys").status == 0
+    assert budget(desk) == whole - paid
+    before = files(desk)
+
+    refused = desk.run("rotate", NAME, *made, "--keys", "--new-budget")
+    assert refused.status == 1
+    for words in ("--new-budget was given", f"{paid} nano-rho", "Run this without --new-budget"):
+        assert words in refused.err
+    assert files(desk) == before
+
+    assert desk.run("rotate", NAME, *made, "--keys").status == 0
+    assert budget(desk) == whole - paid
+    assert desk.run("rotate", NAME, *made, "--keys", "--new-budget").status == 0
+    assert budget(desk) == whole
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("more", [(), ("--new-budget",)])
+def test_keys_that_wait_with_all_of_one_are_brought(
+    desk: Any, made: Made, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    """The control: the same command goes on, and none is made twice."""
+    whole = budget(desk)
+    monkeypatch.setattr(devices, "sum_spent", lambda *_: whole // READINGS)
+    assert desk.run("device", "rotate", NAME, "--keys", "--new-budget").status == 0
+    waiting = files(desk)[desk.path.with_name("devices.json")]
+
+    said = desk.run("rotate", NAME, *made, "--keys", *more)
+    assert said.status == 0, said.err
+    assert budget(desk) == whole
+    assert files(desk)[desk.path.with_name("devices.json")] == waiting
+
+
+# A board that is looked at and not changed goes on with what it did, whatever came in between.
+
+BEAT = b"import time\nwhile True:\n    open('/beat', 'w').close()\n    time.sleep_ms(20)\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("main", ["main.py", "main.off"])
+@pytest.mark.parametrize("keys", [False, True])
+def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
+    desk: Any, made: Made, monkeypatch: pytest.MonkeyPatch, keys: bool, main: str
+) -> None:
+    """Nothing came of it, so the old password counts; a board at its prompt would be silent."""
+
+    def down(*_: object) -> None:
+        raise LinkFault("no MQTT broker at 127.0.0.1:1")
+
+    (folder(desk) / "main.py").unlink()
+    (folder(desk) / main).write_bytes(BEAT)
+    before = files(desk)
+    monkeypatch.setattr(devices, "at_broker", down)
+    board = desk.board(lives=True)
+    try:
+        with pytest.raises(LinkFault, match="no MQTT broker"):
+            rotate(desk.path, NAME, board, None, None, None, keys, keys, 0, lambda _: None)
+
+        assert (folder(desk) / "main.py").exists()
+        assert board.starts == 1
+        assert eventually((folder(desk) / "beat").exists)
+    finally:
+        board.stop()
+    assert files(desk) == before

@@ -33,27 +33,6 @@ def kept(desk: Any) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.glob("*.json*")}
 
 
-@pytest.fixture
-def made(desk: Any) -> str:
-    """Return the address of a board that is a device, where a sensor is free for another."""
-    desk.board()
-    where = f"folder:{desk.path.parent / 'board'}"
-    done = desk.run("provision", BOARD, "--board", where, "--settings", desk.own)
-    assert done.status == 0, done.err
-    assert desk.run("device", "remove", "node-4").status == 0
-    return where
-
-
-@pytest.mark.long
-def test_a_name_that_was_mistyped_is_not_enrolled(desk: Any, made: str) -> None:
-    """The board is attic: nothing of `attik` is left behind, no sensor taken, no file written."""
-    before = kept(desk)
-    said = desk.run("provision", "attik", "--board", made, "--settings", desk.own)
-    assert (said.status, f"holds the budget of {BOARD}" in said.err) == (1, True)
-    assert "enrolled for sensor" not in said.out
-    assert kept(desk) == before
-
-
 @pytest.mark.parametrize(
     ("driver", "more", "says"),
     [
@@ -80,14 +59,6 @@ def test_what_the_settings_say_is_held_against_the_deployment_first(
     assert kept(desk) == before
 
 
-def test_a_board_without_settings_is_not_enrolled(desk: Any) -> None:
-    """Nothing says which sensor it has, so it could not be finished."""
-    before = kept(desk)
-    said = desk.run("provision", BOARD, "--board", f"folder:{desk.path.parent / 'bare'}")
-    assert (said.status, "--settings" in said.err) == (1, True)
-    assert kept(desk) == before
-
-
 @pytest.mark.long
 def test_old_keys_are_worth_something_until_the_new_ones_can_be_brought(
     desk: Any, made: str
@@ -104,19 +75,6 @@ def test_old_keys_are_worth_something_until_the_new_ones_can_be_brought(
     nobody = desk.run("rotate", "attik", "--board", made, "--keys")
     assert (nobody.status, "no device attik is enrolled" in nobody.err) == (1, True)
     assert kept(desk) == before
-
-
-def test_how_many_sensors_a_driver_reads(tmp_path: Path) -> None:
-    """As far as it can be known without the wire."""
-    own = tmp_path / "mine.py"
-    own.write_text("class Sensor:\n    step, sensors = (1, 16), 4\n")
-    mine = {"name": "yours", "file": str(own)}
-    assert provisioning.find_count({"driver": mine}) == 4
-    assert provisioning.find_step({"driver": mine}) == (1, 16)
-    assert provisioning.find_count({"driver": {"name": "amg8833"}}) == 64
-    assert provisioning.find_count({"driver": {"name": "ds18b20"}}) is None
-    assert provisioning.find_count({"driver": {"name": "yours"}}) is None
-    assert provisioning.find_count({}) is None
 
 
 # What a board is told of an array: whether it may draw from tables, and how long its tick is.
@@ -212,15 +170,6 @@ def test_the_boards_config_says_what_its_enrolment_says(tmp_path: Path, asks: bo
     again = boardfile.load(done.path, "lab", "wall")
     assert again is not None
     assert again.tables is asks
-
-
-def test_a_board_that_would_refuse_tables_is_not_made(tmp_path: Path) -> None:
-    """It is found out at the desk, not by rounds that are paid for nothing."""
-    deployment, asked, held = enrolled(tmp_path, True)
-    provisioning.check_device(deployment, asked, held, None)
-
-    with pytest.raises(OperatorFault, match="from tables, which this device was not set up for"):
-        provisioning.check_device(deployment, asked, held._replace(more={}), None)
 
 
 def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> None:

@@ -84,16 +84,6 @@ def test_a_whole_image_comes_to_its_drive(drive: Path, image: flash.Image) -> No
     assert sorted(one.name for one in drive.iterdir()) == ["INFO_UF2.TXT", "ours.uf2"]
 
 
-def test_a_board_that_shows_its_drive_already_is_asked_for_nothing(
-    drive: Path, image: flash.Image
-) -> None:
-    """Bare, or its button was held."""
-    show(drive)
-    board: Any = Pico(drive)
-    flash.flash(board, image)
-    assert (drive / "ours.uf2").read_bytes() == WHOLE
-
-
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -154,18 +144,6 @@ def test_no_other_board_is_written_to(
     assert not list(drive.parent.glob("*/*.uf2"))
 
 
-def test_without_a_drive_it_is_said_how_one_comes(drive: Path, image: flash.Image) -> None:
-    """And what the board said, which may be all that is wrong."""
-
-    class Busy(Pico):
-        def run(self, code: str) -> str:
-            raise BoardFault("the board cannot be opened")
-
-    board: Any = Busy(drive)
-    with pytest.raises(OperatorFault, match="BOOTSEL.*cannot be opened"):
-        flash.flash(board, image)
-
-
 @pytest.mark.parametrize("stays", [True, False])
 def test_a_copy_that_fails_is_half_of_one_where_the_drive_is_still_there(
     drive: Path, image: flash.Image, monkeypatch: pytest.MonkeyPatch, stays: bool
@@ -183,19 +161,6 @@ def test_a_copy_that_fails_is_half_of_one_where_the_drive_is_still_there(
         flash.flash(board, image)
         return
     with pytest.raises(OperatorFault, match="half way"):
-        flash.flash(board, image)
-
-
-def test_a_board_that_does_not_come_back_is_named(drive: Path, image: flash.Image) -> None:
-    """Nothing more is done, and it is said what to do."""
-    show(drive)
-
-    class Silent(Pico):
-        def run(self, code: str) -> str:
-            raise BoardFault("no board was found")
-
-    board: Any = Silent(drive)
-    with pytest.raises(OperatorFault, match="did not come back"):
         flash.flash(board, image)
 
 

@@ -17,7 +17,6 @@ from gateway.devices.kit import boards, modules, selftest, settings
 from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.connect import StandIn
 from gateway.faults import OperatorFault
-from tests.gateway.devices.kit.test_boards import Otherwise
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +75,6 @@ def test_what_a_board_starts_with_is_looked_at(
     assert "heatveil" in found or "mpremote" in found
 
 
-def test_a_flash_that_is_full_is_said() -> None:
-    """Its budget could not be written: it would answer nothing, and nobody would know why."""
-    (found,) = modules.check_flash(3 * 1024)
-    assert "3 KB free" in found
-
-
 @pytest.mark.parametrize("spoil", [b"", b"# older\n", None])
 def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes | None) -> None:
     """Cut off, changed by a byte, or gone: its digest is another."""
@@ -90,26 +83,6 @@ def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes 
     told, (why,) = modules.check_modules(board, modules.examine(board))
     assert told["other"] == ["edge/core/noise.py"]
     assert ("1 of them missing" in why) is (spoil is None)
-
-
-def test_a_bare_board_is_told_how_to_become_a_device(
-    tmp_path: Path, need: Callable[[str], str]
-) -> None:
-    """It is the first thing that somebody with a new board asks."""
-    (tmp_path / "bare").mkdir()
-    bare = StandIn(need("micropython"), tmp_path / "bare")
-    said: list[str] = []
-    assert not examine(bare, None, False, False, said.append)
-    assert "heatveil provision NAME" in said[-1]
-    assert not [line for line in said if "main.py" in line]
-
-
-def test_a_firmware_that_cannot_is_named_first(board: StandIn) -> None:
-    """Before anything else is tried there, and the board is left as it is."""
-    small = Otherwise(board, change="(1 << 70) >> 69 == 2 => False")
-    with pytest.raises(OperatorFault, match="no big integers"):
-        examine(small, None, False, False, lambda _: None)
-    assert board.starts == 0
 
 
 class Cut(Exception):
@@ -317,29 +290,6 @@ def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
     assert modules.choose_modules(board, found, own)
 
 
-def test_a_partition_that_holds_something_else_is_left_alone(desk: Any) -> None:
-    """Compiled files on the flash are loaded first anyway."""
-    desk.board()
-    board = WithRom(desk.program, desk.path.parent / "board")
-    assert modules.examine(board).rom == 131072
-    board.deploy(bundle.make_image({"assets/logo.bin": b"mine"}))
-    assert modules.examine(board).rom == 0
-
-
-@pytest.mark.long
-def test_a_release_that_is_not_whole_is_refused(
-    compiled: dict[str, bytes], tmp_path: Path
-) -> None:
-    """A board that misses a module stops at its start."""
-    bundle.write_release(tmp_path / "made", compiled)
-    assert bundle.read_compiled(tmp_path / "made") == compiled
-    (tmp_path / "made" / "edge" / "core" / "budget.mpy").unlink()
-    with pytest.raises(OperatorFault, match="no edge/core/budget.mpy, and 1 modules are missing"):
-        bundle.read_compiled(tmp_path / "made")
-    with pytest.raises(OperatorFault, match="make edge"):
-        bundle.read_compiled(tmp_path / "none")
-
-
 @pytest.mark.parametrize("name", ["edge/core/node.py", "notes.txt", "edge/board/yours.txt"])
 def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, name: str) -> None:
     """The checkout, too, has a folder edge."""
@@ -441,18 +391,6 @@ def test_a_broker_that_moved_is_told_to_the_board(desk: Any) -> None:
     assert desk.run("provision", "attic", *where).status == 0
     new = json.loads(read_file(board, bundle.CONFIG))["link"]
     assert new == {**old, "host": "10.1.2.3"}
-
-
-def test_an_array_has_all_its_sensors(desk: Any) -> None:
-    """The first that are free in a row; one that is somebody's is refused by name."""
-    for name in ("node-3", "node-4"):
-        assert desk.run("device", "remove", name).status == 0
-    refused = desk.run("device", "add", "attic", "--sensor", 2, "--sensors", 3)
-    assert (refused.status, "sensor 2 already belongs" in refused.err) == (1, True)
-    beyond = desk.run("device", "add", "attic", "--sensors", 4)
-    assert (beyond.status, "no 4 in a row" in beyond.err) == (1, True)
-    done = desk.run("device", "add", "attic", "--sensors", 3)
-    assert (done.status, "sensor 3 and 2 more" in done.out) == (0, True), done.err
 
 
 def test_an_image_has_the_layout_that_firmware_reads() -> None:

@@ -3,8 +3,7 @@
 import json
 import math
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,11 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.mechanisms import thermal
 from gateway.devices.broker.embedded import find_free_port, run_broker
-from gateway.devices.kit import needs, selftest
-from gateway.devices.kit.boards import BoardFault
+from gateway.devices.kit import needs
 from gateway.devices.kit.needs import FIGURES, Needs, Plan, compute_needs, find_heap_kb
 from gateway.faults import OperatorFault
-from gateway.settings import config
-from tests import processes
-from tests.gateway.devices.kit.conftest import Ran
-from tests.gateway.devices.kit.test_tells import FIXED, PROGRAM, Park
+from tests.gateway.devices.kit.conftest import Ran, running
+from tests.gateway.devices.kit.test_tells import FIXED, Park
 from tests.waiting import eventually
 
 # `heatveil budget`: what it says, held against frames that a real node makes.
@@ -101,15 +97,6 @@ def test_a_tick_is_twice_the_longest_answer() -> None:
     assert needs.choose_tick_ms(widest) < 5000  # of a config that says none
 
 
-def test_its_parts_are_the_whole() -> None:
-    """By hand: asleep for an hour at a milliampere, and waking, and 1.2 s till the tick."""
-    found = compute_needs(FAR._replace(own={"sleep_ma": 1.0})).energy
-
-    assert sum(found.parts.values()) == pytest.approx(found.answer_mas)
-    assert found.answer_mas == pytest.approx(3600 + 330.1, rel=0.002)
-    assert found.day_mah == pytest.approx(24 * found.answer_mas / 3600)
-
-
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -147,20 +134,6 @@ def test_the_command_says_it(heatveil) -> None:
         assert (refused.status, "NAME=VALUE" in refused.err) == (1, True)
 
 
-def test_who_is_asked_before_it_slept_never_sleeps(heatveil) -> None:
-    """A battery that lasts for naps which nobody has time for is a promise to nobody."""
-    awake = compute_needs(PLAN._replace(every_s=1, sleeps=False))
-    asked = compute_needs(PLAN._replace(every_s=1))
-    assert asked == awake._replace(sleepless_s=asked.sleepless_s)
-    assert asked.sleepless_s > 1 > asked.awake_s
-    assert compute_needs(PLAN).sleepless_s == 0
-
-    said = heatveil("budget", "--every", 1)
-    assert (said.status, "asleep" in said.out) == (0, False)
-    assert "more than 1 s; reckoned as with --awake" in said.out
-    assert "sleep     none" not in heatveil("budget", "--every", 1, "--awake").out
-
-
 def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
     """Then nobody has to copy a variance, and the life of the promise is said beside it."""
     path = tmp_path / "site.toml"
@@ -179,24 +152,6 @@ def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
     found = heatveil("budget", "--config", path, "--sensor", "amg8833")
     assert "KB more for tables of noise" in found.out, found.err
     assert "tables" not in heatveil("budget", "--config", path).out, "one reading needs none"
-
-
-def test_a_place_is_one_short_frame_and_has_no_grains(heatveil) -> None:
-    """A receiver that is never off empties a battery; whoever stays needs nothing for it."""
-    gps, fixed = (
-        compute_needs(PLAN._replace(sensor=name, every_s=600)) for name in ("gps", "fixed")
-    )
-    assert gps.bytes == fixed.bytes
-    assert gps.bytes.frame <= compute_needs(PLAN).bytes.frame + 4
-    assert gps.energy.days < fixed.energy.days / 10
-    assert gps.memory.load_mpy - gps.memory.running_mpy == pytest.approx(
-        compute_needs(PLAN).memory.load_mpy - compute_needs(PLAN).memory.running_mpy
-    )
-    assert gps.memory.load_source > compute_needs(PLAN).memory.load_source + 10_000
-    with pytest.raises(OperatorFault, match="exactly one"):
-        compute_needs(PLAN._replace(sensor="gps", readings=2))
-    said = heatveil("budget", "--sensor", "gps", "--every", 600, "--awake")
-    assert (said.status, "a place told by gps each 10 min" in said.out) == (0, True)
 
 
 @pytest.mark.long
@@ -256,8 +211,6 @@ every_s = 0
 [mqtt]
 port = {port}
 insecure = true
-[page]
-port = {page}
 """
 
 
@@ -267,30 +220,15 @@ def square(desk: Any) -> Park:
     folder = desk.path.parent / "square"
     folder.mkdir()
     made = Park(folder / "site.toml", folder / "own.toml", desk)
-    made.path.write_text(SITE.format(port=find_free_port(), page=find_free_port()))
+    made.path.write_text(SITE.format(port=find_free_port()))
     made.own.write_text(FIXED)
     assert desk.heatveil("enrol", "--config", made.path).status == 0
     desk.board()
     return made
 
 
-@pytest.fixture
-def broker(square: Park, brokers: Ran) -> Iterator[int]:
-    """Run the deployment's broker."""
-    with brokers(square.path.parent, config.load(square.path).mqtt.port) as port:
-        yield port
-
-
-def running(square: Park, *words: str) -> processes.Child:
-    """Return a command of the deployment that runs beside the test."""
-    command = [sys.executable, "-c", PROGRAM, *words, "--config", str(square.path)]
-    with square.path.with_name(f"{words[0]}.log").open("wb") as log:
-        return processes.Child(command, stdout=log, stderr=log)
-
-
 @pytest.mark.long
-@pytest.mark.usefixtures("broker")
-def test_a_board_is_in_the_sum_that_the_gateway_opens(square: Park) -> None:
+def test_a_board_is_in_the_sum_that_the_gateway_opens(square: Park, brokers: Ran) -> None:
     """Of four devices that must all be there, one is a board: the map is of four."""
     done = square.run("provision", NAME, "--settings", square.own)
     assert done.status == 0, done.err
@@ -299,36 +237,12 @@ def test_a_board_is_in_the_sum_that_the_gateway_opens(square: Park) -> None:
     assert NAME not in [one["name"] for one in left]
     looked = square.run("doctor")
     assert looked.status == 0, looked.out + looked.err
-    said, board = square.path.with_name("serve.log"), square.board(lives=True)
-    with running(square, "fleet") as others, running(square, "serve") as gateway:
+    board, path = square.board(lives=True), square.path
+    with brokers(path), running(path, "fleet"), running(path, "serve") as said:
         board.restart()
         over = eventually(lambda: "epsilon is spent" in said.read_text(), 150, 0.1)
         board.stop()
-        others.terminate()
-        gateway.terminate()
 
     assert over, said.read_text()[-3000:] + board.console()
     shown = square.desk.heatveil("show", "--config", square.path)
     assert "4 of 4 devices" in shown.out, shown.out + said.read_text()[-2000:]
-
-
-@pytest.mark.parametrize(
-    ("file", "before", "after"),
-    [
-        ("mechanisms/crypto.py", "return cipher(key, 1)", "raise OSError"),
-        ("core/shares.py", "rng.below", "0 * rng.below"),
-    ],
-)
-def test_other_masks_or_noise_fail_the_self_test(
-    square: Park, file: str, before: str, after: str
-) -> None:
-    """A board without AES, or whose noise is none."""
-    board = square.board()
-    selftest.check_sums(board)
-    place: Path = square.flash / "edge" / file
-    text = place.read_text()
-    assert before in text
-    place.write_text(text.replace(before, after))
-
-    with pytest.raises(BoardFault):
-        selftest.check_sums(board)

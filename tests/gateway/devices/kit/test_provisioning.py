@@ -13,14 +13,13 @@ from edge.core import slots
 from edge.core.budget import Budget, unpack
 from edge.linux import enrol as linux
 from gateway.cli.devices import provision as commands
-from gateway.cli.devices.provision import find_kept, provision
+from gateway.cli.devices.provision import provision
 from gateway.devices import bundle
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
-from gateway.devices.kit.boardfile import Held
 from gateway.devices.kit.boards import Board, read_file
 from gateway.devices.kit.provisioning import Kit
 from gateway.faults import OperatorFault
-from tests.gateway.devices.kit.conftest import budget_place
+from tests.gateway.devices.kit.conftest import budget_place, held
 
 NAME = "attic"
 MAIN = {"main.py": b"pass\n"}
@@ -33,12 +32,6 @@ def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[
     told = desk.own if own else None
     provision(desk.path, NAME, board, told, say=said.append, **given)
     return said
-
-
-def held(desk: Any) -> Held:
-    found = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
-    assert found is not None
-    return found
 
 
 @pytest.mark.long
@@ -220,26 +213,6 @@ def test_a_budget_that_began_is_left_alone(desk) -> None:
 
 
 @pytest.mark.long
-def test_a_budget_that_began_too_early_is_left_alone(desk) -> None:
-    """Started by hand before the host had forgotten its chain: its first epoch is used up."""
-    board = desk.board()
-    assert desk.run("device", "add", NAME).status == 0
-    file = desk.path.with_name(f"{NAME}.device.json")
-    fresh = file.read_text()
-    provisioned(desk, board)
-    place = budget_place(desk.path.parent / "board", held(desk))
-    Budget(place, held(desk).identity.state_key).boot()
-    began = [place.read(i) for i in range(slots.COUNT)]
-    file.write_text(fresh)
-    desk.path.with_name(f"{NAME}.board.json").unlink()
-
-    said = provisioned(desk, board)
-    assert any("and begun" in line for line in said)
-    assert [place.read(i) for i in range(slots.COUNT)] == began
-    assert held(desk).given
-
-
-@pytest.mark.long
 def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
     """Its budget is written nowhere else."""
     board = desk.board()
@@ -337,22 +310,3 @@ def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> N
     assert place.read_bytes() == spoilt
     provisioned(desk, board)
     assert json.loads(place.read_bytes())["driver"]["name"] == "ds18b20"
-
-
-@pytest.mark.long
-def test_the_config_is_what_the_board_reads(desk) -> None:
-    """Every word of it, and no other."""
-    board = desk.board()
-    desk.own.write_text("tick_ms = 9000\n" + desk.own.read_text())
-    provisioned(desk, board)
-    body = json.loads(read_file(board, bundle.CONFIG))
-    assert body["driver"] == {"name": "ds18b20", "pin": 4, "empty": 336}
-    assert body["tick_ms"] == 9000
-    assert "chain" not in body
-
-
-def test_a_file_of_another_device_is_refused(desk, tmp_path: Path) -> None:
-    """Named by mistake, it would make a board speak for another."""
-    assert desk.run("device", "add", NAME).status == 0
-    with pytest.raises(OperatorFault, match="cellar"):
-        boardfile.load(tmp_path / f"{NAME}.device.json", "seen", "cellar")

@@ -1,9 +1,7 @@
 """A release over the air, whole: a real MicroPython, a real broker, a real gateway."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,11 +10,9 @@ import pytest
 from edge.board import release
 from edge.core.budget import unpack
 from edge.host.updates import count_flash
-from gateway.cli.devices.update import _describe
 from gateway.devices import bundle
 from gateway.devices.broker import embedded
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.kit import modules
 from gateway.devices.kit import releases as on_board
 from gateway.devices.kit.boardfile import load as load_board
 from gateway.devices.owner import releases
@@ -25,25 +21,8 @@ from gateway.faults import LinkFault, OperatorFault
 from gateway.service.mqtt.connection import Message
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
-from tests import processes, sites
-from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place
-
-PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
-
-
-@contextmanager
-def serve(desk: Desk, brokers: Ran) -> Iterator[None]:
-    """Run the deployment's broker and gateway, which asks a round every six seconds."""
-    text = desk.path.read_text().replace("every_s = 12", "every_s = 6")
-    desk.path.write_text(f"{text}\n[page]\nport = {find_free_port()}\n")
-    command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(desk.path)]
-    with brokers(desk.path.parent, config.load(desk.path).mqtt.port):
-        process = processes.Child(command, stdout=-3, stderr=-3)
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.communicate(timeout=60)
+from tests import sites
+from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place, running
 
 
 @pytest.mark.long
@@ -53,14 +32,14 @@ def test_a_release_is_fetched_tried_and_confirmed_and_a_bad_one_goes_back(
     """With what was there before: the keys, the budget, and epochs that only go forward."""
     owner, folder = desk.path.parent / "owner.json", desk.path.parent / "board"
     text = desk.path.read_text().replace("readings = 3", "readings = 60")
-    desk.path.write_text(text)
+    desk.path.write_text(text.replace("every_s = 12", "every_s = 6"))
     board = desk.board(lives=True)
     where = f"folder:{folder}"
     words = ("--board", where, "--settings", desk.own, "--updates", owner)
     first = desk.run("provision", "attic", *words)
     assert first.status == 0, first.err
     assert "from its owner's number 1 on" in first.out
-    with serve(desk, brokers):
+    with brokers(desk.path), running(desk.path, "serve"):
         board.restart()
         try:
             fetch_and_go_back(desk, owner, folder)
@@ -176,18 +155,6 @@ def test_update_refuses_before_it_signs_or_sends(
     assert f"heatveil update --config {path} --send {out}" in signed.out
 
 
-def test_a_spoilt_owner_s_file_ends_no_enrolment(tmp_path: Path) -> None:
-    """To enrol anew would end the keys of every device, and bring no owner's file back."""
-    owner = tmp_path / "owner.json"
-    for text in (None, "{}", "{"):
-        if text is not None:
-            owner.write_text(text)
-        with pytest.raises(OperatorFault) as caught:
-            releases.load_owner(owner, "seen")
-        assert "enrol" not in str(caught.value)
-        assert "Name the" in str(caught.value)
-
-
 def test_a_broker_that_refuses_a_part_of_a_release_ends_it(
     need: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,13 +241,6 @@ def test_what_is_no_answer_to_a_release_ends_nothing(payload: bytes, leaf: str) 
     say("node-2", "meta", release=4, trial=False, update="full\x1b[2J")
     assert seen.wait(0)
     assert seen.last_words == {"node-1": "", "node-2": "full [2J"}
-
-
-def test_what_a_silent_device_said_last_is_told() -> None:
-    """It may take nothing any more till it starts again, and says so of no release."""
-    seen = Progress(SIGNED)
-    seen.last_words.update({"node-1": "", "node-2": "there is no memory"})
-    assert _describe(SIGNED, seen)[-1] == "last said by node-2: there is no memory"
 
 
 class Wire:
@@ -380,12 +340,3 @@ def test_flash_is_counted_as_littlefs_gives_it() -> None:
     files = {f"edge/core/f{i}.py": b"x" for i in range(9)} | {"edge/a.py": b"x" * 4097}
 
     assert count_flash(files) == 4096 * (1 + 9 + 2) + 8192 * 3
-
-
-def test_a_board_without_heap_for_modules_on_its_flash_takes_no_releases(desk: Desk) -> None:
-    """In its ROMFS or firmware they take half as much, and what comes over the air does not."""
-    board = desk.board()
-    found = modules.examine(board)
-    for heap_kb, fits in ((70, False), (200, True)):
-        with nullcontext() if fits else pytest.raises(OperatorFault, match="loaded from there"):
-            modules.check_takes_releases(board, found._replace(heap=heap_kb * 1024))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from edge.board import config
 from gateway.cli.devices.provision import find_kept, would_be
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boards, provisioning, selftest, settings, state
 from gateway.devices.kit.provisioning import Kit
 from gateway.settings.config import load
+from tests.gateway.devices.kit.conftest import held
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled, provisioned
 
 NAME = "attic"
@@ -33,8 +33,8 @@ def run(desk: Any, folder: Path, *words: object) -> Any:
 
 
 def given(desk: Any) -> bool:
-    held = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
-    return held is not None and held.given
+    kept = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    return kept is not None and kept.given
 
 
 def names(folder: Path) -> set[str]:
@@ -103,34 +103,10 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
     assert names(folder) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
     assert [(folder / path).read_bytes() for path in bundle.SLOTS] != before
-    held = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
-    assert held is not None
-    seen = state.read_state(desk.board(), held.identity.mac_key)
+    mine = held(desk)
+    seen = state.read_state(desk.board(), mine.identity.mac_key)
     assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
     assert seen.key != old
-
-
-@pytest.mark.long
-def test_no_keys_are_made_for_a_bare_board_whose_sensor_is_silent(
-    desk: Any, folder: Path, tmp_path: Path
-) -> None:
-    """The device on the wall goes on with its own; a board that works gets them, all at once."""
-    assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
-    right = desk.own.read_text()
-    own = {file: file.read_bytes() for file in tmp_path.glob("*.json")}
-    desk.own.write_text(SILENT)
-    desk.board("spare", bare=True)
-    spare = tmp_path / "spare"
-    said = run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
-    assert said.status == 1
-    assert "does not answer as its settings say" in said.err
-    assert {file: file.read_bytes() for file in tmp_path.glob("*.json")} == own
-    assert names(spare) == set()
-
-    desk.own.write_text(right)
-    said = run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
-    assert said.status == 0, said.err
-    assert names(spare) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
 
 
 @pytest.mark.long
@@ -145,20 +121,18 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
     own = settings.read_settings(desk.own)
     with monkeypatch.context() as well:
         well.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
-        held = find_kept(desk.path, NAME, first)
-        assert held is not None
-        provisioning.provision(desk.board(), Kit(held, own), lambda _: None)
+        mine = held(desk)
+        provisioning.provision(desk.board(), Kit(mine, own), lambda _: None)
     assert desk.run("device", "rotate", NAME, "--keys").status == 0
     fresh, worked = first.read_bytes(), tmp_path / "worked"
     done = desk.path.with_name(f"{NAME}.board.json").read_bytes()
     shutil.copytree(folder, worked)
 
     def brought(after: int) -> int:
-        held = find_kept(desk.path, NAME, first)
-        assert held is not None
+        mine = held(desk)
         cable = Pulled(desk.board(), after, False)
         with suppress(Cut):
-            provisioning.provision(cable, Kit(held, own), lambda _: None)
+            provisioning.provision(cable, Kit(mine, own), lambda _: None)
         return cable.steps
 
     for after in range(1, brought(0) + 1):
@@ -167,8 +141,7 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         shutil.rmtree(folder)
         shutil.copytree(worked, folder)
         brought(after)
-        new = find_kept(desk.path, NAME, first)
-        assert new is not None
+        new = held(desk)
         whole = state.read_state(desk.board(), new.identity.mac_key).ours
         there = [folder / path for path in OWN if (folder / path).exists()]
         old = all(
@@ -181,27 +154,6 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         seen = state.read_state(desk.board(), new.identity.mac_key)
         assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
         assert (folder / bundle.MAIN).exists()
-
-
-@pytest.mark.long
-def test_a_tick_follows_what_the_board_measured(desk: Any, folder: Path) -> None:
-    """How long a sensor of one's own takes nobody else knows; the doctor sees an old tick."""
-    driver = desk.own.with_name("mine.py")
-    driver.write_text(
-        "import time\nclass Sensor:\n    step, sensors = (1, 16), 1\n"
-        "    def __init__(self, device, empty=None):\n        time.sleep_ms(300)\n"
-        "    def read(self, params):\n        time.sleep_ms(200)\n        return [20]\n"
-    )
-    desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
-    said = run(desk, folder, "provision", NAME, "--settings", desk.own)
-    assert said.status == 0, said.err
-    body = config.unpack((folder / bundle.CONFIG).read_bytes())
-    assert 1000 < body["tick_ms"] < 5000
-    assert f"{body['tick_ms']} ms; its sensor took 5" in said.out
-    assert not [*folder.glob("heatveil/trial*")]
-
-    (folder / bundle.CONFIG).write_bytes(config.pack(body | {"tick_ms": 100}))
-    assert "its tick is 100 ms" in run(desk, folder, "doctor").out
 
 
 @pytest.mark.parametrize(
@@ -304,15 +256,14 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     shutil.copytree(folder, worked)
     had = settings.read_settings(desk.own)
     desk.own.write_text("wake_s = 60\n" + desk.own.read_text())
-    held = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
-    assert held is not None
+    mine = held(desk)
     own = settings.read_settings(desk.own)
-    new, cut = settings.make_config(held, own), 0
+    new, cut = settings.make_config(mine, own), 0
 
     def brought(after: int) -> Pulled:
         cable = Pulled(desk.board(), after, True)
         with suppress(Cut):
-            provisioning.provision(cable, Kit(held, own), lambda _: None)
+            provisioning.provision(cable, Kit(mine, own), lambda _: None)
         return cable
 
     for after in range(1, brought(0).steps + 1):

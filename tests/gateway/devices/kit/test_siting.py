@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import siting, start
 from gateway.devices.kit.siting import Site
 from gateway.devices.kit.start import LATE_S, listen
-from gateway.faults import LinkFault, OperatorFault
+from gateway.faults import OperatorFault
 from gateway.settings.deployment import Mqtt
 
 # A grid on the earth: what a device reckons in whole numbers, against the ellipsoid in floats.
@@ -209,16 +208,6 @@ def test_what_was_retained_of_an_earlier_life_is_not_this_one(broker: Mqtt) -> N
     assert (heard.frame[:2], heard.frame.bytes) == ((1, 1), len(frame()))
 
 
-@pytest.mark.long
-def test_a_boot_that_was_reserved_before_a_sleep_is_this_life(broker: Mqtt) -> None:
-    """Its number is not above what both slots say; but it comes after what was retained."""
-    with listen(broker, WHO, 20) as ear:
-        ear.begin()
-        time.sleep(LATE_S)
-        say(broker, ("meta", meta(6)))
-        assert ear.wait_there(5).boot == 6
-
-
 def test_what_others_say_in_its_name_is_not_believed(broker: Mqtt) -> None:
     """Frames under another key are counted, for that is what two boards of one name look like."""
     with listen(broker, WHO, 0) as ear:
@@ -228,18 +217,6 @@ def test_what_others_say_in_its_name_is_not_believed(broker: Mqtt) -> None:
         say(broker, ("state", b"\xff"), ("state", b"exhausted"))
         heard = ear.wait_frame(1)
     assert heard == start.Heard(0, "exhausted", None, 2)
-
-
-def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
-    """Its budget is spent, and it says so at once."""
-    with listen(broker, WHO, 0) as ear:
-        ear.begin()
-        say(broker, ("diag", b'{"faults": 3}'), ("diag", b"{"), ("diag", b'{"faults": "many"}'))
-        say(broker, ("meta", meta(1)), ("state", b"exhausted"))
-        since_s = time.monotonic()
-        heard = ear.wait_frame(60)
-    assert (heard.state, heard.failed) == ("exhausted", 3)
-    assert time.monotonic() - since_s < 30
 
 
 @pytest.mark.parametrize(("window_s", "window_h"), [(86_400, 0), (0, 24), (86_400, 168)])
@@ -256,13 +233,3 @@ def test_a_board_that_counts_for_another_window_than_is_promised_is_refused(
     )
     with pytest.raises(OperatorFault, match="attic was enrolled with a budget for"):
         start.start(board, asked, WHO, 0, 5, lambda _: None)
-
-
-@pytest.mark.long
-def test_without_a_broker_it_is_said() -> None:
-    """It is the operator's to start."""
-    from gateway.devices.broker.embedded import find_free_port
-
-    nobody = Mqtt(host="127.0.0.1", port=find_free_port(), insecure=True)
-    with pytest.raises(LinkFault, match="no MQTT broker"), listen(nobody, WHO, 0):
-        pass

@@ -24,7 +24,7 @@ from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.store.store import Store
 from tests import processes
-from tests.gateway.devices.kit.conftest import Ran
+from tests.gateway.devices.kit.conftest import Ran, running
 
 WHO = rootkeys.identity("seen", "attic", bytes(range(32)), bytes(32), 5)
 OLD, NEW = Frame(2, 1, b"old" * 300), Frame(2, 2, b"new")
@@ -111,16 +111,6 @@ def test_what_the_next_round_does_not_mend_is_a_fault(
     assert "SIGHUP" in told(deployment, NEW)[-1]
 
 
-def test_a_frame_of_which_nothing_is_known_is_not_taken(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither here nor there: it waits on the board."""
-    monkeypatch.setattr(start, "TAKEN_S", 0.0)
-    assert start.find_fate(deployment, WHO, OLD, 0) is None
-    assert "has not taken it" in told(deployment, OLD)[-1]
-
-
-PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 NAME = "attic"
 RADIO = """
 import network
@@ -137,32 +127,10 @@ network.WLAN, network.STAT_WRONG_PASSWORD = WLAN, 202
 
 
 @pytest.fixture
-def broker(desk: Any, brokers: Ran) -> Iterator[int]:
-    """Run a broker, and have the deployment be on it."""
-    port = find_free_port()
-    text = desk.path.read_text()
-    before = next(line for line in text.splitlines() if line.startswith("port = "))
-    desk.path.write_text(text.replace(before, f"port = {port}"))
-    with brokers(desk.path.parent, port):
-        yield port
-
-
-@pytest.fixture
-def serve(desk: Any, broker: int) -> Iterator[Callable[[], None]]:
-    """Return what starts the deployment's gateway."""
-    running = []
-
-    def start() -> None:
-        page = f"\n[page]\nport = {find_free_port()}\n"
-        if "[page]" not in desk.path.read_text():
-            desk.path.write_text(desk.path.read_text() + page)
-        command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(desk.path)]
-        running.append(processes.Child(command, stdout=-3, stderr=-3))
-
-    yield start
-    for process in running:
-        process.terminate()
-        process.communicate(timeout=60)
+def broker(desk: Any, brokers: Ran) -> Iterator[None]:
+    """Run the deployment's broker."""
+    with brokers(desk.path):
+        yield
 
 
 @pytest.fixture
@@ -181,8 +149,9 @@ def provision(desk: Any) -> Callable[..., Any]:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("broker")
 def test_its_first_frame_is_seen_at_the_gateway(
-    serve: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
+    desk: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Provisioned before the gateway starts, then asked by it, and on its disk."""
     monkeypatch.setattr(start, "LONGEST_S", -start.MARGIN_S)
@@ -190,9 +159,9 @@ def test_its_first_frame_is_seen_at_the_gateway(
     assert first.status == 0, first.err
     assert "attic is there, boot 1" in first.out
     assert "first frame  none yet" in first.out
-    serve()
     monkeypatch.setattr(start, "LONGEST_S", 30.0)
-    second = provision("--wait", 30)
+    with running(desk.path, "serve"):
+        second = provision("--wait", 30)
 
     assert second.status == 0, second.err
     assert "its MAC is right" in second.out
@@ -214,17 +183,6 @@ def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
     assert "not heard at the broker within 3 s" in said.err
     assert "lets it in" in said.err
     assert "ValueError: mine" in said.err
-
-
-@pytest.mark.long
-def test_without_a_broker_the_board_is_ready_all_the_same(desk: Any, provision: Any) -> None:
-    """It runs, nobody looked: that is said, and the status is 1."""
-    said = provision("--wait", 5)
-    assert said.status == 1
-    assert "\nready" in said.out
-    assert "could not be looked for: no MQTT broker" in said.err
-    assert "--wait 0" in said.err
-    assert (desk.path.parent / "board" / "main.py").exists()
 
 
 @pytest.mark.long

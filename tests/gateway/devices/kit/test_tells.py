@@ -5,9 +5,7 @@ The stand-in has a receiver that is at the Brandenburg Gate, and the grid lies a
 
 import json
 import re
-import sys
 from collections.abc import Iterator
-from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,17 +13,13 @@ import pytest
 
 from edge.core.budget import Budget
 from edge.mechanisms import disk_limits
-from gateway.cli.devices.provision import find_kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.kit import connect, selftest, state
-from gateway.devices.kit.boards import BoardFault, list_files, read_file
+from gateway.devices.kit import connect, state
+from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.connect import CONSOLE, StandIn
-from gateway.settings import config
-from tests import processes
-from tests.gateway.devices.kit.conftest import Ran, budget_place
+from tests.gateway.devices.kit.conftest import Ran, budget_place, held, running
 
-PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 TEMPLATE = Path(__file__).parents[4] / "edge" / "board" / "sensors" / "yours_place.py"
 NAME = "walker"
 GPS = '[driver]\nname = "gps"\nuart = 1\ntx = 4\nrx = 5\n'
@@ -111,10 +105,9 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     told = json.loads(read_file(board, bundle.CONFIG))
     assert (told["mechanism"], told["driver"]["name"]) == ("disk", "gps")
     assert len(told["plane"]) == 8
-    held = find_kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
-    assert held is not None
-    assert (held.given, held.mechanism) == (True, "disk")
-    seen = state.read_state(board, held.identity.mac_key)
+    mine = held(park, NAME)
+    assert (mine.given, mine.mechanism) == (True, "disk")
+    seen = state.read_state(board, mine.identity.mac_key)
     assert (seen.mechanism, seen.answers, seen.word) == ("disk", 8, "ready")
     num, den = disk_limits.total_epsilon(seen.limits)
     assert num / den == pytest.approx(4)
@@ -134,11 +127,10 @@ def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None
     done = park.run("provision", NAME, "--settings", park.own)
     assert "3 slots with epsilon 4, 8 answers; read back" in done.out
 
-    held = find_kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
-    assert held is not None
-    budget = Budget(budget_place(park.flash, held), held.identity.state_key, lease=1)
+    mine = held(park, NAME)
+    budget = Budget(budget_place(park.flash, mine), mine.identity.state_key, lease=1)
     budget.boot()
-    assert budget.charge(disk_limits.price(held.limits, 1, 2), 1)
+    assert budget.charge(disk_limits.price(mine.limits, 1, 2), 1)
     looked = park.run("doctor")
     assert "budget       7 answers left, epsilon 3.5 of 4; boot 1, round 1" in looked.out
     assert "rho" not in done.out + looked.out
@@ -215,85 +207,17 @@ def test_what_cannot_be_is_said_before_anything_is_made(
     assert not list(park.path.parent.glob(f"{NAME}.*"))
 
 
-def test_a_thermometers_deployment_has_no_places(desk: Any) -> None:
-    """The driver of the one is nothing to the other."""
-    desk.board()
-    desk.own.write_text(FIXED)
-    where = ("--board", f"folder:{desk.path.parent / 'board'}")
-    said = desk.run("provision", "attic", *where, "--settings", desk.own)
-
-    assert said.status == 1
-    assert re.search(r"fixed gives a place,\s+but\s+attic", said.err), said.err
-
-
-LOST = "GPGGA,120000.00,,,,,0,00,99.99,,,,,,"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("said", "status", "says"),
-    [
-        (f"${LOST}*{reduce(lambda held, letter: held ^ ord(letter), LOST, 0):02X}", 0, "no fix"),
-        (f"${LOST}*00", 1, "sensor of .* does not answer"),
-        ("", 1, "sensor of .* does not answer"),
-    ],
-)
-def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
-    park: Park, monkeypatch: pytest.MonkeyPatch, said: str, status: int, says: str
-) -> None:
-    """A desk is no place for a fix: that is told, and hinders nothing."""
-    line = next(line for line in connect.MACHINE.splitlines() if "said = b" in line)
-    text = connect.MACHINE.replace(line, f'    said = b"{said}\\r\\n"')
-    monkeypatch.setattr(connect, "MACHINE", text)
-    done = park.run("provision", NAME, "--settings", park.own)
-
-    assert done.status == status, done.err
-    assert re.search(says, done.out + done.err)
-    assert (bundle.CONFIG in list_files(park.board(), ".")) is (not status)
-
-
-@pytest.mark.parametrize(
-    ("file", "before", "after"),
-    [
-        ("mechanisms/disk_half.py", "rng.below(table.total)", "rng.below(table.inner)"),
-        ("mechanisms/disk_half.py", "x = -x", "x = x"),
-        ("mechanisms/footprint.py", "Table", "Tabel"),
-        (
-            "mechanisms/disk_half.py",
-            "if identity.mode !=",
-            "if identity.mode ==",
-        ),
-    ],
-)
-def test_other_answers_fail_the_self_test(park: Park, file: str, before: str, after: str) -> None:
-    """A module that is not ours draws another law, or none."""
-    board = park.board()
-    passed = selftest.run_selftest(board, "disk")
-    assert passed == selftest.check_places(board)._replace(digest=passed.digest, heap=passed.heap)
-    place = park.flash / "edge" / file
-    assert before in place.read_text()
-    place.write_text(place.read_text().replace(before, after))
-
-    with pytest.raises(BoardFault):
-        selftest.check_places(board, bytes(32))
-
-
 @pytest.fixture
-def broker(park: Park, brokers: Ran) -> Iterator[int]:
+def broker(park: Park, brokers: Ran) -> Iterator[None]:
     """Run the deployment's broker."""
-    with brokers(park.path.parent, config.load(park.path).mqtt.port) as port:
-        yield port
+    with brokers(park.path):
+        yield
 
 
 def counted(park: Park) -> str:
     """Have a gateway run till the board's first answer is on its disk; return what all say."""
-    page = f"\n[page]\nport = {find_free_port()}\n"
-    park.path.write_text(park.path.read_text() + page)
-    command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(park.path)]
-    log = park.path.with_name("serve.log")
-    with log.open("wb") as out, processes.Child(command, stdout=out, stderr=out) as gateway:
+    with running(park.path, "serve") as log:
         said = park.run("provision", NAME, "--wait", 40)
-        gateway.terminate()
     assert said.status == 0, said.err + log.read_text()[-2000:]
     assert "its MAC is right" in said.out
     assert "has it on its disk" in said.out

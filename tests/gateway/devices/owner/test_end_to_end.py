@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from edge.mechanisms import bulk
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.mechanisms.thermal.deployment import first_round
-from gateway.mechanisms.thermal.granting import convert_budget, grant
 from gateway.service.serving import Service
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
@@ -207,14 +205,3 @@ def test_other_noise_opens_nothing(
     assert {key for key in found if found[key] == right[key]} <= {
         key for key in right if key[0] == "door"
     }
-
-
-def test_a_budget_is_worth_no_more_than_the_noise_that_delta_leaves(arrays: Arrays) -> None:
-    """All that a device may ever answer, at 99 hundredths of delta; the rest is for the tables."""
-    once = replace(arrays.query, readings=1)  # where the exact curve leaves nothing over
-    left = (99, 10_000_000)
-
-    assert convert_budget(arrays.limits.budget, left) <= 8
-    assert 7.999 < convert_budget(grant(once, 0.1).budget, left) <= 8
-    exact = grant(replace(once, sampler="exact"), 0.1)
-    assert convert_budget(exact.budget, left) > 8  # what was planned for all of delta

@@ -12,7 +12,6 @@ import pytest
 
 from edge.core import keys
 from edge.host import rootkeys
-from gateway.devices.enrol import keyfile
 from gateway.devices.owner import keyring
 from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, parse_boots
 
@@ -166,19 +165,6 @@ def test_the_noughts_are_on_the_disk_before_shredding_is_said_to_be_done(
     assert flushed[old.st_ino] == bytes(old.st_size)
 
 
-def test_behind_a_link_it_is_the_file_that_is_shredded(heatveil: Heatveil, owned: Any) -> None:
-    """Somebody keeps the keys on a stick and links to them."""
-    stick = owned.folder / "stick"
-    stick.mkdir()
-    owned.holder.rename(stick / "keys.json")
-    owned.holder.symlink_to(stick / "keys.json")
-    run(heatveil, owned, "shred", "--before", 2)
-
-    assert owned.holder.is_symlink()
-    assert owned.root("node-0").hex() not in (stick / "keys.json").read_text()
-    assert json.loads((stick / "keys.json").read_text())["devices"][0]["from_epoch"] == 2
-
-
 def test_a_shredding_that_cannot_be_written_keeps_every_key(
     heatveil: Heatveil, owned: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +174,7 @@ def test_a_shredding_that_cannot_be_written_keeps_every_key(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keyfile.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     said = run(heatveil, owned, "shred", "--before", 2)
 
     assert said.status == 1
@@ -244,17 +230,6 @@ def test_boots_that_no_device_has_begun_are_not_forgotten_by_a_slip(
     assert json.loads(owned.holder.read_text())["devices"][0]["from_epoch"] == 50
 
 
-def test_a_grant_into_the_future_says_so(heatveil: Heatveil, owned: Any) -> None:
-    """It is allowed: somebody is to open next week's. But nobody should do it unawares."""
-    words = ("--device", "node-0", "--device", "node-1", "--epochs")
-    now = run(heatveil, owned, "grant", *words, "2-3", "--out", owned.folder / "now.json")
-    then = run(heatveil, owned, "grant", *words, "3-9", "--out", owned.folder / "then.json")
-
-    assert (now.status, then.status) == (0, 0)
-    assert "have not begun" not in now.out
-    assert "have not begun; the newest heard: node-0 at 3, node-1 at 3." in then.out
-
-
 def test_who_was_given_boots_cannot_give_them_on_as_the_owner(
     heatveil: Heatveil, owned: Any
 ) -> None:
@@ -306,25 +281,3 @@ def test_a_damaged_key_is_noticed_before_it_is_used(
 
     with pytest.raises(Exception, match="its check|does not fit its keys"):
         keyring.read_ring(path, "owned", *keyring.KINDS)
-
-
-def test_without_a_database_no_boot_is_known(heatveil: Heatveil, owned: Any) -> None:
-    """Nobody can say then what is a slip, so it must be said to be none; and nothing is made."""
-    owned.database.unlink()
-    said = run(heatveil, owned, "shred", "--before", 2)
-
-    assert said.status == 1
-    assert "none of it was heard here" in said.err
-    assert run(heatveil, owned, "shred", "--before", 2, "--future").status == 0
-    assert run(heatveil, owned, "list").status == 0
-    assert not owned.database.exists()
-
-
-def test_boots_of_another_key_do_not_count(heatveil: Heatveil, owned: Any) -> None:
-    """A device that was enrolled again counts its boots anew."""
-    with sqlite3.connect(owned.database) as database:
-        database.execute("UPDATE newest SET key_id = x'00000000' WHERE device = 'node-1'")
-    said = run(heatveil, owned, "shred", "--before", 2, "--device", "node-1")
-
-    assert said.status == 1
-    assert "none of it was heard here" in said.err

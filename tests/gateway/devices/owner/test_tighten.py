@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,16 +38,6 @@ from tests.waiting import eventually
 SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}
 
 
-class Wire:
-    """Counts what is let go of."""
-
-    def __init__(self) -> None:
-        self.gone = 0
-
-    def ack(self, message: Message) -> None:
-        self.gone += 1
-
-
 @pytest.mark.parametrize(
     "payload",
     [
@@ -57,28 +48,20 @@ class Wire:
     ],
 )
 def test_what_is_no_answer_ends_nothing(payload: bytes) -> None:
-    """It would take the answers with it that came behind it."""
-    answers, link = Answers(SENT), Wire()
-    bringing: Any = link
-    answers.take(bringing, Message("heatveil/1/lab/node-1/ack", payload, (1, 1)))
+    """It would take the answers with it behind it; a reason reaches no terminal as it is."""
+    answers, gone = Answers(SENT), list[Message]()
+    link: Any = SimpleNamespace(ack=gone.append)
 
-    assert link.gone == 1
-    assert not answers.taken
-    assert not answers.refused
-    taken = b'{"verb": "limits", "version": 2, "taken": true, "why": ""}'
-    answers.take(bringing, Message("heatveil/1/lab/node-9/ack", taken, (1, 2)))
-    answers.take(bringing, Message("heatveil/1/lab/node-1/ack", taken, (1, 3)))
-    assert answers.taken == {"node-1"}
+    def say(name: str, body: bytes) -> None:
+        answers.take(link, Message(f"heatveil/1/lab/{name}/ack", body, (1, 1)))
 
-
-def test_what_a_device_writes_reaches_no_terminal_as_it_is() -> None:
-    """Its reason is shown to the operator, and may be anything."""
-    answers, link = Answers(SENT), Wire()
-    bringing: Any = link
-    said = b'{"verb": "limits", "version": 2, "taken": "yes", "why": "\\u001b[2Jowned"}'
-    answers.take(bringing, Message("heatveil/1/lab/node-1/ack", said, (1, 1)))
-
+    say("node-1", payload)
+    assert (len(gone), answers.taken, answers.refused) == (1, set(), {})
+    say("node-1", b'{"verb": "limits", "version": 2, "taken": "yes", "why": "\\u001b[2Jowned"}')
     assert answers.refused == {"node-1": " [2Jowned"}
+    for name in ("node-9", "node-1"):
+        say(name, b'{"verb": "limits", "version": 2, "taken": true, "why": ""}')
+    assert answers.taken == {"node-1"}
 
 
 Heatveil = Callable[..., Any]
@@ -123,14 +106,6 @@ def listener(owned: Any, leaf: str) -> Iterator[list[tuple[str, bytes]]]:
             on_message=take,
         ).wait()
         yield heard
-        link.close()
-
-
-def publish(owned: Any, topic: str, payload: bytes) -> None:
-    """Say something on the broker as anybody might."""
-    with Pump("forger") as pump:
-        link = Link(owned.deployment.mqtt, f"forger-{owned.deployment.site.name}", pump).wait()
-        link.publish(topic, payload, retain=True)
         link.close()
 
 
@@ -180,19 +155,6 @@ def test_a_device_that_sleeps_has_them_when_it_wakes(heatveil: Heatveil, site: A
 
     assert "taken by 3 of 3" in again.out
     assert "version 2 goes to" in again.out  # what was sent already is sent again, not anew
-
-
-def test_one_device_can_be_tightened_alone(heatveil: Heatveil, site: Any) -> None:
-    """A sensor over a bed may deserve more than one in a corridor."""
-    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
-    with fleet(site) as there:
-        said = tighten(heatveil, site, "--device", "node-1")
-        versions = {name: each.version for name, each in held(there).items()}
-
-    assert said.status == 0, said.err
-    assert versions == {"node-0": 1, "node-1": 2, "node-2": 1}
-    known = limitsfile.load(site.deployment.site.devices, site.devices)
-    assert {name: given.limits.version for name, given in known.items()} == versions
 
 
 @pytest.mark.parametrize(
@@ -269,61 +231,6 @@ def test_what_devices_count_for_is_kept_with_tighter_limits(heatveil: Heatveil, 
     assert said.status == 0, said.err
     assert {one.limits.version for one in after.values()} == {2}
     assert {one.window_h for one in after.values()} == {24}
-
-
-def test_without_what_was_sent_last_nothing_is_sent(heatveil: Heatveil, site: Any) -> None:
-    """A version that was given to other limits would be refused by every device."""
-    limitsfile.locate(site.deployment.site.devices).unlink()
-    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
-    said = tighten(heatveil, site)
-
-    assert said.status == 1
-    assert "Restore limits.json" in said.err
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"holds": "limits"}'])
-def test_a_damaged_memory_is_not_taken_for_none(heatveil: Heatveil, site: Any, text: str) -> None:
-    """Versions would start anew, and be refused by every device."""
-    limitsfile.locate(site.deployment.site.devices).write_text(text)
-    said = tighten(heatveil, site)
-
-    assert said.status == 1
-    assert "current limits cannot be read" in said.err
-
-
-def test_the_broker_keeps_nothing_for_a_command_that_is_over(
-    heatveil: Heatveil, site: Any
-) -> None:
-    """Answers of years would wait there, each for a command that asked something else."""
-    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
-    name = site.deployment.site.name
-    heatveil("tighten", "--config", site.config, "--patience", 0)
-    came: list[Message] = []
-
-    def take(link: Link, message: Message) -> None:
-        link.ack(message)
-        came.append(message)
-
-    with Pump("late") as pump:
-        speaker = Link(site.deployment.mqtt, f"late-{name}", pump).wait()
-        speaker.publish(wire.topic(name, "node-0", "ack"), b"{}")
-        assert speaker.sent(5)
-        again = Link(site.deployment.mqtt, f"heatveil-{name}-tighten", pump, on_message=take)
-        again.wait()
-        time.sleep(0.3)
-        speaker.close()
-        again.close()
-
-    assert came == []
-
-
-def test_limits_of_an_older_enrolment_do_not_count(site: Any) -> None:
-    """New keys begin anew, with the limits that they were enrolled with."""
-    path = Path(site.deployment.site.devices)
-    given = {"node-0": limitsfile.Given(b"\x00" * 4, site.limits._replace(version=8))}
-    limitsfile.save(path, site.devices.site, given)
-
-    assert limitsfile.load(path, site.devices) == {}
 
 
 # `heatveil tighten` where devices answer places: a smaller epsilon, a budget that fell too.
@@ -413,20 +320,6 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
         check_together(street.asks("3/1", 4), street.devices)
 
 
-def test_fewer_answers_of_the_same_epsilon_are_tighter(
-    street: Street, heatveil: Callable[..., Any]
-) -> None:
-    """And sent again they are what they were, not another version."""
-    street.asks("3/2", 2)
-    before = heatveil("tighten", "--config", street.config, "--patience", 0)
-    with Crowd(street.mqtt, street.people()):
-        said = heatveil("tighten", "--config", street.config, "--patience", 5)
-
-    assert "taken by 0 of 3" in before.out
-    assert "version 2 goes to" in said.out
-    assert "taken by 3 of 3" in said.out
-
-
 @pytest.mark.parametrize(
     ("epsilon", "readings", "words"),
     [
@@ -466,13 +359,6 @@ def test_a_device_takes_what_tells_less_however_it_is_written(
     if not why:
         assert not tightening.looser(old, new)
         assert not disk_limits.looser(old, new)
-
-
-def test_what_cannot_be_written_for_a_device_is_said() -> None:
-    """Of many digits, the squares outgrow what a device's memory has room for."""
-    old, new = cap_limits(Fraction(7, 24), 4, 60), cap_limits(Fraction(1, 997), 4, 60)
-
-    assert "ask for an epsilon of fewer digits" in tighter_cap(old, new)[1]
 
 
 def test_the_budget_of_dearer_answers_is_too_much_for_cheaper_ones() -> None:

@@ -14,7 +14,7 @@ from edge.core.entropy import Tape
 from edge.core.pixels import subtract_baseline
 from edge.core.records import Reading
 from edge.mechanisms import thermal
-from gateway.lab.thermal_days.day import Living, Thermometers, average_recent_watts
+from gateway.lab.thermal_days.day import Living, average_recent_watts
 from gateway.lab.thermal_days.rooms import (
     known_grains,
     make_model,
@@ -102,18 +102,6 @@ def test_the_noise_is_that_of_the_calibration(lived: Callable[..., Any]) -> None
     assert played.releases[0].round.params[4] == calibration(played.query).variance
 
 
-@pytest.mark.long
-def test_maps_come_nearer_than_a_guess_where_there_is_hardly_any_noise(
-    lived: Callable[..., Any],
-) -> None:
-    """And where there is much they do not: it is the readings that the maps are made of."""
-    quiet, noisy = lived(QUIET), lived(NOISY)
-
-    assert len(quiet.scored) == 2
-    assert all(one.emd_m < 0.6 * one.guess_m for one in quiet.scored)
-    assert not any(one.emd_m < 0.6 * one.guess_m for one in noisy.scored)
-
-
 def test_one_promise_whichever_way_it_is_asked(
     written: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -130,19 +118,6 @@ def test_one_promise_whichever_way_it_is_asked(
     assert 1 <= calibration(always).sensitivity / calibration(asked).sensitivity < 1.02
     same = ("grid", "sensors", "epsilon", "delta", "step", "intensity_max", "sources_max")
     assert all(getattr(always, name) == getattr(asked, name) for name in same)
-
-
-@pytest.mark.long
-def test_the_clamp_holds_the_empty_room_and_does_not_ask_who_was_there(
-    lived: Callable[..., Any],
-) -> None:
-    """With more people, the same room for the background; and never less than it does."""
-    one, stronger = lived(), lived(('activity = "office"', 'activity = "walking"'))
-    swing_k = np.abs(one.lived.empty_k - one.lived.empty_k[0]).max()
-
-    assert one.query.background_k >= swing_k > 0.5
-    assert stronger.query.background_k == one.query.background_k
-    assert stronger.lived.warmth_k.max() > 1.1 * one.lived.warmth_k.max()
 
 
 @pytest.mark.long
@@ -202,32 +177,6 @@ def sent(played: Any, number: int) -> Any:
     return np.ldexp(np.array(release.values, float), -exponent)
 
 
-@pytest.mark.long
-def test_a_level_moves_by_its_slew_with_every_answer(lived: Callable[..., Any]) -> None:
-    """The second answer is the reading less one step of the slew towards the first."""
-    played = lived(QUIET, ('"recorded"', '"following"'))
-    slew = float(played.query.slew)
-    steps = [played.lived.step_of(moment.at_s) for moment in played.moments]
-    level = np.clip(played.read.above_k(steps[0]), -slew, slew)
-
-    assert np.abs(level).max() > 0.1
-    assert np.abs(sent(played, 1) - (played.read.above_k(steps[1]) - level)).max() < 0.02
-
-
-@pytest.mark.long
-def test_where_the_gateway_learns_the_levels_devices_take_off_the_baseline_alone(
-    lived: Callable[..., Any],
-) -> None:
-    """20 degrees for every sensor, whatever its own offset was before the day."""
-    played = lived(QUIET, ('"recorded"', '"gateway"'))
-    step = played.lived.step_of(played.moments[0].at_s)
-    baseline = np.rint(20.0 / played.read.step_k)
-    above = (np.array(played.read.counts[step], float) - baseline) * played.read.step_k
-
-    assert np.abs(sent(played, 0) - above).max() < 0.02
-    assert np.abs(sent(played, 0) - played.read.above_k(step)).max() > 0.05
-
-
 @pytest.mark.parametrize(("at_h", "share"), [(9.0, 0.0), (10.5, 1 / 3), (11.0, 5 / 6), (13.5, 1)])
 def test_a_map_is_held_against_the_heat_of_the_hour_before(
     written: Callable[..., Path], at_h: float, share: float
@@ -240,21 +189,6 @@ def test_a_map_is_held_against_the_heat_of_the_hour_before(
 
     assert whole > 10
     assert there == pytest.approx(share * whole, rel=1e-6, abs=1e-9)
-
-
-def test_a_level_is_the_middle_of_half_an_hour_of_looks(written: Callable[..., Path]) -> None:
-    """One look a minute, the last of them at the moment itself."""
-    looks: list[float] = []
-
-    class Watched(Thermometers):
-        def see(self, temperatures_k: Any, at_s: float) -> Any:
-            looks.append(at_s)
-            return super().see(temperatures_k, at_s)
-
-    thermometers = Watched(room_of(written()), np.random.default_rng(1))
-    thermometers.level(np.zeros(12), 7200.0)
-
-    assert looks == [7200.0 - 60 * minute for minute in range(30, -1, -1)]
 
 
 # The model that is lived through is the one that noise is scaled to, pulse by pulse.

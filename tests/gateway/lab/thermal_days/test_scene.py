@@ -1,11 +1,7 @@
 """A fleet in a room that lives: changing warmth on a real broker, and a clean end."""
 
 import math
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,9 +19,7 @@ from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from recovery.maps.heatmap import Unresolved
-from tests import processes
 
-PROGRAM = Path(sys.executable).with_name("heatveil")
 SITE = """
 [site]
 name = "scene"
@@ -162,28 +156,3 @@ def test_a_room_that_does_not_fit_is_refused(
 
     assert said.status == 1
     assert says in said.err
-
-
-@pytest.mark.long
-def test_ctrl_c_ends_a_scene_in_a_deployment_that_has_no_plan(site: Path) -> None:
-    """Its twelve devices stand in the room, though its map is another's."""
-    text = config.sample().replace("count = 50", "count = 12").replace("keyholder = true", "")
-    port = site.read_text().split("port = ")[1].split()[0]
-    text = text.replace("port = 8883", f"port = {port}").replace("# insecure", "insecure")
-    lines = [row for row in text.splitlines() if not row.startswith(("ca_file", "password_file"))]
-    site.write_text("\n".join(lines))
-    room = site.with_name("room.toml")
-    words = ["fleet", "--config", site, "--enrol", "--scene", room, "--speed", "600"]
-    with processes.Child(
-        [PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        said = [process.stdout.readline(), process.stdout.readline()]
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        status, rest = process.wait(timeout=60), process.stderr.read()
-
-    assert said[0].startswith("12 devices are on the broker"), rest
-    assert "the room small lives from 08:00 to 14:00, 600 times as fast" in said[1]
-    assert (status, "Traceback" in rest) == (0, False), rest

@@ -110,38 +110,6 @@ def test_pictures_are_pictures(heatveil: Callable[..., Any], written: Callable[.
 
 
 @pytest.mark.long
-def test_an_animation_has_its_frames(
-    heatveil: Callable[..., Any], written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As many as it is told to draw, and the first."""
-    monkeypatch.setattr("gateway.lab.thermal_days.picture.FRAMES", 5)
-    path = written()
-    gif = path.with_name("day.gif")
-    said = heatveil("simulate", path, "--animation", gif)
-
-    assert said.status == 0, said.err
-    with Image.open(gif) as moving:
-        assert (moving.format, moving.n_frames) == ("GIF", 6)
-
-
-@pytest.mark.long
-def test_a_room_without_a_promise_is_lived_and_nothing_is_sent(
-    heatveil: Callable[..., Any], written: Callable[..., Path]
-) -> None:
-    """It is said plainly."""
-    path = written()
-    path.write_text(path.read_text().split("[privacy]")[0])
-    out, plot = path.with_name("day.npz"), path.with_name("day.png")
-    said = heatveil("simulate", path, "--seed", 2, "--out", out, "--plot", plot)
-
-    assert said.status == 0, said.err
-    assert "The room has no [privacy], so there is no veil and no map" in said.out
-    with np.load(out) as day:
-        assert not {"sent_grains", "guarantee"} & set(day)
-        assert day["counts"].shape == (181, 12)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("where", ["living", "writing"])
 def test_who_interrupts_it_finds_nothing_left(
     heatveil: Callable[..., Any],
