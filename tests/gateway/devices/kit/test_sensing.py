@@ -73,7 +73,7 @@ def test_a_board_for_another_keeps_its_budget_till_its_sensor_answers(
     assert desk.run("device", "remove", "node-4").status == 0
     desk.own.write_text(SILENT)
     said = run(desk, folder, "provision", "cellar", "--settings", desk.own, "--replace")
-    assert (said.status, "cellar is not finished there" in said.err) == (1, True)
+    assert (said.status, "cellar was not finished there" in said.err) == (1, True)
     assert [(folder / path).read_bytes() for path in (*bundle.SLOTS, bundle.CONFIG)] == before
 
 
