@@ -32,7 +32,8 @@ def reproduce(
         bool, typer.Option("--quick", help="Fewer runs, people and places: a first look.")
     ] = False,
     points: Annotated[
-        Path | None, typer.Option(help="CSV of user,x,y in the place of the made city.")
+        Path | None,
+        typer.Option(help="CSV of user,x,y, or Salicon's JSON, in the place of made people."),
     ] = None,
     window: Annotated[
         str | None,

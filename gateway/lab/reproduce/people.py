@@ -1,9 +1,11 @@
 """The people of figures: the papers' synthetic sets, a made city, or a file in its place.
 
 The papers' real sets cannot be kept here. The city is none that there is, streets and squares;
-with a file of user,x,y its people come from there, in the smallest square that holds all.
+with a file of user,x,y its people come from there, in the smallest square that holds all. A file
+of Salicon's fixations (JSON) gives gazes: for figures of gazes picture by picture.
 """
 
+import json
 import math
 from functools import lru_cache
 from pathlib import Path
@@ -69,6 +71,8 @@ def of_file(path: Path) -> Floats:
     Raises:
         OperatorFault: the file cannot be read, or all its points are in one place.
     """
+    if path.suffix == ".json":
+        return np.concatenate([own for picture in gazes_of(path) for own in picture])
     try:
         read = read_points(path)
     except ValueError as fault:
@@ -86,8 +90,44 @@ def of_file(path: Path) -> Floats:
     return squared
 
 
+@lru_cache(maxsize=1)
+def gazes_of(path: Path) -> list[list[Floats]]:
+    """Return where everybody looked, by picture: (fixations, 2) of each, in [0, 1).
+
+    As Salicon publishes it: `images` with id, width and height, `annotations` with image_id and
+    fixations, row before column and both from 1.
+
+    Raises:
+        OperatorFault: the file cannot be read, or is another.
+    """
+    found: dict[object, list[Floats]] = {}
+    try:
+        read = json.loads(path.read_bytes())
+        sizes = {one["id"]: (one["width"], one["height"]) for one in read["images"]}
+        for at, one in enumerate(read["annotations"]):
+            fixed = np.array(one["fixations"], dtype=float).reshape(-1, 2)[:, ::-1]
+            places = (fixed - 1) / sizes[one["image_id"]]
+            if not ((places >= 0) & (places < 1)).all():
+                raise ValueError(f"annotation {at} has a fixation outside of its picture")
+            if len(places):
+                found.setdefault(one["image_id"], []).append(places)
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise OperatorFault(
+            f"{path} cannot be read as Salicon's fixations ({fault!r}) but JSON with images and "
+            "annotations is needed, for it says who looked where. Give the file as it is "
+            "published, or a CSV of user,x,y"
+        ) from fault
+    if not found:
+        raise OperatorFault(
+            f"{path} has no fixation but one at least is needed. Give another file"
+        )
+    return list(found.values())
+
+
 def say_points(path: Path) -> str:
     """Return a sentence where one person of a file has several points; nothing where none has."""
+    if path.suffix == ".json":
+        return ""
     read = read_points(path)
     points, users = len(read.users), int(read.users.max()) + 1
     if points <= users:

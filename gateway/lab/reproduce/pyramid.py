@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ from .figures import (
     judge,
     power,
 )
-from .people import STAND_IN, draw_people
+from .people import STAND_IN, draw_people, gazes_of
 
 BASE, TOP, PAPER, AUTO = "Laplace", "Laplace, top 0.01 %", "RECONSTRUCT, w = 20", "auto"
 DENSE, ADAPTIVE, EXACT = "dense", "adaptive grid", "not private: w = 20, no noise"
@@ -120,12 +121,22 @@ def draw_gazes(
     return np.clip(world.normal(centres[world.integers(clusters, size=users)], sd), 0, 0.999)
 
 
+def gather_gazes(task: Task, users: int, world: np.random.Generator) -> Floats:
+    """Return where people look at one picture, a made one or a file's, GAZES points of each."""
+    if not task.points.endswith(".json"):
+        return draw_gazes(users * GAZES, world)
+    pictures = gazes_of(Path(task.points))
+    people = pictures[task.run % len(pictures)]
+    own = [people[one] for one in world.integers(len(people), size=users)]
+    return np.concatenate([one[world.integers(len(one), size=GAZES)] for one in own])
+
+
 def compare(task: Task) -> Iterator[Value]:
     """Yield the four distances of every contender at one place."""
     kind, at, text = str(task.place[0]), float(task.place[1]), str(task.place[2])
     epsilon, world = Fraction(text).as_integer_ratio(), task.world()
     if kind == "gazes":
-        setting = Setting(draw_gazes(50 * GAZES, world), 320, 50, epsilon, GAZES, 240)
+        setting = Setting(gather_gazes(task, 50, world), 320, 50, epsilon, GAZES, 240)
     elif kind.endswith("clusters"):
         clusters = (
             20 if kind == "20 clusters" else {0.02: 5, 0.05: 10, 0.15: 20, 0.3: 40}.get(at, 80)
@@ -206,7 +217,7 @@ def _by_log(results: Results) -> Finding:
 def by_scale(task: Task) -> Iterator[Value]:
     """Yield how near the map is by the scale that parts are rounded to, 50 people, epsilon 5."""
     scale, side, world = int(task.place[0]), 256, task.world()
-    cells = [(draw_gazes(GAZES, world) * side).astype(int) for _ in range(50)]
+    cells = (gather_gazes(task, 50, world) * side).astype(int).reshape(50, GAZES, 2)
     query = Query(Grid((side, side), 0), (5, 1), users=50, estimator="sparse")
     round = plan(query := replace(query, units=scale, places=GAZES), ())
     truth, payloads = np.zeros((side, side)), []

@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -24,7 +25,8 @@ from gateway.lab.reproduce.figures import (
     power,
     table,
 )
-from gateway.lab.reproduce.people import city, of_file, say_points
+from gateway.lab.reproduce.people import city, gazes_of, of_file, say_points
+from gateway.lab.reproduce.pyramid import gather_gazes
 from gateway.lab.reproduce.runs import Order, code, make, play, play_all
 from tests.conftest import miss
 
@@ -335,3 +337,29 @@ def test_a_person_with_many_points_is_spoken_of(tmp_path: Path) -> None:
 
 def _world() -> np.random.Generator:
     return np.random.default_rng(2)
+
+
+def test_gazes_are_read_as_salicon_publishes_them(tmp_path: Path) -> None:
+    """Row before column, counted from 1, of pictures of a size of their own."""
+    path = tmp_path / "fixations.json"
+    seen = [{"image_id": 7, "fixations": [[1, 1], [480, 640]]}, {"image_id": 7, "fixations": []}]
+    told = {"images": [{"id": 7, "width": 640, "height": 480}], "annotations": seen}
+    path.write_text(json.dumps(told))
+
+    assert gazes_of(path)[0][0] == pytest.approx(np.array([[0, 0], [639 / 640, 479 / 480]]))
+    assert len(of_file(path)) == 2
+    assert not say_points(path)
+    task = Task("pyramid-8", ("gazes", 1, "1"), 3, 1, points=str(path))
+    assert set(gather_gazes(task, 5, _world()).ravel()) <= set(gazes_of(path)[0][0].ravel())
+
+
+@pytest.mark.parametrize("fixations", [[[481, 1]], [[0, 1]], "none", [[1]]])
+def test_other_gazes_are_refused(tmp_path: Path, fixations: object) -> None:
+    """Outside of the picture, or no pairs: nobody looked there."""
+    path = tmp_path / "other.json"
+    seen = [{"image_id": 7, "fixations": fixations}]
+    told = {"images": [{"id": 7, "width": 640, "height": 480}], "annotations": seen}
+    path.write_text(json.dumps(told))
+
+    with pytest.raises(OperatorFault, match="Salicon's fixations"):
+        gazes_of(path)
