@@ -31,9 +31,8 @@ PAGE = HERE / "RESULTS.md"
 BRIEF = {
     "bench_costs": (["500000"], 90),
     "bench_distance": (["16", "32", "64"], 60),
-    "bench_empty_room": (["--worlds", "1"], 90),
     "bench_estimators": (["20"], 60),
-    "bench_hostile": (["500000"], 60),
+    "bench_hostile": (["200000"], 60),
     "bench_kills": (["--kills", "10"], 120),
     "bench_mechanisms": (["2"], 60),
     "bench_page": (["15"], 60),
