@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..air import AIR_J_PER_M3K
-from ..instruments.presets import PRESETS
 from . import records
 from .day import check_route, day, is_straight, may_stand
 from .model import measure_cover
@@ -304,13 +303,6 @@ def _sensors(room: Room, source: Source) -> Faults:
         )
     for index, group in enumerate(room.thermometers):
         table: Where = ("thermometers", index)
-        if PRESETS[group.kind].shape != (1, 1):
-            yield source.fault(
-                (*table, "kind"),
-                f"kind is {group.kind}, an array",
-                "[thermometers] are of one pixel",
-                "what a pixel sees from afar is not simulated",
-            )
         for number, place in enumerate(group.places_m):
             who = f"thermometer {number + 1} of {describe(table)}"
             at: Where = (*table, "places_m", number)

@@ -73,10 +73,7 @@ def fit_query(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]
     empty = lived.empty_k - (0.0 if query.background == "gateway" else lived.empty_k[0])
     swing_k = float(np.abs(empty).max())
     if query.background == "gateway":  # the device's own offset is still in what it sends
-        swing_k += _OFF * max(
-            math.hypot(kind.accuracy_k, kind.uniformity_k)
-            for kind in (find(group.kind) for group in room.thermometers)
-        )
+        swing_k += _OFF * max(find(group.kind).accuracy_k for group in room.thermometers)
     query = replace(query, background_k=math.ceil(10 * swing_k + 1) / 10)
     if query.background != "following":
         return query
