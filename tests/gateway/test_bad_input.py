@@ -162,15 +162,6 @@ def test_each_is_one_clear_line(folder: Path, heatveil: Callable[..., Any]) -> N
     assert before == after
 
 
-@pytest.mark.long
-def test_the_table_would_catch_a_command_that_takes_anything(
-    folder: Path, heatveil: Callable[..., Any]
-) -> None:
-    """A negative control: the good file passes where the broken ones are refused."""
-    assert heatveil(*GOOD).status == 0
-    assert heatveil("recover", "good.json").status == 0
-
-
 def test_a_port_that_is_taken(folder: Path, heatveil: Callable[..., Any]) -> None:
     """The page says so at once, and before a broker or a device was started."""
     with socket.socket() as other:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from structlog.testing import capture_logs
 
 from gateway.cli.devices import broker
 from gateway.devices.broker import certificates, dynamic
@@ -319,33 +318,6 @@ def test_a_shared_subscription_is_no_way_around(wall: Wall, pump: Pump) -> None:
         thief.close()
 
 
-def test_who_sends_too_much_at_once_is_cut_off_and_the_others_are_not(
-    wall: Wall, pump: Pump
-) -> None:
-    """A long one is heard of; five megabytes reach nobody, and cost nobody else a word."""
-    ears = Ears()
-    with links(
-        pump,
-        (wall.device("watcher"), ["heatveil/#"], ears),
-        (wall.device("node-0"), [], None),
-        (wall.device("node-1"), [], None),
-    ) as (_, loud, other):
-        loud.publish(DATA, bytes(900_000))
-        first = [topic for topic, _ in ears.wait(1)]
-        with capture_logs() as logs:
-            loud.publish(DATA, bytes(5_000_000))
-            until_s = time.monotonic() + 60
-            while not logs and time.monotonic() < until_s:
-                time.sleep(0.02)
-            loud.close()
-        other.publish(OTHERS, b"calm")
-        heard = ears.wait(2)
-
-    assert first == [DATA]
-    assert any("lost" in line["event"] for line in logs)
-    assert heard[1:] == [(OTHERS, b"calm")]
-
-
 def test_a_device_cannot_throw_the_gateway_off(wall: Wall, pump: Pump) -> None:
     """Whoever comes under another's client id ends its connection and takes over its session.
 
@@ -434,51 +406,6 @@ def test_a_certificate_out_of_its_time_is_refused(
 
     assert f"shows a certificate that {word}" in said
     assert "clock" in said
-
-
-@pytest.mark.long
-def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
-    wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str], running: Running
-) -> None:
-    """Trust is asked for anew at every connection; what waits is said to the right one alone."""
-    folders, port = [tmp_path / "ours", tmp_path / "theirs"], find_free_port()
-    for folder in folders:
-        shutil.copytree(wall.folder / "broker", folder)
-        settings = (folder / "mosquitto.conf").read_text()
-        settings = settings.replace(str(wall.folder / "broker"), str(folder))
-        settings = settings.replace(f"listener {wall.mqtt.port}", f"listener {port}")
-        (folder / "mosquitto.conf").write_text(settings)
-    now = datetime.now(UTC)
-    posing = certificates.make_server(
-        ["127.0.0.1"], certificates.make_authority("a stranger", now), now
-    )
-    (folders[1] / "server.pem").write_bytes(posing.certificate)
-    (folders[1] / "server.key").write_bytes(posing.key)
-    program, ears = need("mosquitto"), Ears()
-    mqtt = wall.mqtt.model_copy(update={"port": port})
-    ours, theirs = (folder / "mosquitto.conf" for folder in folders)
-    with capture_logs() as logged:
-        with running(program, ours, port):
-            topics = [leaf("+", "data")]
-            gateway = Link(mqtt, "gateway", pump, subscribe=topics, on_message=ears).wait()
-            own = access.as_device(mqtt, "node-0", wall.passwords["node-0"])
-            device = Link(own, session(own), pump).wait()
-        device.publish(DATA, b"for the right one")
-        with running(program, theirs, port):
-            until_s = time.monotonic() + 60
-            while not any("did not sign" in str(line.get("why")) for line in logged):
-                assert time.monotonic() < until_s
-                time.sleep(0.02)
-            time.sleep(1)
-        with running(program, ours, port):
-            heard = ears.wait(1, 20)
-            gateway.close()
-            device.close()
-
-    assert heard == [(DATA, b"for the right one")]
-    # Others may be told too: a broker that is just going away breaks off in the middle.
-    told = [line for line in logged if "did not sign" in str(line.get("why"))]
-    assert 1 <= len(told) <= 2  # by each of the two, once
 
 
 @pytest.mark.long

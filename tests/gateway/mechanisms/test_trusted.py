@@ -99,6 +99,41 @@ def of_pyramid(plan: Any, payloads: Any) -> tuple[list[int], float]:
     return exact, max(plan.params[0] * den / num for num, den in pyramid.epsilons(plan))
 
 
+def served(path: Path, places: list[Any], heatveil: Callable[..., Any], *words: str) -> list[Any]:
+    """Enrol, let people stand there, and serve two rounds; return what serve, show, ledger say."""
+    points = path.with_name("points.csv")
+    rows = (f"{user},{x},{y}\n" for user, (x, y) in enumerate(places))
+    points.write_text("user,x,y\n" + "".join(rows))
+    assert heatveil("enrol", "--config", path, *words).status == 0
+    command = [PROGRAM, "fleet", "--config", path, "--points", points]
+    with processes.Child(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as fleet:
+        assert fleet.stdout
+        assert fleet.stdout.readline().startswith(f"{DEVICES} devices")
+        said = [heatveil("serve", "--config", path, "--rounds", "2")]
+        fleet.terminate()
+    said += [heatveil(command, "--config", path) for command in ("show", "ledger")]
+    assert [one.status for one in said] == [0, 0, 0], said[0].err
+    assert f"Devices used: {DEVICES} of {DEVICES}." in said[1].out
+    assert "epsilon 3.5" in said[2].out
+    return said
+
+
+@pytest.mark.long
+def test_places_of_who_trusts_nobody_are_counted_and_paid_for(
+    mosquitto: Mqtt, site: Callable[[int, str], Path], heatveil: Callable[..., Any]
+) -> None:
+    """Every answer of each round and none beside; then all of epsilon is spent."""
+    path = site(mosquitto.port, "disk")
+    _, show, _ = served(path, [(0.1, 0.1)] * DEVICES, heatveil)
+
+    assert not show.out.startswith("Trusted")
+    with closing(Reader(config.load(path).site.database)) as reader:
+        assert [sum(reader.release(number) or []) for number in (1, 2)] == [DEVICES] * 2
+        assert [float(one.rho) for one in reader.ledger(10).charges] == [(3.5 / 2) ** 2 / 2] * 2
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("mechanism", "exactly"), [("ranks", of_ranks), ("pyramid", of_pyramid)])
 def test_places_arrive_sealed_and_leave_as_sums_with_noise(
@@ -121,24 +156,9 @@ def test_places_arrive_sealed_and_leave_as_sums_with_noise(
 
     monkeypatch.setattr(sealing.RoundKey, "unseal", unsealed)
     places = [*[(0.1, 0.1)] * (DEVICES - 1), PLANTED]
-    points = tmp_path / "points.csv"
-    rows = (f"{user},{x},{y}\n" for user, (x, y) in enumerate(places))
-    points.write_text("user,x,y\n" + "".join(rows))
-    assert heatveil("enrol", "--config", path, "--central", mechanism).status == 0
-    command = [PROGRAM, "fleet", "--config", path, "--points", points]
-    with processes.Child(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as fleet:
-        assert fleet.stdout
-        assert fleet.stdout.readline().startswith(f"{DEVICES} devices")
-        served = heatveil("serve", "--config", path, "--rounds", "2")
-        fleet.terminate()
-    shown, ledger = heatveil("show", "--config", path), heatveil("ledger", "--config", path)
+    _, show, _ = served(path, places, heatveil, "--central", mechanism)
 
-    assert served.status == shown.status == ledger.status == 0, served.err
-    assert shown.out.startswith("Trusted: the gateway.")
-    assert f"Devices used: {DEVICES} of {DEVICES}." in shown.out
-    assert "epsilon 3.5" in ledger.out
+    assert show.out.startswith("Trusted: the gateway.")
     deployment = config.load(path)
     plan = first_round(deployment, config.query(deployment))
     cell = tuple(int(part * side) for part, side in zip(PLANTED, plan.grid.shape, strict=True))
@@ -260,13 +280,6 @@ def test_what_a_play_would_leave_out_of_a_file_is_refused(
         mechanism.world(
             mechanism.query(Grid((4, 4), 0), (1, 1), **more), a_file(tmp_path, rows), WORLD
         )
-
-
-@pytest.mark.parametrize("rows", ["", "a,nan,0.2"])
-def test_a_file_without_places_is_refused_in_a_line(tmp_path: Path, rows: str) -> None:
-    """Empty input must not become a map."""
-    with pytest.raises(OperatorFault, match=r"points\.csv"):
-        crowd_of(Query(Grid((4, 4), 0), (1, 1)), a_file(tmp_path, rows, "user,x,y"), WORLD)
 
 
 def test_a_map_says_first_who_is_trusted(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import logging
 import os
 import shutil
 import sqlite3
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -294,31 +293,6 @@ def key_of(home: Path) -> Path:
     return found
 
 
-def lives(home: Path, every: int) -> tuple[dict[int, set[bytes]], int]:
-    """Run lives until the promise is spent; return what was seen, and how many were killed.
-
-    Args:
-        every: a life dies at its so manieth chance, and each later one at the next.
-    """
-    published: dict[int, set[bytes]] = defaultdict(set)
-    fleet, kills, lock = Fleet(), 0, threading.Lock()
-    while True:
-        left = 1 + kills % every
-
-        def dies(where: str) -> None:
-            nonlocal left
-            with lock:
-                left -= 1
-                if left == 0:
-                    raise Killed(where)
-
-        why = Process(home, fleet, dies, published).live()
-        if not why.startswith("killed") and left > 0:
-            return published, kills
-        kills += 1
-        assert kills < 2000
-
-
 def test_no_window_holds_more_releases_than_it_has_budget_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,19 +327,6 @@ def test_no_window_holds_more_releases_than_it_has_budget_for(
     within = [sum(since <= at < since + span_s(24) for at in at_s) for since in at_s]
     assert len(at_s) == len(rows(tmp_path, "SELECT 1 FROM releases")) == 3 + 6
     assert max(within) == 4
-
-
-@pytest.mark.long
-def test_two_hundred_deaths_between_draw_store_and_publish_show_one_noise(tmp_path: Path) -> None:
-    """Every place at which it can die, many times over: one payload a round, and one charge."""
-    published, kills = lives(tmp_path, 17)
-
-    assert kills >= 200
-    assert len(charged(tmp_path)) == ROUNDS
-    assert {number: len(seen) for number, seen in published.items()} == dict.fromkeys(
-        range(1, ROUNDS + 1), 1
-    )
-    assert not key_of(tmp_path).exists()
 
 
 STEPS = [

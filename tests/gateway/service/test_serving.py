@@ -13,7 +13,6 @@ import pytest
 
 from edge.core import wire
 from edge.core.records import Report
-from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.mechanisms import find
@@ -267,35 +266,3 @@ def test_a_device_that_comes_back_from_its_past_is_an_alarm_until_it_has_a_new_k
     assert "3.1 after 7.1" in alarm["alarms"][0]["why"]
     assert again == [alarm]
     assert room.told("alarm") == []
-
-
-def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A broker that lost its memory must not cost a reading, nor a device its noise."""
-    monkeypatch.setattr("edge.net.device.AGAIN_MS", 100)
-    plan = find("thermal").plan(config.query(room.deployment()), [])
-    topic = wire.round_topic(room.site, "thermal")
-    asked = post.pack_round(plan, room.devices.site_key, topic)
-    with room.listener("+/data") as heard, room.nodes() as nodes, Pump("asker") as pump:
-        asker = Link(room.mqtt, f"asker-{room.site}", pump).wait()
-        nodes.wait()
-        asker.publish(topic, asked)
-        again = eventually(lambda: len(heard) >= 3 * SENSORS)
-        for name, device in room.devices.by_name.items():
-            where = wire.topic(room.site, name, "receipt")
-            asker.publish(where, json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode())
-            asker.publish(where, post.pack_receipt(1, 1, True, device.mac_key, where))
-        assert asker.sent(5)
-        time.sleep(0.2)  # for the devices to hear what nobody signed
-        kept = nodes.unreceipted
-        for name, device in room.devices.by_name.items():
-            where = wire.topic(room.site, name, "receipt")
-            asker.publish(where, post.pack_receipt(1, 1, True, device.config_key, where))
-        released = eventually(lambda: not nodes.unreceipted)
-        asker.close()
-
-    assert again
-    assert kept == SENSORS, "a receipt that the gateway did not sign let a report go"
-    assert released
-    assert len(set(heard)) == SENSORS

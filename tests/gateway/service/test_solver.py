@@ -51,35 +51,6 @@ def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
 
 
 @pytest.mark.long
-def test_a_worker_that_hangs_is_given_up_and_the_next_map_is_drawn() -> None:
-    """The time limit holds whatever a library does, and the next round goes on."""
-    with Solver(limit_s=1.0) as solver:
-        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
-        os.kill(solver._process.pid, signal.SIGSTOP)
-        began_s = time.monotonic()
-        hung = solver.recover("thermal", QUERY, releases())
-        took_s = time.monotonic() - began_s
-
-        assert isinstance(hung, Unresolved)
-        assert "within 1 s" in hung.why
-        assert hung.guarantee == releases()[0].round.guarantee
-        assert took_s >= 1
-        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
-
-
-@pytest.mark.long
-def test_a_worker_that_dies_is_replaced() -> None:
-    """Out of memory, a crash in a library: the gateway must not notice more than a missing map."""
-    with Solver() as solver:
-        os.kill(solver._process.pid, signal.SIGKILL)
-        dead = solver.recover("thermal", QUERY, releases())
-
-        assert isinstance(dead, Unresolved)
-        assert "died" in dead.why
-        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
-
-
-@pytest.mark.long
 def test_a_fault_in_recovery_is_a_reason_and_not_an_end(capfd: pytest.CaptureFixture[str]) -> None:
     """The map of another query's releases cannot be drawn; the worker says so and lives on."""
     other = Query(Grid((30, 1), 0), (10,), 0.05, (1, 1))

@@ -2,35 +2,24 @@
 
 import itertools
 import time
-from collections import Counter
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.core.records import Grid, Guarantee, Release, Report, Round
-from gateway.devices.enrol import budgets, enrol
-from gateway.devices.fleet.crowd import Crowd
-from gateway.mechanisms import find, first_limits
-from gateway.mechanisms.places import People
+from gateway.mechanisms import find
 from gateway.service import steps
 from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import Charge, price
 from gateway.service.mqtt.connection import Message
-from gateway.service.mqtt.pump import Pump
-from gateway.service.mqtt.service import Link
 from gateway.service.rounds import OpenRound, Place, Refused
-from gateway.service.serving import Service
 from gateway.service.steps import Steps
-from gateway.settings import config
-from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
-from tests.waiting import eventually
 
 # A step that is done again, after a kill, says what the disk says.
 
@@ -153,116 +142,3 @@ def test_what_does_not_belong_into_the_round_is_refused_with_a_reason(
 
 
 # A gateway of people over a real broker: what they answered is counted, mapped and paid for.
-
-DEVICES, COLUMNS, ROWS = 40, 5, 4
-
-
-class Square:
-    """A site of forty people with a device each, most of them in one corner."""
-
-    def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
-        self.mqtt, self.folder, self.site = mqtt, folder, site
-        self.made, self.place = enrol.enrol_fleet(site, DEVICES), budgets.keep_in_memory()
-        self.devices = enrol.derive_devices(self.made.secrets)
-        deployment = self.deployment()
-        self.query = config.query(deployment)
-        self.limits = first_limits(deployment, self.query)
-        budgets.provision(self.made, self.limits, self.place)
-        self.events: list[dict[str, Any]] = []
-        self.frames: dict[bytes, str] = {}
-        self.said: list[tuple[str, str, bytes]] = []
-        self.cells = np.array([[person % 3 for person in range(DEVICES)]])
-
-    def deployment(self, **changes: Any) -> Deployment:
-        """Return the deployment, with these sections changed."""
-        sections: dict[str, Any] = {
-            "site": {"name": self.site, "database": self.folder / "heatveil.sqlite"},
-            "room": {"cells": [COLUMNS, ROWS]},
-            "disk": {"devices": DEVICES, "scheme": "dam-ns", "radius": 1},  # corners are out
-            "privacy": {"epsilon": "6/1", "readings": 2},
-            "rounds": {"mechanism": "disk", "gather_s": 60, "every_s": 0, "solve_s": 60},
-            "mqtt": self.mqtt,
-        }
-        for name, section in changes.items():
-            sections[name] = {**sections[name], **section}
-        return Deployment(**sections)
-
-    def people(self, some: int = DEVICES) -> People:
-        """Return the devices of the first so many, freshly started."""
-        secrets = self.made.secrets._replace(devices=self.made.secrets.devices[:some])
-        return People(budgets.boot(secrets, self.place).devices, self.cells, COLUMNS, "disk")
-
-    def service(self, **changes: Any) -> Service:
-        """Return the gateway; what it tells is added to `events`."""
-        return Service(self.deployment(**changes), self.devices, on_event=self.events.append)
-
-    def told(self, kind: str) -> list[dict[str, Any]]:
-        """Return the events of a kind, in order."""
-        return [event for event in self.events if event["kind"] == kind]
-
-    def hear(self, link: Link, message: Message) -> None:
-        """Keep what devices say: their frames, each once."""
-        link.ack(message)
-        name, leaf = message.topic.split("/")[3:]
-        self.said.append((name, leaf, message.payload))
-        if leaf == "data":
-            self.frames[message.payload] = name
-
-    def listening(self, pump: Pump) -> Link:
-        """Return a link that hears what devices say."""
-        topics = [f"heatveil/1/{self.site}/+/+"]
-        name = f"listens-{self.site}"
-        return Link(self.mqtt, name, pump, subscribe=topics, on_message=self.hear).wait()
-
-    def exhausted(self) -> set[str]:
-        """Return who has said that all that was promised is used up."""
-        return {name for name, leaf, said in self.said if (leaf, said) == ("state", b"exhausted")}
-
-    def answered(self) -> dict[bytes, Counter[int]]:
-        """Return how often each place was answered, by a round's name: read off the wire."""
-        found: dict[bytes, Counter[int]] = {}
-        for frame in self.frames:
-            body = cbor.decode(frame[: -wire.MAC_BYTES])
-            found.setdefault(bytes(body[3]), Counter())[body[4][0]] += 1
-        return found
-
-
-@pytest.fixture
-def square(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> Square:
-    """Return a square whose site no other test has."""
-    return Square(mosquitto, tmp_path, f"square-{abs(hash(request.node.name)) % 10**9}")
-
-
-@pytest.mark.long
-def test_what_was_answered_is_counted_drawn_and_paid_for(square: Square) -> None:
-    """Every answer that went over the broker, and none beside; then nothing more is asked."""
-    with Pump("listens") as pump:
-        link = square.listening(pump)
-        with Crowd(square.mqtt, square.people()) as fleet, square.service() as service:
-            why = service.run()
-            ledger = service.ledger()
-            assert eventually(lambda: fleet.unreceipted == 0)
-            assert eventually(lambda: len(square.exhausted()) == DEVICES)
-            said = "all 2 readings that the promise is for have been taken"
-            assert why == said
-        link.close()
-
-    releases = square.told("release")
-    assert [release["reports"] for release in releases] == [DEVICES, DEVICES]
-    names = {event["number"]: bytes.fromhex(event["name"]) for event in square.told("round")}
-    answered = square.answered()
-    for release in releases:
-        seen = answered[names[release["number"]]]
-        assert {place: n for place, n in enumerate(release["values"]) if n} == dict(seen)
-        assert len(release["values"]) == (COLUMNS + 2) * (ROWS + 2)
-    last = square.told("map")[-1]
-    assert last["status"] == "solved"
-    assert (np.shape(last["mass"]), np.shape(last["sd"])) == ((ROWS, COLUMNS),) * 2
-    assert last["total"] == 2 * DEVICES
-    # Everybody is in the first three cells: epsilon 3 a report shows that much.
-    assert sum(last["mass"][0][:3]) > 0.5
-    budget = square.told("budget")[-1]
-    assert (budget["epsilon_spent"], budget["epsilon"]) == (6.0, 6.0)
-    assert (budget["delta"], budget["rounds_left"]) == (None, 0)
-    assert (budget["unit"], budget["epsilon_left"]) == ("epsilon", 0.0)
-    assert (ledger.left, len(ledger.charges)) == (0, 2)

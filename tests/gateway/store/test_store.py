@@ -1,11 +1,6 @@
 """What the store has said yes to is on the disk, once, and nothing half-done is."""
 
-import os
-import signal
-import subprocess
-import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +15,6 @@ from gateway.store import message_rows as rows
 from gateway.store.places import Place
 from gateway.store.store import Store
 from recovery.maps.guarantee import said_of_window
-from tests import processes
 
 NAME = b"\x00\x01\x02\x03"
 KEY, NEW_KEY = b"key1", b"key2"
@@ -33,29 +27,6 @@ def kept(seq: int, device: str = "north", round: bytes | None = None) -> Kept:
 
 def asked(plan: Any, name: bytes = NAME) -> Asked:
     return Asked(b"P" + name[1:], name, plan, b"message", RHO)
-
-
-@pytest.mark.long
-def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, home: Any) -> None:
-    """A restart must find the round, its price, its answers, its release and its map."""
-    plan = home.round(3)
-    store = Store(place, "lab")
-    store.open_round(asked(plan), Fraction(1))
-    store.keep([kept(5, round=NAME)], [DeadLetter("a/topic", "why", b"bytes")])
-    store.close_round(NAME, [None, 4, -5], 2)
-    store.keep_map(NAME, "{}")
-    store.close()
-
-    store = Store(place, "lab")
-
-    assert store.charges() == (Charge(RHO),)
-    assert store.answers(NAME) == [("north", b"frame 5")]
-    assert (store.answered_s(NAME) or 0) >= (store.opened_s(NAME) or 0) > 0
-    assert store.newest() == {("north", KEY): (1, 5)}
-    assert store.release(NAME) == ([None, 4, -5], 2)
-    assert store.map_of(NAME) == "{}"
-    assert store.refused() == [DeadLetter("a/topic", "why", b"bytes")]
-    store.close()
 
 
 def test_what_is_older_than_a_window_counts_no_more(
@@ -239,42 +210,6 @@ def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.Mon
     assert [len(letter.frame) for letter in found] == [message_rows.EVIDENCE_BYTES] * 10 + [1]
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from gateway.service.intake.outcomes import Kept
-from gateway.store.places import Place
-from gateway.store.store import Store
-
-store = Store(Path(sys.argv[1]), "lab")
-seq = store.newest().get(("north", b"key1"), (1, 0))[1]
-while True:
-    seq += 1
-    store.keep([Kept("north", 1, seq, seq.to_bytes(4, "big"), b"%d" % seq, b"key1")])
-    print(seq, flush=True)
-"""
-
-
-@pytest.mark.long
-def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None:
-    """The writer says a number after its commit; the store must have it, and no gap before it."""
-    path = tmp_path / "heatveil.sqlite"
-    for kill in range(3):
-        command = [sys.executable, "-c", WRITER, str(path)]
-        with processes.Child(command, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout is not None
-            said = [int(child.stdout.readline()) for _ in range(20)]
-            os.kill(child.pid, signal.SIGKILL)
-            said += [int(line) for line in child.stdout.read().split()]
-        store = Store(path, "lab")
-        found = store.newest()["north", KEY][1]
-        keys = [("north", KEY, 1, seq) for seq in range(1, found + 1)]
-
-        assert found >= said[-1], f"after kill {kill}"
-        assert store.known(keys, []).seen == {key: {digest(b"%d" % key[3]): True} for key in keys}
-        store.close()
-
-
 def test_a_second_answer_is_charged_once_however_often_it_comes(
     store: Store, home: Any, place: Place
 ) -> None:
@@ -289,20 +224,6 @@ def test_a_second_answer_is_charged_once_however_often_it_comes(
     found = Store(place, "lab")
     assert found.charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
     found.close()
-
-
-@pytest.mark.long
-def test_the_store_knows_what_a_round_cost_and_who_answered_it(store: Store, home: Any) -> None:
-    """So that an answer to a round that closed long ago can be charged."""
-    store.open_round(asked(home.round(3)), Fraction(1))
-    store.keep([kept(5, round=NAME)], [], [Again(NAME, Charge(2 * RHO, "north"), b"more")])
-
-    asked_for = [(NAME, "north"), (NAME, "south"), (b"none", "north")]
-    known = store.known([("north", KEY, 1, 5), ("north", NEW_KEY, 1, 5)], asked_for)
-
-    assert known.seen == {("north", KEY, 1, 5): {digest(b"frame 5"): True}}
-    assert known.prices == {NAME: RHO}
-    assert known.answered == {(NAME, "north")}
 
 
 def test_many_topics_do_not_fill_the_disk_either(

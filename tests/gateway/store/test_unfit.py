@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -256,36 +255,6 @@ def test_the_password_is_in_no_error(database: Database, cluster: Any, tmp_path:
             causes.append(repr(fault))
             fault = fault.__cause__ or fault.__context__
         assert secret not in " ".join([str(caught.value), repr(place), *causes])
-
-
-@pytest.mark.long
-def test_a_server_that_is_gone_is_waited_for(own_cluster: Any) -> None:
-    """The same batch is tried until the server is there again, and is then there once."""
-    store = Store(own_cluster.place(), "lab")
-    store.keep([kept(1)])
-    own_cluster.stop("immediate")
-    stopping, done = threading.Event(), threading.Event()
-
-    def keep() -> None:
-        places.retry_until_stored(stopping, store.keep, [kept(2)])
-        done.set()
-
-    thread = threading.Thread(target=keep)
-    thread.start()
-    time.sleep(1)
-    assert not done.is_set()
-    own_cluster.start()
-    assert done.wait(10)
-    thread.join()
-    assert store.newest() == {("north", KEY): (1, 2)}
-
-    own_cluster.stop("immediate")
-    stopping.set()
-    with pytest.raises(places.Stopped):
-        places.retry_until_stored(stopping, store.keep, [kept(3)])
-    own_cluster.start()
-    assert places.retry_until_stored(threading.Event(), store.newest) == {("north", KEY): (1, 2)}
-    store.close()
 
 
 OPENS = """

@@ -82,29 +82,6 @@ def test_the_other_rooms_are_read_from_their_stores_as_they_were(
     assert str(tmp_path) not in json.dumps(attic)
 
 
-def test_people_on_the_floor_are_those_of_one_round(
-    tmp_path: Path, hall: Callable[..., None], opened: Opened, until: Until
-) -> None:
-    """A map of many rounds has all of their answers, and would outshine every other room."""
-    for name, folder in (("lab", tmp_path), ("hall", tmp_path / "hall")):
-        folder.mkdir(exist_ok=True)
-        sample = config.sample("disk").replace("[15, 15]", "[6, 4]").replace("30.0", "6.0")
-        sample = sample.replace('"lab"', f'"{name}"').replace("heatveil.sqlite", f"{name}.sqlite")
-        placed = PLACED.format("6.0") if name == "lab" else ""
-        (folder / "gateway.toml").write_text(f"{sample}\n{placed}")
-    deployment = config.load(tmp_path / "gateway.toml")
-    hall(1, 1000.0, 840.0, sensors_used=35)
-    with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        page.feed.put(make_ready_event(deployment, 35))
-        page.feed.put(drawn(1, 0, mass=FULL, total=350.0, sensors_used=35))
-        tab = opened(page.url, 1000)
-        until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
-        rows = read(tab, "#storey-rooms")
-
-    assert "lab (this page): People 35" in rows
-    assert "hall: People 35" in rows
-
-
 @pytest.mark.parametrize(
     ("more", "broken", "code"),
     [

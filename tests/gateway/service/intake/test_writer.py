@@ -3,9 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from edge.core import wire
 from edge.host import post
 from gateway.service.intake import writer
-from gateway.service.intake.judge import Verdict
-from gateway.service.intake.outcomes import Again, Alarm, DeadLetter, Kept, Receipt
 from gateway.service.intake.writer import BATCH, Counting, Inbox, Intake
-from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
 from gateway.service.operate.health import Health
 from gateway.service.operate.metrics import Metrics
@@ -220,24 +215,6 @@ def test_what_numbers_were_used_is_known_after_a_restart(desk: Desk) -> None:
     assert [(alarm.device, "set back" in alarm.why) for alarm in desk.alarms] == [("node-0", True)]
 
 
-def test_the_same_bytes_again_are_no_alarm_after_a_restart(desk: Desk) -> None:
-    """A broker hands over what we had not acknowledged, whatever became of it."""
-    frames = [desk.home.answer("node-0", desk.plan), desk.home.answer("node-1", desk.plan)]
-    desk.intake.begin()  # no round is open: they are refused, and their numbers are used up
-    for turn in range(2):
-        for number, frame in enumerate(frames):
-            desk.bring(f"node-{number}", frame)
-        desk.diary.wait("ack", 2 * turn + 2)
-        desk.intake.stop()
-        desk.begin()
-        desk.intake.begin()
-
-    receipts = [what for kind, what in desk.diary.entries if kind == "receipt"]
-    assert receipts == [desk.receipt(f"node-{number}", taken=False) for number in (0, 1)] * 2
-    assert len(desk.store.refused()) == 2
-    assert desk.alarms == []
-
-
 @pytest.mark.long
 def test_one_message_that_cannot_be_stored_does_not_take_the_others_with_it(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
@@ -335,27 +312,6 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
             if sample.name == name and labels.items() <= sample.labels.items():
                 return float(sample.value)
     raise AssertionError(name)
-
-
-def test_a_verdict_is_counted_once_and_by_kind() -> None:
-    """Refused with a row and only counted are one number: what was refused."""
-    metrics = Metrics()
-    verdict = Verdict(None, missing=4)
-    verdict.kept = [Kept("a", 1, n, b"name", b"") for n in range(3)]
-    verdict.letters = [DeadLetter("t", "why", b"", kind) for kind in ("late", "late", "future")]
-    verdict.receipts, verdict.again = [Receipt("a", 1, 1, True)] * 5, [Receipt("a", 1, 1, True)]
-    verdict.alarms = [Alarm("a", b"key!", "why")]
-    verdict.extra = [Again(b"name", Charge(Fraction(1), "a"), b"")]
-
-    Counting(metrics, None).stored(verdict, Counter({"flood": 7, "late": 1}), 0.01)
-
-    assert value(metrics, "heatveil_reports_total") == 3
-    kinds = ("late", "future", "flood", "forged")
-    assert [value(metrics, "heatveil_refused_total", kind=one) for one in kinds] == [3, 1, 7, 0]
-    assert value(metrics, "heatveil_missing_total") == 4
-    assert value(metrics, "heatveil_duplicates_total") == 1
-    assert value(metrics, "heatveil_receipts_total") == 6
-    assert value(metrics, "heatveil_alarms_total") == 1
 
 
 LOCKED = "database is locked\nDETAIL: Key (device)=(north) is held by another transaction."

@@ -6,13 +6,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gateway.devices.broker import embedded
-from gateway.service.mqtt.connection import Message, Sending, Standing
+from gateway.service.mqtt.connection import Message, Sending
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
@@ -137,23 +136,6 @@ def test_an_acknowledgement_from_an_older_connection_is_dropped(
     sender.close()
 
 
-def test_a_lost_device_leaves_its_last_will_and_a_polite_one_does_not(
-    mosquitto: Mqtt, pump: Pump
-) -> None:
-    """The state topic tells asleep from dead."""
-    taker = Taker()
-    watcher = Link(mosquitto, "watcher", pump, subscribe=["state/+"], on_message=taker).wait()
-    polite = Link(mosquitto, "polite", pump, will=("state/polite", b"lost")).wait()
-    lost = Link(mosquitto, "lost", pump, will=("state/lost", b"lost")).wait()
-    polite.close()
-    pump.remove(lost._rider)
-    lost._client.socket().close()
-
-    assert taker.came.get(timeout=30)[1].topic == "state/lost"
-    assert taker.nothing_more()
-    watcher.close()
-
-
 def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) -> None:
     """A link keeps its messages and comes back by itself; nobody has to restart anything."""
     taker = Taker()
@@ -167,23 +149,6 @@ def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) 
         with embedded.run_broker():
             assert taker.payloads(1) == [b"kept"]
             link.close()
-
-
-@pytest.mark.parametrize("acknowledge", [True, False])
-def test_a_window_holds_for_messages_at_qos_0_and_moves_on(
-    mosquitto: Mqtt, pump: Pump, acknowledge: bool
-) -> None:
-    """Who lets go of them makes room, as for others; the control lets go of none."""
-    own, name = mosquitto.model_copy(update={"window": 20}), f"window-{acknowledge}"
-    sender, taker = Link(mosquitto, f"{name}-sender", pump).wait(), Taker(acknowledge=acknowledge)
-    link = Link(own, name, pump, subscribe=[name], on_message=taker).wait()
-    sender.settle([(name, b"%d" % number) for number in range(50)], ())
-    count = 50 if acknowledge else 21  # one more than the window: see `_create_socket`
-
-    assert taker.payloads(count) == [b"%d" % number for number in range(count)]
-    assert taker.nothing_more()
-    link.close()
-    sender.close()
 
 
 # MQTT 5 where the broker has it, 3.1.1 where it has not, and what either is needed for.
@@ -276,18 +241,6 @@ def test_receipts_and_acknowledgements_go_out_together(mosquitto: Mqtt, pump: Pu
     assert again.nothing_more()
     link.close()
     other.close()
-
-
-def test_who_publishes_hears_when_the_broker_has_it(mosquitto: Mqtt, pump: Pump) -> None:
-    """Once each: the outbox forgets a letter then."""
-    link = Link(mosquitto, "heard", pump).wait()
-    heard: list[int] = []
-    for number in range(200):
-        link.publish("heard", b"x", on_sent=lambda number=number: heard.append(number))
-    assert link.sent(5)
-
-    assert sorted(heard) == list(range(200))
-    link.close()
 
 
 @pytest.mark.long
@@ -388,19 +341,3 @@ def test_what_the_broker_does_not_take_is_not_said_to_be_taken() -> None:
     sending.began(2, lambda: heard.append(2))
 
     assert heard == []
-
-
-def test_a_fault_of_who_waits_for_a_message_keeps_no_other_waiting() -> None:
-    """What is on its way would be counted for ever, and each end would wait in vain."""
-
-    def fails() -> None:
-        raise KeyError
-
-    standing, client = Standing(Mqtt(), "node", ((), ()), None), SimpleNamespace()
-    standing.attach(client, SimpleNamespace())  # type: ignore[arg-type]
-    standing.session.sending(1)
-    standing.sending.began(1, fails)
-    with pytest.raises(KeyError):
-        client.on_publish(None, None, 1, SimpleNamespace(is_failure=False), None)
-
-    assert standing.session.wait_sent(0)

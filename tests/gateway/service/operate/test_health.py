@@ -207,16 +207,3 @@ def test_every_label_begins_at_nought() -> None:
 
     assert {found[f"refused_total{kind}"] for kind in KINDS} == {0}
     assert (found["rounds_totalsilent"], found["rounds_totalclosed"]) == (0, 0)
-
-
-@pytest.mark.long
-def test_a_store_that_hangs_does_not_hide_the_rest() -> None:
-    """What shows that it hangs is asked for just then."""
-    free, metrics = threading.Event(), Metrics()
-    metrics.before_reading(lambda: free.wait(20))
-    metrics.store_retries.inc(7)
-    with Page("127.0.0.1", 0, health=Health("store"), metrics=metrics) as page:
-        found = _read(_scraped(page)[1])
-        free.set()
-
-    assert found["store_retries_total"] == 7

@@ -19,7 +19,6 @@ from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits
 from gateway.mechanisms.places import People
-from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.operate.metrics import Metrics
@@ -206,31 +205,6 @@ def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
     assert min(e["number"] for e in releases) == 2
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("after", [1, 2, 3])
-def test_devices_that_die_in_the_middle_take_nothing_with_them(square: Square, after: int) -> None:
-    """Two of each shard, after one, two or three steps: the sum is of those it is said of."""
-    dying = [name for members in square.shards for name in members[:2]]
-    with (
-        square.fleet() as fleet,
-        square.service(quadtree=ONE_ROUND, rounds={"gather_s": 10}) as service,
-    ):
-        fleet.wait()
-        running = threading.Thread(target=service.run)
-        running.start()
-        assert eventually(lambda: len(square.told("reports")) >= 2 * after)
-        for name in dying:
-            fleet.die(name)
-        running.join()
-        standing = service._intake.standing()
-        assert standing is not None
-        counted = {*standing.reports}
-
-    release = square.told("release")[-1]
-    assert release["values"] == square.counts(QUARTERS, counted)
-    assert release["reports"] == len(counted) >= DEVICES - len(dying)
-
-
 BOARD = """
 import asyncio
 from edge.core import slots
@@ -302,43 +276,6 @@ def test_a_step_waits_for_enough_devices_as_long_as_the_round_lasts(square: Squa
             running.join()
 
     assert square.told("release")[-1]["reports"] >= DEVICES - 2
-
-
-@pytest.mark.long
-def test_what_others_say_on_a_device_s_topic_changes_no_sum(square: Square) -> None:
-    """Forged frames before and between its own, and a frame of its own that comes again."""
-    heard: list[Message] = []
-
-    def hear(link: Link, message: Message) -> None:
-        link.ack(message)
-        heard.append(message)
-
-    away, where = {*square.shards[0][:1]}, f"heatveil/1/{square.site}/+/sum"
-    with Pump("liar") as pump:
-        liar = Link(square.mqtt, "liar", pump, subscribe=[where], on_message=hear).wait()
-        with (
-            square.fleet(away) as fleet,
-            square.service(quadtree=ONE_ROUND, rounds={"gather_s": 10}) as service,
-        ):
-            fleet.wait()
-            running = threading.Thread(target=service.run)
-            running.start()
-            assert eventually(lambda: len(heard) >= DEVICES - 1)  # one is away, so they wait
-            for message in heard[: DEVICES - 1]:
-                liar.publish(message.topic, message.payload)
-                forged = message.payload[:-1] + bytes([message.payload[-1] ^ 1])
-                liar.publish(message.topic, forged)
-            liar.publish(where.replace("+", "node-99"), b"nobody")
-            running.join()
-            refused = service._intake.refused  # type: ignore[attr-defined]
-        liar.close()
-
-    everybody = {name for members in square.shards for name in members} - away
-    assert square.told("release")[-1]["values"] == square.counts(QUARTERS, everybody)
-    # One that comes again when its shard's sum is open already is late.
-    again = refused["repeated"] + refused["late"]
-    assert (refused["forged"], again) == (DEVICES - 1, DEVICES - 1)
-    assert refused["unknown"] == 1
 
 
 class Liar:

@@ -24,4 +24,5 @@ def _for_any_database(_inspector: Any, _table: Any, column: Any) -> None:
     column["type"] = column["type"].as_generic()
 
 
-METADATA.reflect(create_engine("sqlite://", creator=_open_kept, poolclass=StaticPool))
+ENGINE = create_engine("sqlite://", creator=_open_kept, poolclass=StaticPool)
+METADATA.reflect(ENGINE)
