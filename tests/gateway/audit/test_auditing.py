@@ -1,4 +1,4 @@
-"""`heatveil audit`: one command, a report to read, and one to compute with."""
+"""`heatveil audit`: one command, lines to read, and a report to compute with."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,7 +11,6 @@ import pytest
 from gateway.audit import layers
 from gateway.audit.claim import WHOLE, Claim, Effort, at_most, claim_fact
 from gateway.audit.layers import Layer
-from gateway.audit.report import TITLE, as_page
 from gateway.cli import audit
 
 Heatveil = Callable[..., Any]
@@ -36,23 +35,18 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.mark.long
-def test_an_audit_that_holds_leaves_a_page_and_numbers(heatveil: Heatveil, tmp_path: Path) -> None:
-    """For a reader, and for a program."""
+def test_an_audit_that_holds_leaves_a_report(heatveil: Heatveil, tmp_path: Path) -> None:
+    """Every claim with its numbers, for a program."""
     folder = tmp_path / "audit"
     said = heatveil("audit", "--layer", "price", "--layer", "promise", "--folder", folder)
-    page, found = (
-        (folder / "audit.md").read_text(),
-        json.loads((folder / "audit.json").read_text()),
-    )
+    found = json.loads((folder / "audit.json").read_text())
 
     assert said.status == 0, said.err
     assert "claims hold." in said.out
-    assert page.startswith(TITLE)
     assert found["holds"] is True
     assert found["effort"] == "quick"
     assert found["false_alarm"] <= found["false_alarm_allowed"] == 1e-6
     assert {claim["layer"] for claim in found["claims"]} == {"price", "promise", WHOLE}
-    assert all(claim["sentence"].split(": ")[-1] in page for claim in found["claims"])
     keys = {"claimed", "measured", "bound", "holds", "samples", "seed", "seconds", "alpha"}
     assert all(keys <= set(claim) for claim in found["claims"])
 
@@ -72,7 +66,7 @@ def test_a_claim_that_fails_is_named_in_one_line_with_status_1(
     assert said.err.count("\n") == 1
     assert "noise is large" in said.err
     assert "7.25" in said.err
-    assert "**FAILS**" in (tmp_path / "audit.md").read_text()
+    assert "FAILS: it is 7.25 where 1 may be" in said.out
     assert json.loads((tmp_path / "audit.json").read_text())["holds"] is False
 
 
@@ -88,18 +82,17 @@ def test_json_prints_one_object_and_nothing_else(
     assert json.loads(said.out)["claims"][0]["seed"] == 12
 
 
-@pytest.mark.parametrize("name", ["audit.md", "audit.json"])
 def test_what_no_audit_wrote_is_not_written_over(
-    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None], name: str
+    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """Somebody's own notes may have the same name."""
     planted(claim_fact("a fact", True, samples=1))
-    (tmp_path / name).write_text("my own notes")
+    (tmp_path / "audit.json").write_text("my own notes")
     said = heatveil("audit", "--folder", tmp_path)
 
     assert said.status == 1
-    assert f"{name} exists and no audit wrote it" in said.err
-    assert (tmp_path / name).read_text() == "my own notes"
+    assert "audit.json exists and no audit wrote it" in said.err
+    assert (tmp_path / "audit.json").read_text() == "my own notes"
 
 
 @pytest.mark.parametrize(
@@ -130,14 +123,13 @@ def test_the_gravest_is_named_first_by_how_much_noise_is_missing(
     enough = at_most("a: there is enough", 1.0, 4.0, samples=1, unit="variance asked / given")
     planted(waste, claim_fact("a fact", False, samples=1), enough)
     said = heatveil("audit", "--mechanism", "thermal", "--folder", tmp_path)
-    page = (tmp_path / "audit.md").read_text()
 
     assert said.err.startswith("heatveil: variance asked / given is 4 where 1 may be; ")
     assert "the gravest of 3 that fail" in said.err
     assert "Publish nothing more" in said.err
-    places = [page.index(words) for words in ("1. **variance asked", "2. **it is not", "3. **")]
-    assert places == sorted(places)
-    assert places[-1] < page.index("| layer |")
+    failed = [line for line in said.out.splitlines() if line.startswith("FAILS: ")]
+    begins = ("FAILS: variance asked", "FAILS: it is not so", "FAILS: variance given")
+    assert all(line.startswith(words) for line, words in zip(failed, begins, strict=True))
 
 
 QUICK = ("--layer", "deployment", "--layer", "sensitivity", "--layer", "counts")
@@ -211,19 +203,3 @@ def test_a_layer_that_looks_at_nothing_is_refused(heatveil: Heatveil, tmp_path: 
     assert said.status == 1
     assert "noise has nothing to look at in quadtree" in said.err
     assert not [*tmp_path.iterdir()]
-
-
-# The page of an audit is for somebody who did not write it: plain words, the worst first.
-
-
-def variance(sentence: str, over: float) -> Claim:
-    return at_most(sentence, 1.0, over, samples=1, unit="variance asked / given")
-
-
-def test_one_row_shows_the_worst_of_all_rooms() -> None:
-    """Eight rows that say the same hide the ninth that does not."""
-    rooms = [variance(f"{room}: there is enough", over) for room, over in (("a", 0.5), ("b", 1.5))]
-    page = as_page(rooms, Effort(), 0.1, ["a", "b"])
-
-    assert page.count("| there is enough |") == 1
-    assert "| **FAILS** (1 of 2) | there is enough | b (worst of 2) | 1 | 1.5 | 1.5 |" in page
