@@ -137,9 +137,7 @@ def simulate(
     seed: flags.Seed = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the day here: all of it with its maps as .npz, the readings as .parquet."
-        ),
+        typer.Option(help="Write the day with its maps here, as .npz."),
     ] = None,
     plot: flags.Plot = None,
     animation: Annotated[

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -265,10 +266,9 @@ def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> 
 
         animate(played, path, stage)
 
-    out = files.get("out")
     every: dict[str, Writer] = {
         "scores": lambda path: as_json(numbers(played))(path),
-        "out": lambda path: write_day(played, path, out.suffix if out else ""),
+        "out": partial(write_day, played),
         "plot": draw,
         "animation": animate,
     }
