@@ -198,8 +198,6 @@ class Mechanism(Verbs):
     Of a deployment file:
         tables, keys: what it needs there, with what each says; usually the table [NAME].
         refused_keys: what it cannot heed, and why; usually what its query has no field for.
-        live_keys: by table, what may change while a gateway runs, beside what always may; usually
-            what alters the map alone.
         sensors(deployment): how many devices' places there are, (columns, rows).
         query_of(deployment): what the analyst asks; ValueError where it cannot be served.
         cautions(query): what an operator should know before it is asked, a sentence each.
@@ -245,7 +243,6 @@ class Mechanism(Verbs):
     tables: Mapping[str, str] = field(default_factory=lambda: _DERIVED)
     keys: Mapping[Key, str] = field(default_factory=dict)
     refused_keys: Mapping[Key, str] = field(default_factory=lambda: _DERIVED)
-    live_keys: Mapping[str, frozenset[str]] = field(default_factory=lambda: _DERIVED)
     sensors: Callable[[Any], tuple[int, int]] = _usual.devices
     query_of: Callable[[Any], Any] = _usual.query_of
     cautions: Callable[[Any], list[str]] = _usual.no_lines
@@ -284,9 +281,6 @@ class Mechanism(Verbs):
                 for table, keys in _HEEDED.items()
                 for key in keys
                 if table != "privacy" or key not in asked
-            },
-            "live_keys": {
-                self.name: frozenset(name for name, said in self.abouts.items() if said.map_only)
             },
         }
         for name, made in derived.items():

@@ -88,7 +88,6 @@ MECHANISM = Mechanism(
     },
     keys={("privacy", "delta"): "the probability added to its factor"},
     refused_keys={},
-    live_keys={"rounds": frozenset({"estimator"})},
     sensors=lambda deployment: deployment.sensors.count,
     query_of=_deployment.query_of,
     words=Words(
