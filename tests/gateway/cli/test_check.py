@@ -157,21 +157,6 @@ def test_where_the_key_of_a_round_may_not_lie_is_found_before_serve_refuses_it(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_room_too_large_for_this_machine_is_one_fault_more(
-    site: Path, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """40,000 sensors and 160,000 cells would be 47.7 GiB, which numpy refuses by MemoryError."""
-
-    def full(*_: Any) -> None:
-        raise MemoryError("Unable to allocate 47.7 GiB")
-
-    monkeypatch.setattr("gateway.cli.check.check_together", full)
-    said = heatveil("check", site)
-
-    assert (said.status, faults(said)) == (1, ["room"])
-    assert "47.7 GiB" in said.out
-
-
 def test_a_door_that_moves_is_known_from_one_that_stands(tmp_path: Path) -> None:
     """For the promise is of days on which none does, and `check` says so where one does."""
     office = (files("physics.rooms") / "office.toml").read_text()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import update
 
 from edge.core import budget, limits, slots, wire
 from edge.core.keys import Identity
@@ -33,7 +33,7 @@ from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.steps import sign_round
 from gateway.settings import config
-from gateway.store.schema import charges, newest, rounds
+from gateway.store.schema import charges
 from gateway.store.store import Store
 from tests import processes
 from tests.conftest import plugin
@@ -257,29 +257,6 @@ def test_devices_are_shut_out_and_let_back_by_hand(make: Callable[..., Site]) ->
         assert store.quarantined() == {}
         store.close()
         assert site.may_come("node-1", password)
-
-
-def test_a_device_that_was_away_for_a_month_is_listed_as_that(make: Callable[..., Site]) -> None:
-    """Where a round was asked since; with what follows for its budget."""
-    site, now_s = make(), time.time()
-    known = site.devices.by_name
-    store = Store(site.path.with_name("heatveil.sqlite"), "lab")
-    with store.engine.begin() as connection:
-        for name, days in (("node-0", 0), ("node-1", 30)):
-            row = {"device": name, "key_id": known[name].key_id, "epoch": 1, "seq": 1}
-            connection.execute(insert(newest).values(row | {"last_s": now_s - days * 86_400}))
-        row = {"number": 1, "mechanism": "thermal", "opened_s": now_s - 60, "rho": "1/7"}
-        row |= {"planned": b"plan", "name": b"name", "message": b""}
-        connection.execute(insert(rounds).values(row))
-    store.close()
-
-    lines = [line for line in site.run("list").out.splitlines() if line.startswith("node-")]
-    away = [line for line in lines if "AWAY: " in line]
-    assert len(lines) == 4
-    assert len(away) == 1
-    assert away[0].startswith("node-1: ")
-    assert "heard 30 days ago, AWAY: rounds go on without it" in away[0]
-    assert "time without power gives no budget back" in away[0]
 
 
 class Killed(BaseException):

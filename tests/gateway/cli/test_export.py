@@ -1,10 +1,8 @@
 """An export is what the store holds, in grains, with its promise, and nobody's formula."""
 
 import csv
-import importlib
 import json
 import sys
-import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,8 +12,6 @@ import pytest
 
 from edge.core import cbor, wire
 from edge.host import post
-from gateway.cli.records import export
-from gateway.cli.records.export import kinds
 from gateway.mechanisms import find, find_service
 from gateway.mechanisms.flags import query_of
 from gateway.service.intake.outcomes import Again, Asked, Kept
@@ -251,46 +247,3 @@ def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     assert list(own.reported(body)([0, 8], 0)) == [(0, -1, -1), (8, 0, 2)]
     assert list(own.released(body)([3, 5]))[1] == (1, -1, 0, 5)
     assert own.units.keys() >= {"cell", "row", "column", "answers"}
-
-
-def test_a_store_of_something_else_is_not_written_under_these_names(
-    filled: Filled, heatveil: Callable[..., Any]
-) -> None:
-    """Grains would pass for cells."""
-    filled.config.write_text(config.sample("disk").replace('name = "lab"', 'name = "testsite"'))
-    said = heatveil("export", "--config", filled.config, "--out", filled.config.parent / "a.csv")
-
-    assert said.status == 1
-    assert "the newest round of the store is of thermal" in said.err
-    assert not (filled.config.parent / "a.csv").exists()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
-def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> None:
-    """Four times the rounds need no more at once; and every row is there, in few groups."""
-    kind = kinds(find("thermal"))["reports"]
-    peaks = []
-    if ending == ".parquet":
-        importlib.import_module("pyarrow.parquet")
-    for rounds in (400, 1600):
-        out = tmp_path / f"reports{rounds}{ending}"
-        rows = (
-            [(n, f"node-{i}", 1, n, 1e9 + n, i, 1000 * n + i, 8) for i in range(50)]
-            for n in range(rounds)
-        )
-        tracemalloc.start()
-        try:
-            assert export.write_rows(out, kind, rows, {}) == (50 * rounds, rounds)
-            peaks.append(tracemalloc.get_traced_memory()[1])
-        finally:
-            tracemalloc.stop()
-        found = _read(out)
-        assert out.stat().st_mode & 0o777 == 0o600  # it says which device spoke when
-        assert len(found) == 50 * rounds
-        assert int(found[-1]["grains"]) == 1000 * (rounds - 1) + 49
-    assert peaks[1] < 1.5 * peaks[0] + 1_000_000
-    if ending == ".parquet":
-        from pyarrow import parquet
-
-        assert parquet.ParquetFile(out).num_row_groups == 4

@@ -1,6 +1,5 @@
 """`heatveil fleet`: to its end, and what enrolling leaves on the disk."""
 
-import json
 import os
 import re
 import signal
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet import crowd
 from gateway.service.mqtt.connection import Message
@@ -122,29 +120,6 @@ def test_a_sealed_fleet_leaves_no_root_behind(site: Path, fleet: Callable[..., s
     private = [site.parent / name for name in found - {"site.toml"}]
     assert {path.stat().st_mode & 0o77 for path in private} == {0}
     assert (site.parent / "state").stat().st_mode & 0o77 == 0
-
-
-def test_a_keyholder_s_roots_go_to_a_file_of_their_own(
-    site: Path, fleet: Callable[..., str]
-) -> None:
-    """And fit the keys of the other two files."""
-    site.write_text(site.read_text().replace("keyholder = false", "keyholder = true"))
-    fleet("--enrol")
-    path = site.parent / "keyholder.json"
-    devices = enrol.load_devices(site.parent / "devices.json", "lab")
-    roots = {
-        row["name"]: bytes.fromhex(row["root"]) for row in json.loads(path.read_text())["devices"]
-    }
-
-    assert path.stat().st_mode & 0o77 == 0
-    assert {name: rootkeys.mac_key(root) for name, root in roots.items()} == {
-        name: device.mac_key for name, device in devices.by_name.items()
-    }
-    others = names(site.parent) - {"keyholder.json"}
-    everything = b"".join((site.parent / name).read_bytes() for name in others)
-    assert not any(
-        root in everything or root.hex().encode() in everything for root in roots.values()
-    )
 
 
 @pytest.mark.parametrize("old", ["secrets.json", "devices.json", "keyholder.json", "state"])

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from edge.core.wire import name_of
 from gateway.cli.records import show
-from gateway.cli.records.show import BARS, mosaic
+from gateway.cli.records.show import BARS
 from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.mechanisms import find, first_round
@@ -147,19 +147,6 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     assert told["told_in"] == "epsilon"
 
 
-def test_a_file_that_promises_more_is_refused_in_epsilon(square: Path, heatveil: Heatveil) -> None:
-    """And one that promises less is told what it would give up."""
-    text = square.read_text()
-    square.write_text(text.replace("7/1", "84/10").replace("readings = 10", "readings = 12"))
-    more = heatveil("check", square).out
-    square.write_text(text.replace("7/1", "35/10").replace("readings = 10", "readings = 5"))
-    less = heatveil("check", square).out
-
-    assert "would spend epsilon 8.4 in all, but epsilon 7 was promised" in more
-    assert "this file promises epsilon 3.5 in all, and 7 was promised before" in less
-    assert not re.search(r"\brho\b", more + less)
-
-
 def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: Heatveil) -> None:
     """Of rounds 3 to 5 the last was found, and its promise states half of what it cost."""
     deployment = config.load(kept.path)
@@ -285,37 +272,6 @@ def test_what_cannot_be_shown_is_said_in_one_line(
     assert said.status == 1
     assert reason in said.err
     assert len(said.err.splitlines()) == 1
-
-
-def test_a_store_of_this_promise_passes_and_of_another_does_not(
-    kept: Any, heatveil: Heatveil
-) -> None:
-    """`heatveil check` finds it before `heatveil serve` would refuse to start."""
-    good = heatveil("check", kept.path)
-    kept.path.write_text(kept.path.read_text().replace("1/100000", "1/1000"))
-    bad = heatveil("check", kept.path)
-
-    assert "nothing more is asked" in good.out
-    assert good.status == 0
-    assert bad.status == 1
-    assert "promises something else than its database was charged for" in bad.out
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii", None, "latin-1"])
-@pytest.mark.parametrize("shape", [(1, 3000), (90, 40), (1, 1), (3, 500)])
-def test_a_map_fits_the_terminal_whatever_it_can_show(
-    shape: tuple[int, int], encoding: str | None
-) -> None:
-    """And its warmest place is full, its empty ones empty."""
-    mass = np.zeros(shape)
-    mass[-1, -1], mass[0, 0] = 8.0, 1.0
-    lines = mosaic(mass, 80, encoding)
-
-    assert all(len(line) <= 80 for line in lines)
-    assert len(lines) <= 90
-    "".join(lines).encode(encoding or "ascii")
-    assert lines[-1][-2] in "█@"
-    assert shape == (1, 1) or lines[0][1] not in " █@"
 
 
 @pytest.mark.parametrize(

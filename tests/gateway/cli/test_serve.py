@@ -236,27 +236,6 @@ def test_one_round_is_asked_charged_drawn_and_printed(
     assert {thread.name for thread in threading.enumerate()} <= before
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("fleet")
-def test_the_next_one_says_how_long_it_has_to_wait(
-    living: Path, heatveil: Callable[..., Any]
-) -> None:
-    """Devices refuse who comes too soon: silence for a minute would look like a fault."""
-    assert heatveil("once", "--config", living).status == 0
-    command = [PROGRAM, "once", "--config", living]
-    with processes.Child(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        said = process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=60)
-
-    (wait_s,) = re.findall(r"^the next round may open in (\d+) s", said)
-    assert 30 < int(wait_s) <= 60
-    assert rest == "no round was run: it was stopped\n"
-    assert process.returncode == 1
-    assert _rows(living, "SELECT count(*) FROM charges") == [(1,)]
-
-
 def test_a_round_that_nobody_answers_is_no_map_and_says_why(
     living: Path, heatveil: Callable[..., Any]
 ) -> None:

@@ -17,7 +17,6 @@ from gateway.mechanisms.thermal.calibrate_numbers import try_maps
 from gateway.mechanisms.thermal.world import Room, scene_of
 from gateway.service.ledger import check_terms, terms
 from gateway.service.solver import Solver
-from gateway.service.telling import make_ready_event
 from gateway.settings import config
 from physics.response import Response
 from recovery.maps.heatmap import Heatmap
@@ -144,36 +143,6 @@ def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) ->
     with pytest.raises(OperatorFault) as caught:
         config.load(deployed(tmp_path, more))
     assert words in str(caught.value)
-
-
-def test_the_page_is_told_of_the_floor(tmp_path: Path) -> None:
-    """A wall with its door, furniture with its name, and sensors where they stand, in metres."""
-    wall = """
-[[wall]]
-from_m = [1.0, 0.0]
-to_m = [1.0, 2.0]
-thickness_mm = 100
-material = "brick"
-
-[[door]]
-at_m = [1.0, 1.0]
-width_m = 0.8
-open = [["00:00", "24:00"]]
-
-[[furniture]]
-name = "desk"
-rect_m = [2.0, 0.5, 0.5, 1.0]
-"""
-    told = make_ready_event(config.load(deployed(tmp_path, room=ROOM + wall)), 6)
-
-    floor = told["floor"]
-    assert floor["walls"][0]["rect"] == pytest.approx((0.95, 0.0, 1.05, 2.0))
-    assert floor["doors"] == [{"rect": pytest.approx((0.95, 0.6, 1.05, 1.4)), "upright": True}]
-    desk = {"rect": pytest.approx((2.0, 0.5, 2.5, 1.5)), "name": "desk", "warm": False}
-    assert floor["furniture"] == [desk]
-    assert floor["sensors"][0] == pytest.approx((0.5, 0.5))
-    assert len(floor["sensors"]) == 6
-    assert told["strength_unit"] == "W"
 
 
 def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path: Path) -> None:

@@ -195,21 +195,6 @@ def test_the_broker_dies_with_its_gateway(
     assert folders(tmp_path) == []
 
 
-def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(
-    need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between finding a free port and using it, another program may have come."""
-    need("mosquitto")
-    with socket.socket() as squatter:
-        squatter.bind(("127.0.0.1", 0))
-        squatter.listen()
-        ports = iter([squatter.getsockname()[1], embedded.find_free_port()])
-        monkeypatch.setattr(embedded, "find_free_port", lambda: next(ports))
-        with embedded.run_broker("mosquitto") as address:
-            assert address.port != squatter.getsockname()[1]
-            assert listens(address.port)
-
-
 # A broker's file is replaced whole or not at all; where devices are let in.
 
 

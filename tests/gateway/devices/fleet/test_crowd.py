@@ -10,8 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -263,40 +262,6 @@ def test_what_has_no_receipt_outlives_kill_9(site: Site, home: Any) -> None:
     assert len(sent) == 4
 
 
-@pytest.mark.long
-def test_whom_the_broker_does_not_let_in_is_named_and_the_others_go_on(
-    doors: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that is shut out is one device less, and not a fleet less."""
-    monkeypatch.setattr(crowd, "PATIENCE_S", 1.0)
-    made = enrol.enrol_fleet("testsite", 4)
-    place = budgets.keep_in_memory()
-    budgets.provision(made, LIMITS, place)
-    fleet = Fleet(
-        budgets.boot(made.secrets, place).devices,
-        PointSensors(np.arange(4) / 4),
-        np.random.default_rng(1),
-    )
-    monkeypatch.setattr(
-        "gateway.service.mqtt.access.as_device",
-        lambda broker, name, secret: doors.comes(name, secret),
-    )
-    passwords = {name: f"secret of {name}" for name in NAMES} | {"node-2": "another"}
-    with doors.run(), Crowd(doors.comes("node-0"), fleet, passwords) as one:
-        missing = one.wait()
-        up = set(one.up)
-    with (
-        doors.run(),
-        pytest.raises(LinkFault, match="will not have heatveil-testsite-node-0"),
-        Crowd(doors.comes("node-0"), fleet, dict.fromkeys(NAMES, "wrong")) as none,
-    ):
-        none.wait()
-
-    assert set(missing) == {"node-2"}
-    assert "will not have heatveil-testsite-node-2" in missing["node-2"]
-    assert up == NAMES - {"node-2"}
-
-
 class Quiet:
     """Stands where the client would be, and is never connected."""
 
@@ -339,36 +304,6 @@ class _Ring:
 
     def put(self, frame: bytes) -> None:
         """Take it."""
-
-
-@pytest.mark.long
-def test_a_device_that_breaks_is_started_again(
-    site: Site, home: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A fault of ours in one of them must not end it for good, nor the others at all."""
-    hear: Callable[..., Any] = Member.answer
-    broken: list[str] = []
-
-    def once(self: Any, message: bytes, read: Any, now_ms: int) -> Any:
-        if self.node.identity.name == "node-3" and not broken:
-            broken.append("node-3")
-            raise RuntimeError("a fault of ours")
-        return hear(self, message, read, now_ms)
-
-    monkeypatch.setattr(Member, "answer", once)
-    with site.crowd() as fleet:
-        fleet.wait()
-        site.ask(home, 1)
-        three = eventually(lambda: len(site.of("data")) == 3, 10)
-        silent = not site.of("data", "node-3")
-        time.sleep(1.5)  # it begins anew after a second
-        site.ask(home, 2)
-        heals = eventually(lambda: site.of("data", "node-3"), 10)
-
-    assert three
-    assert silent
-    assert broken
-    assert heals
 
 
 # Deaths and returns: so many a minute, nobody twice at once, and nobody where none are asked.

@@ -15,16 +15,6 @@ from edge.net.link import within
 from gateway.devices.fleet.member import Alarm, Clockwork, Hall
 
 
-class Counting(asyncio.SelectorEventLoop):
-    """Counts the timers that are made of it."""
-
-    made = 0
-
-    def call_at(self, *words, **more):  # type: ignore[no-untyped-def]
-        self.made += 1
-        return super().call_at(*words, **more)
-
-
 def alarms(count: int) -> list[Alarm]:
     """Return alarms of one clockwork, in the loop that runs."""
     clockwork = Clockwork(asyncio.get_running_loop())
@@ -68,37 +58,6 @@ def test_a_limit_that_was_moved_counts_as_it_is_now() -> None:
 
     assert min(late) >= -0.01
     assert len(late) == 3
-
-
-def test_a_thousand_that_wait_again_and_again_take_few_timers() -> None:
-    """It is what this is for; asyncio's own take one for each wait."""
-
-    async def whole() -> None:
-        many = alarms(100)
-        for _ in range(20):
-            waits = [asyncio.create_task(within(60_000, alarm)) for alarm in many]
-            await asyncio.sleep(0)
-            for alarm in many:
-                alarm.set()
-            assert all(await asyncio.gather(*waits))
-            for alarm in many:
-                alarm.clear()
-
-    async def asyncio_s_own() -> None:
-        for _ in range(20):
-            event = asyncio.Event()
-            asyncio.get_running_loop().call_soon(event.set)
-            await within(60_000, event)
-
-    made = []
-    for work in (whole(), asyncio_s_own()):
-        loop = Counting()
-        loop.run_until_complete(work)
-        loop.close()
-        made.append(loop.made)
-
-    assert made[0] <= 2
-    assert made[1] == 20
 
 
 def test_a_cancellation_is_heeded_even_when_the_event_comes_with_it() -> None:

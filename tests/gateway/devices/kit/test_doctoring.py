@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from edge.board import config
 from edge.core.budget import Budget, unpack
 from edge.core.limits import Limits
 from gateway.cli.devices import change as devices
@@ -112,18 +111,6 @@ def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -
     said = desk.run("doctor", *made)
     assert said.status == 1
     assert any(word in said.out for word in says.split("|")), said.out
-
-
-@pytest.mark.long
-def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
-    """As the board says of itself; two words for one board would send somebody looking."""
-    board = folder(desk) / bundle.CONFIG
-    body = config.unpack(board.read_bytes())
-    body["driver"] = {"name": "tmp117", "sda": 4, "scl": 5, "address": 0x49}
-    board.write_bytes(config.pack(body))
-    told = json.loads(desk.run("doctor", *made, "--json").out)
-    assert told["sensor"]
-    assert told["device"]["state"] == "alert"
 
 
 @pytest.mark.long

@@ -302,20 +302,6 @@ def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, nam
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("version", "says"), [(5, "version 5"), (0, "none")])
-def test_a_firmware_that_loads_other_mpy_is_named(
-    desk: Any, compiled: dict[str, bytes], version: int, says: str
-) -> None:
-    """Before anything is written: it would stop at its first module."""
-    board = desk.board()
-    found = modules.examine(board)
-    modules.check_loads(board, found, compiled)
-    modules.check_loads(board, found._replace(mpy=0), bundle.read_sources())
-    with pytest.raises(OperatorFault, match=f"loads .mpy of {says}.*without --mpy"):
-        modules.check_loads(board, found._replace(mpy=version), compiled)
-
-
-@pytest.mark.long
 def test_a_driver_of_ones_own_comes_from_beside_its_settings(desk: Any) -> None:
     """It goes where the board looks, is not in its config, and stays there without its file."""
     board = desk.board()
@@ -377,20 +363,6 @@ def test_a_board_that_would_refuse_every_round_is_not_made(
     assert said.status == 1
     assert re.search(says, said.err), said.err
     assert bundle.CONFIG not in list_files(board, ".")
-
-
-@pytest.mark.long
-def test_a_broker_that_moved_is_told_to_the_board(desk: Any) -> None:
-    """Name, password and session stay its own; a real board cannot use this machine's loopback."""
-    board: StandIn = desk.board()
-    where = ("--board", f"folder:{desk.path.parent / 'board'}")
-    assert desk.run("provision", "attic", *where, "--settings", desk.own).status == 0
-    old = json.loads(read_file(board, bundle.CONFIG))["link"]
-    text = desk.path.read_text().replace("[mqtt]", '[mqtt]\nhost = "10.1.2.3"')
-    desk.path.write_text(text)
-    assert desk.run("provision", "attic", *where).status == 0
-    new = json.loads(read_file(board, bundle.CONFIG))["link"]
-    assert new == {**old, "host": "10.1.2.3"}
 
 
 def test_an_image_has_the_layout_that_firmware_reads() -> None:

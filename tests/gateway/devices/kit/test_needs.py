@@ -19,7 +19,7 @@ from edge.host.enrol import provision
 from edge.mechanisms import thermal
 from gateway.devices.broker.embedded import find_free_port, run_broker
 from gateway.devices.kit import needs
-from gateway.devices.kit.needs import FIGURES, Needs, Plan, compute_needs, find_heap_kb
+from gateway.devices.kit.needs import FIGURES, Plan, compute_needs, find_heap_kb
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.conftest import Ran, running
 from tests.gateway.devices.kit.test_tells import FIXED, Park
@@ -28,7 +28,6 @@ from tests.waiting import eventually
 # `heatveil budget`: what it says, held against frames that a real node makes.
 
 PLAN = Plan("ds18b20", 1, 60, 250_000, 2500)
-FAR = PLAN._replace(every_s=3600)
 
 
 @dataclass
@@ -64,20 +63,6 @@ def test_a_frame_is_as_long_as_it_says(readings: int, variance: int) -> None:
     assert real <= told.frame <= real + 8
     topic = len("heatveil/1/lab/n001/data")
     assert told.packet - told.frame - topic in (6, 7)
-
-
-def mah(found: Needs) -> float:
-    return found.energy.day_mah
-
-
-def test_the_laws_of_a_battery() -> None:
-    """More of anything costs more; twice the charge lasts twice as long but for its fading."""
-    assert mah(compute_needs(FAR)) < mah(compute_needs(PLAN))
-    assert mah(compute_needs(PLAN)) < mah(compute_needs(PLAN._replace(sleeps=False)))
-    assert mah(compute_needs(PLAN._replace(tls=False))) < mah(compute_needs(PLAN))
-    assert mah(compute_needs(PLAN)) < mah(compute_needs(PLAN._replace(sensor="mlx90640")))
-    twice = compute_needs(PLAN._replace(battery_mah=5000)).energy.days
-    assert twice == pytest.approx(2 * compute_needs(PLAN).energy.days, rel=0.01)
 
 
 def test_a_tick_is_twice_the_longest_answer() -> None:

@@ -229,20 +229,6 @@ def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
     assert "ready" in taken.out
 
 
-@pytest.mark.long
-def test_a_second_board_is_refused_the_copy_of_a_file(desk, tmp_path: Path) -> None:
-    """From the command to the mark beside the devices file; the first board is untouched."""
-    assert desk.run("device", "add", NAME).status == 0
-    copy = tmp_path / "elsewhere" / f"{NAME}.device.json"
-    copy.parent.mkdir()
-    shutil.copy(desk.path.with_name(copy.name), copy)
-    provisioned(desk, desk.board())
-
-    with pytest.raises(OperatorFault, match="are on board"):
-        provisioned(desk, desk.board("second"), out=copy)
-    assert not (desk.path.parent / "second" / bundle.CONFIG).exists()
-
-
 @pytest.mark.parametrize(
     ("here", "words", "says"),
     [

@@ -226,26 +226,6 @@ def test_nothing_of_a_rehearsal_stays_on_a_spare_board(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("trusted")
-def test_a_trial_that_is_broken_off_by_hand_is_taken_back_at_once(
-    desk: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Control-C, while the board is asked for its sensor."""
-    assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
-    desk.board("spare", bare=True)
-    spare = folder.with_name("spare")
-
-    def broken_off(*_: object) -> selftest.SensorTrial:
-        assert names(spare) == {TRIAL}
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(selftest, "try_sensor", broken_off)
-    with suppress(KeyboardInterrupt):
-        run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
-    assert names(spare) == set()
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("trusted")
 def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     desk: Any, folder: Path, tmp_path: Path
 ) -> None:

@@ -4,10 +4,7 @@ From a bare board to its first frame: a real MicroPython, a real broker, a real 
 """
 
 import sqlite3
-import sys
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -23,7 +20,6 @@ from gateway.faults import OperatorFault
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.store.store import Store
-from tests import processes
 from tests.gateway.devices.kit.conftest import Ran, running
 
 WHO = rootkeys.identity("seen", "attic", bytes(range(32)), bytes(32), 5)
@@ -215,30 +211,3 @@ def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
     lost = desk.run("doctor", *where, "--reach")
     assert lost.status == 1
     assert "nobody answers it at the broker's port" in lost.out
-
-
-@pytest.mark.long
-def test_a_stand_in_ends_with_who_started_it(desk: Any, tmp_path: Path) -> None:
-    """kill -9 of the command takes its power away: no board is left running that nobody sees."""
-    folder = tmp_path / "left"
-    folder.mkdir()
-    (folder / "main.py").write_text(
-        "import time\nwhile True:\n    open('/beat', 'w').write(str(time.ticks_ms()))\n"
-        "    time.sleep_ms(20)\n"
-    )
-    script = (
-        "import sys, time\nfrom pathlib import Path\n"
-        "from gateway.devices.kit.connect import StandIn\n"
-        "StandIn(sys.argv[1], Path(sys.argv[2]), lives=True).restart()\ntime.sleep(60)\n"
-    )
-    child = processes.Child([sys.executable, "-c", script, desk.program, str(folder)])
-    beat = folder / "beat"
-    until_s = time.monotonic() + 60
-    while not beat.exists() and time.monotonic() < until_s:
-        time.sleep(0.05)
-    child.kill()
-    child.wait()
-    time.sleep(1)
-    last = beat.read_text()
-    time.sleep(0.5)
-    assert beat.read_text() == last

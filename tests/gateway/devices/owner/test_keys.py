@@ -51,15 +51,6 @@ def test_a_chain_walks_to_the_same_keys_in_any_order() -> None:
     assert chain.epoch_key(FURTHEST + 2) is None
 
 
-def test_a_chain_that_was_stepped_on_opens_what_is_left_and_nothing_before() -> None:
-    """That is what shredding is for."""
-    whole = Chain.of(ROOT)
-    left = Chain(whole.key_id, 4, whole.chain_at(4) or b"")
-
-    assert [left.epoch_key(epoch) for epoch in (1, 3)] == [None, None]
-    assert [left.epoch_key(e) for e in (4, 7)] == [whole.epoch_key(e) for e in (4, 7)]
-
-
 def test_keys_are_not_shown_when_they_are_printed() -> None:
     """A traceback or a log line must not hold one."""
     whole = Chain.of(ROOT)
@@ -133,17 +124,6 @@ def test_what_was_shredded_is_never_opened_again(heatveil: Heatveil, owned: Any)
         again = run(heatveil, owned, "shred", "--before", before)
         assert again.status == 1
         assert "keys only step on" in again.err
-
-
-def test_the_old_bytes_are_overwritten_where_they_lay(heatveil: Heatveil, owned: Any) -> None:
-    """Replacing a file leaves its blocks on the disk; whoever still has it open sees noughts."""
-    with owned.holder.open("rb") as old:
-        size = os.fstat(old.fileno()).st_size
-        said = run(heatveil, owned, "shred", "--before", 2)
-
-        assert said.status == 0, said.err
-        assert old.read() == bytes(size)
-    assert owned.holder.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_noughts_are_on_the_disk_before_shredding_is_said_to_be_done(

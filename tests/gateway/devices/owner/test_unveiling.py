@@ -5,7 +5,6 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -316,24 +315,6 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
     assert said.status == 1
     assert "a gateway opened the database" in said.err
     assert not (owned.folder / "readings.sqlite").exists()
-
-
-@pytest.mark.parametrize("running", [False, True])
-def test_the_database_is_opened_so_that_neither_we_nor_sqlite_could_write_it(
-    owned: Any, running: bool
-) -> None:
-    """Two locks: one on the file, and one on what is said."""
-    engine = open_store(owned.database, owned.devices.site)[0] if running else None
-    with (
-        engine.connect() if engine else nullcontext(),
-        unveiling.open_source(owned.database, owned.devices.site) as found,
-    ):
-        said = found._connection
-        assert said.execute("PRAGMA query_only").fetchone() == (1,)
-        said.execute("COMMIT")
-        said.execute("PRAGMA query_only=OFF")
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            said.execute("DELETE FROM reports")
 
 
 # Frames to readings without any file: arrays of sensors, lost readings, frames out of place.

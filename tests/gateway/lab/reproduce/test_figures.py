@@ -232,25 +232,6 @@ def test_what_is_done_when_the_disk_is_full_stays_done(
     assert len(counted) == 9  # eight, and the one that was lost
 
 
-def test_other_people_in_a_file_of_the_same_name_are_other_settings(
-    counted: list[Task], tmp_path: Path
-) -> None:
-    """And where the file lies is nobody's: the table may be given away."""
-    people = tmp_path / "people.csv"
-    people.write_text("user,x,y\n1,0,0\n2,1,1\n")
-    (tmp_path / "made").mkdir()
-    _make(tmp_path / "made", trials=2, points=people)
-    before = len(counted)
-    _make(tmp_path / "made", trials=2, points=people.rename(tmp_path / "same.csv"))
-    same = len(counted)
-    (tmp_path / "same.csv").write_text("user,x,y\n1,0,0\n2,1,2\n")
-    _make(tmp_path / "made", trials=2, points=tmp_path / "same.csv")
-
-    assert (before, same, len(counted)) == (4, 4, 8)
-    left = [path for path in (tmp_path / "made").rglob("*") if path.is_file()]
-    assert [path for path in left if str(tmp_path).encode() in path.read_bytes()] == []
-
-
 @pytest.mark.long
 def test_a_cluster_that_is_not_there_is_named() -> None:
     """With distributed or without it, in one sentence that says what to do."""
