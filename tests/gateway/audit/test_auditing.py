@@ -70,18 +70,6 @@ def test_a_claim_that_fails_is_named_in_one_line_with_status_1(
     assert json.loads((tmp_path / "audit.json").read_text())["holds"] is False
 
 
-def test_json_prints_one_object_and_nothing_else(
-    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
-) -> None:
-    """For a pipe."""
-    planted(claim_fact("a fact", True, samples=1))
-    said = heatveil("audit", "--folder", tmp_path, "--json", "--seed", "12")
-
-    assert said.status == 0
-    assert json.loads(said.out) == json.loads((tmp_path / "audit.json").read_text())
-    assert json.loads(said.out)["claims"][0]["seed"] == 12
-
-
 def test_what_no_audit_wrote_is_not_written_over(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:

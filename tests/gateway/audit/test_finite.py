@@ -52,16 +52,6 @@ def test_places_as_they_are_keep_their_promise_everywhere() -> None:
     assert failed(places(sweeps=lambda full: family)) == []
 
 
-def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:
-    """Two reports of all of epsilon each, under a promise for both together."""
-
-    def spent(round: Any) -> Any:
-        return 2 * recovery.disk.cases.spent(round)
-
-    assert failed(places(spent=spent), "no more than epsilon, all together")
-    assert failed(places(spent=spent), "priced at no less")
-
-
 def test_the_worst_ratio_is_over_all_pairs_and_all_answers() -> None:
     """Not over neighbours alone, and an answer that one reading never gives is infinitely far."""
     laws = [{"a": 4, "b": 6}, {"a": 5, "b": 5}, {"a": 8, "b": 2}]

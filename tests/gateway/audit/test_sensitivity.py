@@ -125,17 +125,6 @@ def test_a_bound_that_is_too_small_is_passed(case: tuple[Room, Response]) -> Non
 
 
 @pytest.mark.long
-def test_who_goes_through_the_wall_shows_more_than_is_promised_on_foot() -> None:
-    made = respond_day(PARTED, 0.2, [PARTED.day.until_s])
-    foot = respond_day(PARTED, 0.2, [PARTED.day.until_s], through_walls=False)
-    wide = replace(foot, through_walls=True)
-    world = np.random.default_rng(4)
-
-    assert sensitivity.longest(PARTED, made, PARTED.day.until_s, 2, world).joint <= 1
-    assert sensitivity.longest(PARTED, wide, PARTED.day.until_s, 2, world).joint > 1.5
-
-
-@pytest.mark.long
 def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -24,22 +24,10 @@ from gateway.store import sqlite
 from gateway.store.opening import lock_store
 from gateway.store.places import place_of
 from gateway.store.store import Store
+from tests import sites
 
 # A backup is the store as it was at one moment, whole, and never in the place of another file.
 
-SITE = """
-[site]
-name = "lab"
-[room]
-cells = 10
-[heat]
-spread_m2 = 0.01
-[sensors]
-count = 4
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-"""
 KEY = b"key1"
 
 
@@ -47,7 +35,7 @@ KEY = b"key1"
 def site(tmp_path: Path) -> Path:
     """Return a deployment file, without a store yet."""
     path = tmp_path / "site.toml"
-    path.write_text(SITE)
+    path.write_text(sites.small("lab", 1))
     return path
 
 

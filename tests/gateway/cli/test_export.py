@@ -20,21 +20,8 @@ from gateway.settings import config
 from gateway.store.store import Store
 from recovery.disk import plan
 from recovery.maps.guarantee import from_json
+from tests import sites
 
-SITE = """
-[site]
-name = "testsite"
-[room]
-cells = 10
-[heat]
-spread_m2 = 0.01
-[sensors]
-count = 4
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-readings = 4
-"""
 EVIL = "=cmd|' /C calc'!A1"
 
 
@@ -43,7 +30,7 @@ class Filled:
 
     def __init__(self, folder: Path, home: Any) -> None:
         self.config, self.sent = folder / "site.toml", {}
-        self.config.write_text(SITE)
+        self.config.write_text(sites.small("testsite", 1, cells=10, sensors=4, readings=4))
         store, budget = Store(folder / "heatveil.sqlite", "testsite"), Fraction(100)
         for number in (1, 2):
             plan = home.round(number)

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge.board.binding import Bound
-from edge.core import slots
+from edge.core import limits, slots, wire
+from edge.core.budget import Budget
+from edge.core.keys import Identity
+from edge.core.node import Node
+from edge.core.records import Grid, Guarantee, Round
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.mechanisms import thermal
 from gateway.cli.devices.provision import find_kept
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
@@ -65,6 +72,20 @@ def budget_place(flash: Path, held: Held) -> Bound:
     """Return the slots of a board as it reads them itself."""
     place = slots.Files(str(flash / bundle.FOLDER), "budget")
     return Bound(place, held.identity.state_key, bytes.fromhex(held.chip))
+
+
+def first_frame(who: Identity, root: bytes, variance: int = 250_000) -> bytes:
+    """Return what a real node of that root says first, to a Round of its site."""
+    place = slots.Ram()
+    held = limits.Limits(1, 8, 1, variance, 10**12, 0)
+    provision(place, who.state_key, rootkeys.first_chain(root), held)
+    budget = Budget(place, who.state_key)
+    budget.boot()
+    promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
+    params = thermal.Params(who.sensors, 8, -8000, 8000, variance, 1, 0)
+    asked = Round(1, "thermal", Grid((10, 1), 100), tuple(params), promise)
+    message = post.pack_round(asked, who.site_key, wire.round_topic(who.site, "thermal"))
+    return bytes(Node(who, budget).answer(message, lambda _: [0] * who.sensors))
 
 
 @pytest.fixture(scope="session")

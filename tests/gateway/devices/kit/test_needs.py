@@ -4,24 +4,18 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edge.core import limits, slots, wire
-from edge.core.budget import Budget
-from edge.core.node import Node
-from edge.core.records import Grid, Guarantee, Round
-from edge.host import post, rootkeys
-from edge.host.enrol import provision
-from edge.mechanisms import thermal
+from edge.core import limits
+from edge.host import rootkeys
 from gateway.devices.broker.embedded import find_free_port, run_broker
 from gateway.devices.kit import needs
 from gateway.devices.kit.needs import FIGURES, Plan, compute_needs, find_heap_kb
 from gateway.faults import OperatorFault
-from tests.gateway.devices.kit.conftest import Ran, running
+from tests.gateway.devices.kit.conftest import Ran, first_frame, running
 from tests.gateway.devices.kit.test_tells import FIXED, Park
 from tests.waiting import eventually
 
@@ -30,35 +24,13 @@ from tests.waiting import eventually
 PLAN = Plan("ds18b20", 1, 60, 250_000, 2500)
 
 
-@dataclass
-class Sent:
-    """What a real device sent."""
-
-    frame: bytes
-
-
-def sent(readings: int, variance: int) -> Sent:
-    root, key = bytes(range(32)), bytes(32)
-    who = rootkeys.identity("lab", "n001", root, key, 0, "sealed", readings)
-    place = slots.Ram()
-    held = limits.Limits(1, 8, 1, variance, 10**12, 0)
-    provision(place, who.state_key, rootkeys.first_chain(root), held)
-    budget = Budget(place, who.state_key)
-    budget.boot()
-    promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
-    params = thermal.Params(readings, 8, -8000, 8000, variance, 1, 0)
-    asked = Round(1, "thermal", Grid((10, 1), 100), tuple(params), promise)
-    message = post.pack_round(asked, key, wire.round_topic("lab", "thermal"))
-    frame = Node(who, budget).answer(message, lambda _: [0] * readings)
-    assert frame is not None
-    return Sent(bytes(frame))
-
-
 @pytest.mark.parametrize(("readings", "variance"), [(1, 250_000), (64, 250_000), (1, 1 << 40)])
 def test_a_frame_is_as_long_as_it_says(readings: int, variance: int) -> None:
     """Its counters are told at their longest; a young device's are some bytes shorter."""
     told = compute_needs(PLAN._replace(readings=readings, variance=variance)).bytes
-    real = len(sent(readings, variance).frame)
+    root = bytes(range(32))
+    who = rootkeys.identity("lab", "n001", root, bytes(32), 0, "sealed", readings)
+    real = len(first_frame(who, root, variance))
 
     assert real <= told.frame <= real + 8
     topic = len("heatveil/1/lab/n001/data")

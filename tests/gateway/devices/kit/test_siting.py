@@ -9,19 +9,16 @@ from typing import Any
 import pytest
 
 from edge.board.sensors import plane
-from edge.core import limits, slots, wire
-from edge.core.budget import Budget
-from edge.core.node import Node
-from edge.core.records import Grid, Guarantee, Round
-from edge.host import post, rootkeys
-from edge.host.enrol import provision
-from edge.mechanisms import thermal
+from edge.core import wire
+from edge.core.records import Grid
+from edge.host import rootkeys
 from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import siting, start
 from gateway.devices.kit.siting import Site
 from gateway.devices.kit.start import LATE_S, listen
 from gateway.faults import OperatorFault
 from gateway.settings.deployment import Mqtt
+from tests.gateway.devices.kit.conftest import first_frame
 
 # A grid on the earth: what a device reckons in whole numbers, against the ellipsoid in floats.
 
@@ -159,20 +156,11 @@ def test_every_interpreter_finds_the_same_cell(interpreter) -> None:
 
 ROOT, KEY = bytes(range(32)), bytes(32)
 WHO = rootkeys.identity("heard", "attic", ROOT, KEY, 0)
-PROMISE = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
 
 
 def frame(root: bytes = ROOT) -> bytes:
     """Return what a real node of that root says first."""
-    who, place = rootkeys.identity("heard", "attic", root, KEY, 0), slots.Ram()
-    held = limits.Limits(1, 8, 1, 250_000, 10**12, 0)
-    provision(place, who.state_key, rootkeys.first_chain(root), held)
-    budget = Budget(place, who.state_key)
-    budget.boot()
-    params = thermal.Params(1, 8, -8000, 8000, 250_000, 1, 0)
-    asked = Round(1, "thermal", Grid((10, 1), 100), tuple(params), PROMISE)
-    message = post.pack_round(asked, KEY, wire.round_topic("heard", "thermal"))
-    return bytes(Node(who, budget).answer(message, lambda _: [0]))
+    return first_frame(rootkeys.identity("heard", "attic", root, KEY, 0), root)
 
 
 def meta(boot: Any, key: str = WHO.key_id.hex(), **held: int) -> bytes:
