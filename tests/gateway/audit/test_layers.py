@@ -22,10 +22,6 @@ def layer(run: Any, each: bool = True, kinds: tuple[str, ...] = ("noise", "finit
     return Layer("planted", "", run, each, kinds)
 
 
-def nothing(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    yield from ()
-
-
 def breaks(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield claim_fact("one promise", True, samples=1)
     raise RuntimeError("the second could not be looked at")

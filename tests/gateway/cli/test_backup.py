@@ -284,24 +284,6 @@ def test_where_no_broker_answers_the_same_command_clears_it_later(
     assert "was deleted before" in again.out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["show"], ["report"]]
-    + [["export", "--out", "rows.csv", "--what", what] for what in ("maps", "messages")],
-)
-def test_who_asks_for_what_was_deleted_is_told_so(
-    kept: Any, heatveil: Heatveil, reachable: Mqtt, words: list[str]
-) -> None:
-    """Nobody waits for a map that never comes, or takes an empty file for an empty store."""
-    assert heatveil("delete", "--config", kept.path, "--yes").status == 0
-    said = heatveil(*words, "--config", kept.path)
-
-    assert said.status == 1
-    assert "what this site gathered was deleted" in said.err
-    assert "was deleted" in heatveil("ledger", "--config", kept.path).out
-    assert "kept:" not in heatveil("check", "--config", kept.path).out
-
-
 def test_what_another_program_still_reads_is_not_said_to_be_deleted(
     kept: Any, heatveil: Heatveil, reachable: Mqtt
 ) -> None:

@@ -229,25 +229,6 @@ def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     assert (bad.status, faults(bad)) == (1, ["broker"])
 
 
-@pytest.mark.parametrize(
-    ("topic", "wrong"),
-    [("1/hall/+/data", True), ("1/{}/+/data", False), ("1/+/+/data", False), ("#", False)],
-)
-def test_a_broker_that_another_site_was_made_for_is_a_fault(
-    site: Path, heatveil: Heatveil, topic: str, wrong: bool
-) -> None:
-    """A copied [mqtt] finds a broker that answers, and not one message passes it."""
-    folder = site.parent / "broker"
-    folder.mkdir(exist_ok=True)
-    allowed = f"heatveil/{topic.format(config.load(site).site.name)}"
-    (folder / "gateway.password").write_text("word")
-    (folder / "dynamic-security.json").write_text(json.dumps({"topic": allowed}))
-    named = '[mqtt]\nusername = "gateway"\npassword_file = "broker/gateway.password"'
-    edited(site, "[mqtt]", named)
-
-    assert ("of a broker for another site" in heatveil("check", site).out) == wrong
-
-
 def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: Heatveil) -> None:
     """What was spent already counts against it; and who looks writes nothing."""
     words, before = "no larger promise is taken on", heatveil("check", kept.path)

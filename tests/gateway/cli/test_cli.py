@@ -108,18 +108,6 @@ def test_a_level_that_is_none_is_refused_by_every_command(
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.long
-def test_the_installed_program_is_the_same_command() -> None:
-    """What pip put on the path runs without any of the tests' help."""
-    ran = processes.run(
-        [PROGRAM, "play", "thermal", "--sources-random", "0"], capture_output=True, text=True
-    )
-
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("heatveil: 0 sources were asked for")
-    assert ran.stderr.count("\n") == 1
-
-
 # The commands that write a file to start from: config and report.
 
 # The deployment file explained: the sample loads, and the schema says what the program says.

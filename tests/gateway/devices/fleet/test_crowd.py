@@ -3,13 +3,11 @@
 A fleet of edge's own devices: deaths, returns, what is kept, and who is not let in.
 """
 
+import asyncio
 import json
-import os
 import resource
-import signal
-import subprocess
-import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,22 +15,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.core.limits import Limits
+from edge.core.records import Grid, Guarantee, Round
 from edge.core.slots import Files
 from edge.host import post
+from edge.net.link import within
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
 from gateway.devices.fleet.crowd import Churn, Crowd
-from gateway.devices.fleet.member import Hall, Member
-from gateway.faults import LinkFault, OperatorFault
+from gateway.devices.fleet.member import Alarm, Clockwork, Hall, Member
+from gateway.faults import LinkFault
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
-from tests import processes
 from tests.waiting import eventually
 
 FILES = resource.RLIMIT_NOFILE
@@ -56,28 +55,6 @@ def test_a_thousand_devices_open_more_files_than_is_usual(before: tuple[int, int
 
 
 NAMES = {f"node-{number}" for number in range(4)}
-# A fleet that is killed from outside, on the devices of a folder.
-PROCESS = """
-import json, sys, threading
-from pathlib import Path
-import numpy as np
-from edge.core.slots import Files
-from gateway.devices.enrol import budgets, enrol
-from gateway.settings.deployment import Mqtt
-from gateway.devices.fleet import spool
-from gateway.devices.fleet.crowd import Crowd
-from physics.fleet import Fleet
-from physics.sensors import PointSensors
-folder, port, site = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-secrets = enrol.load_secrets(folder / "secrets.json", site)
-started = budgets.boot(secrets, lambda name: Files(str(folder), name)).devices
-fleet = Fleet(started, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
-broker = Mqtt(host="127.0.0.1", port=port, insecure=True)
-with Crowd(broker, fleet, None, spool.keep_in_folder(folder), loops=2) as crowd:
-    crowd.wait()
-    print("up", flush=True)
-    threading.Event().wait()
-"""
 
 
 LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
@@ -86,23 +63,14 @@ LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
 class Site:
     """Four devices that a crowd runs, what they say, and one who asks and may thank them."""
 
-    def __init__(
-        self,
-        mqtt: Mqtt,
-        folder: Path,
-        pump: Pump,
-        count: int,
-        *,
-        limits: Limits = LIMITS,
-        thanks: bool = False,
-    ) -> None:
-        self.mqtt, self.folder, self.thanks = mqtt, folder, thanks
+    def __init__(self, mqtt: Mqtt, folder: Path, pump: Pump) -> None:
+        self.mqtt, self.folder = mqtt, folder
         self.name = f"fleet-{folder.name[-24:]}"
-        self.made = enrol.enrol_fleet(self.name, count)
+        self.made = enrol.enrol_fleet(self.name, 4)
         enrol.save_secrets(self.made.secrets, folder / "secrets.json")
         self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
         self.place = lambda one: Files(str(folder), one)
-        budgets.provision(self.made, limits, self.place)
+        budgets.provision(self.made, LIMITS, self.place)
         self.said: list[tuple[str, str, bytes]] = []
         heard = {"subscribe": [f"heatveil/1/{self.name}/+/+"], "on_message": self._came}
         self.link = Link(mqtt, f"asks-{self.name}", pump, **heard).wait()
@@ -112,9 +80,6 @@ class Site:
         name, leaf = message.topic.split("/")[3:]
         if message.payload:
             self.said.append((name, leaf, message.payload))
-        if leaf == "data" and self.thanks:
-            body = cbor.decode(message.payload[: -wire.MAC_BYTES])
-            self.thank(name, body[2], body[1])
 
     def of(self, leaf: str, name: str = "") -> list[bytes]:
         """Return what was said on this leaf, by this device or by any."""
@@ -152,7 +117,7 @@ class Site:
 def site(mosquitto: Mqtt, tmp_path: Path) -> Iterator[Site]:
     """Return a site of its own for each test."""
     with Pump("asks") as pump:
-        one = Site(mosquitto, tmp_path, pump, 4)
+        one = Site(mosquitto, tmp_path, pump)
         yield one
         one.link.close()
 
@@ -235,33 +200,6 @@ def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(
     assert fleet.counts.sent == 4
 
 
-def started(site: Site) -> "subprocess.Popen[str]":
-    words = [sys.executable, "-c", PROCESS, str(site.folder), str(site.mqtt.port), site.name]
-    process = processes.Child(words, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "up\n"
-    return process
-
-
-@pytest.mark.long
-def test_what_has_no_receipt_outlives_kill_9(site: Site, home: Any) -> None:
-    """The disk has it before the broker: the next process sends the same bytes, and no others."""
-    with started(site) as first:
-        site.ask(home, 1)
-        assert eventually(lambda: len(site.of("data")) == 4)
-        os.kill(first.pid, signal.SIGKILL)
-    sent = set(site.of("data"))
-    with started(site) as second:
-        assert eventually(lambda: len(site.of("data")) == 8)
-        for name in NAMES:
-            site.thank(name, 1, 1)
-        assert eventually(lambda: not any(map(os.path.getsize, site.folder.glob("*.spool"))))
-        os.kill(second.pid, signal.SIGKILL)
-
-    assert set(site.of("data")) == sent
-    assert len(sent) == 4
-
-
 class Quiet:
     """Stands where the client would be, and is never connected."""
 
@@ -306,40 +244,143 @@ class _Ring:
         """Take it."""
 
 
-# Deaths and returns: so many a minute, nobody twice at once, and nobody where none are asked.
-
-
 class Mortals:
-    """A fleet that notes who is gone."""
+    """A fleet that notes who is gone, and whose devices are so for a moment only."""
 
     def __init__(self) -> None:
-        self.names = [f"node-{number}" for number in range(5)]
-        self.gone: set[str] = set()
-        self.most, self.bars = 0, False
+        self.names, self.gone = [f"node-{number}" for number in range(5)], set[str]()
 
     def die(self, name: str) -> None:
         assert name not in self.gone, "it was dead already"
         self.gone.add(name)
-        self.most = max(self.most, len(self.gone))
 
     def again(self, name: str) -> None:
-        if self.bars:
-            raise OperatorFault("its budget is lost")
         self.gone.remove(name)
 
 
-@pytest.fixture
-def fleet(monkeypatch: pytest.MonkeyPatch) -> Mortals:
-    """Return a fleet whose devices are gone for a moment only."""
+def test_devices_die_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many a minute, several at once perhaps, nobody twice, and every one returns."""
     monkeypatch.setattr(crowd, "AWAY_S", (0.01, 0.05))
-    return Mortals()
-
-
-def test_devices_die_and_come_back(fleet: Mortals) -> None:
-    """Several may be gone at once, and every one returns."""
+    fleet: Any = Mortals()
     with Churn(fleet, 6000) as dying:
         came = eventually(lambda: dying.returns >= 20)
 
     assert came
     assert dying.deaths - dying.returns == len(fleet.gone)
-    assert fleet.most >= 1
+
+
+# What the devices of one process share: one timer for all who wait, a Round that is opened once.
+
+
+def alarms(count: int) -> list[Alarm]:
+    """Return alarms of one clockwork, in the loop that runs."""
+    clockwork = Clockwork(asyncio.get_running_loop())
+    return [Alarm(lambda: clockwork) for _ in range(count)]
+
+
+def test_each_wait_ends_at_its_own_time_and_never_before() -> None:
+    """A frame that leaves before its tick tells that it was there."""
+
+    async def one(alarm: Alarm, ms: int) -> tuple[bool, float]:
+        begun_s = time.monotonic()
+        came = await within(ms, alarm)
+        return came, 1000 * (time.monotonic() - begun_s) - ms
+
+    async def whole() -> None:
+        waits_ms = [120, 5, 60, 5, 90, 30, 60]  # out of order, and some alike
+        pairs = zip(alarms(7), waits_ms, strict=True)
+        found = await asyncio.gather(*[one(alarm, ms) for alarm, ms in pairs])
+        assert not any(came for came, _ in found)
+        assert min(late for _, late in found) >= -0.01
+
+    asyncio.run(whole())
+
+
+def test_a_limit_that_was_moved_counts_as_it_is_now() -> None:
+    """What is listed for an earlier wait must neither end the next one nor be its only look."""
+
+    async def whole() -> list[float]:
+        (alarm,) = alarms(1)
+        took = []
+        for first_ms, then_ms in ((40, 150), (150, 40), (40, 41)):
+            asyncio.get_running_loop().call_later(0.01, alarm.set)
+            assert await within(first_ms, alarm)
+            alarm.clear()
+            begun_s = time.monotonic()
+            assert not await within(then_ms, alarm)
+            took.append(1000 * (time.monotonic() - begun_s) - then_ms)
+        return took
+
+    late = asyncio.run(whole())
+
+    assert min(late) >= -0.01
+    assert len(late) == 3
+
+
+def test_a_cancellation_is_heeded_even_when_the_event_comes_with_it() -> None:
+    """Else a device that is told to end goes on."""
+
+    async def whole() -> None:
+        (alarm,) = alarms(1)
+        for both in (False, True):
+            alarm.clear()
+            task = asyncio.create_task(within(60_000, alarm))
+            await asyncio.sleep(0)
+            if both:
+                alarm.set()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert not alarm.waited
+
+    asyncio.run(whole())
+
+
+KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
+WHERE = wire.round_topic("lab", "thermal")
+PROMISE = Guarantee((1, 1), (1, 10**5), (1, 50), "a move", "local", "a day", "presence")
+
+
+def message(number: int, key: bytes = KEY) -> bytes:
+    """Return a signed Round."""
+    asked = Round(number, "thermal", Grid((9, 1), 0), (9, 8, 0, 4096, 10_000, 1, 0), PROMISE)
+    return bytes(post.pack_round(asked, key, WHERE))
+
+
+def test_a_hall_opens_a_round_as_a_device_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is saved is to do the same again on the same bytes."""
+    hall, opened = Hall(), []
+    real = wire.unpack_round
+    monkeypatch.setattr(wire, "unpack_round", lambda *words: opened.append(words) or real(*words))
+    for number in (1, 1, 1, 2, 1):
+        round = real(message(number), KEY, WHERE)
+        assert hall.opened(KEY, message(number), WHERE) == (round, wire.name_of(round))
+
+    assert len(opened) == 3
+
+
+def test_what_was_opened_for_one_opens_nothing_for_another() -> None:
+    """Neither another key, nor another topic, nor other bytes may live off what was verified."""
+    hall = Hall()
+    hall.opened(KEY, message(1), WHERE)
+    forged = bytearray(message(1))
+    forged[5] ^= 1
+    for key, said, where in (
+        (OTHER, message(1), WHERE),
+        (KEY, message(1, OTHER), WHERE),
+        (KEY, message(1), wire.round_topic("attic", "thermal")),
+        (KEY, bytes(forged), WHERE),
+        (KEY, forged, WHERE),
+    ):
+        with pytest.raises(wire.Fault):
+            hall.opened(key, said, where)
+
+
+def test_bytes_that_change_afterwards_are_opened_anew() -> None:
+    """A buffer that is used again must not stand for what was in it."""
+    hall, held = Hall(), bytearray(message(1))
+    hall.opened(KEY, held, WHERE)
+    held[-1] ^= 1
+
+    with pytest.raises(wire.Fault):
+        hall.opened(KEY, held, WHERE)

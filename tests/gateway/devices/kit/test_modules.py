@@ -4,7 +4,6 @@ Which modules a board is given, as what, and what of its own it keeps: on a real
 """
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -337,32 +336,6 @@ def test_a_driver_that_is_none_is_refused(
         (tmp_path / "mine.py").write_text(driver)
     with pytest.raises(OperatorFault, match=says):
         settings.read_settings(tmp_path / "own.toml")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("before", "after", "says"),
-    [
-        ('adc_step = "1/16"', "", 'with no adc_step.*Write adc_step = "1/16"'),
-        ('adc_step = "1/16"', 'adc_step = "1/100"', "with adc_step 1/100"),
-        ("readings = 3", "readings = 3\nkeyholder = true", "would refuse every round"),
-    ],
-)
-def test_a_board_that_would_refuse_every_round_is_not_made(
-    desk: Any, before: str, after: str, says: str
-) -> None:
-    """It would be silent, for reasons that only its own log knows."""
-    changed = desk.path.read_text().replace(before, after)
-    if "adc_step" in before:
-        desk.path.write_text(changed)
-    assert desk.run("device", "add", "attic").status == 0
-    desk.path.write_text(changed)
-    board = desk.board()
-    where = ("--board", f"folder:{desk.path.parent / 'board'}")
-    said = desk.run("provision", "attic", *where, "--settings", desk.own)
-    assert said.status == 1
-    assert re.search(says, said.err), said.err
-    assert bundle.CONFIG not in list_files(board, ".")
 
 
 def test_an_image_has_the_layout_that_firmware_reads() -> None:

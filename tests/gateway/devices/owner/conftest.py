@@ -57,6 +57,7 @@ class Owned:
     def __init__(self, folder: Path, **changes: Any) -> None:
         self.folder, self.config = folder, folder / "site.toml"
         self.holder, self.database = folder / "keyholder.json", folder / "heatveil.sqlite"
+        self.values: dict[str, Any] = dict(DEFAULTS)
         self.write(**changes)
         self.deployment = config.load(self.config)
         self.query = config.query(self.deployment)
@@ -83,8 +84,9 @@ class Owned:
         )
 
     def write(self, **changes: Any) -> None:
-        """Write the deployment file, anew."""
-        self.config.write_text(DEPLOYMENT.format(**{**DEFAULTS, **changes}))
+        """Write the deployment file, anew: with these values, and the others as they were."""
+        self.values |= changes
+        self.config.write_text(DEPLOYMENT.format(**self.values))
 
     @property
     def params(self) -> Any:

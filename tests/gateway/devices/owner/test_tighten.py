@@ -123,7 +123,7 @@ def test_devices_take_tighter_limits_and_keep_them(heatveil: Heatveil, site: Any
     """Half of the epsilon: from now on every answer has the noise for it, after a restart too."""
     before = site.limits
     with fleet(site) as there:
-        site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, epsilon="4/1")
+        site.write(epsilon="4/1")
         said = tighten(heatveil, site)
         now = held(there)
     with fleet(site) as again:
@@ -142,7 +142,7 @@ def test_devices_take_tighter_limits_and_keep_them(heatveil: Heatveil, site: Any
 
 def test_a_device_that_sleeps_has_them_when_it_wakes(heatveil: Heatveil, site: Any) -> None:
     """The broker keeps the message; the operator hears who has not answered."""
-    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    site.write(every_s="10")
     said = heatveil("tighten", "--config", site.config, "--patience", 0.2)
 
     assert said.status == 0, said.err
@@ -170,7 +170,7 @@ def test_what_is_looser_is_not_even_sent(
     heatveil: Heatveil, site: Any, changes: dict[str, Any], words: str
 ) -> None:
     """The operator hears at once which field it is; the version is not used up."""
-    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, **changes)
+    site.write(**changes)
     file = limitsfile.locate(site.deployment.site.devices)
     before = file.read_bytes()
     with listener(site, "cmd/limits") as heard:
@@ -189,7 +189,7 @@ def test_a_refusal_is_told_and_leaves_status_one(heatveil: Heatveil, site: Any) 
     with fleet(site) as there:
         for_good = site.limits._replace(version=9)
         there.node("node-2").budget.tighten(for_good)
-        site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+        site.write(every_s="10")
         said = tighten(heatveil, site)
 
     assert said.status == 1
@@ -209,7 +209,7 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
     def killed(*_: Any) -> None:
         raise Killed
 
-    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    site.write(every_s="10")
     monkeypatch.setattr("gateway.cli.devices.owner.exchange", killed)
     with pytest.raises(Killed):
         tighten(heatveil, site)
@@ -224,7 +224,7 @@ def test_what_devices_count_for_is_kept_with_tighter_limits(heatveil: Heatveil, 
     known = limitsfile.load(path, site.devices)
     windowed = {name: one._replace(window_h=24) for name, one in known.items()}
     limitsfile.save(path, site_name, windowed)
-    site.write(site=site_name, port=site.deployment.mqtt.port, every_s="10")
+    site.write(every_s="10")
     said = heatveil("tighten", "--config", site.config, "--patience", 0)
     after = limitsfile.load(path, site.devices)
 

@@ -10,13 +10,9 @@ from typing import Any
 
 import pytest
 
-from edge.core import entropy, slots, wire
-from edge.core.budget import Budget
-from edge.core.limits import Limits
-from edge.core.node import Node
+from edge.core import entropy, wire
 from edge.core.records import Grid, Guarantee, Report, Round
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
 from edge.mechanisms import thermal
 from gateway.devices.enrol.enrol import Device, Devices
 from gateway.devices.owner import keyring, unveiling
@@ -348,17 +344,6 @@ def open_frames(
     return list(one.rows(stored)), one.left
 
 
-def node() -> Node:
-    """Return the array, booted for the first time."""
-    who = rootkeys.identity(SITE, NAME, ROOT, SITE_KEY, ARRAY.sensor, "keyholder", ARRAY.sensors)
-    held = slots.Ram()
-    limits = Limits(1, 8, 1000, PARAMS.variance, 10**12, 0)
-    provision(held, who.state_key, rootkeys.first_chain(ROOT), limits)
-    budget = Budget(held, who.state_key)
-    budget.boot()
-    return Node(who, budget)
-
-
 def packed(payload: list[int], seq: int = 1) -> bytes:
     """Return a frame that the device signed, whatever is in it."""
     report = Report(wire.name_of(PLAN), NAME, 1, seq, payload)
@@ -412,14 +397,3 @@ def test_what_is_out_of_place_is_left_out_with_its_reason(
 
     assert rows == []
     assert [(one.why, one.frames) for one in left] == [(why, 1)]
-
-
-def test_one_reading_that_cannot_be_condemns_its_boot_alone() -> None:
-    """In range by luck is not right; but another boot has another key."""
-    right = [3, *(z + 5 for z in thermal.draw(PARAMS.variance, 64, entropy_of(1)))]
-    wrong = [3, *[4000 + 30 * 500] * 64]
-    rows, left = open_frames([packed(right), packed(wrong, 2)], devices())
-
-    assert rows == []
-    assert [(one.why, one.frames) for one in left] == [(unveiling.SPOILT, 2)]
-    assert len(open_frames([packed(right)], devices())[0]) == 64

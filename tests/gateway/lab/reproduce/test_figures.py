@@ -126,30 +126,6 @@ def test_processes_give_the_same_values() -> None:
     assert list(alone) == TASKS
 
 
-class Losing(runs.ProcessPoolExecutor):
-    """A pool whose first two processes are lost on the way."""
-
-    lost = 0
-
-    def submit(self, *given: object, **named: object) -> object:  # type: ignore[override]
-        if Losing.lost < 2 and TASKS[3] in given[1]:  # type: ignore[operator]
-            Losing.lost += 1
-            raise runs.BrokenExecutor
-        return super().submit(*given, **named)  # type: ignore[arg-type]
-
-
-@pytest.mark.long
-def test_a_lost_pool_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not in is begun anew; who loses it a third time is told."""
-    monkeypatch.setattr(runs, "ProcessPoolExecutor", Losing)
-    found = _play_all(Order(jobs=2))
-    Losing.lost = -1
-
-    assert found.keys() == set(TASKS)
-    with pytest.raises(OperatorFault, match="lost 3 times with"):
-        list(play_all(TASKS, Order(jobs=2)))
-
-
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     """Return the runs that are made of a small figure."""

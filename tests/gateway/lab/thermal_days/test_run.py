@@ -170,13 +170,6 @@ def test_a_level_that_follows_takes_more_noise_and_takes_off_what_stays(
 # What a device takes off before it answers, and what a map is held against.
 
 
-def sent(played: Any, number: int) -> Any:
-    """Return what was sent in a round, in kelvin."""
-    release = played.releases[number]
-    exponent = thermal.Params(*release.round.params).exponent
-    return np.ldexp(np.array(release.values, float), -exponent)
-
-
 @pytest.mark.parametrize(("at_h", "share"), [(9.0, 0.0), (10.5, 1 / 3), (11.0, 5 / 6), (13.5, 1)])
 def test_a_map_is_held_against_the_heat_of_the_hour_before(
     written: Callable[..., Path], at_h: float, share: float
