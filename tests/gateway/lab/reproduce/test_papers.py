@@ -1,4 +1,4 @@
-"""The figures of papers 003 and 004 again: on drawn crowds, on recorded traces, on sorted places."""
+"""The figures of papers 003 and 004: on drawn crowds, recorded traces and sorted places."""
 
 import math
 from fractions import Fraction
