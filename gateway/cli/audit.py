@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,11 +16,12 @@ from ..audit.layers import LAYERS, Layer, tasks_of
 from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, find
+from ..output import Writer, check_places, make_folder, stages, write_all
 from ..output import as_json as written_as_json
-from ..output import check_places, make_folder, stages, write_all
 from . import flags
 
 FIXED_SEED = 1
+TITLE = "# Audit of heatveil"
 
 
 def audit(
@@ -60,9 +61,9 @@ def audit(
                 "and nothing would be shown. Leave --layer out, and all that fit are run"
             )
     make_folder(folder)
-    report = folder / "audit.json"
-    check_places([report])
-    _check_ours(report)
+    page, report = folder / "audit.md", folder / "audit.json"
+    check_places([page, report])
+    _check_ours({page: TITLE, report: '"audit": "heatveil"'})
     began = time.monotonic()
     with stages() as stage:
         claims = run_audit(subjects, chosen, effort, stage)
@@ -70,14 +71,15 @@ def audit(
     rooms = [name for one in subjects if one.subject for name, _ in one.subject.rooms()]
     rooms = [own.name] if own else rooms
     found = _as_object(claims, effort, seconds, rooms)
-    write_all({report: written_as_json(found)})
+    lines = [*_lines(claims, seconds, page)]
+    text = "\n".join([TITLE, "```", *lines, "```", "", *_table(claims), ""])
+    write_all({page: _as_text(text), report: written_as_json(found)})
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        for line in _lines(claims, seconds, report):
-            typer.echo(line)
+        typer.echo("\n".join(lines))
     if failed := gravest(claims):
-        raise OperatorFault(_complaint(failed, report))
+        raise OperatorFault(_complaint(failed, page))
 
 
 def _own(path: Path, mechanism: str | None) -> Own:
@@ -117,13 +119,42 @@ def _layer(name: str) -> Layer:
     )
 
 
-def _check_ours(report: Path) -> None:
-    """Refuse to write over a file that no audit wrote: ours bears a mark at its start."""
-    if report.exists() and b'"audit": "heatveil"' not in report.read_bytes()[:200]:
-        raise OperatorFault(
-            f"{report} exists and no audit wrote it; the report goes only where nothing or an "
-            "older report is, or something of yours would be lost. Give --folder another folder"
+def _check_ours(marks: Mapping[Path, str]) -> None:
+    """Refuse to write over a file that no audit wrote: ours bear a mark at their start."""
+    for path, mark in marks.items():
+        if path.exists() and mark.encode() not in path.read_bytes()[:200]:
+            raise OperatorFault(
+                f"{path} exists and no audit wrote it; the report goes only where nothing or an "
+                "older report is, or something of yours would be lost. Give --folder another "
+                "folder"
+            )
+
+
+def _as_text(text: str) -> Writer:
+    def write(path: Path) -> None:
+        path.write_text(text, "utf-8")
+
+    return write
+
+
+def _table(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield every claim as a row of Markdown."""
+    heads = (
+        *("", "mechanism", "layer", "promise", "promised", "measured", "proven", "unit"),
+        *("looked at", "chance", "seed", "s"),
+    )
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for claim in claims:
+        cells = (
+            *("holds" if claim.holds else "**FAILS**", claim.mechanism, claim.layer),
+            f"{claim.sentence} ({claim.detail})" if claim.detail else claim.sentence,
+            *(f"{one:.9g}" for one in (claim.claimed, claim.measured, claim.proven)),
+            *(claim.unit, f"{claim.samples:,}", f"{claim.alpha:.1g}" if claim.alpha else "exact"),
+            *(str(claim.seed), f"{claim.seconds:.2f}"),
         )
+        rows = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
+        yield f"| {' | '.join(rows)} |"
 
 
 def _as_object(

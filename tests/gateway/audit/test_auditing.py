@@ -38,14 +38,16 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.mark.long
-def test_an_audit_that_holds_leaves_a_report(heatveil: Heatveil, tmp_path: Path) -> None:
-    """Every claim with its numbers, for a program."""
+def test_an_audit_that_holds_leaves_a_page_and_numbers(heatveil: Heatveil, tmp_path: Path) -> None:
+    """Every claim, for a reader and for a program."""
     folder = tmp_path / "audit"
     said = heatveil("audit", "--layer", "price", "--layer", "promise", "--folder", folder)
+    page = (folder / "audit.md").read_text()
     found = json.loads((folder / "audit.json").read_text())
 
     assert said.status == 0, said.err
     assert "claims hold." in said.out
+    assert all(claim["sentence"].split(": ")[-1] in page for claim in found["claims"])
     assert found["holds"] is True
     assert found["effort"] == "quick"
     assert found["false_alarm"] <= found["false_alarm_allowed"] == 1e-6
@@ -73,17 +75,18 @@ def test_a_claim_that_fails_is_named_in_one_line_with_status_1(
     assert json.loads((tmp_path / "audit.json").read_text())["holds"] is False
 
 
+@pytest.mark.parametrize("name", ["audit.md", "audit.json"])
 def test_what_no_audit_wrote_is_not_written_over(
-    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
+    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None], name: str
 ) -> None:
     """Somebody's own notes may have the same name."""
     planted(claim_fact("a fact", True, samples=1))
-    (tmp_path / "audit.json").write_text("my own notes")
+    (tmp_path / name).write_text("my own notes")
     said = heatveil("audit", "--folder", tmp_path)
 
     assert said.status == 1
-    assert "audit.json exists and no audit wrote it" in said.err
-    assert (tmp_path / "audit.json").read_text() == "my own notes"
+    assert f"{name} exists and no audit wrote it" in said.err
+    assert (tmp_path / name).read_text() == "my own notes"
 
 
 @pytest.mark.parametrize(
