@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from edge.core.entropy import Tape
 from edge.core.node import Node
 from edge.core.pixels import subtract_baseline
+from edge.mechanisms import USUAL
 
 from .instruments.chain import Instruments
 from .sensors import PointSensors, grains
@@ -89,11 +90,11 @@ class Fresh:
         """
         self._truth = self._sensors.truth(temperatures)
 
-    def read(self, own: slice, exponent: int) -> tuple[int, ...]:
+    def read(self, own: slice, params: Any) -> tuple[int, ...]:
         """Return the readings of these sensors now, in grains. Private."""
         truth = self._truth[own]  # was checked when it was shown
         seen = truth + self._world.normal(0, self._sensors.noise_sd, truth.shape)
-        return grains(seen, exponent, self._sensors.step, self._sensors.behind)
+        return grains(seen, params.exponent, self._sensors.step, self._sensors.behind)
 
 
 class Lasting:
@@ -158,13 +159,13 @@ class Lasting:
             counts += kind.see(part, when)
         self._counts = tuple(counts)
 
-    def read(self, own: slice, exponent: int) -> tuple[int, ...]:
+    def read(self, own: slice, params: Any) -> tuple[int, ...]:
         """Return the readings of these sensors less the empty room, in grains. Private.
 
         Raises:
             ValueError: a reading did not come.
         """
-        return counted_grains(self._counts[own], self._empty[own], exponent, self.step(own))
+        return counted_grains(self._counts[own], self._empty[own], params.exponent, self.step(own))
 
 
 # edge.core.keys.Identity, and the edge.core.budget.Budget of this device, which has booted
@@ -179,6 +180,7 @@ class Member(NamedTuple):
     step: tuple[int, int] | None  # of its converter, in kelvin
     follower: Any
     tables: bool = False  # whether it may draw noise from tables
+    mechanism: str = USUAL
 
 
 class Fleet:
@@ -189,7 +191,8 @@ class Fleet:
             them. An array
             is one device with all its pixels.
         sensors: all the sensors of the room, of which each device reads its own; instruments
-            of several kinds one after the other.
+            of several kinds one after the other; or, as places are, whatever has `count`, `step`
+            and `read` as `Fresh` has.
         world: makes the noise of `PointSensors`; `Instruments` have theirs already.
         empty: count of each sensor in the empty room, public; for `Instruments` only. None
             lets them look at it for half an hour before they are shown anything.
@@ -198,6 +201,7 @@ class Fleet:
         alone: so many readings of each device come first, before anything is there; for
             `PointSensors` only, for with instruments time passes by itself.
         tables: whether arrays may draw their noise from tables, if a Round asks for that.
+        mechanism: what they answer.
 
     Raises:
         ValueError: a device of a sensor that is not there, or two devices of one name; of
@@ -207,19 +211,19 @@ class Fleet:
     def __init__(
         self,
         devices: Iterable[Device],
-        sensors: PointSensors | Instruments | Sequence[Instruments],
-        world: np.random.Generator,
+        sensors: Any,
+        world: np.random.Generator | None,
         empty: Sequence[int] | None = None,
         follower: Callable[[], Any] | None = None,
         alone: int = 0,
         tables: bool = False,
+        mechanism: str = USUAL,
     ) -> None:
-        self._sees: Fresh | Lasting
-        if isinstance(sensors, PointSensors):
+        self._sees = sensors
+        if isinstance(sensors, PointSensors) and world is not None:
             self._sees, self._empty = Fresh(sensors, world), Fresh(sensors, world)
-        else:
-            kinds = [sensors] if isinstance(sensors, Instruments) else sensors
-            self._sees = Lasting(kinds, empty)
+        elif isinstance(sensors, Instruments | list | tuple):
+            self._sees = Lasting([sensors] if isinstance(sensors, Instruments) else sensors, empty)
         count = self._sees.count
         self._nodes: dict[str, Node] = {}
         self.recorded_ms: int | None = None  # when `empty` was counted, for what devices say
@@ -236,7 +240,8 @@ class Fleet:
                 )
             step = self._sees.step(slice(who.sensor, last + 1))
             ratio = None if step is None else step.as_integer_ratio()
-            self._members[who.name] = Member(who, budget, ratio, follower and follower(), tables)
+            level = follower and follower()
+            self._members[who.name] = Member(who, budget, ratio, level, tables, mechanism)
             self._alone[who.name] = alone
 
     @property
@@ -296,8 +301,9 @@ class Fleet:
         own = slice(who.sensor, who.sensor + who.sensors)
         if self._alone[name] > 0:
             self._alone[name] -= 1
-            return self._empty.read(own, params.exponent)
-        return self._sees.read(own, params.exponent)
+            return self._empty.read(own, params)
+        found: tuple[int, ...] = self._sees.read(own, params)
+        return found
 
 
 def make_seeded_keys(seed: bytes) -> Callable[[int], bytes]:

@@ -28,7 +28,7 @@ from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.enrol.roster import draw_rosters
 from gateway.devices.fleet.crowd import Crowd
 from gateway.mechanisms import first_limits
-from gateway.mechanisms.places import People
+from gateway.mechanisms.places import make_people
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -68,7 +68,7 @@ def served(mosquitto: str, devices: int = DEVICES) -> None:
     place = budgets.keep_in_memory()
     budgets.provision(made, first_limits(deployment, query), place)
     cells = np.array([[i % 1024 for i in range(devices)]])
-    people = People(budgets.boot(made.secrets, place).devices, cells, 32, "quadtree")
+    people = make_people(budgets.boot(made.secrets, place).devices, cells, 32, "quadtree")
     told: list[dict[str, Any]] = []
     with processes.Child([mosquitto, "-c", folder / "m.conf"], stderr=subprocess.DEVNULL) as child:
         time.sleep(1)

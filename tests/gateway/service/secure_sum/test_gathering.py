@@ -18,7 +18,7 @@ from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits
-from gateway.mechanisms.places import People
+from gateway.mechanisms.places import make_people
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.operate.metrics import Metrics
@@ -78,10 +78,10 @@ class Square:
         devices = budgets.boot(self.made.secrets._replace(devices=here), self.place).devices
         return Crowd(self.mqtt, self.people(devices))
 
-    def people(self, devices: Any) -> People:
+    def people(self, devices: Any) -> Any:
         """Return where these devices' owners are."""
         cells = np.array([[x + 8 * y for x, y in CELLS]])
-        return People(devices, cells, 8, self.mechanism)
+        return make_people(devices, cells, 8, self.mechanism)
 
     def service(self, **changes: Any) -> Service:
         """Return the gateway; what it tells is added to `events`."""
