@@ -19,7 +19,8 @@ from scipy.special import stdtrit
 
 from ...faults import OperatorFault
 from ...mechanisms import TABLE
-from .picture import UNIFORM, Mark, Panel
+from .picture import UNIFORM as UNIFORM
+from .picture import Mark, Panel
 
 Floats: TypeAlias = NDArray[np.float64]
 Place: TypeAlias = tuple[str | int | float, ...]
@@ -194,6 +195,11 @@ class Figure:
         ]
 
 
+def along(name: str, *values: float) -> tuple[Place, ...]:
+    """Return a place for each value of what is varied."""
+    return tuple((name, value) for value in values)
+
+
 # Checks of claims.
 
 
@@ -346,20 +352,3 @@ def _score(one: Mark | None) -> str:
     exact = math.isnan(one.half_width) or one.half_width <= 1e-9 * abs(one.mean)
     half = "" if exact else f" +-{one.half_width:.1g}"
     return f"{one.mean:.3g}{half}"
-
-
-__all__ = [
-    "UNIFORM",
-    "Figure",
-    "Finding",
-    "Floats",
-    "Place",
-    "Results",
-    "Task",
-    "Value",
-    "best_of",
-    "combine_findings",
-    "is_falling",
-    "judge",
-    "power",
-]

@@ -41,6 +41,7 @@ from .figures import (
     Results,
     Task,
     Value,
+    along,
     best_of,
     combine_findings,
     is_falling,
@@ -396,10 +397,6 @@ def _little(results: Results) -> Finding:
     return Finding("confirmed" if 0.05 <= costs <= 0.3 else "refuted", said)
 
 
-def _by(name: str, *values: float) -> tuple[tuple[str, float], ...]:
-    return tuple((name, value) for value in values)
-
-
 _SUMS = "epsilon 1, 256 x 256 cells, secure sums of 10,000 simulated"
 _CITY = f"{_SUMS}; {STAND_IN}"
 _CROWDS = f"{_SUMS}; three crowds in the place of New York"
@@ -431,7 +428,7 @@ FIGURES = (
     ),
     Figure(
         "quadtree-4", "dividing where the count stands out of the noise has a best threshold",
-        _CITY, "k of equation 6", _by("threshold", 1, 2, 4, 8, 16, 32), vary, least_within(TREE),
+        _CITY, "k of equation 6", along("threshold", 1, 2, 4, 8, 16, 32), vary, least_within(TREE),
         20, _FEW,
     ),
     Figure(
@@ -441,29 +438,29 @@ FIGURES = (
     ),
     Figure(
         "quadtree-5b", "what must be left for another round has a best value",
-        _CITY, "psi of equation 9", _by("reserve", 1, 1.5, 2, 3, 5), vary, least_within(TREE),
+        _CITY, "psi of equation 9", along("reserve", 1, 1.5, 2, 3, 5), vary, least_within(TREE),
         20, _FEW,
     ),
     Figure(
         "quadtree-7a", "the error falls with every user more",
-        _CROWDS, "users", _by("users", 10_000, 30_000, 100_000, 300_000), vary,
+        _CROWDS, "users", along("users", 10_000, 30_000, 100_000, 300_000), vary,
         lambda found: is_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-7b", "the width that noise is aimed at has a best value",
-        _CROWDS, "b of equation 7", _by("aim", 0.02, 0.05, 0.1, 0.2, 0.5), vary,
+        _CROWDS, "b of equation 7", along("aim", 0.02, 0.05, 0.1, 0.2, 0.5), vary,
         least_within(TREE), 20, _FEW,
     ),
     Figure(
         "quadtree-8a", "larger secure sums have smaller errors",
-        _CROWDS, "devices in one secure sum", _by("shard", 1000, 3000, 10_000, 30_000), vary,
+        _CROWDS, "devices in one secure sum", along("shard", 1000, 3000, 10_000, 30_000), vary,
         lambda found: is_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-8b", "a fifth that drops out costs about 15 % of error",
         f"{_CROWDS}; who drops out brings no noise here, in the paper's code such a one still did",
-        "share that is missing", _by("drop", 0, 0.05, 0.1, 0.2, 0.4), vary, _little, 40,
-        (20, 1.0, _by("drop", 0, 0.2)),
+        "share that is missing", along("drop", 0, 0.05, 0.1, 0.2, 0.4), vary, _little, 40,
+        (20, 1.0, along("drop", 0, 0.2)),
     ),
     Figure(
         "quadtree-9", "where the share of those who say yes is high is found, too",

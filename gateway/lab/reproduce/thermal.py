@@ -22,6 +22,7 @@ from .figures import (
     Results,
     Task,
     Value,
+    along,
     combine_findings,
     is_falling,
     judge,
@@ -199,10 +200,6 @@ def is_allowed(results: Results) -> Finding:
     return judge(asked, f"with {places[-1]:g} sensors {share:.0%} are allowed; above 90 %: ")
 
 
-def _along(name: str, *values: float) -> tuple[tuple[str, float], ...]:
-    return tuple((name, value) for value in values)
-
-
 _SIZES = (25, 50, 100, 200, 400)
 _SENSORS = (10, 20, 50, 100, 200, 400)
 _SPREADS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -214,52 +211,52 @@ FIGURES = (
     Figure(
         "thermal-3a", "the error grows with the noise, in proportion (Theorem 9 is tight)",
         f"{_NOISE}; {_SOURCES}", "sigma",
-        _along("sigma", 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), recover_noisy,
+        along("sigma", 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), recover_noisy,
         lambda found: power(found, MIDDLE, PRINTED, 1, 0.35), 200, _FEW,
     ),
     Figure(
         "thermal-3b", "the error falls with more sensors, though not to nought",
-        f"{_NOISE}; {_SOURCES}", "m, sensors", _along("m", *_SENSORS), recover_noisy,
+        f"{_NOISE}; {_SOURCES}", "m, sensors", along("m", *_SENSORS), recover_noisy,
         lambda found: is_falling(found, PRINTED), 200, _FEW,
     ),
     Figure(
         "thermal-3c", "the error grows with the time that heat has to spread",
-        f"{_NOISE}, but sigma = 0.2; {_SOURCES}", "T", _along("T", *_SPREADS), recover_noisy,
+        f"{_NOISE}, but sigma = 0.2; {_SOURCES}", "T", along("T", *_SPREADS), recover_noisy,
         lambda found: is_falling(found, PRINTED, rises=True), 200, _FEW,
     ),
     Figure(
         "thermal-3d", "the error does not depend on how fine the cells are",
-        f"{_NOISE}, but T = 0.05, sigma = 0.2; {_SOURCES}", "n, cells", _along("n", *_SIZES),
+        f"{_NOISE}, but T = 0.05, sigma = 0.2; {_SOURCES}", "n, cells", along("n", *_SIZES),
         recover_noisy, lambda found: power(found, ANYWHERE, PRINTED, 0, 0.25), 200, _FEW,
     ),
     Figure(
         "thermal-4a", "what one move changes goes by the root of m (Proposition 4)",
-        "exact, n = 500, t = 0.1 (T = 0.05)", "m, sensors", _along("m", 50, 100, 200, 500, 1000),
+        "exact, n = 500, t = 0.1 (T = 0.05)", "m, sensors", along("m", 50, 100, 200, 500, 1000),
         measure, lambda found: power(found, found.panels()[0], MEASURED, 0.5, 0.05), 1,
     ),
     Figure(
         "thermal-4b", "what one move changes goes by 1 / n (Proposition 4)",
-        "exact, m = 500, t = 0.1 (T = 0.05)", "n, cells", _along("n", 50, 100, 200, 500, 1000),
+        "exact, m = 500, t = 0.1 (T = 0.05)", "n, cells", along("n", 50, 100, 200, 500, 1000),
         measure, lambda found: power(found, found.panels()[0], MEASURED, -1, 0.05), 1,
     ),
     Figure(
         "thermal-4c", "what one move changes goes by T to the power -1.5 (Proposition 4)",
-        "exact, n = 1000, m = 500", "T", _along("T", *_SPREADS),
+        "exact, n = 1000, m = 500", "T", along("T", *_SPREADS),
         measure, lambda found: power(found, found.panels()[0], MEASURED, -1.5, 0.2), 1,
     ),
     Figure(
         "thermal-6a", "under privacy the error falls as cells become finer",
-        f"{_VEIL}; {_SOURCES}", "n, cells", _along("n", *_SIZES), recover_private,
+        f"{_VEIL}; {_SOURCES}", "n, cells", along("n", *_SIZES), recover_private,
         lambda found: is_falling(found, PRIVATE), 200, _FEW,
     ),
     Figure(
         "thermal-6b", "under privacy the error does not depend on how many sensors there are",
-        f"{_VEIL}; {_SOURCES}", "m, sensors", _along("m", *_SENSORS), recover_private,
+        f"{_VEIL}; {_SOURCES}", "m, sensors", along("m", *_SENSORS), recover_private,
         lambda found: power(found, ANYWHERE, PRIVATE, 0, 0.2), 200, _FEW,
     ),
     Figure(
         "thermal-6c", "under privacy the error grows both as T goes to nought and as it grows",
-        f"{_VEIL}; {_SOURCES}", "T", _along("T", *_SPREADS), recover_private,
+        f"{_VEIL}; {_SOURCES}", "T", along("T", *_SPREADS), recover_private,
         lambda found: combine_findings(
             *(has_inner_minimum(found, panel, PRIVATE) for panel in (MIDDLE, ANYWHERE))
         ),
