@@ -3,14 +3,13 @@
 The strangers here do what a stolen board, a curious neighbour or a forged broker would do.
 """
 
-import shutil
 import socket
 import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -378,34 +377,6 @@ def test_a_broker_that_goes_by_another_name_is_not_spoken_to(wall: Wall, pump: P
     assert "a certificate for another name" in said
     assert "localhost" in said
     assert "--host" in said
-
-
-@pytest.mark.parametrize(("days", "word"), [(-4 * 365, "has expired"), (30, "is not valid yet")])
-def test_a_certificate_out_of_its_time_is_refused(
-    wall: Wall,
-    pump: Pump,
-    tmp_path: Path,
-    need: Callable[[str], str],
-    running: Running,
-    days: int,
-    word: str,
-) -> None:
-    """An old key may have been stolen since; and a clock that is wrong must be said to be."""
-    folder, port = tmp_path / "old", find_free_port()
-    shutil.copytree(wall.folder / "broker", folder)
-    signer = certificates.Pair(*((folder / f"ca.{end}").read_bytes() for end in ("pem", "key")))
-    old = certificates.make_server(["127.0.0.1"], signer, datetime.now(UTC) + timedelta(days=days))
-    (folder / "server.pem").write_bytes(old.certificate)
-    (folder / "server.key").write_bytes(old.key)
-    settings = (folder / "mosquitto.conf").read_text()
-    settings = settings.replace(str(wall.folder / "broker"), str(folder))
-    settings = settings.replace(f"listener {wall.mqtt.port}", f"listener {port}")
-    (folder / "mosquitto.conf").write_text(settings)
-    with running(need("mosquitto"), folder / "mosquitto.conf", port):
-        said = refused(wall.mqtt.model_copy(update={"port": port}), pump)
-
-    assert f"shows a certificate that {word}" in said
-    assert "clock" in said
 
 
 @pytest.mark.long

@@ -1,7 +1,6 @@
 """Who only reads the store: pages of it, and stores at other places."""
 
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -227,18 +226,6 @@ def test_without_psycopg_it_is_said_what_to_install(tmp_path: Path) -> None:
 
 # One gateway to a store: the second is turned away.
 
-HOLDS = """
-import sys
-from pathlib import Path
-from gateway.store.opening import lock_store
-from gateway.store.places import Database
-
-place = Path(sys.argv[1]) if len(sys.argv) == 2 else Database(sys.argv[1], Path(sys.argv[2]))
-with lock_store(place):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
 
 def test_a_second_gateway_is_turned_away(place: Place) -> None:
     """Two would throw each other off the broker."""
@@ -248,25 +235,6 @@ def test_a_second_gateway_is_turned_away(place: Place) -> None:
     ):
         lock_store(place).__enter__()
     with lock_store(place):
-        pass
-
-
-@pytest.mark.long
-def test_the_lock_goes_with_a_process_that_is_killed(place: Place) -> None:
-    """A gateway that died must not keep its successor out."""
-    words = [str(place)]
-    if isinstance(place, Database):
-        words = [place.words, str(place.password_file)]
-    command = [sys.executable, "-c", HOLDS, *words]
-    with processes.Child(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "held\n"
-        with pytest.raises(OperatorFault, match="another gateway"):
-            lock_store(place).__enter__()
-        child.kill()
-    with _soon(place):
         pass
 
 
@@ -316,17 +284,3 @@ def test_the_server_asks_whether_the_holder_is_still_there(own_cluster: Any) -> 
     engine.dispose()
     assert seconds[1] <= 15
     assert seconds[0] > 600  # the server's own: what is held against the lock's connection
-
-
-def _soon(place: Place) -> Any:
-    """Return the lock as soon as it is free: the server has to notice first."""
-    for _ in range(50):
-        held = lock_store(place)
-        try:
-            held.__enter__()
-        except OperatorFault:
-            time.sleep(0.1)
-            continue
-        held.__exit__(None, None, None)
-        return lock_store(place)
-    raise AssertionError("it is still held")

@@ -242,6 +242,31 @@ def test_loads_are_refused(live: Page, ask: Ask) -> None:
     assert ask(live, "/livez").status == 200
 
 
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("framing", "answers"),
+    [
+        (CHUNKED, [b"405", b"200"]),
+        (b"Content-Length: 5\r\n" + CHUNKED, [b"400"]),
+        (b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", [b"400"]),
+    ],
+)
+def test_no_request_is_hidden_in_another(live: Page, framing: bytes, answers: list[bytes]) -> None:
+    """A proxy that reads the other length would send a second request that nobody looked at."""
+    place, host = ("127.0.0.1", urlsplit(live.url).port or 0), b"Host: 127.0.0.1\r\n"
+    hidden = b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
+    with socket.create_connection(place) as link:
+        link.settimeout(10)
+        link.sendall(b"POST /livez HTTP/1.1\r\n" + host + framing + hidden)
+        said = b""
+        while got := link.recv(65_536):
+            said += got
+
+    assert [part[:3] for part in said.split(b"HTTP/1.1 ")[1:]] == answers
+
+
 @pytest.mark.parametrize(
     "path",
     ["/%2e%2e/config.py", "/..%2fconfig.py", "//page.js", "/page.js%00", "/app.py", "/page.js/",

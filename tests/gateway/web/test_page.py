@@ -4,6 +4,7 @@ import gzip
 import re
 import time
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ PEOPLE = {
     "sensors": [40, 1],
     "enrolled": 40,
 }
-OFFICE = Path(__file__).parents[2] / "physics" / "rooms" / "office.toml"
+OFFICE = Path(str(files("physics.rooms") / "office.toml"))
 BUDGET = {
     "kind": "budget",
     "budget": 1.0,

@@ -17,7 +17,7 @@ from edge.core.records import Grid
 from edge.host import post
 from edge.mechanisms import disk, thermal
 from gateway import mechanisms
-from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
+from gateway.service.intake.outcomes import Asked, Kept
 from gateway.service.rounds import OpenRound, Place
 from gateway.service.workers import leases, rounds
 from gateway.service.workers.leases import Lease, LeaseLost, Leases
@@ -169,22 +169,6 @@ def test_sums_that_are_missing_are_made_of_the_reports(store: Store, home: Any) 
     found = rounds.close_and_sum(store.engine, round, FOLD)
     assert sorted(found.devices) == sorted([first.device, second.device])
     assert found.release.reports == 2
-
-
-def test_late_ones_are_counted_whatever_the_clock_of_their_worker(
-    store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each row has the time of the machine that wrote it, which may be a day off."""
-    letters = [DeadLetter("heatveil/1/x/y/data", "it is late", b"", "late")]
-    store.keep([], letters)  # for a round before
-    began = rounds.last_refused(store.engine)
-    store.keep([], [letters[0]._replace(kind="garbled")])
-    opened_with = rounds.last_refused(store.engine)
-    real = time.time
-    for off_s in (-86400.0, 86400.0):
-        monkeypatch.setattr(time, "time", lambda off_s=off_s: real() + off_s)
-        store.keep([], letters)
-    assert rounds.refusals(store.engine, began, opened_with) == (3, 2)
 
 
 def test_a_round_that_was_released_is_not_opened_again(store: Store, home: Any) -> None:
