@@ -23,7 +23,7 @@ from gateway.store.places import Database, Place, place_of
 from gateway.store.reader import MissingNumbers, Reader
 from gateway.store.schema import SCHEMA
 from gateway.store.store import Store
-from tests import processes
+from tests import processes, sites
 
 # What people read is what the gateway wrote, and reading leaves no trace and bars no way.
 
@@ -147,24 +147,10 @@ def test_a_store_of_another_schema_is_not_read(tmp_path: Path) -> None:
 
 # A deployment says where its store is, and everything that opens one goes there.
 
-SITE = """
-[site]
-name = "lab"
-[room]
-cells = 10
-[heat]
-spread_m2 = 0.01
-[sensors]
-count = 4
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-"""
-
 
 def _deployment(folder: Path, more: str = "") -> Any:
     path = folder / "site.toml"
-    path.write_text(SITE + more)
+    path.write_text(sites.small("lab", 1883) + more)
     return config.load(path)
 
 

@@ -1,27 +1,13 @@
 """The announcer by itself, and as a real service announces at a real broker."""
 
 import json
+import math
 import queue
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
-from pathlib import Path
-from typing import Any
-
-import jsonschema
-import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion
-
-from gateway.devices.broker.embedded import find_free_port
-from gateway.service.homeassistant import Announcer
-from gateway.settings.deployment import Deployment, Mqtt
-from tests import processes, sites
-import json
-import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,14 +17,19 @@ import jsonschema
 import numpy as np
 import pytest
 from jinja2.sandbox import SandboxedEnvironment
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
 
 from edge.core.records import Grid, Release
 from edge.mechanisms.thermal import Params
+from gateway.devices.broker.embedded import find_free_port
 from gateway.service import homeassistant, telling
+from gateway.service.homeassistant import Announcer
 from gateway.settings import config
-from gateway.settings.deployment import Deployment
+from gateway.settings.deployment import Deployment, Mqtt
 from recovery import thermal
 from recovery.thermal import Query
+from tests import processes, sites
 
 # What goes to Home Assistant, when, and that all of it can be taken back.
 
@@ -323,7 +314,10 @@ def deployment(name: str) -> Deployment:
 def test_the_announcement_is_the_golden_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every entity is known to somebody's dashboard by its ids: they change on purpose alone."""
     monkeypatch.setattr(homeassistant, "version", lambda _: "0.0.0")
-    topic, golden = homeassistant.config_topic(deployment(name)), Path(__file__).with_name("golden.json")
+    topic, golden = (
+        homeassistant.config_topic(deployment(name)),
+        Path(__file__).with_name("golden.json"),
+    )
 
     said = homeassistant.message(deployment(name))
     # It drops a whole device for one key that the published schema does not know.

@@ -23,36 +23,11 @@ from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
 from gateway.store.places import Database
 from gateway.store.store import Store
-from tests import processes
+from tests import processes, sites
 from tests.postgresql import Cluster, running
 from tests.waiting import eventually
 
 LEASE_S = 2.0
-SETTINGS = """
-[site]
-name = "{site}"
-[room]
-cells = 24
-[heat]
-spread_m2 = 0.05
-[sensors]
-count = {sensors}
-[privacy]
-epsilon = "1/1"
-delta = "1/100000"
-[rounds]
-gather_s = 60
-[mqtt]
-port = {port}
-insecure = true
-[store]
-postgresql = "{words}"
-[page]
-port = {page}
-[workers]
-partitions = 6
-lease_s = {lease_s}
-"""
 
 
 @pytest.fixture(scope="session")
@@ -91,15 +66,11 @@ class Site:
         self.devices = enrol.derive_devices(self.made.secrets)
         enrol.save_devices(self.devices, folder / "devices.json")
         self.config = folder / "gateway.toml"
+        shape = {"cells": 24, "sensors": sensors, "gather_s": 60}
         self.config.write_text(
-            SETTINGS.format(
-                site=self.name,
-                sensors=sensors,
-                port=mqtt.port,
-                page=find_free_port(),
-                words=database.words,
-                lease_s=LEASE_S,
-            )
+            sites.small(self.name, mqtt.port, find_free_port(), **shape)
+            + f'[store]\npostgresql = "{database.words}"\n'
+            + f"[workers]\npartitions = 6\nlease_s = {LEASE_S}\n"
         )
         self.receipts: dict[str, float] = {}  # device, and when the first one came
         self._rounds: list[bytes] = []
