@@ -109,13 +109,13 @@ class Blurring(Protocol):
     def inputs(self, round: Any) -> Sequence[Any]:
         """Return readings that a device may hold, the extremes and beyond included."""
 
-    def unblurred(self, round: Any, reading: Any) -> tuple[list[int], list[int]]:
+    def split_payload(self, round: Any, reading: Any) -> tuple[list[int], list[int]]:
         """Return the numbers of a payload that get no noise, and then those that do."""
 
     def noise(self, round: Any) -> tuple[str, tuple[int, ...]]:
         """Return the sampler of `noise` whose law each of those numbers gets, with arguments."""
 
-    def promised(self, round: Any) -> Fraction:
+    def find_sensitivity(self, round: Any) -> Fraction:
         """Return the sensitivity that the round was priced for: squared l2 for a Gaussian."""
 
     def search(self, query: Any, round: Any, rng: Any, tries: int) -> Found:
@@ -127,13 +127,13 @@ class Blurring(Protocol):
     def calibration(self, query: Any) -> Any:
         """Return the calibration that a query is planned with."""
 
-    def followed(self) -> Iterable[tuple[str, Any]]:
+    def list_following(self) -> Iterable[tuple[str, Any]]:
         """Yield queries, named, whose devices may take off levels that follow their readings."""
 
     def follower(self, query: Any) -> Any:
         """Return a new `edge.core.background.Follower` of a device, or None where none follows."""
 
-    def tabled(self) -> Sequence[Any]:
+    def list_tabled(self) -> Sequence[Any]:
         """Return queries whose noise comes from tables."""
 
 
@@ -163,22 +163,22 @@ class Weighed(Protocol):
     def readings(self, query: Any) -> int:
         """Return for how many reports of one device the promise holds."""
 
-    def spent(self, round: Any) -> Fraction:
+    def price_answer(self, round: Any) -> Fraction:
         """Return the epsilon that a device takes one answer to cost."""
 
     def limits(self, round: Any, answers: int) -> Any:
         """Return the `Limits` of a device that may give so many answers to such a round."""
 
-    def bent(self, round: Any) -> Iterable[tuple[str, Any]]:
+    def bend(self, round: Any) -> Iterable[tuple[str, Any]]:
         """Yield rounds that ask for more than this one, which such a device must refuse."""
 
-    def drawing(self, round: Any) -> Callable[[Any], Any]:
+    def make_draw(self, round: Any) -> Callable[[Any], Any]:
         """Return the device's draw for a round: called with an rng, it returns what is drawn."""
 
-    def veiled(self, round: Any, reading: Any, drawn: Any) -> Any:
+    def make_payload(self, round: Any, reading: Any, drawn: Any) -> Any:
         """Return the device's payload for a reading once this was drawn, as a tuple."""
 
-    def stated(self, round: Any) -> Callable[[Any], Mapping[Any, int]]:
+    def find_weights(self, round: Any) -> Callable[[Any], Mapping[Any, int]]:
         """Return what gives each payload's weight for a reading, by what the Round says."""
 
 
@@ -198,7 +198,7 @@ class Shared(Protocol):
     def inputs(self, round: Any) -> Sequence[Any]:
         """Return readings that a device may hold."""
 
-    def replaced(self, query: Any) -> bool:
+    def replaces(self, query: Any) -> bool:
         """Return whether neighbours are any two inputs, or any input and none."""
 
     def rates(self, query: Any, round: Any) -> Sequence[Fraction]:
@@ -207,7 +207,7 @@ class Shared(Protocol):
     def silent(self, round: Any, count: int) -> tuple[Any, Any]:
         """Return a Round with so many numbers, if that can be, and a reading without marks."""
 
-    def bent(self, round: Any) -> Iterable[tuple[str, Any]]:
+    def bend(self, round: Any) -> Iterable[tuple[str, Any]]:
         """Yield rounds that mean nothing, which such a device must refuse."""
 
 
@@ -230,13 +230,13 @@ class Central(Protocol):
     def absent(self, round: Any) -> int | None:
         """Return which input is a user who is not there; None where each may be another."""
 
-    def gathered(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
+    def gather(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
         """Return the whole numbers that a release blurs, before any noise."""
 
     def noise(self, round: Any) -> Sequence[tuple[int, int]]:
         """Return the scale of the discrete Laplace noise of each of them, for five users."""
 
-    def released(self, round: Any, values: Sequence[int]) -> Sequence[int]:
+    def choose_released(self, round: Any, values: Sequence[int]) -> Sequence[int]:
         """Return which of these a release of such values holds, in order: by the values alone."""
 
     def readings(self, query: Any) -> int:

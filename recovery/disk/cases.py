@@ -104,7 +104,7 @@ def readings(query: Query) -> int:
     return query.readings
 
 
-def spent(round: Round) -> Fraction:
+def price_answer(round: Round) -> Fraction:
     """Return the epsilon that a device takes one answer to this Round to cost."""
     return Fraction(*round.params[3:5])
 
@@ -115,7 +115,7 @@ def limits(round: Round, answers: int) -> Limits:
     return make_limits(num, den, answers)
 
 
-def bent(round: Round) -> Iterator[tuple[str, Round]]:
+def bend(round: Round) -> Iterator[tuple[str, Round]]:
     """Yield Rounds that ask for more than this one, each with what is wrong in it."""
     reach, far, near, num, den, *octant = round.params
     more = round.guarantee._replace(epsilon=(3 * num, den), rho=None)
@@ -134,18 +134,18 @@ def bent(round: Round) -> Iterator[tuple[str, Round]]:
     yield "another mechanism", round._replace(mechanism="another")
 
 
-def drawing(round: Round) -> Callable[[Any], Any]:
+def make_draw(round: Round) -> Callable[[Any], Any]:
     """Return the device's own draw for this Round, which knows no reading."""
     table = Table(round)
     return lambda rng: draw(table, rng)
 
 
-def veiled(round: Round, reading: Reading, drawn: Any) -> tuple[int, ...]:
+def make_payload(round: Round, reading: Reading, drawn: Any) -> tuple[int, ...]:
     """Return the device's own answer to a reading, once this was drawn."""
     return tuple(veil(round, reading, drawn))
 
 
-def stated(round: Round) -> Callable[[Reading], Law]:
+def find_weights(round: Round) -> Callable[[Reading], Law]:
     """Return what gives the weight of every answer to a reading, by the Round's own numbers."""
     far, weights, domain = round.params[1], weights_of(round), domain_of(round)
     columns, rows = round.grid.shape

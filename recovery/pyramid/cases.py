@@ -49,7 +49,7 @@ def absent(round: Round) -> int:
     return 0
 
 
-def gathered(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
+def gather(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
     """Return the parts of every measured square before noise, coarsest level first."""
     p = params_of(round)
     last = p.first + len(p.weights) - 1
@@ -75,7 +75,7 @@ def noise(round: Round) -> list[tuple[int, int]]:
     return found
 
 
-def released(round: Round, values: Sequence[int]) -> list[int]:
+def choose_released(round: Round, values: Sequence[int]) -> list[int]:
     """Return the measured ones: below squares with most noisy parts, of equal ones the first."""
     p, found, before = params_of(round), list[int](), 0
     above: set[int] | None = None  # the squares that were kept on the level above

@@ -47,7 +47,7 @@ def inputs(round: Round) -> Sequence[Reading]:
     return [Reading(0, values) for values in cells]
 
 
-def replaced(query: Query) -> bool:
+def replaces(query: Query) -> bool:
     """Return whether neighbours are any two inputs, or any input and none."""
     return True
 
@@ -72,7 +72,7 @@ def silent(round: Round, count: int) -> tuple[Round, Reading]:
     return round, inputs(round)[0]
 
 
-def bent(round: Round) -> Iterator[tuple[str, Round]]:
+def bend(round: Round) -> Iterator[tuple[str, Round]]:
     """Yield Rounds of levels that mean nothing, each with what is wrong in it."""
     params = round.params
     yield "a level of no noise", round._replace(params=(*params[:-1], 0))

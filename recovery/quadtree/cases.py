@@ -55,7 +55,7 @@ def inputs(round: Round) -> Sequence[Reading]:
     ]
 
 
-def replaced(query: Query) -> bool:
+def replaces(query: Query) -> bool:
     """Return whether neighbours are any two inputs, or any input and none."""
     return query.adjacency == "replace-one"
 
@@ -70,7 +70,7 @@ def rates(query: Query, round: Round) -> Sequence[Fraction]:
     squares = len(round.params) - 10
     numbers = squares * (2 if query.kind == "proportions" else 1)
     epsilon = Fraction(round.params[2], round.params[3])
-    return [epsilon / (2 * most if replaced(query) else most)] * numbers
+    return [epsilon / (2 * most if replaces(query) else most)] * numbers
 
 
 def silent(round: Round, count: int) -> tuple[Round, Reading]:
@@ -84,6 +84,6 @@ def silent(round: Round, count: int) -> tuple[Round, Reading]:
     return round._replace(params=(*round.params[:10], *squares)), inputs(round)[0]
 
 
-def bent(round: Round) -> Iterator[tuple[str, Round]]:
+def bend(round: Round) -> Iterator[tuple[str, Round]]:
     """Yield Rounds of squares that mean nothing, each with what is wrong in it."""
     yield "a square twice", round._replace(params=(*round.params, round.params[-1]))

@@ -52,14 +52,14 @@ def absent(round: Round) -> None:
     """Return None: a user's places may be any others."""
 
 
-def gathered(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
+def gather(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
     """Return the sums of places in their order, before any noise."""
     group = round.params[0]
     places = sorted(place for payload in payloads for place in payload[1:])
     return [sum(places[at : at + group]) for at in range(0, len(places), group)]
 
 
-def released(round: Round, values: Sequence[int]) -> range:
+def choose_released(round: Round, values: Sequence[int]) -> range:
     """Return all of them."""
     return range(len(noise(round)))
 

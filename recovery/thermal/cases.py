@@ -173,14 +173,14 @@ def rooms() -> Iterator[tuple[str, Query]]:
     yield "noise that is given", Query(Grid((8, 1), 500), (4,), 0.1, (1, 1), sigma=(3, 2))
 
 
-def followed() -> Iterator[tuple[str, Query]]:
+def list_following() -> Iterator[tuple[str, Query]]:
     """Yield the rooms whose levels are led apart."""
     for name, query in rooms():
         if name in FOLLOWED:
             yield name, query
 
 
-def tabled() -> tuple[Query, Query]:
+def list_tabled() -> tuple[Query, Query]:
     """Return two queries whose noise comes from tables."""
     return (
         Query(Grid((8, 8), 500), (4, 4), 0.3, (1, 1), sampler="table"),
@@ -202,7 +202,7 @@ def inputs(round: Round) -> list[Reading]:
     return found
 
 
-def unblurred(round: Round, reading: Reading) -> tuple[list[int], list[int]]:
+def split_payload(round: Round, reading: Reading) -> tuple[list[int], list[int]]:
     """Return the numbers of a payload that get no noise, and then those that do."""
     params = params_of(round)
     clamped = [
@@ -217,7 +217,7 @@ def noise(round: Round) -> tuple[str, tuple[int, ...]]:
     return "dgauss", (params_of(round).variance, 1)
 
 
-def promised(round: Round) -> Fraction:
+def find_sensitivity(round: Round) -> Fraction:
     """Return the squared sensitivity, in grains, that the round states a price for."""
     num, den = round.guarantee.rho
     return Fraction(2 * num * params_of(round).variance, den)

@@ -323,7 +323,7 @@ def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         round = mechanism.plan(query, ())
         family, (num, den) = mechanism.subject.noise(round)
         if family == "dgauss":
-            square = mechanism.subject.promised(round)
+            square = mechanism.subject.find_sensitivity(round)
             times = mechanism.subject.readings(query)
             yield from claim_variance(name, round.guarantee, square, Fraction(num, den), times)
             yield claim_total(name, mechanism, query, times, effort)
@@ -342,7 +342,9 @@ def claim_shared(mechanism: Any) -> Iterator[Claim]:
             query = replace(room, epsilon=epsilon, delta=delta, readings=times, keyholder=False)
             asked = mechanism.plan(query, ())
             given = Fraction(mechanism.subject.noise(asked)[1][0])
-            needed = _least_variance(asked.guarantee, mechanism.subject.promised(asked), times)
+            needed = _least_variance(
+                asked.guarantee, mechanism.subject.find_sensitivity(asked), times
+            )
             ratio, slack = needed / _decimal(given), (_decimal(given) - 1) / needed
             most, looked = max(most, slack), looked + 1
             if ratio > least:

@@ -303,7 +303,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
     times = subject.readings(query)
     seen = Family(name, Fraction(*round.guarantee.epsilon) / times)
     answers: set[Any] = set()
-    found, stated = Worst(), subject.stated(round)
+    found, stated = Worst(), subject.find_weights(round)
     for reading in subject.inputs(round):
 
         def program(rng: Any, reading: Any = reading) -> Any:
@@ -317,7 +317,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
     seen.take_in("", found, len(subject.inputs(round)) * len(answers))
     yield from seen.claims()
     yield _claim_release(name, mechanism, round, sorted(answers, key=str), effort)
-    one = subject.spent(round)
+    one = subject.price_answer(round)
     yield at_most(
         f"{name}: what a device takes its reports to cost is no more than epsilon, all together",
         float(seen.epsilon * times),
@@ -350,12 +350,12 @@ def _sweep(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]
 
 def enumerate_answers(subject: Any, round: Any, seen: Family, name: str) -> None:
     """Take every answer to every reading of a round into what is seen, by draw and veil."""
-    drawn = _law(subject.drawing(round), seen)
-    found, stated, inputs = Worst(), subject.stated(round), subject.inputs(round)
+    drawn = _law(subject.make_draw(round), seen)
+    found, stated, inputs = Worst(), subject.find_weights(round), subject.inputs(round)
     for reading in inputs:
         law: Law = {}
         for outcome, weight in drawn.items():
-            answer = subject.veiled(round, reading, outcome)
+            answer = subject.make_payload(round, reading, outcome)
             law[answer] = law.get(answer, 0) + weight
         if law != stated(reading):
             seen.unlike = f"of {name}the cell {reading}"

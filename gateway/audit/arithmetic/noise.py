@@ -151,7 +151,7 @@ def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     for number, reading in enumerate(inputs):
         tape, again = (effort.tape("added", name, number) for _ in range(2))
         sent = mechanism.report(round, reading, tape)
-        first, rest = mechanism.subject.unblurred(round, reading)
+        first, rest = mechanism.subject.split_payload(round, reading)
         meant = first + [value + sampler(*args, again) for value in rest]
         if list(sent) != meant or tape.bits(64) != again.bits(64):
             wrong.append(number)

@@ -78,7 +78,7 @@ def levels_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for a Round that is not answered. It cannot see worlds that part further by going back and
     forth; `tests/edge/core/test_background` enumerates all of those that are small.
     """
-    rooms = dict(mechanism.subject.followed())
+    rooms = dict(mechanism.subject.list_following())
     if effort.own:
         rooms = {effort.own.name: replace(effort.own.query, background="recorded", slew=None)}
     for name, query in rooms.items():
@@ -112,7 +112,7 @@ def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterat
     yield at_most(
         f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
         "noise is made for",
-        math.sqrt(subject.promised(round)),
+        math.sqrt(subject.find_sensitivity(round)),
         math.sqrt(most),
         unit="grains",
         samples=found.tried,
@@ -120,7 +120,7 @@ def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterat
     )
     yield at_most(
         f"{name}: nor where Rounds ask in other grains than those that led the levels apart",
-        math.sqrt(subject.promised(round)),
+        math.sqrt(subject.find_sensitivity(round)),
         math.sqrt(mixed),
         unit="grains",
         samples=FINER**2,

@@ -426,7 +426,7 @@ def sensitivity_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         tape = effort.tape("sensitivity", name)
         found = mechanism.subject.search(query, round, tape, effort.pick(24, 400))
         norm = _norm(mechanism.subject.noise(round)[0])
-        yield from claim_scaled(name, norm(mechanism.subject.promised(round)), found, norm)
+        yield from claim_scaled(name, norm(mechanism.subject.find_sensitivity(round)), found, norm)
 
 
 def claim_scaled(name: str, promised: float, found: Any, norm: Any) -> Iterator[Claim]:

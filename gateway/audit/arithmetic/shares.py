@@ -120,7 +120,7 @@ def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:
         ]
         same = effort.tape("shares", "told", tape)
         silent = mechanism.report(nothing, reading, same)
-        for one, other in product(told, told if subject.replaced(query) else [silent[1:]]):
+        for one, other in product(told, told if subject.replaces(query) else [silent[1:]]):
             off = [(a - b) % size for a, b in zip(one, other, strict=True)]
             far = [min(z, size - z) for z in off]
             most = max(most, sum(map(operator.mul, rates, far), Fraction(0)))
@@ -182,12 +182,12 @@ def _claim_refused(
     device = module_of(mechanism.name)
 
     def refused(asked: Any, newest: int = -1) -> str:
-        own = query.epsilon, int(subject.replaced(query)), threshold - colluders, colluders
+        own = query.epsilon, int(subject.replaces(query)), threshold - colluders, colluders
         return device.objection(asked) or summing.refusal(
             device.params_of(asked), asked.number, newest, *own
         )
 
-    asked = [*_bent(round), *subject.bent(round)]
+    asked = [*_bent(round), *subject.bend(round)]
     answered = [words for words, bent in asked if not refused(bent)]
     good = not refused(round)
     answered += ["the same round again"] * (not refused(round, round.number))
@@ -279,7 +279,7 @@ def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tup
     subject = mechanism.subject
     scales = [Fraction(*scale) for scale in subject.noise(round)]
     seen = {
-        crowd: subject.gathered(round, _crowd(payloads, crowd))
+        crowd: subject.gather(round, _crowd(payloads, crowd))
         for crowd in combinations_with_replacement(range(len(payloads)), CROWD)
     }
     absent = subject.absent(round)
@@ -304,14 +304,14 @@ def _claim_drawn(
     released: were they chosen by exact ones, the choice would tell of these without noise.
     """
     crowd = _crowd(payloads, [user % len(payloads) for user in range(CROWD)])
-    exact, off = mechanism.subject.gathered(round, crowd), 0
+    exact, off = mechanism.subject.gather(round, crowd), 0
     for tape in range(DRAWS):
         one, other = (effort.tape("central", name, "noise", tape) for _ in range(2))
         found = mechanism.release(round, crowd, one).values
         scales = mechanism.subject.noise(round)
         meant = [
             exact[at] + dlaplace(scales[at][0], scales[at][1], other)
-            for at in mechanism.subject.released(round, found)
+            for at in mechanism.subject.choose_released(round, found)
         ]
         off += list(found) != meant
     return claim_fact(

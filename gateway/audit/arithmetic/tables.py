@@ -210,7 +210,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield from _law(variance)
     yield from _search()
     yield _steady(effort)
-    tabled = mechanism.subject.tabled()
+    tabled = mechanism.subject.list_tabled()
     for query in (effort.own.query,) if effort.own else tabled:
         yield from _plan_promise(query, mechanism.plan(query, ()))
     yield _claim_refused(mechanism, tabled[0])

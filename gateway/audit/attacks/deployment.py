@@ -141,7 +141,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             yield at_most(
                 f"{of}: the epsilons of all answers add up to no more than is promised",
                 float(Fraction(*round.guarantee.epsilon)),
-                float(answers * subject.spent(round)),
+                float(answers * subject.price_answer(round)),
                 unit="epsilon",
                 samples=times + 2,
             )

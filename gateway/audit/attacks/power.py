@@ -227,7 +227,7 @@ class WatchedDevice:
         noise: Sequence[int] = ()
         if frame is not None and frame not in self.frames and self.subject.KIND == "noise":
             reading = Reading(self.device.identity.sensor, values)
-            first, meant = self.subject.unblurred(asked, reading)
+            first, meant = self.subject.split_payload(asked, reading)
             sent = self.device.opened(frame).payload[len(first) :]
             noise = [y - x for y, x in zip(sent, meant, strict=False)]
         said = self.device.said(), node.faults, self.device.budget.spent, tuple(self.flash.kept)

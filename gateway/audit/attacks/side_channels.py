@@ -333,7 +333,7 @@ def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
 
 def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield what a device answers in all its life, over a start, and what that adds up to."""
-    times, one = subject.readings(query), subject.spent(round)
+    times, one = subject.readings(query), subject.price_answer(round)
     device, answers = Device(round, root, held=subject.limits(round, times)), 0
     where = subject.inputs(round)[0].values
     for number in range(1, 2 * times + 3):
@@ -368,7 +368,7 @@ def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     less = round.guarantee._replace(epsilon=(num, 1000 * den))
     asked = [(f"a promise of {num}/{1000 * den}", round._replace(guarantee=less), "sealed")]
     asked += [("a key that is held", round, "keyholder")]
-    asked += [(words, bent, "sealed") for words, bent in subject.bent(round)]
+    asked += [(words, bent, "sealed") for words, bent in subject.bend(round)]
     answered, limits = [], subject.limits(round, ANSWERS)
     for words, bent, mode in asked:
         device = Device(round, root, held=limits, mode=mode)

@@ -341,7 +341,7 @@ def _law(subject: Any, round: Any) -> list[str]:
     """Return what does not hold of all answers to a Round, where they can be enumerated."""
     if subject.KIND != "finite":
         return []
-    seen = Family("an answered Round", subject.spent(round))
+    seen = Family("an answered Round", subject.price_answer(round))
     enumerate_answers(subject, round, seen, "")
     return [claim.sentence for claim in seen.claims() if not claim.holds]
 

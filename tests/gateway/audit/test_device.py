@@ -198,7 +198,7 @@ def test_what_is_bent_is_more_than_a_device_may_give() -> None:
     """Every Round that asks for too much is found by whoever reckons, or is none that can be."""
     for round in rounds():
         held = places.limits(round, 3)
-        for words, bent in places.bent(round):
+        for words, bent in places.bend(round):
             assert [*places.asked.too_much(bent, held, "sealed", 0, -1)], words
         assert [*places.asked.too_much(round, held, "keyholder", 0, -1)]
         assert [*places.asked.too_much(round, held, "sealed", 0, round.number)]
