@@ -1,4 +1,4 @@
-"""The deployment file of a small site for tests: a line of 10 m, and a broker in the clear."""
+"""Files of small sites: a deployment on a line of 10 m, and the sides of a room file."""
 
 
 def small(
@@ -30,3 +30,8 @@ def small(
         f"[rounds]\ngather_s = {gather_s}\nevery_s = {every_s}\n"
         f"[mqtt]\nport = {port}\ninsecure = true\n{shown}"
     )
+
+
+def sides(*names: str) -> str:
+    """Return these sides of a room file, all alike: 1 W/(m2 K), and 20 degrees outside."""
+    return "\n".join(f"[{name}]\nu_w_per_m2k = 1.0\noutside_c = 20.0\n" for name in names)

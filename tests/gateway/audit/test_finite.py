@@ -4,10 +4,9 @@
 """
 
 import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,15 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recovery.disk.cases
-from edge.core.records import Grid
 from edge.mechanisms import disk
-from edge.mechanisms.disk import Table, draw
 from gateway.audit.arithmetic import finite
 from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Verbs
 from recovery.disk import plan
-from recovery.disk.query import Query
 
 
 def places(**changed: Any) -> Verbs:
@@ -74,16 +70,6 @@ def test_the_worst_ratio_is_over_all_pairs_and_all_answers() -> None:
 Step = tuple[str, int]
 
 
-def of_runs(lengths: list[int], answers: list[int]) -> Callable[[Any], int]:
-    """Return a program whose answers have these runs."""
-    ends = list(accumulate(lengths))
-
-    def program(rng: Any) -> int:
-        return answers[bisect_right(ends, rng.below(ends[-1]))]
-
-    return program
-
-
 def one_by_one(program: Callable[[Any], Any]) -> dict[Any, int]:
     """Return the law of a program, each number of its draw tried: plain enumeration."""
 
@@ -99,15 +85,6 @@ def one_by_one(program: Callable[[Any], Any]) -> dict[Any, int]:
         law[program(given)] += 1
         given.value += 1
     return dict(law)
-
-
-@given(st.lists(st.integers(1, 1 << 40), min_size=1, max_size=30))
-@settings(max_examples=200, deadline=None)
-def test_runs_add_up_to_the_exact_weight_of_each_answer(lengths: list[int]) -> None:
-    """Whatever their widths and their order."""
-    found = weigh(of_runs(lengths, list(range(len(lengths)))))
-
-    assert (found.law, found.total, found.broken) == (dict(enumerate(lengths)), sum(lengths), "")
 
 
 # What changes a number, and what is asked of it.
@@ -193,31 +170,6 @@ def test_one_number_alone_that_is_answered_otherwise_is_found(value: int) -> Non
     assert found.law.get("door") == 1
     assert (sum(found.law.values()), found.broken) == (1 << 60, "")
     assert found.tried < 40
-
-
-def test_the_device_s_own_draw_has_the_law_that_each_number_gives() -> None:
-    """Small weights, so that all of the numbers can be tried: every scheme, lines and a square."""
-    for shape in ((3, 3), (5, 1), (1, 4), (4, 2), (1, 1)):
-        for scheme in (*recovery.disk.cases.RADIAL, "krr"):
-            radius = None if scheme == "krr" else 2
-            query = Query(Grid(shape, 0), (2, 1), scheme=scheme, radius=radius)
-            made = plan(query, ())
-            assert made is not None
-            finest = made.params[1]
-            head, rest = made.params[3:5], list(made.params[5:])
-            at = 0
-            while at < len(rest):
-                parts = rest[at + 1]
-                for i in range(at + 2, at + 2 + parts):
-                    rest[i] = rest[i] * 50 // finest
-                at += 2 + parts
-            table = Table(made._replace(params=(made.params[0], 50, 369, *head, *rest)))
-
-            def program(rng: Any, table: Any = table) -> Any:
-                return draw(table, rng)
-
-            found = weigh(program)
-            assert (found.law, found.total) == (one_by_one(program), table.total)
 
 
 def test_a_program_that_tells_a_span_from_a_number_is_found_at_the_ends() -> None:

@@ -128,19 +128,6 @@ def test_a_promise_that_is_wider_than_was_asked_is_noted(site: Path, heatveil: H
     assert [line for line in said.out.splitlines() if line.startswith("note   privacy")]
 
 
-def test_a_script_is_told_the_same_as_people_are(site: Path, heatveil: Heatveil) -> None:
-    """Each line is a finding; the status says at once whether it would run."""
-    for status in (0, 1):
-        lines = heatveil("check", site).out.splitlines()
-        said = heatveil("check", site, "--json")
-        told = json.loads(said.out)
-        shown = [f"{f['grade']:5}  {f['subject']}: {f['sentence']}" for f in told["findings"]]
-
-        assert (said.status, told["ok"]) == (status, status == 0)
-        assert shown == lines[:-1]
-        edited(site, "every_s = 60", "every_s = 60\nquorum = 9") if not status else None
-
-
 @pytest.mark.parametrize(
     ("folder", "found"), [("run", []), ("site", ["store"]), ("site/keys", ["store"])]
 )

@@ -14,7 +14,7 @@ import pytest
 
 from edge import words
 from gateway.devices import bundle
-from gateway.devices.bundle import SPEAKER, move_sentences, shorten_locals, shorten_names
+from gateway.devices.bundle import SPEAKER, move_sentences, shorten_names
 from tests import processes
 from tests.conftest import miss
 
@@ -75,32 +75,6 @@ def test_a_private_name_that_would_no_longer_be_met_is_refused(hidden: str) -> N
     """It would break on boards alone, where nobody sees a traceback."""
     with pytest.raises(ValueError, match="private names become short"):
         shorten_names({"edge/one.py": ast.parse(hidden)}, set())
-
-
-def test_what_a_function_keeps_for_itself_is_short_and_nothing_else() -> None:
-    """Arguments are named by who calls, attributes by who holds the object."""
-    text = (
-        "import gc as kept\n"
-        "place = 1\n"
-        "def add(first, *more, named=2):\n"
-        "    total = [first]\n"
-        "    def inner(part):\n"
-        "        total[0] += part\n"
-        "    for one in more:\n"
-        "        inner(one)\n"
-        "    add.found = [each + _0 for each in (total[0], named, place)]\n"
-        "    return add.found\n"
-        "_0 = 3\n"
-    )
-    tree, given, made = ast.parse(text), {}, {}
-    shorten_locals(tree)
-    exec(text, given)
-    exec(ast.unparse(tree), made)
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-    assert made["add"](1, 2, 3, named=4) == given["add"](1, 2, 3, named=4) == [9, 7, 4]
-    assert made["add"].found == [9, 7, 4]
-    assert not {"total", "one", "each"} & names
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ from gateway.settings import config
 from physics.response import Response
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import plan
+from tests import sites
 
-ROOM = """
+ROOM = f"""
 [room]
 name = "small"
 size_m = [3.0, 2.0]
@@ -37,21 +38,7 @@ start = "00:00"
 duration_h = 1
 step_s = 60
 
-[north]
-u_w_per_m2k = 1.0
-outside_c = 20.0
-
-[south]
-u_w_per_m2k = 1.0
-outside_c = 20.0
-
-[west]
-u_w_per_m2k = 1.0
-outside_c = 20.0
-
-[east]
-u_w_per_m2k = 1.0
-outside_c = 20.0
+{sites.sides("north", "south", "west", "east")}
 
 [thermometers]
 kind = "tmp117"

@@ -185,19 +185,6 @@ def test_a_rotation_that_was_cut_off_goes_on(desk, made, keys: tuple[str, ...]) 
 
 
 @pytest.mark.long
-def test_a_password_goes_to_no_other_board(desk, made) -> None:
-    """It would be lost, and the old one is worth nothing by then."""
-    assert desk.run("device", "remove", "node-4").status == 0
-    desk.board("second")
-    other = ("--board", f"folder:{desk.path.parent / 'second'}")
-    done = desk.run("provision", "cellar", *other, "--settings", desk.own)
-    assert done.status == 0, done.err
-    said = desk.run("rotate", NAME, *other)
-    assert (said.status, "not attic" in said.err) == (1, True)
-    assert not desk.path.with_name(f"{NAME}.device.json").exists()
-
-
-@pytest.mark.long
 def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
     """It took them and died; what was begun for it is no more, and the next one is another."""
     assert desk.run("device", "add", NAME).status == 0
@@ -250,23 +237,6 @@ def test_keys_that_wait_with_less_are_not_taken_for_a_new_budget(
     assert budget(desk) == whole - paid
     assert desk.run("rotate", NAME, *made, "--keys", "--new-budget").status == 0
     assert budget(desk) == whole
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("more", [(), ("--new-budget",)])
-def test_keys_that_wait_with_all_of_one_are_brought(
-    desk: Any, made: Made, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
-) -> None:
-    """The control: the same command goes on, and none is made twice."""
-    whole = budget(desk)
-    monkeypatch.setattr(devices, "sum_spent", lambda *_: whole // READINGS)
-    assert desk.run("device", "rotate", NAME, "--keys", "--new-budget").status == 0
-    waiting = files(desk)[desk.path.with_name("devices.json")]
-
-    said = desk.run("rotate", NAME, *made, "--keys", *more)
-    assert said.status == 0, said.err
-    assert budget(desk) == whole
-    assert files(desk)[desk.path.with_name("devices.json")] == waiting
 
 
 # A board that is looked at and not changed goes on with what it did, whatever came in between.

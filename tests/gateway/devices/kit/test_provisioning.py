@@ -1,6 +1,5 @@
 """`heatveil provision`, on a real MicroPython: whole, cut off at every step, on wrong boards."""
 
-import json
 import re
 import shutil
 from contextlib import nullcontext
@@ -281,18 +280,3 @@ def test_wrong_settings_are_refused_before_anything_is_written(desk, text: str, 
     with pytest.raises(OperatorFault, match=says):
         provisioned(desk, desk.board())
     assert not (desk.path.parent / "board" / bundle.CONFIG).exists()
-
-
-@pytest.mark.long
-def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> None:
-    """Nobody knows what is wrong in it: a rerun asks for the settings, and goes on with them."""
-    board = desk.board()
-    provisioned(desk, board)
-    place = desk.path.parent / "board" / bundle.CONFIG
-    spoilt = place.read_bytes().replace(b"ds18b20", b"ds18b21")
-    place.write_bytes(spoilt)
-    with pytest.raises(OperatorFault, match=r"checksum that is wrong.*--settings"):
-        provisioned(desk, board, own=False)
-    assert place.read_bytes() == spoilt
-    provisioned(desk, board)
-    assert json.loads(place.read_bytes())["driver"]["name"] == "ds18b20"

@@ -17,7 +17,8 @@ from tests.gateway.devices.kit.conftest import held
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled, provisioned
 
 NAME = "attic"
-OWN = (*bundle.SLOTS, bundle.CONFIG)
+
+
 SILENT = '[driver]\nname = "tmp117"\nsda = 4\nscl = 5\naddress = 73\n'  # the stand-in's is at 72
 
 
@@ -107,53 +108,6 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
     seen = state.read_state(desk.board(), mine.identity.mac_key)
     assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
     assert seen.key != old
-
-
-@pytest.mark.long
-def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_run(
-    desk: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The power fails before each step: no start with half of them, and the same words end it."""
-    monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
-    monkeypatch.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial("it is dead"))
-    assert desk.run("device", "add", NAME).status == 0
-    first = desk.path.with_name(f"{NAME}.device.json")
-    own = settings.read_settings(desk.own)
-    with monkeypatch.context() as well:
-        well.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
-        mine = held(desk)
-        provisioning.provision(desk.board(), Kit(mine, own), lambda _: None)
-    assert desk.run("device", "rotate", NAME, "--keys").status == 0
-    fresh, worked = first.read_bytes(), tmp_path / "worked"
-    done = desk.path.with_name(f"{NAME}.board.json").read_bytes()
-    shutil.copytree(folder, worked)
-
-    def brought(after: int) -> int:
-        mine = held(desk)
-        cable = Pulled(desk.board(), after, False)
-        with suppress(Cut):
-            provisioning.provision(cable, Kit(mine, own), lambda _: None)
-        return cable.steps
-
-    for after in range(1, brought(0) + 1):
-        first.write_bytes(fresh)
-        desk.path.with_name(f"{NAME}.board.json").write_bytes(done)
-        shutil.rmtree(folder)
-        shutil.copytree(worked, folder)
-        brought(after)
-        new = held(desk)
-        whole = state.read_state(desk.board(), new.identity.mac_key).ours
-        there = [folder / path for path in OWN if (folder / path).exists()]
-        old = all(
-            one.read_bytes() == (worked / one.relative_to(folder)).read_bytes() for one in there
-        )
-        old = old and len(there) == len(OWN)
-        assert not (folder / bundle.MAIN).exists() or whole or old, after
-        assert brought(0) > 0
-        assert given(desk)
-        seen = state.read_state(desk.board(), new.identity.mac_key)
-        assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
-        assert (folder / bundle.MAIN).exists()
 
 
 @pytest.mark.parametrize(

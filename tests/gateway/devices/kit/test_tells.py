@@ -14,12 +14,11 @@ import pytest
 from edge.mechanisms import disk_limits
 from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.kit import connect, state
+from gateway.devices.kit import state
 from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.connect import CONSOLE, StandIn
 from tests.gateway.devices.kit.conftest import Ran, held, running
 
-TEMPLATE = Path(__file__).parents[4] / "edge" / "board" / "sensors" / "yours_place.py"
 NAME = "walker"
 GPS = '[driver]\nname = "gps"\nuart = 1\ntx = 4\nrx = 5\n'
 FIXED = '[driver]\nname = "fixed"\ncell = [3, 7]\n'
@@ -222,56 +221,3 @@ def test_its_first_frame_is_in_the_gateways_round(park: Park) -> None:
     left = [file.read_bytes() for file in park.flash.rglob("*") if file.is_file()]
     ours = [text for text in left if b"5230.97" in text]
     assert len(ours) == 1  # the firmware's own stand-in for a sky
-
-
-# Of Decawave's guide, 5.3.2: an acknowledgement, then x, y and z in millimetres, and a quality.
-# The tag speaks when it was spoken to, and is 47 m across and 78 m down in the room.
-TAG = """import struct
-
-
-class UART:
-    said = struct.pack("<5BiiiB", 0x40, 1, 0, 0x41, 13, 47000, 78000, 1500, 100)
-    asked = False
-
-    def __init__(self, number=1, baudrate=9600, tx=None, rx=None, timeout=0, rxbuf=256):
-        if (number, baudrate, tx is None, rx is None) != (1, 115200, False, False):
-            raise ValueError("another line")
-
-    def readinto(self, buffer):
-        if not self.asked:
-            return None
-        self.asked = False
-        buffer[: len(self.said)] = self.said
-        return len(self.said)
-
-    def write(self, data):
-        self.asked = bytes(data) == b"\\x02\\x00"
-        return len(data)
-
-
-"""
-OWN_PLACE = GPS.replace("gps", "yours") + 'baud = 115200\nfile = "mine.py"\n'
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("broker")
-def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
-    park: Park, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the page has it: copied, named in the settings, provisioned; nothing else is written."""
-    before, _, rest = connect.MACHINE.partition("class UART:")
-    text = before + TAG + rest[rest.index("class I2C:") :]
-    monkeypatch.setattr(connect, "MACHINE", text)
-    park.own.with_name("mine.py").write_bytes(TEMPLATE.read_bytes())
-    park.own.write_text(OWN_PLACE)
-
-    done = park.run("provision", NAME, "--settings", park.own)
-    assert done.status == 0, done.err
-    assert "it answers with a place of its Round's" in done.out
-    assert "\nsensor       it answers; what it says stays on the board" in done.out
-    assert read_file(park.board(), bundle.YOURS) == TEMPLATE.read_bytes()
-    asked = WHERE.replace("print(", "one.poll()\none.poll()\nprint(")  # the tag is, by the first
-    assert park.board().run(asked) == "4 7\n"
-    assert "tells its place by yours" in park.run("doctor").out
-
-    assert not re.search(r"47000|78000|\(4, 7\)", done.out + counted(park))

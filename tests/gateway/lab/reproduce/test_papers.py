@@ -10,7 +10,6 @@ import pytest
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid
-from gateway.lab.reproduce import disk
 from gateway.lab.reproduce import disk_traces as traces
 from gateway.lab.reproduce.disk import (
     area,
@@ -27,7 +26,7 @@ from gateway.lab.reproduce.disk_peers import (
     privacy,
     recover,
 )
-from gateway.lab.reproduce.disk_traces import LONGEST, Walks, walk
+from gateway.lab.reproduce.disk_traces import Walks, walk
 from gateway.lab.reproduce.figures import Task
 from gateway.lab.reproduce.people import count
 from gateway.lab.reproduce.quadtree import PLACES, ROUGH, Visitors
@@ -219,28 +218,6 @@ def test_lengths_and_steps_of_ldptrace_are_unbiased() -> None:
 
     assert heard == pytest.approx(truth, abs=12)
     assert traces._estimate_counts(np.zeros(3, int), 1.0, world()).tolist() == [0, 0, 0]
-
-
-def test_one_point_a_trajectory_is_one_report_each(
-    walks: Walks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The unit of privacy is what is counted here: reports, and the epsilon of each."""
-    seen = []
-
-    def noted(name: str, people: np.ndarray, setting: object, chance: object) -> np.ndarray:
-        seen.append((int(people.sum()), setting.epsilon))  # type: ignore[attr-defined]
-        return people / people.sum()
-
-    monkeypatch.setattr(disk, "recover", noted)
-    disk.one_point(walks, 5, (3, 2), world())
-    disk.share_epsilon(walks, 5, (3, 2), world())
-    disk.each_point(walks, 5, (3, 2), world())
-
-    assert seen == [
-        (400, (3, 2)),
-        (len(walks.places), (3, 2 * LONGEST)),
-        (len(walks.places), (3, 2)),
-    ]
 
 
 # The studies of sorted places: what they measure is what the paper defines.

@@ -9,8 +9,9 @@ import pytest
 from gateway.lab.thermal_days import rooms
 from gateway.lab.thermal_days.rooms import make_model, room_of
 from gateway.lab.thermal_days.run import play
+from tests import sites
 
-ROOM = """
+ROOM = f"""
 [room]
 name = "small"
 size_m = [5.0, 3.0]
@@ -25,17 +26,7 @@ start = "08:00"
 duration_h = 6
 step_s = 120
 
-[north]
-u_w_per_m2k = 1.0
-outside_c = 20.0
-
-[south]
-u_w_per_m2k = 1.0
-outside_c = 20.0
-
-[west]
-u_w_per_m2k = 1.0
-outside_c = 20.0
+{sites.sides("north", "south", "west")}
 
 [east]
 u_w_per_m2k = 0.4

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from edge.core.records import Reading
 from edge.mechanisms import thermal
 from gateway.lab.thermal_days.day import Living, average_recent_watts
 from gateway.lab.thermal_days.rooms import (
-    known_grains,
     make_model,
     nobody_before_s,
     room_of,
@@ -121,19 +119,6 @@ def test_one_promise_whichever_way_it_is_asked(
 
 
 @pytest.mark.long
-def test_a_recorded_level_leaves_people_after_the_gateway_has_known_the_room(
-    lived: Callable[..., Any],
-) -> None:
-    """What is mapped is the warmth of people, to what converter and sensor are off by."""
-    played = lived(QUIET)
-    for moment in played.moments:
-        step = played.lived.step_of(moment.at_s)
-        people_k = played.lived.seen_k[step] - played.lived.empty_k[step]
-        assert np.abs(moment.sent_k - people_k).max() < 0.05
-    assert not known_grains(played.query, played.lived, 0, 10).any()
-
-
-@pytest.mark.long
 def test_a_gateway_learns_its_levels_in_hours_that_the_file_says_are_empty(
     lived: Callable[..., Any],
 ) -> None:
@@ -146,25 +131,6 @@ def test_a_gateway_learns_its_levels_in_hours_that_the_file_says_are_empty(
     assert "known to be empty" in played.moments[0].status
     assert np.abs(played.moments[0].sent_k).max() > 0.05  # offsets of 0.1 K, still in there
     assert all(one.emd_m < 0.6 * one.guess_m for one in played.scored)
-
-
-@pytest.mark.long
-def test_a_level_that_follows_takes_more_noise_and_takes_off_what_stays(
-    lived: Callable[..., Any],
-) -> None:
-    """Its slew is that of the empty room; nothing is taken off after the veil."""
-    recorded, played = lived(QUIET), lived(QUIET, ('"recorded"', '"following"'))
-    at = [0, *(played.lived.step_of(moment.at_s) for moment in played.moments)]
-    fastest_k = np.abs(np.diff(played.lived.empty_k[at], axis=0)).max()
-
-    assert played.query.slew - Fraction(1, 1000) < fastest_k <= played.query.slew
-    assert calibration(played.query).sigma > calibration(recorded.query).sigma
-    assert not known_grains(played.query, played.lived, 100, 10).any()
-    # The first answer is that of a recorded level: nothing has moved it.
-    assert played.releases[0].round.params != recorded.releases[0].round.params
-    exponent = thermal.Params(*played.releases[0].round.params).exponent
-    first = np.ldexp(np.array(played.releases[0].values, float), -exponent)
-    assert np.abs(first - played.read.above_k(at[1])).max() < 0.05
 
 
 # What a device takes off before it answers, and what a map is held against.
