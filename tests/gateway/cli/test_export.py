@@ -8,19 +8,23 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from edge.core import cbor, wire
 from edge.host import post
+from gateway.cli.devices.fleet import Seen, stand
+from gateway.cli.records.earth import Earth
+from gateway.devices.kit.siting import Site
+from gateway.faults import OperatorFault
 from gateway.mechanisms import find, find_service
 from gateway.mechanisms.flags import query_of
 from gateway.service.intake.outcomes import Again, Asked, Kept
 from gateway.service.ledger import Charge, price
 from gateway.settings import config
 from gateway.store.store import Store
-from recovery.disk import plan
-from recovery.maps.guarantee import from_json
 from tests import sites
+from tests.conftest import miss
 
 EVIL = "=cmd|' /C calc'!A1"
 
@@ -208,25 +212,10 @@ def test_what_cannot_be_meant_is_said(
     assert said in found.err
 
 
-def test_where_reports_are_sealed_releases_are_written(
-    tmp_path: Path, heatveil: Callable[..., Any]
-) -> None:
-    """An empty table of reports would be taken for an empty store."""
-    path = tmp_path / "gateway.toml"
-    path.write_text(heatveil("config", "--sample", "--mechanism", "quadtree").out)
-    Store.of(config.load(path)).close()
-    said = heatveil("export", "--config", path, "--out", tmp_path / "a.csv")
-
-    assert "0 rows of releases" in said.out, said.err
-    told = json.loads((tmp_path / "a.csv.guarantee.json").read_text())
-    assert from_json(json.dumps(told["guarantee"])).rho is None  # of epsilon alone
-    assert not {"rho_budget", "rho_spent"} & told.keys()
-
-
 def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     """The array that is answered is wider than the map: its own number alone would mislead."""
     settings = ["radius=1", "scheme=dam-ns"]
-    round = plan(query_of(find("disk"), settings, grid="3x2", epsilon="4/1"), [])
+    round = find("disk").plan(query_of(find("disk"), settings, grid="3x2", epsilon="4/1"), [])
     topic, own = wire.round_topic("lab", "disk"), find_service("disk").exported
     body = cbor.decode(post.pack_round(round, bytes(32), topic)[: -wire.MAC_BYTES])
 
@@ -234,3 +223,177 @@ def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     assert list(own.reported(body)([0, 8], 0)) == [(0, -1, -1), (8, 0, 2)]
     assert list(own.released(body)([3, 5]))[1] == (1, -1, 0, 5)
     assert own.units.keys() >= {"cell", "row", "column", "answers"}
+
+
+# Maps of places on the earth, read back by libraries that others use.
+
+
+MASS = np.array([[0.1, 0.2, 0.3], [0.15, 0.25, 0.0]])
+CORNER, CELL_M = (52.5163, 13.3777), 100.0
+
+
+def _need(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError:
+        miss(f"{name} is not installed: pip install -e '.[test]'")
+
+
+@pytest.fixture(params=[90.0, 30.0])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, float]:
+    """Return a deployment of one round on the earth, and the way in which columns count."""
+    path, bearing = tmp_path / "gateway.toml", request.param
+    text = config.sample("disk").replace("[15, 15]", "[3, 2]").replace("30.0", f"{3 * CELL_M}")
+    path.write_text(
+        text.replace("# corner =", "corner =").replace("# bearing = 90", f"bearing = {bearing}")
+    )
+    deployment = config.load(path)
+    round = find("disk").plan(config.query(deployment), [])
+    message = post.pack_round(round, bytes(32), wire.round_topic("lab", "disk"))
+    name = wire.name_of(round)
+    store = Store.of(deployment)
+    store.open_round(Asked(name, name, round, message, price(round.guarantee)), Fraction(1000))
+    store.close_round(name, [1] * 35, 35)
+    store.keep_map(name, json.dumps({"mass": MASS.tolist(), "sd": (MASS / 10).tolist()}))
+    store.close()
+    return path, bearing
+
+
+def _export(
+    heatveil: Callable[..., Any], site: Path, ending: str, *words: str
+) -> tuple[Path, Any]:
+    out = site.with_name(f"map{ending}")
+    said = heatveil("export", "--config", site, "--what", "maps", "--out", out, *words)
+    assert (said.status, said.err) == (0, "")
+    assert out.stat().st_mode & 0o777 == 0o600
+    return out, json.loads(out.with_name(f"{out.name}.guarantee.json").read_text())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ending", [".geojson", ".geoparquet"])
+def test_cells_are_squares_of_their_size_on_the_ellipsoid(
+    site: tuple[Path, float], heatveil: Callable[..., Any], ending: str
+) -> None:
+    """By PROJ's geodesics: sides, area, and which way columns and rows count."""
+    pandas, geod = _need("geopandas"), _need("pyproj").Geod(ellps="WGS84")
+    out, promise = _export(heatveil, site[0], ending, "--h3")
+    read = pandas.read_file if ending == ".geojson" else pandas.read_parquet
+    frame = read(out).set_index(["row", "column"])
+
+    assert frame.crs.equals("EPSG:4326") or str(frame.crs) == "OGC:CRS84"
+    assert frame.mass.to_numpy().reshape(2, 3) == pytest.approx(MASS)
+    assert frame.sd.to_numpy().reshape(2, 3) == pytest.approx(MASS / 10)
+    for ring in frame.geometry:
+        longitude, latitude = np.array(ring.exterior.coords).T
+        sides_m = geod.inv(longitude[:-1], latitude[:-1], longitude[1:], latitude[1:])[2]
+        assert sides_m == pytest.approx([CELL_M] * 4, abs=0.01)
+        assert geod.geometry_area_perimeter(ring)[0] == pytest.approx(CELL_M**2, rel=1e-4)
+        assert ring.exterior.is_ccw  # as RFC 7946 has it
+    first, beside, below = (frame.geometry[at].centroid for at in ((0, 0), (0, 1), (1, 0)))
+    ways = [geod.inv(first.x, first.y, one.x, one.y)[0] % 360 for one in (beside, below)]
+    assert ways == pytest.approx([site[1], site[1] + 90], abs=0.01)
+    far_m = geod.inv(CORNER[1], CORNER[0], first.x, first.y)[2]
+    assert far_m == pytest.approx(CELL_M / 2**0.5, abs=0.01)
+    # The same cells by name: no finer than those of the map, and of their middles.
+    h3 = _need("h3")
+    assert [
+        h3.latlng_to_cell(*at, promise["on_earth"]["h3_resolution"])
+        for at in zip(frame.latitude, frame.longitude, strict=True)
+    ] == frame.h3.to_list()
+    assert h3.average_hexagon_area(promise["on_earth"]["h3_resolution"], "m^2") >= CELL_M**2
+
+
+@pytest.mark.long
+def test_a_geotiff_lies_where_its_cells_do(
+    site: tuple[Path, float], heatveil: Callable[..., Any]
+) -> None:
+    """A band for the shares and one for their deviations; metres that PROJ takes for metres."""
+    tifffile, pyproj = _need("tifffile"), _need("pyproj")
+    _need("rasterio")
+    out, promise = _export(heatveil, site[0], ".tif")
+    with tifffile.TiffFile(out) as file:
+        page, keys = file.pages[0], file.geotiff_metadata
+        bands, tags = page.asarray(), page.tags["GDAL_METADATA"].value
+    matrix = np.array(
+        keys["ModelTransformation"]
+        if "ModelTransformation" in keys
+        else [
+            [keys["ModelPixelScale"][0], 0, 0, keys["ModelTiepoint"][3]],
+            [0, -keys["ModelPixelScale"][1], 0, keys["ModelTiepoint"][4]],
+        ]
+    ).reshape(-1, 4)
+
+    assert np.moveaxis(bands, -1, 0) == pytest.approx(np.stack([MASS, MASS / 10]))
+    assert "epsilon" in tags
+    assert "round 1: mass" in tags
+    latitude, longitude = keys["ProjNatOriginLatGeoKey"], keys["ProjNatOriginLongGeoKey"]
+    assert (latitude, longitude) == pytest.approx(CORNER)
+    ground = pyproj.Transformer.from_crs(
+        f"+proj=tmerc +lat_0={latitude} +lon_0={longitude} +datum=WGS84",
+        "EPSG:4326",
+        always_xy=True,
+    )
+    geojson, _ = _export(heatveil, site[0], ".geojson")
+    for feature in json.loads(geojson.read_text())["features"]:
+        said = feature["properties"]
+        x, y = matrix[:2] @ (said["column"] + 0.5, said["row"] + 0.5, 0, 1)
+        assert ground.transform(x, y) == pytest.approx(
+            (said["longitude"], said["latitude"]), abs=1e-8
+        )
+    assert "a square of 100 m on the ground" in promise["on_earth"]["in_words"].lower()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--what", "maps", "--out", "a.geojson"), "Write corner = [latitude, longitude] under"),
+        (("--what", "releases", "--out", "a.tif"), "Write --what maps"),
+        (("--what", "maps", "--out", "a.csv", "--h3"), "Write corner ="),
+    ],
+)
+def test_what_has_no_place_on_the_earth_is_refused(
+    tmp_path: Path,
+    heatveil: Callable[..., Any],
+    words: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A cell would be drawn somewhere, and nobody would know."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gateway.toml").write_text(config.sample("disk"))
+    Store.of(config.load(tmp_path / "gateway.toml")).close()
+    found = heatveil("export", "--config", "gateway.toml", *words)
+
+    assert found.status == 1
+    assert said in found.err
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".toml", ".sqlite"}
+
+
+def test_a_map_of_an_earlier_grid_is_not_put_where_the_present_one_lies(
+    site: tuple[Path, float], heatveil: Callable[..., Any]
+) -> None:
+    """The shape may be as it was, and each cell twice as large."""
+    text = site[0].read_text()
+    for one in (text.replace("[3, 2]", "[3, 3]"), text.replace(f"{3 * CELL_M}", f"{6 * CELL_M}")):
+        site[0].write_text(one)
+        out = site[0].with_name("a.geojson")
+        said = heatveil("export", "--config", site[0], "--what", "maps", "--out", out)
+        assert said.status == 1
+        assert "round 1 was asked on 3x2 cells of 100 m" in said.err
+        assert not list(site[0].parent.glob("*a.*"))
+
+
+def test_a_cell_over_the_180th_meridian_stays_whole() -> None:
+    """Its corners are as near each other in degrees as those of any other."""
+    earth = Earth(Site(0.0, 179.999, 90.0, 3_000_000, 1_000_000), (3, 1), 1_000_000)
+    east = [longitude for longitude, _ in earth.ring(0, 2)]
+    assert max(east) - min(east) == pytest.approx(1000 / 111_319.5, rel=1e-3)
+    assert max(east) > 180
+
+
+def test_virtual_devices_do_not_stand_by_a_corner_of_their_own(site: tuple[Path, float]) -> None:
+    """Degrees are metres from the points' own corner, and the deployment has another."""
+    deployment, people = config.load(site[0]), site[0].with_name("people.csv")
+    people.write_text("user,longitude,latitude\na,13.3780,52.5160\n")
+    with pytest.raises(OperatorFault, match="metres east and south of the corner"):
+        stand(deployment, None, Seen(points=str(people)), np.random.default_rng(1))

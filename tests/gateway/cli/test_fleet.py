@@ -1,13 +1,17 @@
-"""`heatveil fleet`: to its end, and what enrolling leaves on the disk."""
+"""`heatveil fleet` to its end and on the disk, and `heatveil demo` as a newcomer runs it."""
 
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -134,3 +138,137 @@ def test_nothing_old_is_overwritten(site: Path, fleet: Callable[..., str], old: 
     assert f"{old} already exists" in fleet("--enrol")
     assert path.read_text() == "precious"
     assert names(site.parent) == {"site.toml", path.relative_to(site.parent).as_posix()}
+
+
+# `heatveil demo`, as a newcomer runs it: everything over real MQTT, and nothing left behind.
+
+
+class Demo(NamedTuple):
+    """A demonstration that runs, and a mark on it and on all that it starts."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+    mark: str
+
+    def until(self, words: str, patience_s: float = 60) -> str:
+        """Return all lines up to the one with these words."""
+        lines, end_s = [], time.monotonic() + patience_s
+        for line in self.process.stdout or ():
+            lines.append(line)
+            if words in line or time.monotonic() > end_s:
+                break
+        return "".join(lines)
+
+    def left(self) -> list[str]:
+        """Return what still runs of it, and what it left among the temporary files."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_bytes().decode())
+            except OSError:  # somebody else's, or just gone
+                continue
+        return found + [path.name for path in (self.folder / "tmp").iterdir()]
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[type[Demo]]:
+    """Return the starter of a demonstration; what is left of it at the end is killed."""
+    started = []
+
+    def start(*words: str) -> Demo:
+        mark = uuid.uuid4().hex
+        (tmp_path / "tmp").mkdir()
+        environment = {**os.environ, "MARK": mark, "TMPDIR": str(tmp_path / "tmp")}
+        process = processes.Child(
+            [PROGRAM, "demo", "--folder", str(tmp_path / "demo"), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**environment, "COLUMNS": "300"},
+        )
+        started.append(process)
+        return Demo(process, tmp_path, mark)
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _closed(address: str) -> bool:
+    host, port = address.rsplit(":", 1)
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) != 0
+
+
+@pytest.mark.long
+def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> None:
+    """The promise of the first page: one command, a map, all of it true."""
+    run = demo("--seed", "4", "--rounds", "2")
+    opening = run.until("round 1 of 2")
+    rest = run.until("Picture: ")
+
+    assert run.process.wait(20) == 0
+    assert "50 thermometers" in opening
+    found, guess = re.search(
+        r"the map is ([\d.]+) m from the truth .* no data is ([\d.]+) m", rest
+    ).groups()
+    assert float(found) < float(guess)
+    assert "from one 0.5 m away 78% of the time" in rest
+    assert "epsilon 8.00 of 8.00 spent; rounds left: 0" in rest
+    assert "nothing of this is private" in rest
+    assert "Trust needed: in everybody, for this is not private" in rest
+    assert "SIM-CDP" not in rest
+    assert (run.folder / "demo" / "veil.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in (run.folder / "demo").iterdir()] == ["veil.png"]
+    broker = re.search(r"on (127.0.0.1:\d+)", opening)[1]
+    page = re.search(r"http://(127.0.0.1:\d+)/", opening)[1]
+    assert _closed(broker)
+    assert _closed(page)
+    assert run.left() == []
+
+
+@pytest.mark.long
+def test_without_mosquitto_it_says_the_same_and_complains_of_nothing(tmp_path: Path) -> None:
+    """The broker in this process refuses MQTT 5 at first, which is no news for a newcomer."""
+    hidden = (  # mosquitto is looked for outside of PATH too
+        "from gateway import cli; from gateway.devices.broker import embedded; "
+        "embedded.find_mosquitto = lambda: None; cli.main()"
+    )
+    words = ["demo", "--folder", str(tmp_path), "--rounds", "1", "--sensors", "8"]
+    ran = processes.run([sys.executable, "-c", hidden, *words], capture_output=True, text=True)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Broker: amqtt" in ran.stdout
+    assert "Picture: " in ran.stdout
+
+
+@pytest.mark.long
+def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo]) -> None:
+    """The page stays up after the last round, and one Ctrl-C takes everything down."""
+    run = demo("--keep", "--rounds", "1", "--sensors", "8")
+    said = run.until("Still running")
+    page = re.search(r"http://127.0.0.1:\d+/", said)[0]
+    with urllib.request.urlopen(f"{page}api/v1/state", timeout=30) as answer:
+        assert b'"done"' in answer.read()
+    assert len(run.left()) > 1  # the check itself sees what runs
+    run.process.send_signal(signal.SIGINT)
+
+    assert run.process.wait(30) == 0
+    assert "Traceback" not in (run.process.stdout.read() if run.process.stdout else "")
+    assert run.left() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_stopped_in_the_middle_it_leaves_nothing(demo: type[Demo], number: signal.Signals) -> None:
+    """Told to end between two rounds, with reports under way: still nothing stays behind."""
+    run = demo("--rounds", "100")
+    run.until("round 2 of 100")
+    run.process.send_signal(number)
+    said = run.process.communicate(timeout=60)[0]
+
+    assert run.process.returncode == 0
+    assert "Traceback" not in said
+    assert run.left() == []

@@ -48,19 +48,6 @@ def gate(doors: Any, pump: Pump) -> Iterator[Control]:
         control.close()
 
 
-def test_a_role_that_is_left_over_is_made_anew(gate: Control) -> None:
-    """A kill between role and client must not be in the way of the next attempt."""
-    role = dynamic.name_role("attic")
-    control.expect(gate.ask([{"command": "createRole", "rolename": role, "acls": []}]))
-    control.expect(gate.ask(dynamic.compose_create(SITE, "attic", "x" * 64)))
-    (answer,) = gate.ask([{"command": "getRole", "rolename": role}])
-
-    assert {one["topic"].split("/")[-1] for one in answer.data["role"]["acls"]} >= {
-        "data",
-        "receipt",
-    }
-
-
 @pytest.mark.long
 def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> None:
     """Of an answer 32 KiB are kept; these names, as long as they may be, take 44."""

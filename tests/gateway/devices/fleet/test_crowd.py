@@ -6,7 +6,6 @@ A fleet of edge's own devices: deaths, returns, what is kept, and who is not let
 import asyncio
 import json
 import resource
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +24,6 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
 from gateway.devices.fleet.crowd import Churn, Crowd
 from gateway.devices.fleet.member import Alarm, Clockwork, Hall, Member
-from gateway.faults import LinkFault
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -138,22 +136,6 @@ def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
     assert thanked
     assert (before[0].made, before[0].sent, before[0].waiting, before[1]) == (4, 4, 4, 4)
     assert (fleet.counts.received, fleet.counts.waiting, fleet.counts.lost) == (3, 1, 0)
-
-
-def test_without_a_broker_nothing_is_left_half_started(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No thread of ours lives on after the one clear line."""
-    monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
-    site.mqtt = Mqtt(host="127.0.0.1", port=1, insecure=True)
-    threads = set(threading.enumerate())
-    with (
-        pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"),
-        site.crowd() as one,
-    ):
-        one.wait()
-
-    assert set(threading.enumerate()) == threads
 
 
 def test_devices_say_goodbye_when_they_are_stopped(site: Site) -> None:

@@ -158,20 +158,6 @@ def test_a_file_whose_keys_were_heard_is_a_copy(tmp_path: Path) -> None:
     check_unheard(deployment, held._replace(chip="aa"))
 
 
-@pytest.mark.parametrize("asks", [True, False])
-def test_the_boards_config_says_what_its_enrolment_says(tmp_path: Path, asks: bool) -> None:
-    """And stays so when its keys go to a board, and when its chain is gone."""
-    _, _, held = enrolled(tmp_path, asks)
-    (tmp_path / "heatveil.json").write_bytes(settings.make_config(held, OWN))
-
-    assert load(str(tmp_path / "heatveil.json")).tables is asks
-    assert boardfile.bind_to_chip(held, "chip").tables is asks
-    done = boardfile.hand_over(boardfile.bind_to_chip(held, "chip"))
-    again = boardfile.load(done.path, "lab", "wall")
-    assert again is not None
-    assert again.tables is asks
-
-
 def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> None:
     """One of an older config becomes longer; what somebody writes now is told to be wrong."""
     held, path = enrolled(tmp_path, False)[2], tmp_path / "heatveil.json"
