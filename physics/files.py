@@ -1,8 +1,10 @@
-"""Reading sources and people's points from files; faults are named in full."""
+"""Reading sources, recorded frames and people's points from files; faults are named in full."""
 
 import csv
 import itertools
 import math
+import zipfile
+import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -121,6 +123,43 @@ def _open_table(
         raise _unreadable(path, error, f"a text file of {what}") from error
     except (OSError, csv.Error) as error:
         raise _unreadable(path, error, f"a text file of {what}") from error
+
+
+def from_frames_file(path: str | Path, clip: str | None = None) -> NDArray[np.int64]:
+    """Return the frames, (frames, rows, columns) of whole numbers, of one clip of an .npz file.
+
+    Args:
+        path: an .npz archive with an array of whole numbers for each clip; its unit is the
+            recorder's and written beside the data, as 1/4 degree for a Grid-EYE.
+        clip: the name of the array; may be left out where there is only one.
+
+    Raises:
+        ValueError: no such file, no .npz archive, no such clip, or not frames of whole numbers.
+    """
+    try:
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is no archive, or was cut short")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                names = list(archive.files)
+                name = names[0] if clip is None and len(names) == 1 else clip
+                frames = archive[name] if name in names else None
+    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise _unreadable(path, error, "an .npz archive of whole-number arrays") from error
+    if frames is None:
+        asked = "is to be played without a clip" if clip is None else f"has no clip {clip!r}"
+        raise ValueError(
+            f"{path} {asked} but holds {', '.join(names) or 'none at all'}, and one has "
+            "to be chosen. Name one of these."
+        )
+    if frames.ndim != 3 or not frames.size or frames.dtype.kind not in "iu":
+        raise ValueError(
+            f"{path} clip {name!r} has shape {frames.shape} of {frames.dtype} but must be "
+            "(frames, rows, columns) of whole numbers, as a thermal array counts them. Round "
+            "to its steps first, or choose another clip."
+        )
+    return np.asarray(frames, dtype=np.int64)
 
 
 def _source(words: list[str], header: list[str], lengths: list[float]) -> list[float]:

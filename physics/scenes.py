@@ -1,7 +1,7 @@
 """Scenes: where the warm things are. Random ones, or the ones that a file tells of.
 
 Positions are on the scale of the room: 0 to 1 where the grid is the unit interval, metres
-otherwise.
+otherwise. Recorded frames are kept apart, for nobody knows where their sources were.
 """
 
 import math
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid
 
+from .files import from_frames_file as from_frames_file
 from .files import read_sources
 from .kernel import Length, Walls, forward
 from .places import Floats, cell_places, nearest_cells

@@ -82,9 +82,7 @@ class Effort:
     seed: int = 1
     alpha: float = ALPHA  # for each claim that rests on chance
     first: bool = False  # end each layer at the first of its claims that fails
-    own: Any = (
-        None  # an operator's `deployment.Own`, to be looked at in place of the audit's rooms
-    )
+    own: Any = None  # an operator's `own.Own`, to be looked at in place of the audit's rooms
 
     def pick(self, quick: int, full: int) -> int:
         """Return the number that suits."""

@@ -1,17 +1,16 @@
 """Every promise held against what the code does: `heatveil audit`."""
 
 import json
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from ..audit import report
 from ..audit.attacks.deployment import Own
-from ..audit.claim import FALSE_ALARM, WASTE, Claim, Effort, failure, gravest, gravity
+from ..audit.claim import WASTE, Claim, Effort, failure, gravest, gravity
 from ..audit.layers import LAYERS, Layer, tasks_of
 from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggestion
@@ -21,7 +20,6 @@ from ..output import as_json as written_as_json
 from . import flags
 
 FIXED_SEED = 1
-TITLE = "# Audit of heatveil"
 
 
 def audit(
@@ -61,23 +59,23 @@ def audit(
                 "and nothing would be shown. Leave --layer out, and all that fit are run"
             )
     make_folder(folder)
-    page, report = folder / "audit.md", folder / "audit.json"
-    check_places([page, report])
-    _check_ours({page: TITLE, report: '"audit": "heatveil"'})
+    page, numbers = (folder / f"audit.{end}" for end in ("md", "json"))
+    check_places([page, numbers])
+    _check_ours({page: report.TITLE, numbers: '"audit": "heatveil"'})
     began = time.monotonic()
     with stages() as stage:
         claims = run_audit(subjects, chosen, effort, stage)
     seconds = time.monotonic() - began
     rooms = [name for one in subjects if one.subject for name, _ in one.subject.rooms()]
     rooms = [own.name] if own else rooms
-    found = _as_object(claims, effort, seconds, rooms)
-    lines = [*_lines(claims, seconds, page)]
-    text = "\n".join([TITLE, "```", *lines, "```", "", *_table(claims), ""])
-    write_all({page: _as_text(text), report: written_as_json(found)})
+    found = report.as_object(claims, effort, seconds, rooms)
+    text = report.as_page(claims, effort, seconds, rooms)
+    write_all({page: _as_text(text), numbers: written_as_json(found)})
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        typer.echo("\n".join(lines))
+        for line in _lines(claims, seconds, page):
+            typer.echo(line)
     if failed := gravest(claims):
         raise OperatorFault(_complaint(failed, page))
 
@@ -124,8 +122,8 @@ def _check_ours(marks: Mapping[Path, str]) -> None:
     for path, mark in marks.items():
         if path.exists() and mark.encode() not in path.read_bytes()[:200]:
             raise OperatorFault(
-                f"{path} exists and no audit wrote it; the report goes only where nothing or an "
-                "older report is, or something of yours would be lost. Give --folder another "
+                f"{path} exists and no audit wrote it; the report goes only where nothing or "
+                "an older report is, or something of yours would be lost. Give --folder another "
                 "folder"
             )
 
@@ -137,72 +135,27 @@ def _as_text(text: str) -> Writer:
     return write
 
 
-def _table(claims: Sequence[Claim]) -> Iterator[str]:
-    """Yield every claim as a row of Markdown."""
-    heads = (
-        *("", "mechanism", "layer", "promise", "promised", "measured", "proven", "unit"),
-        *("looked at", "chance", "seed", "s"),
-    )
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{' --- |' * len(heads)}"
-    for claim in claims:
-        cells = (
-            *("holds" if claim.holds else "**FAILS**", claim.mechanism, claim.layer),
-            f"{claim.sentence} ({claim.detail})" if claim.detail else claim.sentence,
-            *(f"{one:.9g}" for one in (claim.claimed, claim.measured, claim.proven)),
-            *(claim.unit, f"{claim.samples:,}", f"{claim.alpha:.1g}" if claim.alpha else "exact"),
-            *(str(claim.seed), f"{claim.seconds:.2f}"),
-        )
-        rows = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
-        yield f"| {' | '.join(rows)} |"
-
-
-def _as_object(
-    claims: Sequence[Claim], effort: Effort, seconds: float, rooms: Sequence[str]
-) -> dict[str, Any]:
-    """Return the whole audit for JSON."""
-    return {
-        "audit": "heatveil",
-        "version": version("heatveil"),
-        "holds": not gravest(claims),
-        "effort": "full" if effort.full else "quick",
-        "seed": effort.seed,
-        "seconds": round(seconds, 2),
-        "rooms": list(rooms),
-        "false_alarm": math.fsum(claim.alpha for claim in claims),
-        "false_alarm_allowed": FALSE_ALARM,
-        "claims": [claim.row() for claim in claims],
-    }
-
-
-def _lines(claims: Sequence[Claim], seconds: float, report: Path) -> Iterator[str]:
-    """Yield what is printed: a line for each layer, what fails, the gravest first, and the end."""
-    about = {layer.name: layer.about for layer in LAYERS}
+def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]:
+    """Yield what is printed: a line for each layer, and the outcome."""
     for layer in dict.fromkeys(claim.layer for claim in claims):
         ours = [claim for claim in claims if claim.layer == layer]
         held = sum(claim.holds for claim in ours)
         more = f", {len(ours) - held} fail" if held < len(ours) else ""
         took = sum(claim.seconds for claim in ours)
-        row = f"{layer:16} {held:4d} of {len(ours):4d} claims hold   {took:6.1f} s{more}"
-        yield f"{row}   {about.get(layer, '')}".rstrip()
-    failed = gravest(claims)
-    for claim in failed:
-        yield f"FAILS: {_describe(claim)}"
-    outcome = f"{len(failed)} of {len(claims)} claims fail"
-    yield f"{outcome if failed else f'All {len(claims)} claims hold'}. {seconds:.1f} s; {report}"
+        yield f"{layer:16} {held:4d} of {len(ours):4d} claims hold   {took:6.1f} s{more}"
+    yield f"{report.head(claims)} {seconds:.1f} s; the report: {page}"
 
 
-def _describe(claim: Claim) -> str:
-    """Return what a claim that fails comes to, and what was promised."""
+def _complaint(failed: Sequence[Claim], page: Path) -> str:
+    """Return what the gravest of these claims comes to, what it should be and what to do."""
+    claim = failed[0]
     of = f"{claim.mechanism}, {claim.layer}" if claim.mechanism else claim.layer
     detail = f" ({claim.detail})" if claim.detail else ""
-    return " ".join(f"{failure(claim)}; promised was ({of}): {claim.sentence}{detail}".split())
-
-
-def _complaint(failed: Sequence[Claim], report: Path) -> str:
-    """Return what the gravest of these claims comes to, what it should be and what to do."""
     more = f", the gravest of {len(failed)} that fail" if len(failed) > 1 else ""
     why, do = "what is published may be less private than is said", "Publish nothing more and read"
-    if gravity(failed[0]) == WASTE:  # the gravest, so nobody is given away
+    if gravity(claim) == WASTE:  # the gravest, so nobody is given away
         why, do = "nobody is given away, but maps are worse for nothing", "Read"
-    return f"{_describe(failed[0])}{more}; {why}. {do} {report}"
+    return " ".join(
+        f"{failure(claim)}; promised was ({of}{more}): {claim.sentence}{detail}; {why}. "
+        f"{do} {page}".split()
+    )

@@ -147,11 +147,43 @@ Central = Annotated[
 
 # Flags that would do nothing, or say what a file says: refused, for they would be believed.
 
+# What an array says by itself, and what goes with frames alone.
+_ROOM = ["sources", "sources_random"]
+_OF_ARRAY = ("cells", "length", "sensors", "spread", "calibration", "estimator")
+_FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
+
+
 # What goes with every mechanism.
 _ALWAYS = (
     *("mechanism", "seed", "out", "scores", "plot", "published"),
     *("deployment", "config", "as_json"),
 )
+
+
+def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[str] = ()) -> None:
+    """Check that no flag would do nothing unnoticed, with recorded frames or without.
+
+    Args:
+        asked: the flags of the query that stand on the command line.
+
+    Raises:
+        OperatorFault: there is such a flag.
+    """
+    given = (
+        _join_given(context, _FRAMES)
+        if frames is None
+        else _join_given(context, _ROOM, [one for one in asked if one in _OF_ARRAY])
+    )
+    if given and frames is None:
+        raise OperatorFault(
+            f"{given} came without --frames; it speaks of recorded frames, and would be silently "
+            "ignored without them. Add --frames FILE"
+        )
+    if given:
+        raise OperatorFault(
+            f"{given} came with --frames; the recording itself determines that, or cannot be "
+            "played that way, so it would be silently ignored. Leave it out"
+        )
 
 
 def check_taken(
@@ -278,6 +310,28 @@ def check_png(plot: Path | None) -> Path | None:
 
 Plot = Annotated[
     Path | None, typer.Option(callback=check_png, help="Write a picture here, as PNG.")
+]
+Frames = Annotated[
+    Path | None,
+    typer.Option(help="Recorded frames of an array, .npz; with --clip, --background, --fit."),
+]
+Clip = Annotated[
+    str | None, typer.Option(help="The clip that is played; needed where the file holds several.")
+]
+Background = Annotated[
+    str | None,
+    typer.Option(help="A clip of the empty room, taken as public; needed as --clip is."),
+]
+Fit = Annotated[
+    str | None,
+    typer.Option(help="A clip of one person, taken as public, to fit the blur on; needed too."),
+]
+Every = Annotated[
+    int | None, typer.Option(help="Play one frame of so many; else spread them over the clip.")
+]
+FramesCount = Annotated[int, typer.Option(help="Play so many frames.")]
+People = Annotated[
+    int | None, typer.Option(help="How many people every frame shows, to score the counts.")
 ]
 Scene = Annotated[
     Path | None,

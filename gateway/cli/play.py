@@ -151,14 +151,43 @@ def play_command(
     published: Annotated[
         Path | None, typer.Option(help="Write here what is public, for heatveil recover.")
     ] = None,
+    frames: flags.Frames = None,
+    clip: flags.Clip = None,
+    background: flags.Background = None,
+    fit: flags.Fit = None,
+    every: flags.Every = None,
+    frames_count: flags.FramesCount = 20,
+    people: flags.People = None,
 ) -> None:
     """Play one protocol in memory and hold its map against the truth.
 
-    A flag that the protocol has no use for is refused.
+    A flag that the protocol has no use for is refused. With --frames the readings are recorded
+    frames of a thermal array.
     """
     files = Files(out, scores, plot, published)
     chosen, given = mechanisms.find(mechanism), flags.find_given(context)
     flags.check_taken(context, mechanism, chosen.flags, given)
+    if "frames" in chosen.flags:
+        flags.check_frames(context, frames, given)
+    if frames is not None:
+        if chosen.play_frames is None:
+            raise RuntimeError(f"{mechanism} takes --frames and cannot play them")
+        ratios = {name: given[name] for name in ("epsilon", "delta") if name in given}
+        lines = chosen.play_frames(
+            frames=frames,
+            clip=clip,
+            background=background,
+            fit=fit,
+            every=every,
+            frames_count=frames_count,
+            settings=tuple(settings or ()),
+            label=people,
+            seed=seed,
+            files=files,
+            **ratios,
+        )
+        typer.echo("\n".join(lines))
+        return
     seen = {
         "sources": sources,
         "sources_random": sources_random,

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shutil
 import signal
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
@@ -32,7 +34,7 @@ from ..service.intake import writer
 from ..service.operate.health import PARTS, Health
 from ..service.operate.metrics import Metrics
 from ..service.operate.quarantine import Quarantine, guard_of
-from ..service.operate.supervision import Supervised
+from ..service.operate.supervision import Reloading, Supervised, reread
 from ..service.serving import Service
 from ..service.telling import Event
 from ..service.workers.leases import unique_name
@@ -49,34 +51,46 @@ from . import flags
 from .check import has_gateway
 from .records.show import mosaic
 
-# What ends a command that runs on: signals.
+# What ends a command that runs on, and what makes it read its files again: signals.
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal closes
 
 
 @contextmanager
-def on_signal(*stops: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
+def on_signal(
+    *stops: Callable[[], None], reload: Callable[[], None] | None = None
+) -> Iterator[list[Callable[[], None]]]:
     """Call these on Ctrl-C, SIGTERM and SIGHUP, instead of dying, for as long as the block lasts.
 
     Yields the list of them, to which more may be added.
 
     Whoever asks twice does not want to wait: the second time is a KeyboardInterrupt.
+
+    Args:
+        reload: what SIGHUP is for, unless it came because our terminal has closed.
     """
     told, calls = False, list(stops)
+    terminal = has_terminal()
 
     def handler(number: int, frame: FrameType | None) -> None:
         nonlocal told
+        if number == signal.SIGHUP and reload is not None and terminal == has_terminal():
+            reload()
+            return
+        if number in ignored:
+            return
         if told:
             raise KeyboardInterrupt
         told = True
         for stop in calls:
             stop()
 
-    # Under nohup the closing of a terminal is to be ignored, and is.
+    # Under nohup the closing of a terminal is to be ignored, and is; who asks to reload has it.
+    ignored = {number for number in SIGNALS if signal.getsignal(number) == signal.SIG_IGN}
     before: dict[Any, Any] = {
         number: signal.signal(number, handler)
         for number in SIGNALS
-        if signal.getsignal(number) != signal.SIG_IGN
+        if number not in ignored or (number == signal.SIGHUP and reload is not None)
     }
     try:
         yield calls
@@ -97,6 +111,15 @@ def end_well() -> Iterator[None]:
     except SystemExit as end:
         if end.code != 128 + signal.SIGTERM:
             raise
+
+
+def has_terminal() -> bool:
+    """Return whether there is a terminal that we belong to."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 # The gateway of a deployment with its page, until it is told to stop: `heatveil serve`.
@@ -149,15 +172,41 @@ def fan_out(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
     return tell
 
 
-def read_files(path: Path) -> tuple[Deployment, Devices]:
-    """Return what the deployment file and the devices file say.
+@dataclass
+class Files:
+    """What the files said when they were read last, and were right."""
 
-    Raises:
-        OperatorFault: one is at fault.
-    """
-    deployment = config.load(path)
-    find_service(deployment.rounds.mechanism)
-    return deployment, load_devices(deployment.site.devices, deployment.site.name)
+    path: Path
+    deployment: Deployment
+    devices: Devices
+
+    @classmethod
+    def read(cls, path: Path) -> "Files":
+        """Return what they say now.
+
+        Raises:
+            OperatorFault: one is at fault.
+        """
+        deployment = config.load(path)
+        find_service(deployment.rounds.mechanism)
+        return cls(path, deployment, load_devices(deployment.site.devices, deployment.site.name))
+
+    def reload(self, take: Callable[[Deployment, Devices], None]) -> None:
+        """Read them again, and have it taken what may change while we run."""
+        try:
+            new = reread(self.path, self.deployment, self.devices)
+            take(*new)
+            self.deployment, self.devices = new
+            log.info("reloaded the deployment file", devices=len(new[1].by_name))
+        except OperatorFault as fault:
+            log.error(
+                "the changed deployment was refused; the gateway goes on with the one before",
+                why=" ".join(str(fault).split()),
+            )
+        except Exception:
+            log.exception(
+                "the changed deployment was refused; the gateway goes on with the one before"
+            )
 
 
 @contextmanager
@@ -206,13 +255,19 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
         OperatorFault: the file, the devices, the store, the port or the broker is at fault.
     """
     logs.to_stderr()
-    deployment, devices = read_files(path)
+    now = Files.read(path)
+    deployment = now.deployment
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
     query = config.query(deployment)
     manager = Supervised()
     where = deployment.page
     secret = access.read(where.token_file)
     viewers = access.read(where.viewer_token_file, "viewer_token_file")
+
+    def reload() -> None:
+        manager.reloading()
+        now.reload(service.renew)
+        manager.reloaded()
 
     known: Any = {"token": secret, "viewer_token": viewers, "hosts": where.hosts}
     known |= {"health": health, "metrics": metrics}
@@ -232,13 +287,14 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
         page,
         Service(
             deployment,
-            devices,
+            now.devices,
             on_event=fan_out(manager.hear, make_show(page, query, neighbours=len(neighbours))),
             health=health,
             metrics=metrics,
         ) as service,
         closing(Reader(place_of(deployment))) as reader,
-        on_signal(over.set, service.stop),
+        Reloading(reload) as reloading,
+        on_signal(over.set, service.stop, reload=reloading.ask),
         manager,
     ):
         service.identity.on_loss(over.set)
@@ -273,7 +329,9 @@ def _read_neighbours(deployment: Deployment) -> tuple[Neighbour, ...]:
 def once(path: flags.Config) -> None:
     """Run one round of a deployment, print its map, and leave nothing running."""
     logs.to_stderr(logging.WARNING)
-    deployment, devices = read_files(path)
+    deployment = config.load(path)
+    find_service(deployment.rounds.mechanism)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
     heard: list[Event] = []
     with (
         Service(deployment, devices, on_event=heard.append) as service,
@@ -348,8 +406,9 @@ def work(
 ) -> None:
     """Take a share of a site's devices, beside its gateway: see [workers] in the file."""
     logs.to_stderr()
-    deployment, devices = read_files(path)
+    deployment = config.load(path)
     check_parts(deployment)
+    now = Files.read(path)
     over, health, metrics = threading.Event(), Health(*WORKER_PARTS), Metrics()
     with ExitStack() as stack:
         store = Store.of(deployment)
@@ -367,20 +426,25 @@ def work(
             )
             stack.enter_context(page)
             typer.echo(f"health and metrics: {page.url}readyz and {page.url}metrics")
-        guard = guard_of(deployment, devices.by_name, store.opened_s())
+        guard = guard_of(deployment, now.devices.by_name, store.opened_s())
         # Whom we find guilty is written down; the leader, who reads it, tells the broker.
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
-        us = deployment, devices, unique_name(name), store
+        us = deployment, now.devices, unique_name(name), store
         stack.enter_context(end_well())
         worker = stack.enter_context(
             Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
         )
 
-        stack.enter_context(on_signal(over.set, worker.stop))
+        def take(deployment: Deployment, devices: Devices) -> None:
+            guard.renew(deployment.guard, devices.by_name)
+            worker.reload(devices)
+
+        reloading = stack.enter_context(Reloading(lambda: now.reload(take)))
+        stack.enter_context(on_signal(over.set, worker.stop, reload=reloading.ask))
         typer.echo(
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
-            "until Ctrl-C"
+            "until Ctrl-C; SIGHUP has the devices loaded again"
         )
         writer.seldom()
         store.identity.on_loss(over.set)

@@ -137,7 +137,9 @@ def simulate(
     seed: flags.Seed = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the day with its maps here, as .npz."),
+        typer.Option(
+            help="Write the day here: all of it with its maps as .npz, the readings as .parquet."
+        ),
     ] = None,
     plot: flags.Plot = None,
     animation: Annotated[

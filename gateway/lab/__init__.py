@@ -1,1 +1,1 @@
-"""Without a service: days in simulated rooms, the papers' figures made again."""
+"""Without a service: days in simulated rooms, recorded frames, the papers' figures made again."""

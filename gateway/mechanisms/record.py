@@ -198,6 +198,8 @@ class Mechanism(Verbs):
     Of a deployment file:
         tables, keys: what it needs there, with what each says; usually the table [NAME].
         refused_keys: what it cannot heed, and why; usually what its query has no field for.
+        live_keys: by table, what may change while a gateway runs, beside what always may; usually
+            what alters the map alone.
         sensors(deployment): how many devices' places there are, (columns, rows).
         query_of(deployment): what the analyst asks; ValueError where it cannot be served.
         cautions(query): what an operator should know before it is asked, a sentence each.
@@ -211,6 +213,7 @@ class Mechanism(Verbs):
         silent_lines(releases): who was not heard.
 
     On the command line:
+        extra_flags: flags that make sense with it in `play` and are looked at elsewhere.
         check_texts(texts): that the options' texts, by option, go together, in their own words;
             check_query(query): that a machine can work with it; OperatorFault.
         world(query, inputs, world): what there is to see; stand(query, seen, number, world): what
@@ -227,7 +230,8 @@ class Mechanism(Verbs):
         check_possible(release, path): refuses what no noise can have made.
         calibrate(query, ...): what `heatveil calibrate` prints; usually the promise and what
             calibrated(query, round) has to say of it beside that: numbers for JSON, and lines.
-        demo(sensors, epsilon, rounds, ...): runs `heatveil demo`; None where there is none.
+        play_frames(**flags): what `play --frames` prints, of recorded frames; demo(sensors,
+            epsilon, rounds, ...): runs `heatveil demo`; None where there is none.
 
     In a room with a file:
         clear(query, releases, vacancy, compiling): what `recover` gives, less the empty room.
@@ -243,6 +247,7 @@ class Mechanism(Verbs):
     tables: Mapping[str, str] = field(default_factory=lambda: _DERIVED)
     keys: Mapping[Key, str] = field(default_factory=dict)
     refused_keys: Mapping[Key, str] = field(default_factory=lambda: _DERIVED)
+    live_keys: Mapping[str, frozenset[str]] = field(default_factory=lambda: _DERIVED)
     sensors: Callable[[Any], tuple[int, int]] = _usual.devices
     query_of: Callable[[Any], Any] = _usual.query_of
     cautions: Callable[[Any], list[str]] = _usual.no_lines
@@ -253,6 +258,7 @@ class Mechanism(Verbs):
     facts: Callable[[Any], list[Fact]] = _usual.facts
     silent_lines: Callable[[Sequence[Any]], list[str]] = _usual.no_lines
 
+    extra_flags: tuple[str, ...] = ()
     check_texts: Callable[[Mapping[str, str]], None] = _usual.always_none
     check_query: Callable[[Any], None] = _usual.always_none
     world: Callable[[Any, Any, Any], Any] = _places.crowd_of
@@ -269,6 +275,7 @@ class Mechanism(Verbs):
     check_possible: Callable[[Any, Any], None] = _usual.always_none
     calibrate: Callable[..., Any] = _usual.calibrate
     calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.nothing_more
+    play_frames: Callable[..., list[str]] | None = None
     demo: Callable[..., None] | None = None
     clear: Callable[..., Any] = _usual.recover_plain
 
@@ -281,6 +288,9 @@ class Mechanism(Verbs):
                 for table, keys in _HEEDED.items()
                 for key in keys
                 if table != "privacy" or key not in asked
+            },
+            "live_keys": {
+                self.name: frozenset(name for name, said in self.abouts.items() if said.map_only)
             },
         }
         for name, made in derived.items():
@@ -300,7 +310,7 @@ class Mechanism(Verbs):
     def flags(self) -> tuple[str, ...]:
         """The flags of `play` that it has a use for, beside those of every mechanism."""
         own = [said.flag for said in self.abouts.values() if said.flag]
-        return (*INPUTS[self.reads], *own, "length", "settings")
+        return (*INPUTS[self.reads], *own, "length", "settings", *self.extra_flags)
 
 
 # The flags that say what there is to see, by what devices read.

@@ -95,12 +95,15 @@ def _number(score: Callable[[Floats, Floats], float], truth: Floats, mass: Float
     return value if math.isfinite(value) else None
 
 
-def frame_bytes(mechanism: Any, round: Any) -> int:
+def frame_bytes(mechanism: Any, round: Any, numbers: int | None = None) -> int:
     """Return how long the frame of one report is on the wire, sealed and signed as it goes out.
 
     Of a secure sum, whose numbers go out in pieces and among other messages, as if they were one.
+
+    Args:
+        numbers: in a report; None for as many as the mechanism says.
     """
-    count, bits = 1 + mechanism.vector_length(round), mechanism.bits(round)
+    count, bits = 1 + (numbers or mechanism.vector_length(round)), mechanism.bits(round)
     payload: Any = [0] * count
     if mechanism.trust == "central":
         payload, bits = bytes(central.sealed_bytes(count)), 0

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from edge.core import wire
@@ -87,6 +88,26 @@ def _wall() -> datetime:
     return datetime.now().astimezone()
 
 
+class Changes:
+    """What is to change between two rounds; any thread asks, and nothing asked for is lost."""
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def ask(self, change: Callable[[], None]) -> None:
+        """Have this called by whoever makes the changes."""
+        self._asked.put(change)
+
+    def made(self) -> bool:
+        """Make the changes, in the order of asking; return whether there were any."""
+        made = 0
+        with suppress(Empty):
+            while True:
+                self._asked.get_nowait()()
+                made += 1
+        return made > 0
+
+
 STOPPED = "it was stopped"
 UNANSWERED = (
     "nobody has answered the round yet: it stays open, and when the next one is due it is asked "
@@ -149,6 +170,7 @@ class Campaign:
         """
         self._mechanism = find(self.deployment.rounds.mechanism)
         self._query = config.query(self.deployment)
+        self._changes = Changes()
         self.steps = Steps(
             self.store, self.intake, self.solver, self.outbox, self.tell, self.stopping
         )
@@ -175,6 +197,19 @@ class Campaign:
         """Make `run` return soon. An open round stays open, for the next start."""
         self.stopping.set()
         self.solver.stop()
+
+    def between_rounds(self, change: Callable[[], None]) -> None:
+        """Have this called on the campaign's thread, before another round opens."""
+        self._changes.ask(change)
+
+    def changed(self) -> bool:
+        """Make the changes that were asked for; return whether there were any."""
+        return self._changes.made()
+
+    def renew(self, deployment: Deployment, devices: Devices) -> None:
+        """Go on with another deployment of the same promise; between rounds alone."""
+        self.deployment, self.devices = deployment, devices
+        self._query = config.query(deployment)
 
     @property
     def moving(self) -> bool:
@@ -220,7 +255,8 @@ class Campaign:
                 resumed = True
             if rounds is not None and done >= rounds:
                 return _ASKED(done=done)
-            self._wait_open(pause, known and not silent, silent)
+            if not self._may_open(pause, known and not silent, silent):
+                continue  # with what has changed
             if self._key is not None and not known:
                 asked = sign_round(planned, asked.plan.number, self.devices, self._key.make())
             if self._adds and len(asked.message) > ROUND_BYTES:
@@ -323,8 +359,8 @@ class Campaign:
                 asked = sign_round(planned, number, self.devices)
         return asked
 
-    def _wait_open(self, pause: Pause, known: bool, silent: int = 0) -> None:
-        """Wait until a round may open.
+    def _may_open(self, pause: Pause, known: bool, silent: int = 0) -> bool:
+        """Wait until a round may open; False when something has changed meanwhile.
 
         Args:
             known: the round was opened before a start of ours: it need not wait its turn.
@@ -332,6 +368,8 @@ class Campaign:
         """
         while True:
             self.steps.glance()
+            if self.changed():
+                return False
             rounds, why = self.deployment.rounds, self.hindrance()
             soon = known or (silent and (open := self.intake.standing()) and open.reports)
             wait_s = GLANCE_S if why else 0.0 if soon else pause.wait_s(rounds)
@@ -340,7 +378,7 @@ class Campaign:
             said = why or self._spent
             self.say("rounds", not said, said or pause.why(rounds))
             if not wait_s:
-                return
+                return True
             self.stopping.wait(wait_s)
 
     def _resume(self, releases: list[Any], known: Asked | None) -> None:

@@ -110,6 +110,12 @@ class Uplink:
             self._store.keep_filters(self._client, self._wanted)
             self._tidied = True
 
+    def renew(self, deployment: Deployment) -> None:
+        """Announce what another deployment says is to be seen."""
+        self._announcer = Announcer(deployment, self._announce)
+        if self._up:
+            self._announcer.online()
+
     def close(self) -> None:
         """Say goodbye; the session stays, and the broker keeps what comes."""
         self._announcer.offline()
@@ -315,6 +321,7 @@ class Service:
             raise
         self.identity.check()
         self._over = True
+        self._campaign.changed()  # what was asked for while the last round ended
         self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
         self._vitals.say("rounds", True, why)
         self._teller.tell({"kind": "done", **describe(why)})
@@ -336,6 +343,21 @@ class Service:
     def ledger(self) -> Ledger:
         """Return the budget and what was charged to it."""
         return self._campaign.ledger()
+
+    def renew(self, deployment: Deployment, devices: Devices) -> None:
+        """Go on with what `operate.supervision.reread` lets pass, from the next round on."""
+
+        def change() -> None:
+            self._campaign.renew(deployment, devices)
+            self._intake.know(devices)
+            self._guard.renew(deployment.guard, devices.by_name)
+            self._solver.allow(deployment.rounds.solve_s)
+            self._uplink.renew(deployment)
+            self._teller.tell(telling.make_ready_event(deployment, len(devices.by_name)))
+
+        self._campaign.between_rounds(change)
+        if self._over:  # there will be no other round
+            self._campaign.changed()
 
     def moving(self) -> bool:
         """Return whether the threads that must move have moved lately."""

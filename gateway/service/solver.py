@@ -77,6 +77,14 @@ class Solver:
             self._begin()
         return Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
 
+    def allow(self, limit_s: float) -> None:
+        """Let maps from now on take so long; not while one is being drawn."""
+        with self._lock:
+            if limit_s != self._limit_s and not self._stopped:
+                self._limit_s = limit_s
+                self._end()
+                self._begin()
+
     def stop(self) -> None:
         """Give up the map that is being drawn, if there is one, and draw no other."""
         self._stopped = True  # not under the lock, which the drawing holds

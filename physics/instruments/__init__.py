@@ -1,1 +1,1 @@
-"""Real thermometers: what their data sheets say, and what they would read."""
+"""Real thermometers and thermal arrays: what their data sheets say, and what they would read."""

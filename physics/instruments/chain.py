@@ -195,27 +195,40 @@ _EARLY = 1e-6
 class Instruments:
     """Sensors of one kind over time: what they show depends on what they saw before.
 
-    A sensor that is asked again before a conversion is over gives the last reading again, as its
-    register does.
+    Drift and offset are a device's, alike for all pixels of an array; lag, uniformity and
+    noise are each sensor's own. A device that is asked again before a conversion is over gives
+    the last reading again, as its register does.
 
     Args:
         preset: of what kind.
-        count: how many sensors.
+        count: how many sensors, whole devices: a multiple of the preset's pixels.
         world: makes everything that is random here; four numbers are taken from it, so what
             is asked of it later changes nothing here.
         baseline_c: what nought means, in degrees Celsius.
+
+    Raises:
+        ValueError: not a whole number of devices.
     """
 
     def __init__(
         self, preset: Preset, count: int, world: np.random.Generator, baseline_c: float = 20.0
     ) -> None:
+        devices, rest = divmod(count, preset.pixels)
+        if rest or devices < 1:
+            raise ValueError(
+                f"there are {count} sensors but {preset.name} has {preset.pixels} to a device, "
+                f"and a device is there or not. Give a multiple of {preset.pixels}."
+            )
         self.preset, self.count, self.baseline_c = preset, count, baseline_c
         born, *streams = (
             np.random.default_rng(int(seed)) for seed in world.integers(0, 2**63, size=4)
         )
         self._noise, self._gaps = streams[1:]
-        self._drift = Drift(preset.drift_k, count, streams[0])
-        self._zero = baseline_c + preset.accuracy_k * born.standard_normal(count)
+        self._drift = Drift(preset.drift_k, devices, streams[0])
+        self._zero = baseline_c + np.repeat(
+            preset.accuracy_k * born.standard_normal(devices), preset.pixels
+        )
+        self._zero = self._zero + preset.uniformity_k * born.standard_normal(count)
         self._at_s: float | None = None
         self._read_s = -np.inf  # when the last conversion was
         self._before = self._shown = np.zeros(count)
@@ -269,6 +282,11 @@ class Instruments:
             self.see(row, float(at_s)) for at_s, row in zip(times_s, temperatures_k, strict=True)
         ]
 
+    def kelvin(self, seen: Sequence[Counts]) -> places.Floats:
+        """Return counts as kelvin above the baseline, (times, count); nan where none came."""
+        counts = np.array(seen, dtype=float).reshape(-1, self.count)
+        return np.asarray(counts * float(self.step) - self.baseline_c)
+
     def empty(
         self, frames: int = 31, every_s: float = 60.0, until_s: float = 0.0
     ) -> tuple[int, ...]:
@@ -286,11 +304,14 @@ class Instruments:
     def _converted(self, at_s: float) -> Counts:
         """Return a fresh reading; the same numbers are drawn whatever is seen."""
         preset = self.preset
-        zero = self._zero + self._drift.at(at_s)
+        zero = self._zero + np.repeat(self._drift.at(at_s), preset.pixels)
         noise = preset.noise_sd_k * self._noise.standard_normal(self.count)
         counts = quantise(self._shown + zero + noise, self.step)
-        lost = (self._gaps.random(self.count) < preset.drop_out).tolist()
-        return tuple(None if no else count for no, count in zip(lost, counts, strict=True))
+        lost = self._gaps.random(self.count // preset.pixels) < preset.drop_out
+        if not lost.any():
+            return counts
+        gone = np.repeat(lost, preset.pixels).tolist()
+        return tuple(None if no else count for no, count in zip(gone, counts, strict=True))
 
     def _truth(self, temperatures_k: ArrayLike) -> places.Floats:
         truth = np.asarray(temperatures_k, dtype=float)

@@ -1,14 +1,16 @@
-"""Named thermometers with the numbers of their data sheets, and where each number is from.
+"""Named sensors with the numbers of their data sheets, and where each number is from.
 
 Where a data sheet gives a greatest error, a third of it is taken for a standard deviation, and
 a half of one that it calls typical. What no data sheet says is marked as assumed, and what the
-project measured as measured.
+project measured on recorded frames and rooms as measured.
 
-Not here: the range beyond which a sensor saturates, and self-heating, which is constant and goes
-with the empty room. A thermopile follows within a tenth of a second, and has no lag here.
+Not here: noise that grows towards the corners of an array, frames that are read twice, the
+range beyond which a sensor saturates, and self-heating, which is constant and goes with the
+empty room. Thermopiles follow within a tenth of a second, and have no lag here.
 """
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -30,10 +32,12 @@ class Preset:
         step: of the converter, in kelvin, exact; None where it is finer than any grain.
         noise_sd_k: white noise on a reading that took `conversion_s`, standard deviation.
         accuracy_k: standard deviation of the offset that a device has for life.
+        uniformity_k: the same between the pixels of one array.
         drift_k: standard deviation of the 1/f drift of a device, see `drift`.
         lag_s: time constant of the first-order lag.
         conversion_s: what one reading takes; asked again sooner, the last one is given again.
-        drop_out: the share of readings that do not come.
+        shape: (columns, rows) of pixels, (1, 1) for a thermometer.
+        drop_out: the share of readings, of an array of frames, that do not come.
         sources: where each number is from, by its name.
     """
 
@@ -41,11 +45,18 @@ class Preset:
     step: Fraction | None = None
     noise_sd_k: float = 0.0
     accuracy_k: float = 0.0
+    uniformity_k: float = 0.0
     drift_k: float = 0.0
     lag_s: float = 0.0
     conversion_s: float = 0.0
+    shape: tuple[int, int] = (1, 1)
     drop_out: float = 0.0
     sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pixels(self) -> int:
+        """How many temperatures one device gives: 1 for a thermometer."""
+        return math.prod(self.shape)
 
 
 _MOUNT = "assumed for still air; it depends on the mount, so measure it there"
@@ -149,6 +160,47 @@ _ALL = (
             "drift_k": _DRIFT,
             "conversion_s": "data sheet, from memory: settled within 0.1 s as delivered",
             "drop_out": _DRIFT,
+        },
+    ),
+    Preset(
+        "climate-node",
+        step=Fraction(1, 100),
+        noise_sd_k=0.0037,
+        accuracy_k=0.1,
+        drift_k=0.008,
+        lag_s=10.0,
+        conversion_s=4.0,
+        sources={
+            "step": "the recorded files of Morgner et al. 2017: hundredths of a degree",
+            "noise_sd_k": "measured there: 0.0059 K between readings, less step and drift",
+            "accuracy_k": "assumed",
+            "drift_k": "measured there: 0.008 K about a parabola, in 10 to 35 minutes",
+            "lag_s": _MOUNT,
+            "conversion_s": "measured there: a reading every 4 s",
+        },
+    ),
+    Preset(
+        "grideye",
+        step=Fraction(1, 4),
+        noise_sd_k=0.26,
+        accuracy_k=1.25,
+        uniformity_k=0.4,
+        drift_k=0.1,
+        conversion_s=0.1,
+        shape=(8, 8),
+        drop_out=0.002,
+        sources={
+            "step": "data sheet: 0.25 K",
+            "noise_sd_k": "measured over a doorway: 0.27 to 0.29 K on a pixel of the empty room, "
+            "the share of step and drift off; 0.45 to 0.48 K in another set",
+            "accuracy_k": "data sheet: 2.5 K typical; a half of it",
+            "uniformity_k": "measured: 0.47 K between the pixels of an empty doorway, some of it "
+            "the doorway's own",
+            "drift_k": "measured: what all pixels share grows from 0.08 to 0.10 K between 1 and "
+            "20 s; beyond that assumed",
+            "conversion_s": "data sheet: 10 frames a second, or 1 which is the mean of ten",
+            "shape": "data sheet: 8 by 8 pixels",
+            "drop_out": "measured: 3 of 1531 logged frames hold bytes of nought",
         },
     ),
 )

@@ -1,6 +1,8 @@
 """What the parts of a room file must be beside each other.
 
-People go through doors while these stand open, for their ways are known beforehand.
+People go through doors while these stand open, for their ways are known beforehand. Visitors by
+chance wait for a door, or do not come in; of them it is held that there is a way for them at some
+time. What a recording has beyond a wall or a shut door is gone at once.
 """
 
 import math
@@ -9,21 +11,27 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..air import AIR_J_PER_M3K
+from ..instruments.presets import PRESETS
+from ..places import cell_places
 from . import records
-from .day import check_route, day, is_straight, may_stand
+from .day import check_route, is_straight, known_tracks, may_stand, replay_tracks, route
 from .model import measure_cover
 from .plan import (
     QUANTUM_MM,
     air_cell,
     door_rect,
     door_wall,
+    find_free_cells,
     find_rectangle,
+    grid,
+    lattice,
     plan,
     wall_rect,
 )
-from .records import SIDES, Course, Point, Rect, Room, Waypoint
+from .records import SIDES, Course, Floats, Point, Rect, Room, Waypoint
 from .source import Source, Where, describe, xy
 from .tables import format_clock, parse_clock
 
@@ -49,7 +57,7 @@ def check(room: Room, source: Source) -> list[ValueError]:
     for group in (
         (_walls, _times, _door_steps),
         (_doors, _windows, _things),
-        (_paths, _sensors, _promise),
+        (_paths, _walkers, _arrivals, _sensors, _promise),
         (_refuse_shut, _warmth),
         (_step,),
     ):
@@ -136,7 +144,7 @@ def _door_steps(room: Room, source: Source) -> Faults:
 def _read_times(value: Any, where: Where) -> Iterator[tuple[Where, float]]:
     if isinstance(value, dict):
         for key, part in value.items():
-            if key not in ("name", "start"):
+            if key not in ("name", "trace", "sequence", "start"):
                 yield from _read_times(part, (*where, key))
     elif isinstance(value, list):
         for index, part in enumerate(value):
@@ -292,6 +300,79 @@ def _met_shut(room: Room, one: Waypoint, other: Waypoint) -> Iterator[tuple[floa
                 yield at_s, nth
 
 
+def _walkers(room: Room, source: Source) -> Faults:
+    """Refuse recordings that do not fit into the room."""
+    for index, walker in enumerate(room.walkers):
+        places = [place for _, frame in walker.frames for place in frame]
+        lost = [place for place in places if not may_stand(room, place)]
+        if lost:
+            key = "rect_m" if ("walker", index, "rect_m") in source.lines else "trace"
+            yield source.fault(
+                ("walker", index, key),
+                f"{describe(('walker', index))} is {_in_the_way(room, source, lost[0])} at "
+                f"{xy(*lost[0])}, and so are {len(lost)} of its {len(places)} places",
+                "recorded people must be where one can stand",
+                _WARM,
+            )
+        for track in replay_tracks(room, walker):
+            shut = (np.diff(track.at_s) > 0) & ~check_route(room, track.at_s, track.places_m)
+            if shut.any():
+                at_s = float(track.at_s[np.flatnonzero(shut)[0]])
+                yield source.fault(
+                    ("walker", index, "at"),
+                    f"{describe(('walker', index))} stands in a door that is shut, at "
+                    f"{format_clock(at_s)}",
+                    "the doors must be open where recorded people stand",
+                    _WARM,
+                )
+
+
+def _arrivals(room: Room, source: Source) -> Faults:
+    """Refuse visitors who cannot come in, sit, or get to their seat at any time of the day."""
+    if room.arrivals is None:
+        return
+    entrance, day = room.arrivals.entrance_m, room.day
+    yield from _stands(room, source, ("arrivals", "entrance_m"), "entrance_m", entrance)
+    opened = tuple(
+        any(since < day.until_s and until > day.start_s for since, until in door.open_s)
+        for door in room.doors
+    )
+    for index, seat in enumerate(room.arrivals.seats_m):
+        where: Where = ("seat", index, "at_m")
+        yield from _stands(room, source, where, describe(("seat", index)), seat)
+        if route(room, entrance, seat, opened) is None:
+            yield source.fault(
+                where,
+                f"there is no way from the entrance {xy(*entrance)} to "
+                f"{describe(('seat', index))} at {xy(*seat)} by "
+                "doors that are open at some time of the day",
+                "every seat must be reached",
+                "visitors walk to it, and through no door that is shut",
+            )
+    if not room.arrivals.seats_m and not all(opened):
+        places = cell_places(grid(room))[find_free_cells(room)]
+        lost = _reach(room, entrance, places, (True,) * len(opened)) == 1
+        if (lost & (_reach(room, entrance, places, opened) == 0)).any():
+            door = opened.index(False)
+            yield source.fault(
+                ("door", door),
+                f"{describe(('door', door))} is never open from {format_clock(day.start_s)} to "
+                f"{format_clock(day.until_s)}, and visitors sit everywhere from the entrance on",
+                "a door on their way must be open at some time",
+                "people do not walk through a door that is shut",
+            )
+
+
+def _reach(
+    room: Room, entrance: Point, places_m: Floats, opened: tuple[bool, ...]
+) -> NDArray[np.int_]:
+    """Return 1 for places that air joins to the entrance, 0 for others, -1 where no air is."""
+    known = lattice(room, opened)
+    cell = known.cells(np.concatenate([[entrance], places_m]))
+    side = known.side[known.corners[cell, 0]]
+    return np.where(cell < 0, -1, side == side[0])[1:]
+
+
 def _sensors(room: Room, source: Source) -> Faults:
     """Refuse a room without sensors, and sensors outside, in a wall, or of the wrong shape."""
     if not room.thermometers:
@@ -303,6 +384,13 @@ def _sensors(room: Room, source: Source) -> Faults:
         )
     for index, group in enumerate(room.thermometers):
         table: Where = ("thermometers", index)
+        if PRESETS[group.kind].shape != (1, 1):
+            yield source.fault(
+                (*table, "kind"),
+                f"kind is {group.kind}, an array",
+                "[thermometers] are of one pixel",
+                "what a pixel sees from afar is not simulated",
+            )
         for number, place in enumerate(group.places_m):
             who = f"thermometer {number + 1} of {describe(table)}"
             at: Where = (*table, "places_m", number)
@@ -341,17 +429,23 @@ def _promise(room: Room, source: Source) -> Faults:
             f"the simulation takes {room.day.duration_h:g} h (duration_h)",
             "each reading is of a moment that is simulated",
         )
-    for nth, (name, power_w, _) in enumerate(room.people):
+    people: list[tuple[Where, str, float]] = [
+        (("person", index), one.name, one.power_w) for index, one in enumerate(room.people)
+    ]
+    people += [(("walker", nth), one.name, one.power_w) for nth, one in enumerate(room.walkers)]
+    if room.arrivals is not None:
+        people.append((("arrivals",), "a visitor", room.arrivals.power_w))
+    for where, name, power_w in people:
         if power_w > promise.power_max_w:
             yield source.fault(
                 ("privacy", "power_max_w"),
                 f"power_max_w is {promise.power_max_w:g}, and {name} (line "
-                f"{source.line(('person', nth))}) warms the air by {power_w:.10g} W",
+                f"{source.line(where)}) warms the air by {power_w:.10g} W",
                 "it must be at least what anybody gives",
                 "the noise hides no stronger source than that",
             )
     turns = sorted(
-        turn for track in day(room).tracks for turn in ((track.at_s[0], 1), (track.at_s[-1], -1))
+        turn for track in known_tracks(room) for turn in ((track.at_s[0], 1), (track.at_s[-1], -1))
     )
     # At one moment, whoever leaves goes first.
     most = int(np.max(np.cumsum([change for _, change in turns]), initial=0))
@@ -367,10 +461,11 @@ def _promise(room: Room, source: Source) -> Faults:
 def _step(room: Room, source: Source) -> Faults:
     """Refuse a step in which somebody goes through the whole room and more.
 
-    A way within one step is right as a mean, so shorter ways may take less than a step.
+    A way within one step is right as a mean, so shorter ways may take less than a step; visitors
+    by chance are not counted.
     """
     step_s, furthest = room.day.step_s, 0.0
-    for track in day(room).tracks:
+    for track in known_tracks(room):
         gone = np.hypot(*np.diff(track.places_m, axis=0, prepend=track.places_m[:1]).T).cumsum()
         # The furthest way within one step begins or ends at a corner.
         after = np.interp(track.at_s + step_s, track.at_s, gone) - gone

@@ -1,5 +1,6 @@
 """A room file, read: what it says, or the lines in which it says something wrong."""
 
+import csv
 import re
 import tomllib
 from collections.abc import Sequence
@@ -17,20 +18,24 @@ from .check import check
 from .records import (
     SIDES,
     Air,
+    Arrivals,
     Clock,
     Door,
+    Frames,
     Furniture,
     Heater,
     Person,
+    Point,
     Privacy,
     Room,
     Side,
     Thermometers,
+    Walker,
     Wall,
     Window,
 )
 from .source import Source, describe, find
-from .tables import Document, HeaterTable, RoomTable, ThermometersTable
+from .tables import Document, HeaterTable, RoomTable, ThermometersTable, WalkerTable
 
 # A fault often brings others with it; who has mended so many reads the file again.
 _AT_ONCE = 5
@@ -187,11 +192,19 @@ def _build(document: Document, source: Source) -> Room:
     """Return the room of a file, every value of the right kind but not yet held against others.
 
     Raises:
-        ValueError: sides that are no whole cells or too many.
+        ValueError: sides that are no whole cells or too many, seats without visitors, a
+            recording that cannot be read.
     """
     room = document.room
     calm = ((0.0, room.baseline_c),)
     grid = _grid(room, source)
+    if document.seat and document.arrivals is None:
+        raise source.fault(
+            ("seat", 0),
+            "there is a [[seat]] and no [arrivals]",
+            "seats need visitors",
+            "nobody else takes one",
+        )
     sides = {side: getattr(document, side) for side in SIDES}
     return Room(
         room.name,
@@ -218,7 +231,9 @@ def _build(document: Document, source: Source) -> Room:
         ),
         tuple(Furniture(**dict(piece)) for piece in document.furniture),
         tuple(_heater(it, room.cell_mm / 1000) for it in document.heater),
-        tuple(Person(it.name, it.air_w, it.path) for it in document.person),
+        tuple(Person(it.name, it.activity or "", it.air_w, it.path) for it in document.person),
+        tuple(_walker(it, nth, room, source) for nth, it in enumerate(document.walker)),
+        _arrivals(document),
         tuple(
             _thermometers(it, nth, grid, source) for nth, it in enumerate(document.thermometers)
         ),
@@ -254,6 +269,41 @@ def _heater(heater: HeaterTable, cell_m: float) -> Heater:
     return Heater(rect, heater.power_w, _WEEK if heater.on is None else heater.on)
 
 
+def _arrivals(document: Document) -> Arrivals | None:
+    told = document.arrivals
+    if told is None:
+        return None
+    seats = tuple(seat.at_m for seat in document.seat)
+    return Arrivals(
+        told.per_h, told.stay_min, told.air_w, told.speed_m_per_s, told.entrance_m, seats
+    )
+
+
+def _walker(walker: WalkerTable, nth: int, room: RoomTable, source: Source) -> Walker:
+    path = source.path.parent / walker.trace
+    if not path.is_file():
+        raise source.fault(
+            ("walker", nth, "trace"),
+            f"trace is {walker.trace!r}, and there is no such file in {path.parent}",
+            "it must name a CSV, from the folder of the room file",
+            "walkers go where people were recorded",
+        )
+    left, top, right, bottom = walker.rect_m or (0.0, 0.0, *room.size_m)
+    wide, deep = walker.frame_px
+    frames = tuple(
+        (
+            frame,
+            tuple(
+                (left + (right - left) * x / wide, top + (bottom - top) * y / deep)
+                for x, y in places
+            ),
+        )
+        for frame, places in read_trace(path, walker.frame_px, walker.sequence)
+    )
+    kept = (walker.frames_per_s, walker.jump_m, walker.gap_frames, walker.at)
+    return Walker(walker.name, walker.air_w, frames, *kept)
+
+
 def _thermometers(group: ThermometersTable, nth: int, grid: Grid, source: Source) -> Thermometers:
     if group.count is None:
         return Thermometers(group.kind, group.places_m or ())
@@ -266,3 +316,76 @@ def _thermometers(group: ThermometersTable, nth: int, grid: Grid, source: Source
         )
     places = sensor_places(group.count, grid).tolist()
     return Thermometers(group.kind, tuple((x, y) for x, y in places))
+
+
+# Recorded positions: who was where in each frame, from CSV.
+
+_COLUMNS = ("frame", "x_px", "y_px")
+_EXAMPLE = "sequence,frame,people,x_px,y_px\n    office,0,1,7.25,3.1875"
+
+
+def read_trace(path: Path, frame_px: Point, sequence: str | None = None) -> Frames:
+    """Return the places of people in each frame of a recording, in pixels, in frame order.
+
+    Args:
+        path: a CSV with the columns frame, x_px and y_px, and sequence where there are several;
+            a row for each person in each frame, or one with empty places where nobody is.
+        frame_px: how many pixels a frame has, across and down; places go from 0 to there.
+        sequence: which recording; the first one in the file without.
+
+    Raises:
+        ValueError: no such file or recording, no frame in it, or a row that makes no sense; it
+            names the file and the line.
+    """
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            rows = [(reader.line_num, row) for row in reader]
+            columns = [name or "" for name in reader.fieldnames or ()]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise _trace_fault(path, 1, f"{error}", "a CSV of positions is needed") from error
+    if not set(_COLUMNS) <= set(columns):
+        raise _trace_fault(
+            path, 1, f"the header is {','.join(columns)!r}", f"it needs {', '.join(_COLUMNS)}"
+        )
+    if sequence is None and rows and "sequence" in columns:
+        sequence = rows[0][1]["sequence"]
+    frames: dict[int, list[Point]] = {}
+    for line, row in rows:
+        if sequence is None or row.get("sequence") == sequence:
+            frame, place = _row(path, line, row, frame_px)
+            frames.setdefault(frame, []).extend(place)
+    if not any(frames.values()):
+        which = f" of {sequence!r}" if sequence is not None else ""
+        raise _trace_fault(path, 1, f"there is no position{which}", "at least one is needed")
+    return tuple((frame, tuple(frames[frame])) for frame in sorted(frames))
+
+
+def _row(
+    path: Path, line: int, row: dict[str, str], frame_px: Point
+) -> tuple[int, tuple[Point, ...]]:
+    words = [(row.get(name) or "").strip() for name in _COLUMNS]
+    try:
+        frame = int(words[0])
+        if words[1:] == ["", ""]:
+            return frame, ()
+        x, y = float(words[1]), float(words[2])
+    except ValueError as error:
+        raise _trace_fault(
+            path, line, f"{','.join(words)!r}", "must be a frame and two numbers"
+        ) from error
+    if not (0 <= x <= frame_px[0] and 0 <= y <= frame_px[1]):
+        raise _trace_fault(
+            path,
+            line,
+            f"a place at {x:g}, {y:g}",
+            f"must be within {frame_px[0]:g} by {frame_px[1]:g} px (frame_px of the [[walker]])",
+        )
+    return frame, ((x, y),)
+
+
+def _trace_fault(path: Path, line: int, given: str, needed: str) -> ValueError:
+    return ValueError(
+        f"{path} line {line}: {given}, but {needed}, for walkers go where people were recorded. "
+        f"For example:\n    {_EXAMPLE}"
+    )

@@ -43,8 +43,8 @@ Rect: TypeAlias = tuple[float, float, float, float]  # left, top, right, bottom 
 Span: TypeAlias = tuple[float, float]  # from, until in seconds since midnight
 # What changes over the day: (second, value), linear in between, constant before and after.
 Course: TypeAlias = tuple[tuple[float, float], ...]
-
-
+# Recorded positions: frame numbers, and the places of people in each.
+Frames: TypeAlias = tuple[tuple[int, tuple[Point, ...]], ...]
 SIDES = ("north", "east", "south", "west")
 
 
@@ -138,8 +138,32 @@ class Person(NamedTuple):
     """Somebody whose day is known: one path for each stay in the room."""
 
     name: str
+    activity: str
     power_w: float  # what heats the air at once: the convective share of the sensible heat
     stays: tuple[tuple[Waypoint, ...], ...]
+
+
+class Walker(NamedTuple):
+    """Recorded positions, as people of this room."""
+
+    name: str
+    power_w: float
+    frames: Frames  # places in metres
+    frames_per_s: float
+    jump_m: float  # how far one person gets between two frames, at most
+    gap_frames: int  # how long one may be lost and still be known again
+    at_s: tuple[float, ...]  # when the recording is played
+
+
+class Arrivals(NamedTuple):
+    """Visitors by chance: who comes in, sits for a while, and leaves."""
+
+    per_h: Course  # the rate from that second on
+    stay_min: float  # mean; the law is exponential
+    power_w: float
+    speed_m_per_s: float
+    entrance_m: Point
+    seats_m: tuple[Point, ...]  # none: anywhere free
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +183,8 @@ class Room:
     furniture: tuple[Furniture, ...] = ()
     heaters: tuple[Heater, ...] = ()
     people: tuple[Person, ...] = ()
+    walkers: tuple[Walker, ...] = ()
+    arrivals: Arrivals | None = None
     thermometers: tuple[Thermometers, ...] = ()
     privacy: Privacy | None = None
 

@@ -169,6 +169,18 @@ Weather = Annotated[
     AfterValidator(_some),
     AfterValidator(_later),
 ]
+_PerHour = Annotated[float, Strict(), Field(ge=0, le=3600)]  # more is a slip of the pen
+Rates = Annotated[
+    tuple[tuple[Time, _PerHour], ...],
+    BeforeValidator(_always),
+    AfterValidator(_some),
+    AfterValidator(_later),
+]
+Times = Annotated[
+    tuple[Time, ...],
+    BeforeValidator(lambda given: given if isinstance(given, list) else [given]),
+    AfterValidator(_some),
+]
 Path = Annotated[
     tuple[Annotated[Any, BeforeValidator(_step)], ...],
     AfterValidator(_some),
@@ -283,22 +295,56 @@ class HeaterTable(Table):
     on: Hours | None = _key('[["06:00", "18:00"]]', "it is off at all other times", None)
 
 
-class PersonTable(Table):
-    """[[person]]: what they give off, told by what they do or in watts, and where they are."""
+class WarmTable(Table):
+    """What people give off, told by what they do or in watts."""
 
     either = ("activity", "power_w")
     activity: Activity | None = _key('"office"', "it says what a person gives off", None)
     power_w: Number | None = _key("40", "it is what warms the air at once", None, ge=0, le=5000)
+
+    @property
+    def air_w(self) -> float:
+        """What warms the air at once."""
+        return ACTIVITIES[self.activity].air_w if self.activity else float(self.power_w or 0)
+
+
+class PersonTable(WarmTable):
+    """[[person]]."""
+
     name: Text = _key('"Ada"', "faults and tracks are told by it")
     path: Path = _key(
         '[["08:30", 0.3, 3.8], ["08:31", 1.5, 1.6], ["12:00", "stay"], ["12:00", "out"]]',
         "heat is where people are",
     )
 
-    @property
-    def air_w(self) -> float:
-        """What warms the air at once."""
-        return ACTIVITIES[self.activity].air_w if self.activity else float(self.power_w or 0)
+
+class WalkerTable(WarmTable):
+    """[[walker]]."""
+
+    name: Text = _key('"meeting"', "tracks are told by it", "walker")
+    trace: Text = _key('"positions.csv"', "it holds the recorded places")
+    sequence: Text | None = _key('"monday-1"', "a file may hold several", None)
+    frames_per_s: Number = _key("2.0", "places need times", ge=0.001, le=100)
+    frame_px: Extent = _key("[32, 24]", "places are in pixels of it", (32.0, 24.0))
+    rect_m: Area | None = _key("[0.0, 0.0, 6.0, 4.0]", "the picture shows that floor", None)
+    jump_m: Number = _key("1.5", "nobody goes faster", 1.5, gt=0, le=100)
+    gap_frames: Whole = _key("4", "who is gone for longer is new", 4, ge=0, le=1000)
+    at: Times = _key('["09:00", "14:00"]', "it is played then")
+
+
+class ArrivalsTable(WarmTable):
+    """[arrivals]."""
+
+    per_h: Rates = _key('[["08:00", 6.0], ["18:00", 0.0]]', "so many come, from that time on")
+    stay_min: Number = _key("20", "visitors stay so long on average", gt=0, le=1440)
+    speed_m_per_s: Number = _key("1.0", "they walk to their seat", 1.0, ge=0.05, le=5)
+    entrance_m: Place = _key("[0.3, 3.8]", "they come in and leave there")
+
+
+class SeatTable(Table):
+    """[[seat]]."""
+
+    at_m: Place = _key("[1.5, 1.6]", "a visitor sits there")
 
 
 class ThermometersTable(Table):
@@ -344,6 +390,9 @@ class Document(Table):
     furniture: tuple[FurnitureTable, ...] = ()
     heater: tuple[HeaterTable, ...] = ()
     person: tuple[PersonTable, ...] = ()
+    walker: tuple[WalkerTable, ...] = ()
+    arrivals: ArrivalsTable | None = None
+    seat: tuple[SeatTable, ...] = ()
     thermometers: Annotated[
         tuple[ThermometersTable, ...],
         BeforeValidator(lambda given: [given] if isinstance(given, dict) else given),

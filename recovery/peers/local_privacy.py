@@ -80,6 +80,12 @@ def either_channel(first: ArrayLike, second: ArrayLike) -> Floats:
     return np.concatenate([_channel(first), _channel(second)]) / 2
 
 
+def both_channel(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Return the channel of a user who answers two, with chances of their own."""
+    one, two = _channel(first), _channel(second)
+    return np.asarray((one[:, None, :] * two[None, :, :]).reshape(-1, one.shape[1]))
+
+
 def _channel(matrix: ArrayLike) -> Floats:
     chances = np.asarray(matrix, np.float64)
     fits = chances.ndim == 2 and chances.size and chances.min() >= 0

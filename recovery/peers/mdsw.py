@@ -7,9 +7,11 @@ the two marginals: whatever is between the axes is lost, which costs little wher
 (paper 003's skewed data) and can be seen where there is.
 
 Notion of privacy: local, pure epsilon. Neighbours: any two cells of one user. Worst-case
-log-ratio: epsilon. Every user answers one axis, by a coin that everybody may see, with all of
-epsilon; the paper says not whether it does so or halves epsilon between both, which was no
-better on any of the data here.
+log-ratio: epsilon, in both ways of sharing it. The paper says not which it takes:
+
+    split "users"   every user answers one axis, by a coin that everybody may see, with all of
+                    epsilon; the better one or as good on all the data here
+    split "budget"  every user answers both, with epsilon / 2 each
 
 Source: Yang, Wang, Li, Cheng and Su 2020, "Answering multi-dimensional range queries under local
 differential privacy", as paper 003 uses it in Section VII; Li et al. 2020 for the wave, whose
@@ -17,7 +19,7 @@ radius b = (e e^e - e^e + 1) / (2 e^e (e^e - 1 - e)) is that of `recovery.disk.f
 line.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,10 +30,11 @@ from ..disk.channel import Channel
 from ..disk.em import Fit
 from ..disk.estimators import estimate as estimate_line
 from ..disk.query import Query
-from ..noise import Ratio
-from .local_privacy import either_channel
+from ..noise import Ratio, lowest
+from .local_privacy import both_channel, either_channel
 
 Floats = NDArray[np.float64]
+Split = Literal["users", "budget"]
 
 
 class Fits(NamedTuple):
@@ -42,24 +45,40 @@ class Fits(NamedTuple):
     rows: Fit  # of a one-row map (1, rows)
 
 
-def queries(grid: Grid, epsilon: Ratio) -> tuple[Query, Query]:
+def queries(grid: Grid, epsilon: Ratio, split: Split = "users") -> tuple[Query, Query]:
     """Return what is asked along each axis: of columns first, then of rows, both as lines.
 
     Args:
         grid: of the map.
-        epsilon: of one user.
+        epsilon: of one user, over all that the user answers.
+        split: see the module.
 
     Raises:
-        ValueError: the query has no meaning.
+        ValueError: there is no such split, or the query has no meaning.
 
     >>> [query.grid.shape for query in queries(Grid((15, 10), 0), (7, 2))]
     [(15, 1), (10, 1)]
     """
+    one = share(epsilon, split)
     columns, rows = grid.shape
     return (
-        Query(Grid((columns, 1), grid.cell_mm), epsilon, scheme="dam-ns"),
-        Query(Grid((rows, 1), grid.cell_mm), epsilon, scheme="dam-ns"),
+        Query(Grid((columns, 1), grid.cell_mm), one, scheme="dam-ns"),
+        Query(Grid((rows, 1), grid.cell_mm), one, scheme="dam-ns"),
     )
+
+
+def share(epsilon: Ratio, split: Split) -> Ratio:
+    """Return the epsilon of one answer.
+
+    >>> share((7, 2), "users"), share((7, 2), "budget")
+    ((7, 2), (7, 4))
+    """
+    if split not in get_args(Split):
+        raise ValueError(
+            f"split is {split!r} but must be users or budget: either half the users answer each "
+            "axis, or each answers both at half of epsilon. Write one of the two."
+        )
+    return epsilon if split == "users" else lowest((epsilon[0], 2 * epsilon[1]))
 
 
 def estimate(
@@ -75,7 +94,8 @@ def estimate(
     Args:
         across, down: the one-row channels of columns and of rows.
         across_counts, down_counts: (1, outer places) of each.
-        epsilon: of one answer; sets where expectation maximisation stops.
+        epsilon: of one answer, half the user's where the budget is split; sets where expectation
+            maximisation stops.
         name: the estimator of each line, of `recovery.disk.estimators`: "em" is the printed one,
             "ems" smooths, and "auto" is the one that the disk's own maps are drawn with.
     """
@@ -84,12 +104,13 @@ def estimate(
     return Fits(np.outer(rows.mass, columns.mass), columns, rows)
 
 
-def matrix(across: Channel, down: Channel) -> Floats:
+def matrix(across: Channel, down: Channel, split: Split = "users") -> Floats:
     """Return how likely what a user answers is from each cell, (answers, cells).
 
-    The answers are those of the columns and then those of the rows, half as likely each.
+    Where users are split the answers are those of the columns and then those of the rows, half as
+    likely each; where the budget is, they are pairs.
     """
     flat = np.arange(across.columns * down.columns)
     one = across.matrix()[:, flat % across.columns]
     two = down.matrix()[:, flat // across.columns]
-    return either_channel(one, two)
+    return either_channel(one, two) if split == "users" else both_channel(one, two)

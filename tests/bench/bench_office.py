@@ -40,7 +40,8 @@ def main(words: list[str]) -> None:
     days = int(words[0]) if words else 2
     names = words[1:] or ["auto", "posterior", "entropy"]
     room = make_model(room_of(Path(str(files(physics.rooms) / "office.toml"))), "entropy")
-    day = day_of(room.room)
+    world = np.random.default_rng(0)
+    day = day_of(room.room, world)
     moments = rounds_s(room.room, room.query.readings, room.every_min)
     lived = simulate_day(Living(room.room, day, room.views), rounds_s=moments)
     query = fit_query(room.query, room.room, lived, moments)

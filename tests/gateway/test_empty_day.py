@@ -105,7 +105,7 @@ def living(
 ) -> tuple[Lived, Lived]:
     """Return a day of a room with its people, and the same day with nobody there."""
     _, views = views_of(room)
-    today = day(room)
+    today = day(room, np.random.default_rng(1))
     whole = simulate_day(Living(room, today, views), rounds_s=moments_s)
     alone = replace(whole, seen_k=whole.empty_k)
     nobody = Day(())

@@ -254,7 +254,7 @@ def sum_charges(charges: Iterable[Charge | ChargeRow]) -> int:
 # device that goes is cut off at the broker first. What a kill leaves undone the same command does
 # when it is run again, or `remove` undoes. One command at a time: a lock is held.
 
-RESTART = "A gateway takes it up at its start: restart it"
+RELOAD = "A gateway takes it up at its start, or when told to reload (SIGHUP; systemd: restart)"
 FEWER = (
     "the map has fewer sensors from now on. What was promised still holds for the others, since "
     "each device's noise is its own"
@@ -326,7 +326,7 @@ class Change:
         made = self._enrol_anew(place, central)
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
-        self._say(f"{self._name} is enrolled for sensor {first}{to}. {RESTART}")
+        self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
         if self._deployment.privacy.window_h and has_store(self._deployment):
             self._say(f"If rounds were asked, it has {_say_left(self._deployment)}")
 
@@ -355,7 +355,7 @@ class Change:
             store.free(self._name)
             store.close()
         self._say(
-            f"{self._name} is no device of ours any more; {FEWER}. {RESTART}; "
+            f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}; "
             "until then the page shows it as silent"
         )
 
@@ -372,7 +372,7 @@ class Change:
             left = "a whole new budget" if budget else _say_left(self._deployment)
             self._say(
                 f"{self._name} has new keys and {left}, and the old ones are worth nothing; "
-                f"what was spent stays spent in the ledger. {RESTART}"
+                f"what was spent stays spent in the ledger. {RELOAD}"
             )
             return
         link_key = os.urandom(32)

@@ -235,7 +235,7 @@ MARGIN_S = 15.0  # over the pause between two rounds
 LONGEST_S = 120.0  # that a round is waited for
 OVER = ("late", "other-round")  # kinds of refusals that the next round ends
 NOT_TAKEN = (
-    "has not taken it. It takes up a new device when it is restarted; "
+    "has not taken it. It takes up a new device at its start, or when told to reload (SIGHUP); "
     "till then the board keeps the frame"
 )
 NOTHING = (

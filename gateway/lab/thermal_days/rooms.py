@@ -41,6 +41,9 @@ def rounds_s(room: Room, readings: int, every_min: float) -> Sequence[float]:
 def nobody_before_s(room: Room) -> float:
     """Return when somebody may first be in the room, by its file alone; infinite for never."""
     first = [stay[0].at_s for person in room.people for stay in person.stays]
+    first += [at_s for walker in room.walkers for at_s in walker.at_s]
+    if room.arrivals:
+        first += [at_s for at_s, per_h in room.arrivals.per_h if per_h > 0]
     return min(first, default=math.inf)
 
 
@@ -73,7 +76,10 @@ def fit_query(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]
     empty = lived.empty_k - (0.0 if query.background == "gateway" else lived.empty_k[0])
     swing_k = float(np.abs(empty).max())
     if query.background == "gateway":  # the device's own offset is still in what it sends
-        swing_k += _OFF * max(find(group.kind).accuracy_k for group in room.thermometers)
+        swing_k += _OFF * max(
+            math.hypot(kind.accuracy_k, kind.uniformity_k)
+            for kind in (find(group.kind) for group in room.thermometers)
+        )
     query = replace(query, background_k=math.ceil(10 * swing_k + 1) / 10)
     if query.background != "following":
         return query

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +207,7 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
         seed: makes world and noise repeatable; None for noise that nobody can repeat.
     """
     world = np.random.default_rng(seed)
-    day = day_of(room.room)
+    day = day_of(room.room, world)
     moments_s = rounds_s(room.room, room.query.readings, room.every_min) if room.query else ()
     whole = simulate_day(Living(room.room, day, room.views, stage), stage, moments_s)
     read = read_day(room.room, whole, world)
@@ -266,9 +265,10 @@ def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> 
 
         animate(played, path, stage)
 
+    out = files.get("out")
     every: dict[str, Writer] = {
         "scores": lambda path: as_json(numbers(played))(path),
-        "out": partial(write_day, played),
+        "out": lambda path: write_day(played, path, out.suffix if out else ""),
         "plot": draw,
         "animation": animate,
     }

@@ -32,7 +32,7 @@ class Scene:
         query: of the deployment whose devices read the room.
         speed: seconds of the room in a second of the clock.
         since: the time of day at which it begins; None for the start of the file's day.
-        world: makes the noise of the thermometers.
+        world: makes visitors, and the noise of the thermometers.
 
     Raises:
         OperatorFault: the file is wrong, or its thermometers are not those of the deployment.
@@ -51,7 +51,7 @@ class Scene:
         _check(query, path, self._thermometers)
         begins_s = _begins(self.room, path, since)
         _, views = views_of(self.room)
-        self._living = Living(self.room, day(self.room), views)
+        self._living = Living(self.room, day(self.room, world), views)
         self._living.go(begins_s)
 
     @property

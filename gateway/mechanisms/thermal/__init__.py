@@ -9,6 +9,7 @@ from ..record import Exported, Fold, Mechanism, Module, Serving, halves
 from ..words import Words
 
 _granting = Module(__name__, "granting")
+_arrays = Module(__name__, "arrays")
 _demo = Module(__name__, "demo")
 _vacant = Module(__name__, "vacant")
 _calibrate = Module(__name__, "calibrate")
@@ -88,6 +89,7 @@ MECHANISM = Mechanism(
     },
     keys={("privacy", "delta"): "the probability added to its factor"},
     refused_keys={},
+    live_keys={"rounds": frozenset({"estimator"})},
     sensors=lambda deployment: deployment.sensors.count,
     query_of=_deployment.query_of,
     words=Words(
@@ -103,6 +105,7 @@ MECHANISM = Mechanism(
     facts=_words.facts,
     curve=_words.distance_curve,
     silent_lines=_words.silent_lines,
+    extra_flags=("frames", "clip", "background", "fit", "every", "frames_count", "people"),
     check_texts=_deployment.check_axes,
     check_query=_deployment.check_size,
     cautions=_deployment.cautions,
@@ -115,6 +118,7 @@ MECHANISM = Mechanism(
     read_release=_published.read_release,
     check_possible=_published.check_possible,
     calibrate=_calibrate.calibrate,
+    play_frames=_arrays.play_frames,
     demo=_demo.run,
     clear=_vacant.subtract_empty_room,
 )

@@ -213,8 +213,12 @@ class Door:
 
     def __init__(self, devices: Devices, guard: Guard | None = None) -> None:
         self._guard = guard
-        self._devices, self._senders = devices, senders(devices)
+        self.know(devices)
         self._noted_s: dict[str, float] = {}  # when a device's flood had a row of its own
+
+    def know(self, devices: Devices) -> None:
+        """Let these devices in from now on, and no others."""
+        self._devices, self._senders = devices, senders(devices)
 
     def whose(self, topic: str) -> str:
         """Return the enrolled device that speaks on a topic, "" where none does."""

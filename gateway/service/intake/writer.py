@@ -341,6 +341,11 @@ class Intake:
         """Decide and acknowledge nothing while held: the broker keeps what comes."""
         self._inbox.hold(held)
 
+    def know(self, devices: Devices) -> None:
+        """Take reports of these devices from now on, and of no others."""
+        self._devices, self._packer = devices, Packer(devices)
+        self._door.know(devices)
+
     def begin(self) -> None:
         """Start to decide; until then what comes waits: we have not found its round yet."""
         self._begun.set()

@@ -89,12 +89,18 @@ class Guard:
         self._verdicts: list[Verdict] = []
         self._waited = 0.0  # messages that a device may have sent while we were away
         self._attributable = attributable
+        self._of: dict[str, _Bucket] = {}
         self._strangers = _Bucket(settings.burst, 0.0)
         self.wake: Callable[[], None] = lambda: None  # called when there is a verdict
+        self.renew(settings, devices)
+
+    def renew(self, settings: Settings, devices: Iterable[str]) -> None:
+        """Take other limits, or another fleet; who is shut out stays so."""
         self._rate, self._burst = settings.messages_per_s, float(settings.burst)
         self._forged = settings.forged
         self._shutting = settings.quarantine
-        self._of = {name: _Bucket(self._burst, 0.0) for name in devices}
+        old = self._of
+        self._of = {name: old.get(name) or _Bucket(self._burst, self._waited) for name in devices}
 
     def away(self, seconds: float) -> None:
         """Allow for what waited at the broker while nobody took it: it all comes at once.

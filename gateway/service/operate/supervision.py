@@ -1,8 +1,12 @@
-"""A gateway under a service manager: when it is ready, and that it lives.
+"""A gateway under a service manager: when it is ready, that it lives, and its file read again.
 
 Ready is when the broker has us for the first time: until then nothing is gathered, and what waits
 for us at a start must wait. The page is up before, so `systemctl start` that does not come back
 can be asked why. Under anything else, and on a terminal, nothing is said and nothing fails.
+
+Of the deployment file a changed promise is another promise, and a changed store, site or broker is
+another gateway: for those it is stopped and started, with everything that is checked then. The
+rest is taken between two rounds. Where the new file is wrong, the old one stays in force, whole.
 
 Source: the manual page sd_notify(3).
 """
@@ -10,12 +14,20 @@ Source: the manual page sd_notify(3).
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from ...devices.enrol.check import check_together
+from ...devices.enrol.enrol import Devices, load_devices
+from ...faults import OperatorFault
 from ...logs import log
+from ...mechanisms import of
+from ...settings import config
+from ...settings.deployment import Deployment
 
 PATIENCE_S = 1.0  # a manager that does not read is not waited for any longer
 
@@ -96,6 +108,17 @@ class Supervised:
             self._watched = [one for one in threading.enumerate() if one.name in VITAL]
             self._say("READY=1")
 
+    def reloading(self) -> None:
+        """Say that the file is being read again; `reloaded` must follow."""
+        # Since 253 a manager tells by the time whether this answers its own request.
+        now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        self._say("RELOADING=1", f"MONOTONIC_USEC={now_us}")
+
+    def reloaded(self) -> None:
+        """Say that it was, whether it could be taken or not."""
+        if self._ready:
+            self._say("READY=1")
+
     def stopping(self) -> None:
         """Say that we are about to end, once."""
         if not self._over.is_set():
@@ -114,3 +137,94 @@ class Supervised:
                 )
             else:
                 self._say("WATCHDOG=1")
+
+
+# What may change while we run: whole tables, or the keys of one; beside what a mechanism says.
+LIVE: dict[str, set[str] | None] = {
+    "rounds": {"every_s", "gather_s", "solve_s", "quorum", "hours"},
+    "guard": None,
+    "homeassistant": None,
+}
+
+
+def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deployment, Devices]:
+    """Return the deployment and the devices as their files now say, if those may be taken.
+
+    Raises:
+        OperatorFault: a file is wrong, or says something else that cannot change while we run.
+    """
+    new = config.load(path)
+    if fixed := sorted(_find_fixed(deployment, new)):
+        raise OperatorFault(
+            f"{', '.join(fixed)} changed in {path}, which takes effect only at a restart: the "
+            "rounds, the store or the session at the broker depend on it. Restart the gateway, "
+            "or change it back"
+        )
+    enrolled = load_devices(new.site.devices, new.site.name)
+    if enrolled.site_key != devices.site_key:
+        raise OperatorFault(
+            f"the devices file {new.site.devices} holds another fleet with another site key, and "
+            "the open round is signed with the old one. Restart the gateway"
+        )
+    check_together(new, enrolled)
+    plan = of(new).plan
+    if plan(config.query(new), []) != plan(config.query(deployment), []):
+        raise OperatorFault(
+            f"with {path} the rounds would differ from before, although no setting in it changed: "
+            "the room file did, perhaps. Restart the gateway"
+        )
+    return new, enrolled
+
+
+def _find_fixed(old: Deployment, new: Deployment) -> set[str]:
+    """Return the keys that differ and may not, as [table] key."""
+    differing, own = set(), of(old).live_keys
+    for table in type(old).model_fields:
+        before, after = getattr(old, table), getattr(new, table)
+        live = LIVE.get(table, set())
+        if live is None or before == after:
+            continue
+        if before is None or after is None:  # the table of another mechanism
+            differing.add(f"[{table}]")
+            continue
+        ours: Any = type(before).model_fields
+        names = {name for name in ours if getattr(before, name) != getattr(after, name)}
+        names -= live | own.get(table, frozenset())
+        differing |= {f"[{table}] {name}" for name in names}
+    return differing
+
+
+class Reloading:
+    """Does something each time that it is asked to, on a thread of its own; a context manager.
+
+    A signal may come at any moment, and its handler must not wait for a disk: it only asks.
+    """
+
+    def __init__(self, do: Callable[[], None]) -> None:
+        self._do, self._over = do, False
+        self._asked = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reload", daemon=True)
+
+    def ask(self) -> None:
+        """Have it done; returns at once."""
+        self._asked.set()
+
+    def __enter__(self) -> "Reloading":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        self._asked.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._asked.wait()
+            self._asked.clear()
+            if self._over:
+                return
+            try:
+                self._do()
+            except Exception:  # the next request must find somebody
+                log.exception("the reload that was asked for failed; the deployment is unchanged")

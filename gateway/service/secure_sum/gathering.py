@@ -160,6 +160,10 @@ class SecureSums:
     def hold(self, held: bool) -> None:
         """Do nothing: nothing is written that a full disk could lose."""
 
+    def know(self, devices: Devices) -> None:
+        """Take frames of these devices alone, from the next round on."""
+        self._devices = devices
+
     def stop(self) -> None:
         """End; an open round is given up by the next start."""
         if self._open:

@@ -115,7 +115,7 @@ def describe(found: Roll, mark: int) -> Said:
     if old := [one.holder for one in alive if one.mark != mark]:
         wrong.append(
             f"{', '.join(old)} works with another devices file than this gateway: give both the "
-            "same, and restart them"
+            "same, and send them SIGHUP"
         )
     return Said(not wrong, join(wrong + words))
 
@@ -213,6 +213,10 @@ class Gathering:
     def hold(self, held: bool) -> None:
         """Do nothing: how much room there is at PostgreSQL, it knows itself."""
 
+    def know(self, devices: Devices) -> None:
+        """Take reports of these devices from now on, and of no others."""
+        self._worker.reload(devices)
+
     def stop(self) -> None:
         """Commit and let go of what has come so far, give our parts back, and end."""
         if not self._stopping.is_set():
@@ -244,6 +248,9 @@ class Taker(Gatherer, Protocol):
 
     def hold(self, held: bool) -> None:
         """Decide and acknowledge nothing while held."""
+
+    def know(self, devices: Devices) -> None:
+        """Take reports of these devices from now on, and of no others."""
 
 
 def make_taker(

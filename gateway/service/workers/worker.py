@@ -25,7 +25,7 @@ from ..operate.health import GONE
 from ..operate.metrics import Metrics
 from . import leases, rounds
 from .leases import UNANSWERED, Lease, Leases
-from .part import GOODBYE_S, Part, Surroundings, end_old_sessions_quietly
+from .part import GOODBYE_S, Part, Surroundings, devices_of, end_old_sessions_quietly
 
 
 def share_of(holder: str, living: Sequence[str], partitions: int) -> int:
@@ -82,6 +82,11 @@ class Hands:
     def only_sure(self) -> None:
         """Let go of parts that another may have by now."""
         self._leave([part for part in self._parts.values() if not part.surely_ours()])
+
+    def know(self, devices: Devices) -> None:
+        """Let go of parts whose devices are others now: they are begun anew."""
+        new = {lease: devices_of(devices, lease.part, self._partitions) for lease in self._parts}
+        self._leave([part for part in self._parts.values() if part.devices != new[part.lease]])
 
     def gone(self) -> list[Lease]:
         """Return the leases that nobody works for any more, and forget them."""
@@ -206,7 +211,7 @@ class Worker:
         self._sight = Sight(deployment, holder, self._pump, say, away)
         shared = store, self._pump, fold, alarm, metrics, guard, self._sight.heard
         self._around = Surroundings(deployment, devices, *shared)
-        self._mark, self._joined = leases.mark_of(devices), False
+        self._known, self._mark, self._joined = devices, leases.mark_of(devices), False
         self._stopping, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
@@ -223,6 +228,11 @@ class Worker:
     def stop(self) -> None:
         """Begin to hand the parts on; whoever leaves the block waits for it."""
         self._stopping.set()
+        self._woken.set()
+
+    def reload(self, devices: Devices) -> None:
+        """Work for these devices from now on: the sessions take them up and let others go."""
+        self._around = self._around._replace(devices=devices)
         self._woken.set()
 
     @property
@@ -266,6 +276,9 @@ class Worker:
         engine, hands = self._store.engine, self._hands
         began_s = time.monotonic()
         hands.keep(self._leases.renew(hands.held), began_s + lease_s)
+        if (devices := self._around.devices) is not self._known:
+            self._known, self._mark = devices, leases.mark_of(devices)
+            hands.know(devices)
         us = self.holder, lease_s, self._mark
         blind = self._sight.blind_for(lease_s if self._joined else 0)
         if not self._joined and not blind:

@@ -1,4 +1,4 @@
-"""`heatveil audit`: one command, lines to read, and a report to compute with."""
+"""`heatveil audit`: one command, a report to read, and one to compute with."""
 
 import json
 import math
@@ -13,6 +13,7 @@ import pytest
 from gateway.audit import layers
 from gateway.audit.claim import ALPHA, FALSE_ALARM, WHOLE, Claim, Effort, at_most, claim_fact
 from gateway.audit.layers import LAYERS, VERBS, Layer, audit, run_layer
+from gateway.audit.report import TITLE, as_page
 from gateway.cli import audit as command
 from gateway.mechanisms import MECHANISMS
 
@@ -39,19 +40,22 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.mark.long
 def test_an_audit_that_holds_leaves_a_page_and_numbers(heatveil: Heatveil, tmp_path: Path) -> None:
-    """Every claim, for a reader and for a program."""
+    """For a reader, and for a program."""
     folder = tmp_path / "audit"
     said = heatveil("audit", "--layer", "price", "--layer", "promise", "--folder", folder)
-    page = (folder / "audit.md").read_text()
-    found = json.loads((folder / "audit.json").read_text())
+    page, found = (
+        (folder / "audit.md").read_text(),
+        json.loads((folder / "audit.json").read_text()),
+    )
 
     assert said.status == 0, said.err
     assert "claims hold." in said.out
-    assert all(claim["sentence"].split(": ")[-1] in page for claim in found["claims"])
+    assert page.startswith(TITLE)
     assert found["holds"] is True
     assert found["effort"] == "quick"
     assert found["false_alarm"] <= found["false_alarm_allowed"] == 1e-6
     assert {claim["layer"] for claim in found["claims"]} == {"price", "promise", WHOLE}
+    assert all(claim["sentence"].split(": ")[-1] in page for claim in found["claims"])
     keys = {"claimed", "measured", "bound", "holds", "samples", "seed", "seconds", "alpha"}
     assert all(keys <= set(claim) for claim in found["claims"])
 
@@ -71,8 +75,20 @@ def test_a_claim_that_fails_is_named_in_one_line_with_status_1(
     assert said.err.count("\n") == 1
     assert "noise is large" in said.err
     assert "7.25" in said.err
-    assert "FAILS: it is 7.25 where 1 may be" in said.out
+    assert "**FAILS**" in (tmp_path / "audit.md").read_text()
     assert json.loads((tmp_path / "audit.json").read_text())["holds"] is False
+
+
+def test_json_prints_one_object_and_nothing_else(
+    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
+) -> None:
+    """For a pipe."""
+    planted(claim_fact("a fact", True, samples=1))
+    said = heatveil("audit", "--folder", tmp_path, "--json", "--seed", "12")
+
+    assert said.status == 0
+    assert json.loads(said.out) == json.loads((tmp_path / "audit.json").read_text())
+    assert json.loads(said.out)["claims"][0]["seed"] == 12
 
 
 @pytest.mark.parametrize("name", ["audit.md", "audit.json"])
@@ -117,13 +133,14 @@ def test_the_gravest_is_named_first_by_how_much_noise_is_missing(
     enough = at_most("a: there is enough", 1.0, 4.0, samples=1, unit="variance asked / given")
     planted(waste, claim_fact("a fact", False, samples=1), enough)
     said = heatveil("audit", "--mechanism", "thermal", "--folder", tmp_path)
+    page = (tmp_path / "audit.md").read_text()
 
     assert said.err.startswith("heatveil: variance asked / given is 4 where 1 may be; ")
     assert "the gravest of 3 that fail" in said.err
     assert "Publish nothing more" in said.err
-    failed = [line for line in said.out.splitlines() if line.startswith("FAILS: ")]
-    begins = ("FAILS: variance asked", "FAILS: it is not so", "FAILS: variance given")
-    assert all(line.startswith(words) for line, words in zip(failed, begins, strict=True))
+    places = [page.index(words) for words in ("1. **variance asked", "2. **it is not", "3. **")]
+    assert places == sorted(places)
+    assert places[-1] < page.index("| layer |")
 
 
 QUICK = ("--layer", "deployment", "--layer", "sensitivity", "--layer", "counts")
@@ -305,3 +322,19 @@ def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int) -> None:
     claim = claim_fact("a claim", fits, samples=samples)
 
     assert claim.holds == claim.row()["holds"] == (fits and samples > 0)
+
+
+# The page of an audit is for somebody who did not write it: plain words, the worst first.
+
+
+def variance(sentence: str, over: float) -> Claim:
+    return at_most(sentence, 1.0, over, samples=1, unit="variance asked / given")
+
+
+def test_one_row_shows_the_worst_of_all_rooms() -> None:
+    """Eight rows that say the same hide the ninth that does not."""
+    rooms = [variance(f"{room}: there is enough", over) for room, over in (("a", 0.5), ("b", 1.5))]
+    page = as_page(rooms, Effort(), 0.1, ["a", "b"])
+
+    assert page.count("| there is enough |") == 1
+    assert "| **FAILS** (1 of 2) | there is enough | b (worst of 2) | 1 | 1.5 | 1.5 |" in page

@@ -125,7 +125,7 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
         assert (gone.status, gone.err) == (0, "")
         assert "what it retained is cleared" in gone.out
         assert "fewer sensors" in gone.out
-        assert "restart it" in gone.out
+        assert "SIGHUP" in gone.out
         assert not site.may_come("node-2", old.link_key.hex())
         assert "node-2" not in site.devices.by_name
         assert "node-2" not in {one.identity.name for one in site.secrets.devices}

@@ -141,14 +141,15 @@ def test_a_seeded_run_says_so_on_the_page_too() -> None:
     assert "each device blurs its own" not in said[True]
 
 
-def test_under_nohup_a_closed_terminal_is_ignored() -> None:
-    """Who asked for nohup wants it to go on."""
+def test_under_nohup_a_reload_is_one() -> None:
+    """A gateway that somebody left running by nohup takes up a new device when told."""
     asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with serve.on_signal(lambda: asked.append(1)):
+    with serve.on_signal(lambda: asked.append("stop"), reload=lambda: asked.append("reload")):
         signal.raise_signal(signal.SIGHUP)
-    signal.signal(signal.SIGHUP, before)
+    now = signal.signal(signal.SIGHUP, before)
 
-    assert asked == []
+    assert asked == ["reload"]
+    assert now == signal.SIG_IGN
 
 
 def test_who_is_stopped_as_it_begins_ends_as_later(

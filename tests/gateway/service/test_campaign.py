@@ -4,8 +4,10 @@ Devices answer at once, in this process. Every entry of the diary says what a st
 at that moment, and what was on the disk by then.
 """
 
+import itertools
 import json
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ from gateway.faults import OperatorFault
 from gateway.mechanisms import find
 from gateway.mechanisms.thermal.granting import grant
 from gateway.service import campaign, steps, telling
-from gateway.service.campaign import Campaign
+from gateway.service.campaign import Campaign, Pause
 from gateway.service.intake.writer import Intake
 from gateway.service.mqtt.connection import Message
 from gateway.service.outbox import Outbox
@@ -383,3 +385,42 @@ def test_another_promise_on_the_same_database_does_not_start(
     less = on.deployment.privacy.model_copy(update={"epsilon": (9, 1)})
     same = on.deployment.model_copy(update={"privacy": less})
     on.again(same)
+
+
+def test_no_change_is_lost_at_whatever_moment_it_is_asked_for(stage: Callable[..., Stage]) -> None:
+    """Two reloads, the second while the first is taken: it may be the one that shuts a thief out.
+
+    The second is asked for before each line in turn that the rounds' thread comes to.
+    """
+    on = stage().campaign
+    moments = 0
+    while True:
+        done: list[str] = []
+        lines = itertools.count()
+
+        def second(done: list[str] = done) -> None:
+            done.append("second")
+
+        def each(frame: Any, event: str, _: Any, lines: Any = lines) -> Any:
+            if event == "line" and next(lines) == moments:  # noqa: B023
+                on.between_rounds(second)
+            return each
+
+        def only(frame: Any, _event: str, _: Any) -> Any:
+            return each if frame.f_code.co_filename == campaign.__file__ else None
+
+        on.between_rounds(lambda done=done: done.append("first"))  # type: ignore[misc]
+        before = sys.gettrace()
+        sys.settrace(only)
+        try:
+            while not on._may_open(Pause(None), known=True):
+                pass
+        finally:
+            sys.settrace(before)
+        if next(lines) <= moments:
+            break
+        while not on._may_open(Pause(None), known=True):
+            pass
+        assert done[-1:] == ["second"], moments
+        moments += 1
+    assert moments > 5

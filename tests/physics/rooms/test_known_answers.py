@@ -13,10 +13,10 @@ from physics.diffusion.medium import Drive, still
 from physics.diffusion.run import Run, march
 from physics.places import Floats
 from physics.rooms import model
-from physics.rooms.day import Day, Track, day
+from physics.rooms.day import Day, Track, check_route, day
 from physics.rooms.plan import compute_views, lattice, plan
 from physics.rooms.read import read
-from physics.rooms.records import Air, Clock, Door, Room, Side, Wall
+from physics.rooms.records import Air, Arrivals, Clock, Door, Room, Side, Walker, Wall
 
 # The sample office's day on cells of 25 mm by a solver of its own: what `test_golden` is held to.
 
@@ -63,7 +63,7 @@ def factors(shut: bool, step_s: float) -> tuple[object, np.ndarray, np.ndarray]:
 
 def main() -> None:
     room = replace(read(Path(model.__file__).parent / "office.toml"), cell_mm=25)
-    today, step_s = day(room), room.day.step_s
+    today, step_s = day(room, np.random.default_rng(1)), room.day.step_s
     known = {shut: factors(shut, step_s) for shut in (False, True)}
     media = {shut: model.build_medium(room, (not shut,)) for shut in (False, True)}
     field = np.zeros((160 * 240, 2))
@@ -116,7 +116,7 @@ def looks(room: Room) -> Floats:
 def test_the_office_is_as_cells_of_25_mm_have_it(office: Room) -> None:
     """A day with a door that moves: of people 0.01 K at every thermometer, of the room 0.02 K."""
     known = np.loadtxt(FILE, delimiter=",").reshape(len(MOMENTS_S), 2, -1) / 1e4
-    today, start_s = day(office), office.day.start_s
+    today, start_s = day(office, np.random.default_rng(1)), office.day.start_s
     first = model.medium(office, start_s)
     run = Run(first, np.zeros((2, *first.shape)), start_s)
 
@@ -238,3 +238,37 @@ def test_a_body_beside_the_partition_is_on_its_own_side(office: Room) -> None:
         warmed = lattice(office, opened).warmed(np.array([[2.15, 1.0]]), np.ones(1))
         assert warmed[x < 2.1].sum() == 0
         assert warmed[x < 2.3].sum() > 0.35
+
+
+@pytest.mark.long
+def test_visitors_and_recordings_keep_out_of_what_is_shut(office: Room) -> None:
+    """Whoever comes goes through the door while it is open, and is never in a wall."""
+    shut_s = 8 * 3600.0 + 1800
+    room = replace(
+        office,
+        people=(),
+        doors=(office.doors[0]._replace(open_s=((8 * 3600.0, shut_s), (36000.0, 36600.0))),),
+        arrivals=Arrivals(
+            ((27000.0, 30.0), (34000.0, 0.0)), 20, 40.0, 1.0, (0.3, 3.8), ((3.5, 3.0),)
+        ),
+        walkers=(
+            # From frame to frame through the wall, as recordings from elsewhere may have it.
+            Walker("w", 40.0, ((0, ((1.9, 1.0),)), (1, ((2.2, 1.0),))), 1.0, 9.0, 9, (30000.0,)),
+        ),
+    )
+    tracks = day(room, np.random.default_rng(2)).tracks
+    visits = [track for track in tracks if track.name.startswith("visitor")]
+    walked = [track for track in tracks if track.name.startswith("w ")]
+
+    assert visits
+    assert [len(track.at_s) for track in walked] == [6]
+    for track in tracks:
+        jumps = np.diff(track.at_s) == 0
+        assert (check_route(room, track.at_s, track.places_m) | jumps).all()
+        assert model.heat(room, Day((track,)), 0.0, 86400.0).sum() * 86400 == pytest.approx(
+            track.joules
+        )
+    for visit in visits:  # who is kept waits for the door
+        assert 8 * 3600.0 <= visit.at_s[0] <= shut_s
+        assert visit.at_s[-1] <= shut_s or visit.at_s[-1] > 36000.0
+    assert any(visit.at_s[-1] > 36000.0 for visit in visits)

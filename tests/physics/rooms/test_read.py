@@ -6,25 +6,50 @@ from typing import Any
 
 import pytest
 
+from physics.air import ACTIVITIES
 from physics.rooms.check import _extremes, _ways
-from physics.rooms.read import read, sample
+from physics.rooms.read import read
 from physics.rooms.records import Air, Clock, Heater, Room, Side
 from physics.rooms.tables import Document, Table
 
-# The sample with a whole day, a reading every half an hour, and cells of 100 mm.
-OFFICE = sample()
-for shorter, longer in (
-    ("cell_mm = 200 ", "cell_mm = 100 "),
-    (
-        'start = "07:00"\nduration_h = 13\nstep_s = 60 ',
-        'start = "00:00"\nduration_h = 24\nstep_s = 30 ',
-    ),
-    ("protect_distance_m = 0.2", "protect_distance_m = 0.5"),
-    ("readings = 2 ", "readings = 48 "),
-    ("every_min = 270 ", "every_min = 30 "),
-    ("power_max_w = 32", "power_max_w = 60"),
-):
-    OFFICE = OFFICE.replace(shorter, longer, 1)
+# People of a room file as records: what they give off, and where a recording shows them.
+
+ROOM = """
+[room]
+name = "r"
+size_m = [6.0, 4.0]
+height_m = 2.5
+cell_mm = 100
+[thermometers]
+kind = "tmp117"
+count = [2, 2]
+[[walker]]
+trace = "trace.csv"
+activity = "walking"
+frames_per_s = 2.0
+frame_px = [16, 12]
+rect_m = [1.0, 2.0, 4.0, 1.5]
+at = "09:00"
+"""
+
+
+def test_a_recording_is_put_on_its_floor(tmp_path: Path) -> None:
+    """Corner, middle and far corner of the frame are those of the rectangle that it shows."""
+    (tmp_path / "trace.csv").write_text("frame,x_px,y_px\n0,0,0\n1,8,6\n2,16,12\n")
+    (tmp_path / "room.toml").write_text(ROOM)
+    (walker,) = read(tmp_path / "room.toml").walkers
+
+    places = [place for _, (place,) in walker.frames]
+    assert [xy for place in places for xy in place] == pytest.approx([1, 2, 3, 2.75, 5, 3.5])
+    assert walker.power_w == pytest.approx(110 * 0.51)  # ASHRAE, still air, what is not radiated
+    assert walker.power_w < ACTIVITIES["walking"].sensible_w
+
+
+# A copy of the sample, so that whoever changes that one breaks no line numbers here.
+OFFICE = (Path(__file__).parent / "office.toml").read_text(encoding="utf-8")
+TRACE = "sequence,frame,people,x_px,y_px\n"
+WALKER = '[[walker]]\ntrace = "trace.csv"\nactivity = "office"\nframes_per_s = 2.0\nat = "09:00"\n'
+ARRIVALS = '[arrivals]\nper_h = 4\nstay_min = 20\nactivity = "seated"\nentrance_m = [0.3, 3.8]\n'
 WALL = '[[wall]]\nfrom_m = {}\nto_m = {}\nthickness_mm = 100\nmaterial = "brick"\n'
 PRIVACY = "[privacy]\n"
 
@@ -59,7 +84,7 @@ FAULTS = {
         '"18:00"], ["19:00", "19:40"]',
         '"18:00"]',
         '["19:15", 2.05',
-        "is in [[door]] 1 (line 56) at 19:14:33, when it is shut",
+        "is in [[door]] 1 (line 53) at 19:14:33, when it is shut",
     ),
     "in a shut door": (
         '["17:48", 0.3, 3.8]',
@@ -96,7 +121,7 @@ FAULTS = {
         "[[door]]",
         WALL.format("[2.1, 0.0]", "[2.1, 1.0]") + "[[door]]",
         "[[wall]]+1",
-        "overlaps [[wall]] 1 (line 50)",
+        "overlaps [[wall]] 1 (line 47)",
     ),
     "slanting wall": ("to_m = [2.05, 4.0]", "to_m = [2.5, 4.0]", "to_m = [2.5", "along x"),
     "wall outside": ("to_m = [2.05, 4.0]", "to_m = [2.05, 4.5]", "to_m = [2.05", "within"),
@@ -124,7 +149,7 @@ FAULTS = {
         "2 of",
     ),
     "no sensors": ('[thermometers]\nkind = "tmp117"\ncount = [6, 4] ', "# ", "# An", "no [therm"),
-    "an array": ('kind = "tmp117"', 'kind = "grideye"', "kind", "grideye"),
+    "array as a point": ('kind = "tmp117"', 'kind = "grideye"', "kind", "an array"),
     "door off the step": (
         '["08:00", "18:00"]',
         '["08:00:10", "18:00"]',
@@ -133,18 +158,25 @@ FAULTS = {
     ),
     "cell of no quanta": ("cell_mm = 100", "cell_mm = 110", "cell_mm", "multiple of 25"),
     "step too long": ("step_s = 30 ", "step_s = 1200 ", "step_s", "must be shorter"),
-    "weak promise": ("power_max_w = 60", "power_max_w = 30", "power_max_w", "Cem"),
+    "weak promise": ("power_max_w = 60", "power_max_w = 40", "power_max_w", "cleaner"),
     "few people": ("people_max = 5", "people_max = 2", "people_max", "at once"),
     "long promise": ("every_min = 30", "every_min = 30.5", "readings", "24.4 h"),
     "decimal epsilon": ('epsilon = "8/1"', "epsilon = 8.0", "epsilon", "ratio"),
     "odd path": ('["17:45", "stay"]', '["17:45", "stays"]', '["17:45"', "stays"),
-    "visitors by chance": (
+    "empty trace": (PRIVACY, WALKER + PRIVACY, "", "no position"),
+    "far seat": (
         PRIVACY,
-        "[arrivals]\nper_h = 4\n" + PRIVACY,
-        "[arrivals",
-        "'arrivals'",
+        ARRIVALS + "[[seat]]\nat_m = [4.8, 1.0]\n" + PRIVACY,
+        "at_m = [4.8",
+        "in",
     ),
-    "a recording": (PRIVACY, "[[walker]]\n" + PRIVACY, "[[walker", "'walker'"),
+    "seat for nobody": (PRIVACY, "[[seat]]\nat_m = [1.0, 1.0]\n" + PRIVACY, "[[seat", "no [arr"),
+    "visitors below none": (
+        PRIVACY,
+        ARRIVALS.replace("per_h = 4", 'per_h = [["08:00", 4],\n["09:00", -4]]') + PRIVACY,
+        '["09:00", -4',
+        "-4",
+    ),
     "too many cells": (
         "size_m = [6.0, 4.0] ",
         "size_m = [600.0, 400.0] ",
@@ -154,6 +186,7 @@ FAULTS = {
     "too cold": ("outside_c = 21.0", "outside_c = -300", "outside_c = -300", "at least -90"),
     "sure to fail": ('"1/100000"', '"1/1"', "delta", "below one"),
     "over midnight": ('["06:00", "18:00"]', '["22:00", "06:00"]', "on =", "midnight"),
+    "no trace": (PRIVACY, WALKER.replace("trace.", "tracks.") + PRIVACY, "trace", "'tracks.csv'"),
     "not TOML": ("height_m = 2.7", "height_m = = 2.7", "height_m = =", "must be TOML"),
 }
 
@@ -161,6 +194,7 @@ FAULTS = {
 def refusal(folder: Path, text: str) -> str:
     """Return what is said of a room file."""
     (folder / "room.toml").write_text(text, encoding="utf-8")
+    (folder / "trace.csv").write_text(TRACE)
     with pytest.raises(ValueError, match=r"line \d+: .*, but .*, for .*\.") as refused:
         read(folder / "room.toml")
     return str(refused.value)
@@ -182,6 +216,37 @@ def test_a_fault_names_the_line_and_what_is_needed(fault: str, tmp_path: Path) -
         ]
         assert f"room.toml line {at[nth]}: " in said
     assert says in said
+
+
+VISITED = """
+[room]
+name = "r"
+size_m = [6.0, 4.0]
+height_m = 2.5
+cell_mm = 100
+[[wall]]
+from_m = [2.0, 0.0]
+to_m = [2.0, 4.0]
+thickness_mm = 100
+material = "brick"
+[[door]]
+at_m = [2.0, 2.0]
+width_m = 0.9
+open = {}
+[thermometers]
+kind = "tmp117"
+count = [2, 2]
+"""
+
+
+@pytest.mark.parametrize("seats", ["", "[[seat]]\nat_m = [4.0, 2.0]\n"])
+def test_visitors_need_a_door_that_is_open_at_some_time(seats: str, tmp_path: Path) -> None:
+    """To their seats, or to wherever they may sit; without the door they would never be there."""
+    told = VISITED + ARRIVALS.replace("[0.3, 3.8]", "[0.3, 3.0]") + seats
+    said = refusal(tmp_path, told.format("[]"))
+
+    assert "at some time" in said
+    assert read_again(tmp_path, told.format('[["08:00", "18:00"]]')) == 0
 
 
 def test_a_room_of_one_heater_is_as_warm_as_its_losses_say() -> None:
@@ -291,6 +356,19 @@ def read_again(folder: Path, text: str) -> int:
     """Return how many people a file has."""
     (folder / "room.toml").write_text(text)
     return len(read(folder / "room.toml").people)
+
+
+def test_recorded_people_stand_in_doors_that_are_open(tmp_path: Path) -> None:
+    """The same recording in the middle of the door: it is open at nine, and shut at twenty."""
+    (tmp_path / "door.csv").write_text("frame,x_px,y_px\n0,16,12\n1,16,12\n")
+    told = WALKER.replace("trace.csv", "door.csv") + "rect_m = [2.0, 2.9, 0.1, 0.2]\n"
+    late = told.replace("09:00", "20:00")
+
+    assert "door that is shut, at 20:00" in refusal(
+        tmp_path, OFFICE.replace(PRIVACY, late + PRIVACY, 1)
+    )
+    (tmp_path / "room.toml").write_text(OFFICE.replace(PRIVACY, told + PRIVACY, 1))
+    assert len(read(tmp_path / "room.toml").walkers) == 1
 
 
 def test_a_heater_in_the_step_of_a_thin_wall_warms_nothing_and_is_refused(tmp_path: Path) -> None:

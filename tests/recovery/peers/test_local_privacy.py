@@ -16,12 +16,13 @@ from recovery.disk.round import disk_round
 from recovery.peers import frequency_oracles
 from recovery.peers.frequency_oracles import project
 from recovery.peers.local_privacy import (
+    both_channel,
     distances,
     either_channel,
     local_privacy,
     worst_log_ratio,
 )
-from recovery.peers.mdsw import estimate, matrix, queries
+from recovery.peers.mdsw import Split, estimate, matrix, queries
 
 # Two measures of how much an answer tells, that must not be taken for each other.
 
@@ -71,14 +72,21 @@ def test_the_worst_ratio_sees_what_the_mean_does_not() -> None:
     assert worst_log_ratio(told) == math.inf
 
 
-def test_of_one_of_two_answers_the_larger_ratio_counts() -> None:
-    """And what is told on average is the mean of both."""
+def test_two_answers_tell_more_than_one_of_two() -> None:
+    """The ratios of two answers add; of one of two, the larger counts."""
     one, two, away = some_channel(4, 6, 2), some_channel(5, 6, 3), distances(3, 2)
-    both = either_channel(one, two)
 
-    assert worst_log_ratio(both) == pytest.approx(max(worst_log_ratio(one), worst_log_ratio(two)))
-    assert local_privacy(both, away) == pytest.approx(
-        (local_privacy(one, away) + local_privacy(two, away)) / 2
+    assert worst_log_ratio(either_channel(one, two)) == pytest.approx(
+        max(worst_log_ratio(one), worst_log_ratio(two))
+    )
+    assert (
+        worst_log_ratio(both_channel(one, two))
+        <= worst_log_ratio(one) + worst_log_ratio(two) + 1e-12
+    )
+    mean = (local_privacy(one, away) + local_privacy(two, away)) / 2
+    assert local_privacy(either_channel(one, two), away) == pytest.approx(mean)
+    assert local_privacy(both_channel(one, two), away) < min(
+        local_privacy(one, away), local_privacy(two, away)
     )
 
 
@@ -88,8 +96,8 @@ def test_of_one_of_two_answers_the_larger_ratio_counts() -> None:
 PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "report", "presence")
 
 
-def rounds(grid: Grid, epsilon: tuple[int, int]) -> list[Round]:
-    return [disk_round(query, 1, PROMISE) for query in queries(grid, epsilon)]
+def rounds(grid: Grid, epsilon: tuple[int, int], split: Split = "users") -> list[Round]:
+    return [disk_round(query, 1, PROMISE) for query in queries(grid, epsilon, split)]
 
 
 def test_the_chances_are_the_printed_ones() -> None:
@@ -103,10 +111,12 @@ def test_the_chances_are_the_printed_ones() -> None:
     assert channel.min() == pytest.approx(p / rise, rel=1e-8)
 
 
-def test_a_user_is_promised_epsilon() -> None:
-    """Over all that a user answers, whichever axis that is."""
-    grid = Grid((6, 5), 0)
-    whole = matrix(*(channel_of(round) for round in rounds(grid, (7, 2))))
+@pytest.mark.parametrize("split", ["users", "budget"])
+def test_a_user_is_promised_epsilon_whatever_is_split(split: Split) -> None:
+    """Both ways keep epsilon over all that a user answers; half of it each, twice, is all."""
+    grid, epsilon = Grid((6, 5), 0), (7, 2)
+    across, down = (channel_of(round) for round in rounds(grid, epsilon, split))
+    whole = matrix(across, down, split)
 
     assert worst_log_ratio(whole) == pytest.approx(3.5, abs=1e-6)
     assert worst_log_ratio(whole) <= 3.5

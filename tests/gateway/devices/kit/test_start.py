@@ -105,12 +105,12 @@ def test_a_frame_that_was_refused_is_no_success(
 def test_what_the_next_round_does_not_mend_is_a_fault(
     deployment: Deployment, write: Callable[..., None]
 ) -> None:
-    """A wrong place is one for ever; a gateway that does not know it yet takes it at its start."""
+    """A wrong place is one for ever; a gateway that does not know it yet takes it at a reload."""
     write(OLD, "place", "attic is not enrolled for round 3")
     with pytest.raises(OperatorFault, match="attic is not enrolled for round 3"):
         told(deployment, OLD)
     write(NEW, "unknown", "no device is called attic")
-    assert "restarted" in told(deployment, NEW)[-1]
+    assert "SIGHUP" in told(deployment, NEW)[-1]
 
 
 NAME = "attic"

@@ -131,17 +131,18 @@ def error(name: str, epsilon: tuple[int, int], users: int = 20_000) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in CONTENDERS if name != "MDSW"])
+@pytest.mark.parametrize("name", [name for name in CONTENDERS if not name.startswith("MDSW")])
 def test_a_large_epsilon_gives_the_truth(name: str) -> None:
     """All but the product of marginals come to the truth, whichever way round it is."""
     assert error(name, (9, 1)) < 0.12
 
 
-def test_the_product_of_marginals_comes_to_the_product_of_marginals() -> None:
+@pytest.mark.parametrize("name", ["MDSW", "MDSW, budget"])
+def test_the_product_of_marginals_comes_to_the_product_of_marginals(name: str) -> None:
     """It loses what is between the axes and nothing else."""
     truth = people()
     product = np.outer(truth.sum(axis=1), truth.sum(axis=0))
-    found = recover("MDSW", truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
+    found = recover(name, truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
 
     assert 5 * wasserstein2(product, found, normalise=True) < 0.12
 

@@ -36,7 +36,7 @@ ALONE = re.compile(r"\[\[person\]\].*?\]\]\n", re.S)
 def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..., Path]) -> None:
     """What went in is what is stored, went out, or was blown out; people by their watts."""
     room = room_of(written())
-    whole, views = day(room), np.zeros((1, 240))
+    whole, views = day(room, np.random.default_rng(1)), np.zeros((1, 240))
     living = Living(room, whole, views)
     living.go(room.day.until_s)
     stored, powered = living._run.balance.stored_j, living._run.balance.powered_j
@@ -142,7 +142,7 @@ def test_a_map_is_held_against_the_heat_of_the_hour_before(
 ) -> None:
     """Ada comes at ten past ten: of an hour's heat, the share of it that she was there."""
     room = room_of(written())
-    lived = day(room)
+    lived = day(room, np.random.default_rng(1))
     there = average_recent_watts(room, lived, 3600 * at_h, 3600.0).sum()
     whole = average_recent_watts(room, lived, 3600 * 12.0, 3600.0).sum()
 
@@ -168,7 +168,7 @@ def parted(written: Callable[..., Path]) -> Room:
 @pytest.mark.parametrize("until_h", [10.5, 12.0, 14.0])
 def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> None:
     """To round-off, soon after somebody came and late, before the door has moved and after."""
-    made, today = make_model(parted), day(parted)
+    made, today = make_model(parted), day(parted, np.random.default_rng(1))
     living = Living(parted, today, made.views)
     living.go(3600 * until_h)
     there, empty = living.seen_k

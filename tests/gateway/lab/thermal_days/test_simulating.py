@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from gateway.cli.devices.fleet import stand
 from gateway.devices.enrol import budgets, enrol
@@ -61,21 +62,35 @@ def test_a_wrong_room_is_told_in_one_line(
 
 
 @pytest.mark.long
-def test_the_same_seed_is_the_same_day(
+def test_the_same_seed_is_the_same_day_and_both_files_agree(
     heatveil: Callable[..., Any], written: Callable[..., Path]
 ) -> None:
     """Another seed has the same truth, for nobody comes by chance, and other noise."""
     path = written()
     folder = path.parent
-    for name, seed in (("a.npz", 4), ("b.npz", 4), ("c.npz", 5)):
+    for name, seed in (("a.npz", 4), ("b.npz", 4), ("c.npz", 5), ("d.parquet", 4)):
         said = heatveil("simulate", path, "--seed", seed, "--out", folder / name)
         assert said.status == 0, said.err
     assert (folder / "a.npz").read_bytes() == (folder / "b.npz").read_bytes()
-    with np.load(folder / "a.npz") as first, np.load(folder / "c.npz") as other:
-        a, c = dict(first), dict(other)
+    a, c = np.load(folder / "a.npz"), np.load(folder / "c.npz")
     assert np.array_equal(a["true_k"], c["true_k"])
     assert not np.array_equal(a["counts"], c["counts"])
     assert not np.array_equal(a["sent_grains"], c["sent_grains"])
+
+    table = parquet.read_table(folder / "d.parquet")
+    steps, sensors = a["true_k"].shape
+    assert (steps, sensors) == (181, 12)
+    assert set(table.schema.metadata) >= {b"private", b"public", b"guarantee", b"params"}
+    assert table.schema.metadata[b"private"] == b"true_k counts"
+    assert table.schema.metadata[b"public"] == b"level empty_k sent_grains"
+    for name in ("true_k", "empty_k", "counts"):
+        column = np.array(table[name].to_pylist(), dtype=float).reshape(steps, sensors)
+        assert np.array_equal(column, a[name], equal_nan=True)
+    grains = np.array(table["sent_grains"].to_pylist(), dtype=float).reshape(steps, sensors)
+    rounds = np.searchsorted(a["times_s"], a["rounds_s"])
+    assert np.array_equal(grains[rounds], a["sent_grains"])
+    assert np.isnan(np.delete(grains, rounds, axis=0)).all()
+    assert json.loads(str(a["params"])) == json.loads(table.schema.metadata[b"params"])
     # Ada stands at her second place when the second and the third round are asked.
     places = a["people_at_rounds_m"]
     assert np.isnan(places[0]).all()
@@ -83,7 +98,7 @@ def test_the_same_seed_is_the_same_day(
     # What is public, and what is not, is every part that tells of the room.
     named_parts = {*str(a["private"]).split(), *str(a["public"]).split()}
     assert named_parts == {*files.PRIVATE, *files.PUBLIC}
-    assert set(a) >= named_parts
+    assert set(a.files) >= named_parts
 
 
 @pytest.mark.long
@@ -135,7 +150,7 @@ def test_who_interrupts_it_finds_nothing_left(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--out", "day.csv"), "must end in .npz"),
+        (("--out", "day.csv"), "must end in .npz or .parquet"),
         (("--scores", "room.toml"), "are not all different"),
         (("--plot", "day.gif"), "the picture is a PNG"),
         (("--out", "nowhere/day.npz"), "is in no folder"),

@@ -301,15 +301,16 @@ def test_what_waited_at_the_broker_is_not_a_flood(guard: Guard) -> None:
     assert guard.verdicts() == [Verdict("a", FLOOD)]
 
 
-def test_freed_devices_begin_anew(guard: Guard) -> None:
-    """Free gives a full bucket and a new verdict."""
+def test_freed_devices_begin_anew_and_a_new_fleet_keeps_who_is_shut(guard: Guard) -> None:
+    """Free gives a full bucket and a new verdict; another list of devices frees nobody."""
     sent(guard, "a", 60, 1.0)
+    guard.renew(LIMITS, ["a", "c"])
     assert guard.blocked("a")
     assert len(guard.verdicts()) == 1
     guard.free("a")
     assert sent(guard, "a", 60, 1.0) == 50
     assert guard.verdicts() == [Verdict("a", FLOOD)]
-    guard.shut("b", "by hand")
-    assert guard.blocked("b") == "by hand"
-    assert not guard.passes("b", 10, 1.0)
+    guard.shut("c", "by hand")
+    assert guard.blocked("c") == "by hand"
+    assert not guard.passes("c", 10, 1.0)
     assert guard.verdicts() == [], "who is shut by hand is no news"

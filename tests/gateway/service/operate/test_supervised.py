@@ -73,6 +73,19 @@ def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
         assert len(notify.said) == before
 
 
+def test_a_reload_ends_with_ready_and_only_where_it_was() -> None:
+    """`systemctl reload` waits for the second."""
+    supervised = told = Told()
+    supervised.reloading()
+    supervised.reloaded()
+    assert told.said == ["RELOADING=1"]
+    supervised.hear(health(True))
+    supervised.reloading()
+    supervised.reloaded()
+
+    assert told.said[-2:] == ["RELOADING=1", "READY=1"]
+
+
 def test_signs_of_life_come_until_a_vital_thread_dies(vital: Any) -> None:
     """A gateway whose writer has died looks well from outside, and takes nothing more."""
     told, end = Told(0.02), vital()
@@ -116,6 +129,18 @@ def test_the_manager_hears_every_state(address: str) -> None:
 
     status = b"STATUS=broker: one READY=0", b"STATUS=all parts work"
     assert heard == [status[0], status[1], b"READY=1", status[1], b"STOPPING=1"]
+
+
+def test_a_reload_carries_the_time_of_the_clock_that_only_goes_forward(address: str) -> None:
+    """Without MONOTONIC_USEC a Type=notify-reload service fails to reload (systemd.service(5))."""
+    with manager(address) as listener:
+        before_us = time.monotonic_ns() // 1000
+        Supervised({"NOTIFY_SOCKET": address}).reloading()
+        said = dict(line.split("=") for line in listener.recv(1000).decode().splitlines())
+
+    assert list(said) == ["RELOADING", "MONOTONIC_USEC"]
+    assert said["RELOADING"] == "1"
+    assert before_us <= int(said["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_every_device_is_heard_once_by_two_workers(
 
 
 @pytest.mark.long
-def test_a_device_that_is_added_is_heard_after_a_restart_and_one_that_is_removed_is_not(
+def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_is_not(
     deployment: Deployment,
     mosquitto: Mqtt,
     store: Store,
@@ -98,10 +98,10 @@ def test_a_device_that_is_added_is_heard_after_a_restart_and_one_that_is_removed
     names = sorted(home.devices.by_name)
     few = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[:2]})
     rest = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[2:]})
-    with Worker(deployment, few, unique_name("ada"), store) as worker:
+    with speaking(mosquitto) as say, Worker(deployment, few, unique_name("ada"), store) as worker:
         assert eventually(lambda: _subscribed(worker) and len(worker.parts) == PARTITIONS)
-    with speaking(mosquitto) as say, Worker(deployment, rest, unique_name("ada"), store) as worker:
-        assert eventually(lambda: _subscribed(worker) and len(worker.parts) == PARTITIONS)
+        worker.reload(rest)
+        assert eventually(lambda: _knows(worker, rest) and _subscribed(worker))
         for name in names:
             say(wire.topic(home.devices.site, name, "data"))
         assert eventually(lambda: len(heard(store)) >= 2)

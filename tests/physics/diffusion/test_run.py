@@ -1,111 +1,15 @@
-"""Heat by finite volumes: conductances by hand, and laws that every run keeps."""
+"""Laws that every run keeps: energy, reciprocity, many fields as one; and what it refuses."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from physics.diffusion import assemble
 from physics.diffusion import run as run_
 from physics.diffusion.medium import Drive, Medium, Sides, fingerprint, still
 from physics.diffusion.run import Run, march
-from physics.places import Floats
-
-# What stands in a row adds as resistances: layers are exact, and what is sealed is sealed.
-
-LAYERS = np.repeat([0.04, 1.7, 0.2, 0.025], 5)  # W/(m K): wool, concrete, plaster, air
-CELL_M = 0.01
-
-
-def wall(film: float) -> Medium:
-    """Return a square metre of layers, with a film at the near side and kept at the far."""
-    capacity = np.full(20, 1e5)
-    return Medium((CELL_M,), LAYERS, capacity, np.zeros(20), ((film, np.inf),))
-
-
-def settled(medium: Medium) -> tuple[Floats, float]:
-    """Return the temperatures and the flow to the far side after so long that nothing changes."""
-    run = Run(medium)
-    drive = Drive(np.zeros(medium.shape), ((21.0, -7.0),))
-    run.step(drive, 1e14)
-    before = run.balance.stored_j
-    run.step(drive, 1e14)
-    assert run.balance.stored_j == pytest.approx(before, rel=1e-9)
-    middle, flow = 0.5 * CELL_M / LAYERS[-1], run.field_k[-1] + 7.0
-    return run.field_k, float(flow / middle)
-
-
-@pytest.mark.parametrize("film", [7.7, 0.5, np.inf])
-def test_a_layered_wall_settles_to_its_resistances_in_a_row(
-    film: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To rounding, on any grid that ends where layers do. Control: the arithmetic mean."""
-    field, flow = settled(wall(film))
-    resistance = 1 / film + (CELL_M / LAYERS).sum()
-    exact = 28.0 / resistance
-    before = 1 / film + np.cumsum(CELL_M / LAYERS) - CELL_M / LAYERS / 2
-    monkeypatch.setattr(
-        assemble,
-        "between",
-        lambda medium: ((LAYERS[1:] + LAYERS[:-1]) / 2 * medium.volume_m3 / CELL_M**2,),
-    )
-    _, wrong = settled(wall(film))
-
-    assert flow == pytest.approx(exact, rel=1e-12)
-    assert field == pytest.approx(21.0 - exact * before, abs=1e-11)
-    assert abs(wrong / exact - 1) > 1e-3
-
-
-def test_nothing_passes_what_does_not_conduct() -> None:
-    """A sealed half of a room keeps its heat, whatever happens in the other."""
-    conductivity = np.ones((6, 9))
-    conductivity[:, 4] = 0.0
-    medium = Medium(
-        (0.1, 0.1),
-        conductivity,
-        np.ones((6, 9)),
-        np.zeros((6, 9)),
-        ((0.0, np.inf), (0.0, 0.0)),
-    )
-    field = np.ones((6, 9))
-    field[2, 1] = 5.0
-    run = Run(medium, field)
-    for _ in range(40):
-        run.step(still(medium), 0.5)
-
-    assert run.field_k[:, :4].sum() == pytest.approx(field[:, :4].sum(), rel=1e-12)
-    assert run.field_k[:, 4] == pytest.approx(1.0, rel=1e-14)
-    assert np.abs(run.field_k[:, 5:]).max() < 1e-6
-
-
-@pytest.mark.parametrize("shape", [(7,), (1,), (4, 5), (1, 5), (4, 1), (3, 4, 5), (1, 1, 4)])
-def test_the_system_is_symmetric_and_loses_only_by_sides_and_ventilation(
-    shape: tuple[int, ...],
-) -> None:
-    """So heat that leaves a cell enters the next one, and places may be exchanged."""
-    world = np.random.default_rng(3)
-    axes = len(shape)
-    size = (0.1, 0.2, 0.3)[:axes]
-    parts = (world.uniform(0.1, 2, shape) for _ in range(3))
-    blank = Medium(size, *parts, ((0.0, 0.0),) * axes)
-    films = tuple(
-        (world.uniform(0, 3, blank.side(axis)), (np.inf, 2.0, 0.0)[axis]) for axis in range(axes)
-    )
-    medium = Medium(size, blank.conductivity, blank.capacity, blank.loss, films)
-    system = assemble.assemble(medium)
-    matrix = system.conductance.toarray()
-    loses = medium.loss * medium.volume_m3
-    for axis, pair in enumerate(assemble.outer(medium)):
-        for end, side in enumerate(pair):
-            loses[assemble.edge(medium, axis, end)] += side
-    off = matrix[~np.eye(len(matrix), dtype=bool)]
-
-    assert np.array_equal(matrix, matrix.T)
-    assert matrix.sum(axis=0) == pytest.approx(loses.ravel(), rel=1e-12)
-    assert (off <= 0).all()
-    assert np.linalg.eigvalsh(matrix).min() > 0
-
 
 # Many steps: where they end, what they are told, and whom they tell.
 
@@ -235,6 +139,22 @@ def test_a_source_is_answered_alike_whenever_it_starts_and_only_fades_after() ->
     assert early.field_k.min() >= 0
 
 
+def test_it_is_of_first_order_in_time() -> None:
+    """Half the step, half the error: against steps so short that they stand for none."""
+    world = np.random.default_rng(2)
+    start, drive, fields = world.normal(0, 2, SHAPE), driven(world), []
+    for steps in (2048, 32, 64, 128):
+        run = Run(room(), start)
+        for _ in march(run, lambda *_: drive, 600.0 / steps, 600.0):
+            pass
+        fields.append(run.field_k)
+    errors = [float(np.abs(field - fields[0]).max()) for field in fields[1:]]
+
+    assert [math.log2(one / other) for one, other in pairwise(errors)] == pytest.approx(
+        [1.0, 1.0], abs=0.15
+    )
+
+
 def test_many_fields_go_as_each_would_alone() -> None:
     """Fields, powers and balances; one power serves all fields where it is given once."""
     world = np.random.default_rng(8)
@@ -251,6 +171,41 @@ def test_many_fields_go_as_each_would_alone() -> None:
         assert one.field_k == pytest.approx(many.field_k[at], rel=1e-10, abs=1e-10)
         for part, parts in zip(one.balance, many.balance, strict=True):
             assert part == pytest.approx(np.asarray(parts)[at], rel=1e-9)
+
+
+def test_doors_that_open_and_close_again_are_prepared_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Factors are kept for each medium, few enough to fit."""
+    made: list[Medium] = []
+    ready = run_.ready
+
+    def counted(medium: Medium, step_s: float) -> object:
+        made.append(medium)
+        return ready(medium, step_s)
+
+    monkeypatch.setattr("physics.diffusion.run.ready", counted)
+    media = [room(), room(0.2)]
+    run = Run(media[0])
+    for count in range(12):
+        run.step(still(media[0]), 30.0, media[count // 3 % 2])
+    for count in range(100):
+        run.step(still(media[0]), 1.0 + count)
+
+    assert made[:2] == media
+    assert len(made) == 102
+    assert len(run._prepared) <= 8
+
+
+def test_a_field_that_was_kept_stays_as_it_was() -> None:
+    """Each step makes a new array and nobody can write into one."""
+    run = Run(room())
+    kept = run.field_k
+    run.step(driven(np.random.default_rng(0)), 10.0)
+
+    assert not kept.any()
+    with pytest.raises(ValueError, match="read-only"):
+        run.field_k[0, 0] = 1.0
 
 
 def test_media_are_told_apart_by_every_part_of_them() -> None:

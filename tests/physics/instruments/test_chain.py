@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.signal import periodogram
 
 from physics.instruments.chain import (
     TIMES_S,
@@ -20,8 +21,8 @@ from physics.instruments.presets import PRESETS, Preset, find
 QUIET = Preset("quiet", step=Fraction(1, 16))
 
 
-def instruments(one: Preset, count: int = 1, seed: int = 1) -> Instruments:
-    return Instruments(one, count, np.random.default_rng(seed))
+def instruments(one: Preset, count: int | None = None, seed: int = 1) -> Instruments:
+    return Instruments(one, count or one.pixels, np.random.default_rng(seed))
 
 
 def kelvin(seen: list[Counts], step: Fraction) -> np.ndarray:
@@ -34,7 +35,7 @@ def test_a_day_at_once_is_a_day_reading_by_reading(name: str) -> None:
     """Cut anywhere, the same bits: nothing depends on how many are asked for together."""
     one = find(name)
     times = np.cumsum(np.random.default_rng(3).exponential(2.0, 40))
-    shown = np.random.default_rng(4).normal(2, 1, (40, 1))
+    shown = np.random.default_rng(4).normal(2, 1, (40, one.pixels))
     whole, parts = instruments(one), instruments(one)
     at_once = whole.record(times, shown)
     cut = [parts.see(shown[0], times[0]), *parts.record(times[1:17], shown[1:17])]
@@ -58,6 +59,47 @@ def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
 
     assert apart == pytest.approx(lagged, abs=1e-8)
     assert np.abs(lagged - (warm - cool)).max() > 0.3  # the lag is really there
+
+
+def test_noise_comes_before_the_converter() -> None:
+    """Counts are whole, and of noise and step together: were noise added after, they were not."""
+    one = replace(QUIET, step=Fraction(1, 4), noise_sd_k=0.3)
+    seen = np.array(instruments(one, 20_000).see(np.full(20_000, 1.1), 0.0), dtype=float) / 4
+
+    assert seen.var() == pytest.approx(0.3**2 + 0.25**2 / 12, rel=0.03)
+    assert seen.mean() == pytest.approx(21.1, abs=4 * 0.31 / 20_000**0.5)
+
+
+def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
+    """Accuracy moves a whole array, uniformity its pixels; neither is drawn anew."""
+    one = replace(find("perfect"), shape=(8, 8), accuracy_k=1.25, uniformity_k=0.4)
+    eyes = instruments(one, 64 * 300)
+    first, later = eyes.record([0.0, 1000.0], np.zeros((2, eyes.count)))
+    devices = kelvin([first], eyes.step).reshape(300, 64)
+
+    assert first == later
+    assert devices.mean(axis=1).std() == pytest.approx(1.25, rel=0.15)
+    assert devices.std(axis=1).mean() == pytest.approx(0.4, rel=0.02)
+
+
+def test_drift_is_a_device_s_and_its_pixels_share_it() -> None:
+    """Two arrays of four, with drift alone: alike within each, and not between them."""
+    one = Preset("drifts", drift_k=1.0, shape=(2, 2))
+    seen = instruments(one, 8).see(np.zeros(8), 0.0)
+
+    assert len(set(seen[:4])) == len(set(seen[4:])) == 1
+    assert seen[0] != seen[4]
+
+
+def test_drop_outs_come_at_their_rate_and_take_a_whole_frame() -> None:
+    """Within four deviations of 5 %; of an array all pixels are missing, or none."""
+    one = replace(find("grideye"), drop_out=0.05)
+    seen = instruments(one, 128).record(np.arange(4000.0), np.zeros((4000, 128)))
+    missing = np.array([[c is None for c in row] for row in seen]).reshape(4000, 2, 64)
+
+    assert (missing.all(axis=2) == missing.any(axis=2)).all()
+    assert abs(missing.mean() - 0.05) < 4 * math.sqrt(0.05 * 0.95 / 8000)
+    assert (missing[:, 0, 0] != missing[:, 1, 0]).any()  # each device for itself
 
 
 def test_asked_before_a_conversion_is_over_the_register_still_holds_the_last() -> None:
@@ -84,31 +126,15 @@ def test_the_empty_room_takes_the_offsets_off() -> None:
     assert offsets.std() == pytest.approx(0.17, rel=0.15)
 
 
-def test_readings_are_missing_at_their_rate_each_sensors_for_itself() -> None:
-    """Within four deviations of 5 %; a level of one that never answers is none."""
-    seen = instruments(replace(QUIET, drop_out=0.05), 2).record(range(4000), np.zeros((4000, 2)))
-    missing = np.array([[count is None for count in row] for row in seen])
+def test_what_did_not_come_is_no_number() -> None:
+    """In kelvin above the baseline a gap is nan, and never nought, which is a temperature."""
+    eye = Instruments(QUIET, 2, np.random.default_rng(1), baseline_c=18.0)
+    seen = [*eye.record([0.0], np.array([[0.5, -1.0]])), (None, 18 * 16)]
+    silent = instruments(replace(QUIET, drop_out=1.0))
 
-    assert abs(missing.mean() - 0.05) < 4 * math.sqrt(0.05 * 0.95 / 8000)
-    assert (missing[:, 0] != missing[:, 1]).any()
+    assert np.array_equal(eye.kelvin(seen), [[0.5, -1.0], [np.nan, 0.0]], equal_nan=True)
     with pytest.raises(ValueError, match="1 of 1 sensors gave no reading of the empty room"):
-        instruments(replace(QUIET, drop_out=1.0)).empty()
-
-
-@pytest.mark.parametrize(
-    ("name", "step", "conversion_s"),
-    [
-        ("tmp117", Fraction(78125, 10**7), 0.125),
-        ("ds18b20", Fraction(625, 10**4), 0.75),
-        ("mcp9808", Fraction(625, 10**4), 0.25),
-        ("mlx90614", Fraction(2, 100), 0.1),
-    ],
-)
-def test_the_numbers_are_those_of_the_data_sheets(
-    name: str, step: Fraction, conversion_s: float
-) -> None:
-    """Written here as the sheets print them, not as the code derives them."""
-    assert (find(name).step, find(name).conversion_s) == (step, conversion_s)
+        silent.empty()
 
 
 # The converter: exact whole steps, and an error that is spread evenly over one.
@@ -151,6 +177,16 @@ def test_what_is_drawn_has_the_covariance_at_uneven_times_from_the_first_on() ->
 
     assert (np.abs(found - law) < 4 * spread).all()
     assert (np.abs(found - SD**2 * np.eye(6)) > 4 * spread).any()  # white noise is refused
+
+
+def test_the_spectrum_of_what_is_drawn_falls_as_one_over_f() -> None:
+    """Periodograms of 200 sensors over four hours: slope -1, within 0.1, and not 0 or -2."""
+    frequency, power = periodogram(drawn([4.0 * k for k in range(4096)], 200, 2).T, fs=0.25)
+    mean = power.mean(axis=0)
+    used = (frequency > 3e-4) & (frequency < 2e-2)
+    slope = float(np.polyfit(np.log(frequency[used]), np.log(mean[used]), 1)[0])
+
+    assert slope == pytest.approx(-1, abs=0.1)
 
 
 # A first-order lag, against its closed forms.
