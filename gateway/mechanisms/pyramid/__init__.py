@@ -8,7 +8,6 @@ from recovery.pyramid.query import Query
 from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, halves
 from ..words import PLACES, TRUSTED
 
-_words = Module(__name__, "words")
 _crowd = Module(__name__, "crowd")
 _CAUTION = (
     "Where up to some thousand people spread over many places, another method (an adaptive grid) "
@@ -49,5 +48,5 @@ MECHANISM = Mechanism(
     world=_crowd.crowd_of,
     vector_length=lambda round: device.numbers(round) - 1,
     check_possible=_crowd.check_possible,
-    calibrated=_words.calibrate,
+    calibrated=_crowd.calibrate,
 )

@@ -1,4 +1,4 @@
-"""People in the simulator alone, who may be in several places each: what `--points` says."""
+"""People in the simulator alone, who may be in several places each; and the noise on levels."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.records import Reading, Release
+from edge.mechanisms.pyramid import epsilons, params_of, within
 from physics.points import cells_of
 from recovery.pyramid.query import PLACES_MAX
 from recovery.pyramid.tree import read_tree
@@ -132,3 +133,29 @@ def check_possible(release: Release, path: Path) -> None:
         read_tree(release)
     except ValueError as fault:
         raise OperatorFault(f"{path}: {fault}") from fault
+
+
+# What `heatveil calibrate` says of the noise on each level.
+
+
+def calibrate(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return what noise each level gets, as numbers and in words."""
+    p = params_of(round)
+    levels = [
+        {
+            "squares": len(within(round.grid, level)),
+            "epsilon": [num, den],
+            "noise_sd_users": 2**0.5 * den / num,
+        }
+        for level, (num, den) in enumerate(epsilons(round), p.first)
+    ]
+    lines = [
+        f"Level {level}: {one['squares']} square{'s' * (one['squares'] > 1)}, each measured one "
+        f"off by {one['noise_sd_users']:.3g} users (one standard deviation)."
+        for level, one in enumerate(levels, p.first)
+    ]
+    kept = f"Below level {p.first} is measured what lies in the {p.kept} fullest squares above."
+    if len(levels) == 1:
+        even = "" if p.first else ", which is the whole map: it cannot say where people are"
+        kept = f"This level alone is measured{even}."
+    return {"levels": levels, "kept": p.kept}, [*lines, kept]

@@ -8,7 +8,6 @@ from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving
 from ..words import PLACES, SUMS
 
 _crowd = Module(__name__, "crowd")
-_words = Module(__name__, "words")
 _sums = Module("gateway.mechanisms", "sums")
 _PAGE = {
     **SUMS,
@@ -52,6 +51,6 @@ MECHANISM = Mechanism(
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.crowd_of,
     reporter=_sums.reporter,
-    judge=_words.judge,
-    calibrated=_words.calibrate,
+    judge=_crowd.judge,
+    calibrated=_crowd.calibrate,
 )

@@ -13,11 +13,14 @@ import numpy as np
 
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import pyramid_sum as device
+from edge.mechanisms.pyramid_sum import levels, params_of, rates
 from physics.crowds.shares import sums
 
+from ...output import Stage
+from .. import usual
 from ..pyramid import crowd as places
-from ..sums import PlaySums, count_people
-from ..worlds import Inputs
+from ..sums import PlaySums, count_people, simulate
+from ..worlds import Inputs, Numbers, Played, Told
 
 
 @dataclass(frozen=True)
@@ -72,3 +75,39 @@ def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
         for squares, (num, den) in zip(device.levels(round), device.rates(round), strict=True)
     ]
     return Release(round, (together.marks + np.concatenate(noise)).tolist(), together.present)
+
+
+# What a play and `heatveil calibrate` say of rounds, noise and promise.
+
+
+def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+    """Return the distances, and that the sums were simulated."""
+    told = usual.judge(played, numbers, stage)
+    release = played.watch.releases[0]
+    p = params_of(release.round)
+    own = {"vector_length": len(release.values), "shards": p.shards}
+    lines = [
+        *told.lines,
+        f"A device sends {len(release.values)} numbers a report, squares of {len(p.weights)} "
+        f"levels; one for every cell would be {played.world.truth.size}.",
+        simulate(p.shards, p.threshold),
+    ]
+    return Told(told.numbers | own, lines)
+
+
+def calibrate(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return what noise each level gets, as numbers and in words."""
+    p = params_of(round)
+    made = [
+        {
+            "squares": len(squares),
+            "rate": [num, den],
+            "noise_sd_users": 2**0.5 * den / num / p.units,
+        }
+        for squares, (num, den) in zip(levels(round), rates(round), strict=True)
+    ]
+    return {"levels": made}, [
+        f"Level {level}: {one['squares']} squares, each sum off by {one['noise_sd_users']:.3g} "
+        "users (one standard deviation, of one shard that nobody is missing from)."
+        for level, one in enumerate(made, p.first)
+    ]
