@@ -1,8 +1,8 @@
 """A thermometer's modules, brought into memory with nothing left between them.
 
 A board compiles what it imports, and what that needs for a moment lies where the next thing is to
-stay. So facts about lines are left out, and each is tidied up behind; the device's own file, with
-all that it asks for, comes first, for the largest needs the most room.
+stay. So facts about lines are left out, and each is tidied up behind; the largest come first, for
+they need the most room.
 
     from edge import loading
     loading.load()
@@ -16,10 +16,10 @@ import gc
 def load():
     """Load what a device and its link need, and tidy up behind each of them."""
     level = _lines(3)
-    from .net import device as device
+    from .net import mqtt as mqtt
 
     gc.collect()
-    from .net import mqtt as mqtt
+    from .net import device as device
 
     gc.collect()
     from .core import budget as budget

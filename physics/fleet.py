@@ -168,7 +168,7 @@ class Lasting:
         return counted_grains(self._counts[own], self._empty[own], params.exponent, self.step(own))
 
 
-# edge.core.keys.Identity, and the edge.core.budget.Budget of this device, which has booted
+# edge.core.entropy.Identity, and the edge.core.budget.Budget of this device, which has booted
 Device: TypeAlias = tuple[Any, Any]
 
 

@@ -8,8 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from edge.core.compat import sha256
-from edge.core.entropy import Tape
-from edge.core.keys import Identity
+from edge.core.entropy import Identity, Tape
 from edge.core.wire import topic
 from edge.host import rootkeys
 from edge.mechanisms.secure_sum import CHUNK, Terms, read_roster

@@ -3,9 +3,8 @@
 import asyncio
 
 from ..core import wire
-from ..core.budget import Budget, Copies, Files, Lost
+from ..core.budget import Budget, Copies, Files, Lost, price
 from ..core.compat import Uptime
-from ..core.limits import price
 from ..net import tls
 from ..net.link import sleep_ms, within_ms
 from ..net.mqtt import Client

@@ -12,9 +12,8 @@ evidence, and is left as it lies; one that a power cut tore names nobody.
 A copy says `alert` once, and leaves: it has the name of a device that may be at work.
 """
 
-from ..core.budget import MAC_BYTES, MAGIC
+from ..core.budget import COUNT, MAC_BYTES, MAGIC
 from ..core.compat import hmac_pads, hmac_sha256, same_bytes
-from ..core.slots import COUNT
 
 LABEL = b"heatveil-board-v1"
 BOUND = b"\xb2"

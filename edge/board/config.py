@@ -35,7 +35,7 @@ from collections import namedtuple
 
 from .. import mechanisms
 from ..core.compat import read_whole
-from ..core.keys import Identity
+from ..core.entropy import Identity
 
 PLACE = "/heatveil.json"
 CRC = b', "crc": "'

@@ -19,7 +19,7 @@ import time
 
 from ..core.budget import Record, pack, unpack
 from ..core.compat import hmac_sha256
-from ..core.keys import ratchet
+from ..core.entropy import ratchet
 
 PATIENCE_MS = 60000  # longer than anything that a board waits for without feeding
 SHORT_MS = 8000  # the RP2040 refuses more than 8388

@@ -44,12 +44,93 @@
 from collections import namedtuple
 
 from .compat import hmac_pads, hmac_sha256, read_whole, same_bytes, write_durably
-from .keys import check_key, ratchet
-from .limits import BYTES, Limits, from_bytes, to_bytes
+from .entropy import check_key, ratchet
 from .wire import Fault
 
+# What a device will do at most: given when it is enrolled, and over the air only made tighter.
+#
+#     Limits(version, exponent, square, variance, budget, pace_ms)
+#
+#     version   rises with every change
+#     exponent  the coarsest grain it answers in, 2**-exponent kelvin
+#     square    squared sensitivity: how far the worst move changes all readings together, in
+#               grains squared
+#     variance  the least variance of noise it answers with, in grains squared
+#     budget    nano-rho for the life of its key, all mechanisms together
+#     pace_ms   the least time between two fresh answers
+#
+# Whole numbers only, so that every device reckons the same price. In zero-concentrated
+# differential privacy an answer costs rho = square / (2 variance), and costs add up.
+# Source: Canonne, Kamath and Steinke 2020, Theorem 14.
+
+NAMES = ("version", "exponent", "square", "variance", "budget", "pace_ms")
+Limits = namedtuple("Limits", ("version", "exponent", "square", "variance", "budget", "pace_ms"))
+
+# The least and the most of each, in order: what fits its place in a slot of the budget.
+LEAST = (1, -64, 1, 1, 0, 0)
+MOST = ((1 << 32) - 1, 64, (1 << 63) - 1, (1 << 63) - 1, (1 << 63) - 1, (1 << 32) - 1)
+FIELDS = len(NAMES)
+BYTES = 33
+WIDTHS = (4, 1, 8, 8, 8, 4)  # of each in a slot
+NANO = 1000000000
+
+
+def objection(limits):
+    """Return why these are no limits at all, or "" where they are."""
+    for i in range(FIELDS):
+        if not isinstance(limits[i], int) or not LEAST[i] <= limits[i] <= MOST[i]:
+            return (
+                "the %s of the limits is no whole number from %d to %d, and a device cannot hold "
+                "to what it cannot reckon with; give one that is" % (NAMES[i], LEAST[i], MOST[i])
+            )
+    return ""
+
+
+def price(limits, exponent, variance):
+    """Return the nano-rho of one answer, rounded up, in grains of 2**-exponent kelvin.
+
+        10**9 * square / (2 * variance)
+
+    with both in kelvin squared: each is a whole number of its own grains squared, and grains
+    are powers of two apart, so the quotient is exact until it is rounded.
+    """
+    if variance < 1:
+        raise ValueError(
+            "a variance of %d is no noise; it must be at least 1, or an answer has no price. Ask "
+            "with more noise" % variance
+        )
+    cost, noise = align_grains(NANO * limits.square, limits.exponent, 2 * variance, exponent)
+    return -(-cost // noise)
+
+
+def to_bytes(limits):
+    """Return the 33 bytes by which limits are stored; the exponent counts from -64."""
+    packed = bytearray()
+    for i in range(FIELDS):
+        number = limits[i] - LEAST[1] if i == 1 else limits[i]
+        packed.extend(number.to_bytes(WIDTHS[i], "big"))
+    return packed
+
+
+def from_bytes(packed):
+    """Return the Limits that `to_bytes` stored."""
+    numbers, at = [], 0
+    for width in WIDTHS:
+        numbers.append(int.from_bytes(packed[at : at + width], "big"))
+        at += width
+    numbers[1] += LEAST[1]
+    return Limits(*numbers)
+
+
+def align_grains(a, a_exponent, b, b_exponent):
+    """Return two numbers of grains squared as numbers of the finer of their grains squared."""
+    if a_exponent < b_exponent:
+        return a << (2 * (b_exponent - a_exponent)), b
+    return a, b << (2 * (a_exponent - b_exponent))
+
+
 COUNT = 3
-PAGE = 256  # bytes that are programmed at once: a whole page of every flash we know
+PAGE = 256  # bytes that are read of a slot at most
 MAGIC = b"hvb1"
 MAC_BYTES = 16
 SIZE = 4 + 4 * 8 + 32 + BYTES + MAC_BYTES
@@ -351,8 +432,25 @@ def unpack(data, key):
     return Record(*(numbers + [body[36:68], from_bytes(body[68:]), body[68 + BYTES :]]))
 
 
+# Whatever keeps slots has these two methods. When the power fails in the middle of a write, slot i
+# may hold anything at all, but the other slots must be as they were. What was tried, with the
+# power cut within each erasure and each program of a block (tests/interpreters/test_budget.py):
+#
+#     on littlefs2    safe; the old chain key lies in its log until that is compacted, some forty
+#                     writes later with blocks of 4 KB, for who reads the bare chip
+#     on FAT, where the medium writes a sector whole or not at all: safe
+#     on FAT on bare flash, which erases a sector before it writes: all slots can be lost, for one
+#                     sector names all the files. Nothing is answered then, ever: the device must
+#                     be enrolled again. Use littlefs2 there
+#
+# littlefs2 with blocks of 4 KB erases one block in five leases, and takes turns among those that
+# are free: with leases of 8 and an answer a minute, 13,000 erasures a year among them all. Longer
+# leases spare nothing, for the slots are never more than 8 numbers of Rounds behind. On a PC they
+# are as safe as its file system and disk keep what `fsync` was told.
+
+
 class Files:
-    """Files in a folder: `name`.0 to `name`.2."""
+    """Files in a folder: `name`.0 to `name`.2, at most 254 bytes each."""
 
     def __init__(self, folder, name):
         self._start = "%s/%s." % (folder, name)

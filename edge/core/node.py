@@ -27,8 +27,10 @@
 # nothing that was drawn from it was ever used.
 
 from .. import mechanisms
-from . import entropy, keys, limits, wire
+from . import entropy, wire
+from .budget import NAMES
 from .compat import hmac_pads
+from .entropy import epoch_key
 from .records import Reading, Report
 
 VERSION = "0.1.0"
@@ -37,7 +39,7 @@ VERSION = "0.1.0"
 class Node:
     """One device: who it is, what it may still spend, and the last frame it made.
 
-    identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
+    identity: a `Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
     (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
     tables: whether noise may come from tables (`bulk`), where a Round asks for that.
     mechanism: what it answers all its life, None for the usual one; one of central trust it
@@ -218,7 +220,7 @@ class Node:
 class Ahead:
     """The frame counter of one boot, and the noise of the frame to come.
 
-    identity: a `keys.Identity`. budget: its `budget.Budget`, for the keys of this boot and for
+    identity: a `Identity`. budget: its `budget.Budget`, for the keys of this boot and for
     what was used of them: a second node on one budget goes on where the first one is, and does
     not read the same streams again.
     """
@@ -239,7 +241,7 @@ class Ahead:
             self._sealed = budget.stream
         else:
             self._sealed = None
-            self._epoch_key = keys.epoch_key(budget.chain, budget.epoch)
+            self._epoch_key = epoch_key(budget.chain, budget.epoch)
             self._stream()  # refuses now what it would refuse later
 
     def prepare(self, mechanism, variance, digits=0):
@@ -292,7 +294,7 @@ def meta(identity, budget, round, half, recorded_ms=None):
     half: of its mechanism, as `Node` has it. recorded_ms: when the level that is
     taken off its readings was recorded, in milliseconds of the epoch; None where nobody knows.
     """
-    held = dict(zip(limits.NAMES, budget.limits))
+    held = dict(zip(NAMES, budget.limits))
     held.update(budget.said())
     said = {
         "schema": wire.VERSION,

@@ -5,7 +5,7 @@ Message: the CBOR map {0: 1, 1: version, 2: exponent, 3: square, 4: variance, 5:
 """
 
 from . import wire
-from .limits import FIELDS, Limits, align_grains, objection
+from .budget import FIELDS, Limits, align_grains, objection
 
 LONGEST = 128  # bytes of a message
 

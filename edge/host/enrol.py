@@ -1,11 +1,10 @@
 """The first record of a device's budget, and whether its driver may be enrolled at all.
 
-Both are the host's: no device loads this.
+The host's: no device loads this.
 """
 
-from ..core.budget import COUNT, Copies
-from ..core.keys import check_key
-from ..core.limits import objection
+from ..core.budget import COUNT, Copies, objection
+from ..core.entropy import check_key
 
 
 def provision(slots, state_key, chain, limits, window=b""):
@@ -43,3 +42,18 @@ def shows_more(step, behind, planned):
     (a, b), (c, d), ((e, f), (g, h)) = step, behind, planned
     divides = e * b % (f * a) == 0
     return not ((divides and c * h <= g * d) or (a * d + c * b) * h <= g * b * d)
+
+
+class Ram:
+    """Slots of a budget that are gone with the process: for demonstrations and tests."""
+
+    def __init__(self):
+        self._held = [b""] * COUNT
+
+    def read(self, i):
+        """Return what slot i holds."""
+        return self._held[i]
+
+    def write(self, i, data):
+        """Write slot i."""
+        self._held[i] = bytes(data)

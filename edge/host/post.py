@@ -3,8 +3,8 @@
 How the messages look is said in `core.wire`, `core.tightening` and `net.device`.
 """
 
-from ..core import cbor
-from ..core.limits import FIELDS, objection
+from ..core import wire
+from ..core.budget import FIELDS, objection
 from ..core.records import Report
 from ..core.wire import REPORT_BYTES as REPORT_BYTES
 from ..core.wire import VERSION, fault, open_message, round_body, sign
@@ -31,7 +31,7 @@ def pack_roster(roster, key, topic):
         5: roster.statics,
         6: roster.digest,
     }
-    return sign(cbor.encode(body), key, topic)
+    return sign(wire.encode(body), key, topic)
 
 
 def unpack_report(frame, key, topic, sender):
@@ -64,10 +64,10 @@ def pack_limits(limits, key, topic):
     body = {0: VERSION}
     for i in range(FIELDS):
         body[i + 1] = limits[i]
-    return sign(cbor.encode(body), key, topic)
+    return sign(wire.encode(body), key, topic)
 
 
 def pack_receipt(epoch, seq, taken, key, topic):
     """Return the signed message that tells a device it need not send a report again."""
     body = {0: VERSION, 1: seq, 2: epoch, 3: 1 if taken else 0}
-    return sign(cbor.encode(body), key, topic)
+    return sign(wire.encode(body), key, topic)

@@ -7,7 +7,7 @@ who sent a frame and still cannot touch the noise. What a device holds of them, 
 on from boot to boot, is in `keys`.
 """
 
-from ..core.keys import Identity, check_key, derive, ratchet
+from ..core.entropy import Identity, check_key, derive, ratchet
 
 MODES = ("sealed", "keyholder")
 

@@ -7,9 +7,9 @@ anything that it could be made from: who has it can put a program on the boards.
 """
 
 from ..board.update import BLOCK, block_topic, topic
-from ..core import cbor
+from ..core import wire
 from ..core.compat import hmac_sha256, sha256
-from ..core.keys import derive
+from ..core.entropy import derive
 from ..core.wire import VERSION, sign
 
 UNIT = 4096  # bytes of flash: what littlefs gives a file at least, and half of a folder's
@@ -52,4 +52,4 @@ def pack_manifest(number, files, mpy, key, site, name):
     """Return the manifest of a release for one device. mpy: the version of .mpy, 0 for source."""
     index, flash = pack_index(files), count_flash(files)
     body = {0: VERSION, 1: number, 2: sha256(index), 3: len(index), 4: mpy, 5: flash}
-    return sign(cbor.encode(body), key, topic(site, name))
+    return sign(wire.encode(body), key, topic(site, name))

@@ -15,10 +15,9 @@ from ..board import places
 from ..board.binding import Bound
 from ..board.config import DRIVER, check, pack
 from ..board.drivers import NAMES, converters
+from ..core.budget import COUNT, Files, Limits
 from ..core.compat import write_durably
-from ..core.limits import Limits
-from ..core.slots import COUNT, Files, Ram
-from ..host.enrol import provision, shows_more
+from ..host.enrol import Ram, provision, shows_more
 from ..mechanisms import reads
 from . import uart
 from .place import CONFIG, alone, computer_numbers

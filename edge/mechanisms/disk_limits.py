@@ -11,7 +11,7 @@ epsilon never add up to more epsilon than a few large ones: what was promised is
 Source: Bun and Steinke 2016, Proposition 1.4, for the rho of a pure epsilon.
 """
 
-from ..core.limits import NANO, Limits
+from ..core.budget import NANO, Limits
 from ..core.noise import isqrt
 
 

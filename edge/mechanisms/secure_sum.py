@@ -41,7 +41,7 @@ Differs from the papers:
 from array import array
 from collections import namedtuple
 
-from ..core import cbor
+from ..core import wire
 from ..core.compat import hmac_sha256, sha256, tidy
 from ..core.wire import MAC_BYTES, fault, open_message, sign
 
@@ -113,7 +113,7 @@ def pack(step, sid, fields, key, topic):
     """Return the signed message of a step: fields as a dict, with keys from 3 on."""
     body = {0: 1, 1: step, 2: sid[:4]}
     body.update(fields)
-    return sign(cbor.encode(body), key, topic)
+    return sign(wire.encode(body), key, topic)
 
 
 def blank(step, sid, fields, last, size, bits=0):
@@ -124,7 +124,7 @@ def blank(step, sid, fields, last, size, bits=0):
     """
     body = {0: 1, 1: step, 2: sid[:4], last: 0}
     body.update(fields)
-    head = cbor.encode(body)[:-1] + cbor.head_of(size, bits)
+    head = wire.encode(body)[:-1] + wire.head_of(size, bits)
     frame = bytearray(len(head) + size + MAC_BYTES)
     frame[: len(head)] = head
     return frame, len(head)

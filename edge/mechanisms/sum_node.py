@@ -19,7 +19,7 @@ from .sum_member import Member, Refused, shard_topic
 
 # isort: split
 from ..core import wire
-from ..core.limits import Limits
+from ..core.budget import Limits
 from ..core.node import Node, meta
 from ..core.records import Reading
 from . import crypto, disk_limits, module_of

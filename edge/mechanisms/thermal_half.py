@@ -10,7 +10,7 @@ the price.
 
 from collections import namedtuple
 
-from ..core.limits import NANO, price
+from ..core.budget import NANO, price
 from ..core.noise import dgauss, isqrt
 from ..core.records import check_whole
 

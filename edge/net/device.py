@@ -29,7 +29,7 @@
 import asyncio
 import json
 
-from ..core import cbor, compat, wire
+from ..core import compat, wire
 from ..core.compat import free_heap, spread
 from ..core.node import Node
 from ..mechanisms import USUAL
@@ -413,7 +413,7 @@ def read_receipt(message, identity):
 
 def frame_numbers(frame):
     """Return (epoch, seq) of a frame of the device's own: a map {0: 1, 1: seq, 2: epoch, ...}."""
-    reader = cbor.Reader(frame)
+    reader = wire.Reader(frame)
     reader.at = 4  # behind the heads of the map and of three small numbers, a byte each
     seq = reader.value(0)
     reader.at += 1

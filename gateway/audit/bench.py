@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from edge.core import entropy, tightening, wire
 from edge.core.node import Node
-from edge.core.slots import Ram
 from edge.core.window import open_budget
 from edge.core.window import pack_first as first_window
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 
 from ..mechanisms import find
 from .arithmetic.accountant import decimal_mu

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import edge
-from edge.core.slots import COUNT
+from edge.core.budget import COUNT
 from edge.mechanisms import module_of
 
 from ..faults import OperatorFault

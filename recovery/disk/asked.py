@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from edge.core.limits import NANO, Limits
+from edge.core.budget import NANO, Limits
 from edge.core.records import Round
 from edge.mechanisms import disk_half
 from edge.mechanisms.disk_limits import make_limits

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.core.records import Grid, Reading, Round
 from edge.mechanisms.disk import Table, draw, veil
 from edge.mechanisms.disk_limits import make_limits

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.core.limits import NANO
+from edge.core.budget import NANO
 
 from . import Ratio, check_ratio, lowest
 from .gaussian import (

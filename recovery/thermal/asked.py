@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from edge.core.limits import NANO, Limits
+from edge.core.budget import NANO, Limits
 from edge.core.records import Round
 from edge.mechanisms import thermal_half
 from edge.mechanisms.thermal import unveil as unveil

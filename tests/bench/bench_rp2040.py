@@ -25,7 +25,7 @@ SIGMAS = (10, 25, 50, 1273)
 
 SCRIPT = """
 import gc, sys, time
-from edge.core import cbor, compat, noise, table
+from edge.core import compat, noise, table, wire
 from edge.mechanisms import bulk
 from edge.core.entropy import Tape
 from edge.core.table import Sampler
@@ -39,7 +39,7 @@ long, rng = bytes(100), Tape(b"block")
 hashing = 2 * spent(lambda: compat.sha256(long), 8)
 drawn, mac = spent(lambda: rng.bits(256), 8), spent(lambda: compat.hmac_sha256(key, key), 8)
 print("block", hashing, drawn, mac)
-print("pack", spent(lambda: cbor.encode(cbor.Typed(16, out)), 2))
+print("pack", spent(lambda: wire.encode(wire.Typed(16, out)), 2))
 for sigma in {sigmas}:
     made = Sampler(sigma * sigma, 1, bulk.BITS)
     rng = Tape(b"bench")
@@ -61,8 +61,10 @@ import heatveil_frozen
 import gc, time
 from edge import loading
 loading.load()
-from edge.core import budget, keys, node, slots
-who, place = keys.Identity(*{identity}), slots.Ram()
+from edge.core import budget, node
+from edge.core.entropy import Identity
+from edge.host.enrol import Ram
+who, place = Identity(*{identity}), Ram()
 for at, slot in enumerate({slots}):
     place.write(at, slot)
 own = budget.Budget(place, who.state_key)
@@ -86,10 +88,9 @@ for message in {rounds}:
 
 def write_answers(readings: int, count: int) -> str:
     """Return the script of a device that answers so many Rounds with so many readings each."""
-    from edge.core.limits import Limits
-    from edge.core.slots import Ram
+    from edge.core.budget import Limits
     from edge.host import rootkeys
-    from edge.host.enrol import provision
+    from edge.host.enrol import Ram, provision
     from tests.interpreters import heaps
 
     words = heaps.SITE, heaps.NAME, heaps.KEYS, heaps.SITE_KEY, 2

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge.core import wire
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
 from edge.host import post

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault

@@ -16,10 +16,9 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from edge.core import cbor, wire
-from edge.core.limits import Limits
+from edge.core import wire
+from edge.core.budget import Files, Limits
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Files
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
@@ -58,7 +57,7 @@ loaded = used()
 PARTS = """
 from edge.core.budget import Budget, Files
 from edge.net.device import Device
-from edge.core.keys import Identity
+from edge.core.entropy import Identity
 from edge.net.mqtt import Client
 from edge.net.ring import Ring
 """
@@ -96,10 +95,11 @@ asyncio.run(live())
 
 FRAMES = """
 gc.threshold(-1)
-from edge.core import budget, keys, node, records, wire
+from edge.core import budget, node, records, wire
+from edge.core.entropy import Identity
 from edge.mechanisms import thermal_half
 from edge.net import ring
-who = keys.Identity(*IDENTITY)
+who = Identity(*IDENTITY)
 own = budget.Budget(budget.Files(FOLDER, "n"), who.state_key)
 own.boot()
 with open(FOLDER + "/round", "rb") as file:
@@ -126,8 +126,9 @@ print(noise.seq, used() - early)
 
 ANSWERS = """
 import time
-from edge.core import budget, keys, node
-who = keys.Identity(*IDENTITY)
+from edge.core import budget, node
+from edge.core.entropy import Identity
+who = Identity(*IDENTITY)
 own = budget.Budget(budget.Files(FOLDER, "n"), who.state_key)
 own.boot()
 device, values = node.Node(who, own), (5000,) * who.sensors
@@ -245,7 +246,7 @@ def host(port: int) -> Iterator[list[int]]:
     first = time.time_ns() // 10**6  # beyond whatever an earlier host left retained
 
     def heard(client: Any, _: Any, message: Any) -> None:
-        frame = cbor.decode(bytes(message.payload)[: -wire.MAC_BYTES])
+        frame = wire.decode(bytes(message.payload)[: -wire.MAC_BYTES])
         receipt = post.pack_receipt(frame[2], frame[1], True, config_key, where)
         client.publish(where, receipt, 1)
         if not came or frame[1] != came[-1]:

@@ -10,19 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from edge.core.slots import Ram
+from edge.host.enrol import Ram
 
 LIFE = """
 import os
-from edge.core import keys
 from edge.host import rootkeys
-from edge.core.budget import Budget, Lost
-from edge.host.enrol import provision
+from edge.core.budget import Budget, Files, Limits, Lost
+from edge.host.enrol import Ram, provision
 from edge.core.compat import sha256
-from edge.core.limits import Limits
 from edge.host.post import pack_limits
 from edge.core.tightening import unpack_limits
-from edge.core.slots import Files, Ram
 
 ROOT, KEY = bytes(range(32)), rootkeys.state_key(bytes(range(32)))
 LIMITS = Limits(1, -3, 4000, 1 << 40, (1 << 63) - 1, 1000)
@@ -86,12 +83,9 @@ def test_files_keep_the_same_as_memory(interpreter, tmp_path: Path) -> None:
 # with none, a quarter, half, three quarters or all of it done.
 POWER = r"""
 import gc, os
-from edge.core import keys
 from edge.host import rootkeys
-from edge.core.budget import Budget, Lost
+from edge.core.budget import Budget, Files, Limits, Lost
 from edge.host.enrol import provision
-from edge.core.limits import Limits
-from edge.core.slots import Blocks, Files
 
 ROOT, KEY = bytes(range(32)), rootkeys.state_key(bytes(range(32)))
 LIMITS = Limits(1, 8, 4000, 200000, 1000, 0)
@@ -158,17 +152,14 @@ class Disk:
         return 0
 
 def mounted(disk):
-    if VFS is None:
-        return Blocks(disk, 3)
     os.mount(VFS(disk), "/flash")
     return Files("/flash", "n007")
 
 def unmounted():
-    if VFS is not None:
-        try:
-            os.umount("/flash")
-        except (OSError, Cut):
-            pass
+    try:
+        os.umount("/flash")
+    except (OSError, Cut):
+        pass
 
 def day(slots, said):
     budget = Budget(slots, KEY, 2)
@@ -202,8 +193,7 @@ def wrong(slots, said):
     return ""
 
 disk = Disk(COUNT, BARE, WHOLE, {})
-if VFS is not None:
-    VFS.mkfs(disk)
+VFS.mkfs(disk)
 slots = mounted(disk)
 provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS)
 Budget(slots, KEY).boot()
@@ -263,8 +253,7 @@ def cut(interpreter, system: str, count: int, bare: bool, whole: bool) -> tuple[
 
 OLD_KEY = """
 disk = Disk(COUNT, BARE, WHOLE, {})
-if VFS is not None:
-    VFS.mkfs(disk)
+VFS.mkfs(disk)
 slots = mounted(disk)
 provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS)
 Budget(slots, KEY).boot()
@@ -288,27 +277,14 @@ def test_on_littlefs_no_power_cut_loses_anything(interpreter) -> None:
     assert total > 20
 
 
-@pytest.mark.parametrize("interpreter", ["unix", "i386"], indirect=True)
-def test_on_bare_blocks_no_power_cut_loses_anything(interpreter) -> None:
-    """Nor does any file system need to be trusted there; each write is two operations."""
-    total, faults = cut(interpreter, "None", 8, False, False)
-
-    assert faults == {}
-    assert total == 30
-
-
 @pytest.mark.parametrize("interpreter", ["unix"], indirect=True)
 def test_where_an_old_chain_key_lies_on(interpreter) -> None:
-    """A thief who reads the bare chip: nothing on bare blocks, on littlefs a few starts back."""
+    """For a thief who reads the bare chip: on littlefs a few starts back."""
     tools = POWER[: POWER.index("disk = Disk(")]
-    given = "import os\nVFS, COUNT, BARE, WHOLE = {}, 16, False, False\n"
-    leases = [
-        int(roomy(interpreter).run(given.format(system) + tools + OLD_KEY))
-        for system in ("None", "os.VfsLfs2")
-    ]
+    given = "import os\nVFS, COUNT, BARE, WHOLE = os.VfsLfs2, 16, False, False\n"
+    leases = int(roomy(interpreter).run(given + tools + OLD_KEY))
 
-    assert leases[0] == 0
-    assert 0 < leases[1] < 30
+    assert 0 < leases < 30
 
 
 @pytest.mark.long

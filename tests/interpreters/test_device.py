@@ -11,12 +11,13 @@ from edge.net.ring import File, Ring
 large = Ring({size})
 import asyncio
 import json
-from edge.core import cbor, compat, slots
+from edge.core import compat, wire
+from edge.host.enrol import Ram
 from edge.core.budget import Budget
 from edge.net.device import Device
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.net.link import sleep_ms
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
@@ -48,7 +49,7 @@ class Broker:
         self.took(leaf, bytes(payload))
         await sleep_ms(0)
         if leaf == "data" and self.receipting:
-            seq = cbor.decode(payload[:-16])[1]
+            seq = wire.decode(payload[:-16])[1]
             self.on_message(RECEIPT, post.pack_receipt(1, seq, True, WHO.config_key, RECEIPT))
         return True
     def took(self, leaf, payload):
@@ -72,7 +73,7 @@ async def until(done):
     return False
 
 def made(ring, read, **how):
-    kept = slots.Ram()
+    kept = Ram()
     provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), MOST)
     budget = Budget(kept, WHO.state_key)
     budget.boot()
@@ -114,7 +115,7 @@ print(len(ring), ring.overwritten, ring.bytes_used < 8192, len(broker.leaf("data
 numbers = []
 def took(leaf, payload):  # not the frames: a small heap has no room for them twice
     if leaf == "data":
-        numbers.append(cbor.decode(payload[:-16])[1])
+        numbers.append(wire.decode(payload[:-16])[1])
 broker.took = took
 broker.turn(True)
 print(await until(lambda: not len(ring)), numbers == list(range(1, 61)))
@@ -198,7 +199,7 @@ for spill in (None, File("/no/such/folder/frames", 4096)):
     await until(lambda: broker.leaf("state")[-1] == b"alert")
     diag = json.loads(broker.leaf("diag")[-1])
     print(len(ring), diag["lost"], diag["losing"], broker.leaf("state")[-1])
-    last = cbor.decode(ring.oldest()[:-16])[1]
+    last = wire.decode(ring.oldest()[:-16])[1]
     for seq in range(last, 5):
         broker.on_message(RECEIPT, post.pack_receipt(1, seq, True, WHO.config_key, RECEIPT))
     print(await until(lambda: broker.leaf("state")[-1] == b"ready"), last)

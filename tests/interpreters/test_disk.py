@@ -52,7 +52,7 @@ from edge.core.budget import Budget
 from edge.host.enrol import provision
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Ram
+from edge.host.enrol import Ram
 ROOT, KEY = bytes(range(32)), bytes(range(32, 64))
 WHERE, DATA = wire.round_topic("lab", "disk"), wire.topic("lab", "n", "data")
 GRID = Grid((20, 20), 500)
@@ -173,10 +173,10 @@ from edge.host import post, rootkeys
 from edge.core.budget import Budget
 from edge.host.enrol import provision
 from edge.core.compat import sha256
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Ram
+from edge.host.enrol import Ram
 
 ROOT, KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC, DATA = wire.round_topic("lab", "thermal"), wire.topic("lab", "n", "data")
@@ -268,7 +268,7 @@ import edge.mechanisms.sum_member
 gc.collect()
 import binascii, hashlib, json
 from edge.core.entropy import Tape
-from edge.core.keys import Identity
+from edge.core.entropy import Identity
 from edge.mechanisms.secure_sum import Terms, read_roster
 file, raw = open(sys.argv[1], "rb"), binascii.unhexlify
 told = json.loads(file.readline())

@@ -11,12 +11,11 @@ from typing import Any
 import paho.mqtt.client as mqtt
 import pytest
 
-from edge.core import slots
-from edge.core.limits import Limits
+from edge.core.budget import COUNT, Limits
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from tests.interpreters.test_mqtt import Broker, Proxy, mosquitto, observed
 from tests.waiting import eventually
 
@@ -42,9 +41,9 @@ from edge.mechanisms import thermal
 from edge.net.ticker import Ticker
 from edge.core import entropy
 from edge.core.compat import Uptime, sha256
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Ram
+from edge.host.enrol import Ram
 from edge.core.tightening import topic
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
@@ -210,10 +209,10 @@ from edge.core import wire
 from edge.host import post, rootkeys
 from edge.core.budget import Budget
 from edge.host.enrol import provision
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Ram
+from edge.host.enrol import Ram
 from edge.net.ticker import Ticker
 
 ROOT, KEY, TOPIC = bytes(32), bytes(32), wire.round_topic("lab", "thermal")
@@ -290,14 +289,16 @@ PROMISE = Guarantee((1, 1), (1, 100000), (1, 50), "a move", "local", "a day", "p
 
 DEVICE = """
 import asyncio
-from edge.core import keys, slots
+from edge.core.entropy import Identity
+from edge.core.budget import COUNT
+from edge.host.enrol import Ram
 from edge.core.budget import Budget
 from edge.net.device import Device
 from edge.net.mqtt import Client
 from edge.net.link import Pauses, sleep_ms
 from edge.net.ring import Ring
 
-who, kept = keys.Identity(*{who}), slots.Ram()
+who, kept = Identity(*{who}), Ram()
 kept.write(0, {kept}[0])
 kept.write(1, {kept}[1])
 budget = Budget(kept, who.state_key)
@@ -361,14 +362,14 @@ def test_a_line_that_is_cut_again_and_again_loses_no_answer(
     """25 answers through 20 cuts: all there, in order, and what came twice was the same bytes."""
     name = f"{interpreter.name}{seed}"
     who = rootkeys.identity(name, name, ROOT, KEY, 2, "keyholder")
-    place = slots.Ram()
+    place = Ram()
     provision(place, who.state_key, rootkeys.first_chain(ROOT), LIMITS)
     with mosquitto(need("mosquitto"), tmp_path, answers, tls=False) as broker:
         proxy = Proxy(broker.port, random.Random(seed), CUTS, 90, 1500)
         with observed(Broker(broker.port, ""), topic(name, name, "data")) as (paho, _):
             gateway = Gateway(paho, name)
             gateway.ask()
-            kept = [place.read(i) for i in range(slots.COUNT)]
+            kept = [place.read(i) for i in range(COUNT)]
             script = DEVICE.format(who=tuple(who), kept=kept, port=proxy.port, rounds=ROUNDS)
             # How small a heap may be is the business of test_heap; here are a test's needs too.
             command = [

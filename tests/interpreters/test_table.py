@@ -157,6 +157,7 @@ VECTORS = sorted(path.name for path in (ROOT / "tests" / "vectors").glob("*.json
 REPLAY = f"""
 {AS_A_BOARD}
 import json, sys
+from edge.core import budget  # the large ones first, where memory is short
 sys.path.insert(0, "tests/vectors")
 from replay import replay
 with open("tests/vectors/NAME") as file:

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from edge.core import wire
-from edge.core.budget import Budget
+from edge.core.budget import Budget, Limits
 from edge.core.entropy import keyed
-from edge.core.limits import Limits
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Ram
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from physics.fleet import Fleet, make_seeded_keys
 from physics.places import sensor_places

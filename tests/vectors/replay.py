@@ -69,17 +69,18 @@ def round_message(case):
 
 def frame(case):
     """Return the frame of a keyholder device, and the readings that its key gives back."""
-    from edge.core import budget, limits, node, slots, wire
+    from edge.core import budget, node, wire
+    from edge.core.budget import Limits
     from edge.host import post, rootkeys
-    from edge.host.enrol import provision
+    from edge.host.enrol import Ram, provision
     from edge.mechanisms import thermal
 
     round = round_of(case)
     site, name, root = case["site"], case["device"], unhex(case["root"])
     count, site_key = len(case["values"]), unhex(case["site_key"])
     who = rootkeys.identity(site, name, root, site_key, case["sensor"], "keyholder", count)
-    kept = slots.Ram()
-    least = limits.Limits(1, round.params[1], 1, 1, 10**9, 0)
+    kept = Ram()
+    least = Limits(1, round.params[1], 1, 1, 10**9, 0)
     provision(kept, who.state_key, rootkeys.first_chain(root), least)
     for _ in range(case["epoch"]):
         ledger = budget.Budget(kept, who.state_key)
@@ -98,20 +99,21 @@ def frame(case):
 
 def tighten(case):
     """Return the message of tighter limits, and a device's slots once it has taken them."""
-    from edge.core import budget, limits, node, slots, tightening
+    from edge.core import budget, node, tightening
+    from edge.core.budget import Limits
     from edge.host import post, rootkeys
-    from edge.host.enrol import provision
+    from edge.host.enrol import Ram, provision
 
     root = unhex(case["root"])
     site, name, site_key = case["site"], case["device"], unhex(case["site_key"])
     who = rootkeys.identity(site, name, root, site_key, 0, "keyholder")
-    kept = slots.Ram()
-    provision(kept, who.state_key, rootkeys.first_chain(root), limits.Limits(*case["held"]))
+    kept = Ram()
+    provision(kept, who.state_key, rootkeys.first_chain(root), Limits(*case["held"]))
     for _ in range(case["epoch"]):
         ledger = budget.Budget(kept, who.state_key)
         ledger.boot()
     where = tightening.topic(site, name)
-    message = post.pack_limits(limits.Limits(*case["tighter"]), who.config_key, where)
+    message = post.pack_limits(Limits(*case["tighter"]), who.config_key, where)
     said = node.Node(who, ledger).tighten(message)
     return [hexed(message), said["taken"], [hexed(kept.read(i)) for i in range(3)]]
 
@@ -128,11 +130,11 @@ def receipt(case):
 
 def chain(case):
     """Return the chain key of a boot, and the key of its noise."""
-    from edge.core import keys
+    from edge.core.entropy import epoch_key
     from edge.host import rootkeys
 
     key = rootkeys.chain_at(unhex(case["root"]), case["epoch"])
-    return [hexed(key), hexed(keys.epoch_key(key, case["epoch"]))]
+    return [hexed(key), hexed(epoch_key(key, case["epoch"]))]
 
 
 def hpke_message(case):
@@ -205,7 +207,7 @@ def sum_keys(case):
 
 def sum_message(case):
     """Return a message of a secure sum; what a field holds comes back."""
-    from edge.core import cbor, wire
+    from edge.core import wire
     from edge.mechanisms import secure_sum
 
     fields = {}
@@ -214,7 +216,7 @@ def sum_message(case):
         fields[int(key)] = unhex(given) if isinstance(given, str) else given
         if isinstance(given, list):
             words = secure_sum.pack_words(given[1], 0, len(given[1]), given[0])
-            fields[int(key)] = cbor.Words(given[0], words)
+            fields[int(key)] = wire.Words(given[0], words)
     key, sid = unhex(case["key"]), unhex(case["sid"])
     message = secure_sum.pack(case["step"], sid, fields, key, case["topic"])
     back = wire.open_message(message, key, case["topic"], 1024)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edge.core.limits import NANO, Limits, price
+from edge.core.budget import NANO, Limits, price
 from recovery.noise.calibrate import calibrate
 from recovery.noise.gaussian import (
     gaussian_delta,

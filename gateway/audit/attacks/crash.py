@@ -13,12 +13,10 @@ from typing import Any
 
 from edge.board.power import WAKES, Nap
 from edge.core import budget as budgets
-from edge.core.budget import Budget, Lost
-from edge.core.keys import ratchet
-from edge.core.limits import Limits
-from edge.core.slots import COUNT, Ram
+from edge.core.budget import COUNT, Budget, Limits, Lost
+from edge.core.entropy import ratchet
 from edge.host import rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 
 from ..bench import Blocks, Device, listen, plans, subject_of
 from ..claim import Claim, Effort, at_most, claim_fact

@@ -18,10 +18,9 @@ from edge.core import wire
 from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.records import SealedRound
-from edge.core.slots import Ram
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import central, disk_limits
 
 from ...devices.enrol import enrol

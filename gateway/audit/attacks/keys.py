@@ -7,8 +7,9 @@ from contextlib import nullcontext
 from itertools import combinations
 from typing import Any
 
-from edge.core import entropy, keys
-from edge.core.slots import COUNT
+from edge.core import entropy
+from edge.core.budget import COUNT
+from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 
 from ..bench import SITE, SITE_KEY, Blocks, Device, listen, message, plans, replace
@@ -57,7 +58,7 @@ def _check_document(root: bytes) -> Claim:
         "id": (device.key_id, make_mac(root, b"heatveil-id-v1")[:4]),
         "first chain": (rootkeys.first_chain(root), chain),
         "third chain": (rootkeys.chain_at(root, 3), third),
-        "epoch": (keys.epoch_key(third, 3), make_mac(noise, (3).to_bytes(8, "big"))),
+        "epoch": (epoch_key(third, 3), make_mac(noise, (3).to_bytes(8, "big"))),
     }
     wrong = [name for name, (found, right) in wanted.items() if found != right]
     return claim_fact(
@@ -78,8 +79,8 @@ def _claim_own(root: bytes, other: bytes) -> Claim:
             rootkeys.state_key(start),
             rootkeys.link_key(start),
             *(rootkeys.chain_at(start, epoch) for epoch in range(1, 6)),
-            *(keys.epoch_key(rootkeys.chain_at(start, epoch), epoch) for epoch in range(1, 6)),
-            *(keys.epoch_key(rootkeys.chain_at(start, 1), epoch) for epoch in range(2, 6)),
+            *(epoch_key(rootkeys.chain_at(start, epoch), epoch) for epoch in range(1, 6)),
+            *(epoch_key(rootkeys.chain_at(start, 1), epoch) for epoch in range(2, 6)),
             start,
         )
     ]
@@ -124,7 +125,7 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
             if any(root in one for one in bytes_held):
                 left.append(f"the root in its {where} at boot {boot}")
             for epoch, chain in old:
-                wanted = (chain, keys.epoch_key(chain, epoch))
+                wanted = (chain, epoch_key(chain, epoch))
                 if any(key in one for key in wanted for one in bytes_held):
                     left.append(f"a key of boot {epoch} in its {where} at boot {boot}")
     yield claim_fact(

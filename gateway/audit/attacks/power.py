@@ -6,9 +6,8 @@ from typing import Any
 
 from edge.board.power import Nap
 from edge.core import wire
-from edge.core.budget import Lost
+from edge.core.budget import COUNT, Lost
 from edge.core.records import Reading
-from edge.core.slots import COUNT
 from edge.host import post
 
 from ..bench import SITE, SITE_KEY, Blocks, Device
@@ -22,7 +21,7 @@ class PowerCut(BaseException):
 
 
 class Flash:
-    """Slots as `edge.core.slots` wants them, kept through any number of power cuts.
+    """Slots as `edge.core.budget` wants them, kept through any number of power cuts.
 
     What a power cut leaves of a write is anything between nothing and all of it: the new bytes up
     to some place, and then the old ones, none, erased ones or noise. What was not flushed

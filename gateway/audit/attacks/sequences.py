@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.core import entropy
-from edge.core.budget import Lost
-from edge.core.limits import objection
+from edge.core.budget import Lost, objection
 
 from ...service.ledger import price
 from ...service.mqtt.connection import Message

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from edge.core import wire
-from edge.core.cbor import decode
+from edge.core.wire import decode
 from edge.host import post, rootkeys
 from edge.mechanisms import secure_sum as agreed
 from edge.mechanisms.secure_sum import CONFIRM, MASKED, REVEAL, SET, SHARE, Terms

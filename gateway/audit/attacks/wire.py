@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from edge.core import cbor, limits, tightening, wire
+from edge.core import tightening, wire
+from edge.core.budget import objection
 from edge.core.node import Node
 from edge.core.records import Reading
 from edge.host import post, rootkeys
@@ -42,7 +43,7 @@ def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
     for turn in range(tries):
         held = device.budget.limits
         asked = device.asked.near(held, rng)
-        if limits.objection(asked):
+        if objection(asked):
             continue
         sent.append(post.pack_limits(asked, key, topic))
         again = rng.below(4) == 0
@@ -177,8 +178,8 @@ def _unpackable(round: Any) -> Claim:
         lambda: wire.pack_report(reading, SITE_KEY, "t", 16),
         lambda: wire.pack_report(round, reading, SITE_KEY, "t"),
         lambda: post.pack_round(reading, SITE_KEY, "t"),
-        lambda: cbor.encode(reading),
-        lambda: cbor.encode({1: [0, reading]}),
+        lambda: wire.encode(reading),
+        lambda: wire.encode({1: [0, reading]}),
     )
     for pack in packs:
         try:

@@ -11,9 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edge.core.budget import Copies, Lost
-from edge.core.limits import NANO
-from edge.core.slots import COUNT
+from edge.core.budget import COUNT, NANO, Copies, Lost
 from edge.host import rootkeys
 
 from ...devices.broker.doors import Doors, find_folder

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from edge.board.binding import COPIED
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.core.table import Sampler
 from edge.mechanisms import bulk
 

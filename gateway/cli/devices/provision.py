@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edge.core.limits import NANO
+from edge.core.budget import NANO
 
 from ...devices.broker.mosquitto import derive_session
 from ...devices.enrol import enrol, keyfile, limitsfile

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TextIO
 
 import typer
 
-from edge.core import cbor, wire
+from edge.core import wire
 from recovery.maps.guarantee import sentences
 
 from ...faults import OperatorFault, suggestion
@@ -90,7 +90,7 @@ def reports(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, 
         found: list[tuple[Any, ...]] = []
         for one in reader.answers(row.number):
             # Its MAC was verified before it was stored, with a key that may be gone by now.
-            body = cbor.decode(one.frame[: -wire.MAC_BYTES])
+            body = wire.decode(one.frame[: -wire.MAC_BYTES])
             if 4 not in body:  # sealed, and nobody has the key any more
                 continue
             numbers = (row.number, one.device, one.epoch, one.seq, one.taken_s)
@@ -187,7 +187,7 @@ def _rounds(reader: Any, span: Span) -> list[RoundRow]:
 
 def _read_asked(reader: Any, row: RoundRow) -> Any:
     """Return the body of what asked a round: it was signed, with a key that may be gone by now."""
-    return cbor.decode(reader.message(row.number)[: -wire.MAC_BYTES])
+    return wire.decode(reader.message(row.number)[: -wire.MAC_BYTES])
 
 
 # An export as a file: CSV, JSON lines or Parquet, its promise beside it; whole, or not there.

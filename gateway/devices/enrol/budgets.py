@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge.core import slots
+from edge.core.budget import Files
 from edge.core.window import open_budget
 from edge.host import enrol, rootkeys
+from edge.host.enrol import Ram
 from edge.linux.exact import Raw
 
 from ...faults import OperatorFault
@@ -44,7 +45,7 @@ class Started(NamedTuple):
 def keep_in_memory() -> Place:
     """Return slots that are gone with the process, and the keys that they belong to with them."""
     made: dict[str, Any] = {}
-    return lambda name: made.setdefault(name, slots.Ram())
+    return lambda name: made.setdefault(name, Ram())
 
 
 @contextmanager
@@ -64,7 +65,7 @@ def open_folder(folder: Path) -> Iterator[Place]:
         "hide two readings under one noise. Stop the other fleet first"
     )
     with lock_file(folder / "lock", unusable, taken):
-        yield lambda name: slots.Files(str(folder), name)
+        yield lambda name: Files(str(folder), name)
 
 
 def provision(made: Enrolment, limits: Any, place: Place, window: bytes = b"") -> None:

@@ -13,7 +13,8 @@ from fractions import Fraction
 from math import ceil, isqrt, sqrt
 from typing import Any
 
-from edge.core import limits, tightening
+from edge.core import tightening
+from edge.core.budget import MOST, NANO, Limits, objection
 from edge.mechanisms import disk_limits
 
 from ...faults import OperatorFault
@@ -35,11 +36,11 @@ def cap_limits(epsilon: Fraction, readings: int, every_s: float) -> Any:
         OperatorFault: a device cannot reckon with such a number.
     """
     cap = _cap(epsilon)
-    pace_ms = min(round(1000 * PACE * every_s), limits.MOST[5])
-    first = limits.Limits(1, 0, cap.numerator**2, cap.denominator**2, 0, pace_ms)
-    if not limits.objection(first):
-        first = first._replace(budget=readings * ceil(limits.NANO * epsilon * cap / 2))
-    if why := limits.objection(first):
+    pace_ms = min(round(1000 * PACE * every_s), MOST[5])
+    first = Limits(1, 0, cap.numerator**2, cap.denominator**2, 0, pace_ms)
+    if not objection(first):
+        first = first._replace(budget=readings * ceil(NANO * epsilon * cap / 2))
+    if why := objection(first):
         raise OperatorFault(
             f"the devices cannot be given their limits for {readings} answers of epsilon "
             f"{epsilon} each: {why}. Ask for an epsilon of fewer digits"
@@ -60,7 +61,7 @@ def remain_of(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
     Raises:
         OperatorFault: not one answer is left.
     """
-    answered = ceil(Fraction(before, ceil(limits.NANO * epsilon**2 / 2)))
+    answered = ceil(Fraction(before, ceil(NANO * epsilon**2 / 2)))
     if answered >= readings:
         raise OperatorFault(
             f"{answered} of the {readings} answers that each device may give are already used; "
@@ -78,10 +79,10 @@ def _cap(epsilon: Fraction) -> Fraction:
     as little as makes the price whole and can be stored.
     """
     num, den = epsilon.numerator, epsilon.denominator
-    nearest = Fraction(2 * ceil(limits.NANO * epsilon**2 / 2)) / (limits.NANO * epsilon)
+    nearest = Fraction(2 * ceil(NANO * epsilon**2 / 2)) / (NANO * epsilon)
     coarse = Fraction(den * ceil(Fraction(COARSE * num, den * den)), COARSE)
     for cap in (nearest, coarse):
-        if max(cap.numerator, cap.denominator) <= isqrt(limits.MOST[2]) and cap <= 1.01 * epsilon:
+        if max(cap.numerator, cap.denominator) <= isqrt(MOST[2]) and cap <= 1.01 * epsilon:
             return cap
     raise OperatorFault(
         f"an answer would cost epsilon {epsilon}, and a device counts in whole billionths: "
@@ -100,7 +101,7 @@ def tighter_cap(last: Any, wished: Any) -> tuple[Any, str]:
     top, bottom = isqrt(wished.square), isqrt(wished.variance)
     times = max(-(-isqrt(last.square) // top), -(-isqrt(last.variance) // bottom), 1)
     wider = wished._replace(square=(times * top) ** 2, variance=(times * bottom) ** 2)
-    if limits.objection(wider) and not limits.objection(wished):
+    if objection(wider) and not objection(wished):
         return wider, (
             f"an epsilon of at most {top / bottom:.4g} an answer cannot be written in numbers "
             "that a device takes after those it holds, and it counts in nothing else; ask for an "

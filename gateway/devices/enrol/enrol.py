@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge.core import keys
+from edge.core.entropy import Identity
 from edge.host import rootkeys
 from edge.mechanisms.central import Allowed
 from edge.mechanisms.summing import Summed
@@ -40,7 +40,7 @@ class Device(NamedTuple):
 
     @classmethod
     def of(cls, who: Any) -> "Device":
-        """Return the gateway's half of an `edge.core.keys.Identity`."""
+        """Return the gateway's half of an `edge.core.entropy.Identity`."""
         ours = who.key_id, who.mac_key, who.config_key
         allowed = (who.central, who.seal_key) if isinstance(who, Allowed) else ()
         return cls(who.name, Place(who.sensor, who.sensors), who.mode, *ours, *allowed)
@@ -57,7 +57,7 @@ class Devices(NamedTuple):
 class Secret(NamedTuple):
     """What a virtual device knows of itself."""
 
-    identity: Any  # edge.core.keys.Identity
+    identity: Any  # edge.core.entropy.Identity
     link_key: bytes  # in hexadecimal its password at the broker
 
 
@@ -251,7 +251,7 @@ def identity_of(ours: Sequence[Any], row: Row) -> Any:
         summed = [*ours, *own, bytes.fromhex(row["roster"])]
         return Summed(*summed)
     parts = [*ours, *_read_allowed(row)]
-    return Allowed(*parts) if len(parts) > len(ours) else keys.Identity(*parts)
+    return Allowed(*parts) if len(parts) > len(ours) else Identity(*parts)
 
 
 def _read_allowed(row: Row) -> tuple[str, bytes] | tuple[()]:

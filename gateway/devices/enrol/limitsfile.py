@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge.core.limits import FIELDS, Limits, objection
+from edge.core.budget import FIELDS, Limits, objection
 
 from ...faults import OperatorFault
 from . import keyfile

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from edge.core import cbor
+from edge.core import wire
 from edge.core.compat import sha256
 from edge.core.entropy import sealed
 from edge.core.wire import topic
@@ -166,7 +166,7 @@ def draw_rosters(
         # The whole shard is known by a digest, which is in the name of each of its sums.
         numbers = [version, number, wanted.k, wanted.t, wanted.threshold, wanted.divisor, bits]
         each = [list(one) for one in zip(names, publics, map(list, near), strict=True)]
-        digest = bytes(sha256(cbor.encode([numbers, each])))
+        digest = bytes(sha256(wire.encode([numbers, each])))
         shard = Shard(
             *(version, number, tuple(names), near, wanted.t, wanted.threshold),
             *(wanted.divisor, bits, digest),

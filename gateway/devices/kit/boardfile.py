@@ -16,10 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from edge.core.keys import Identity
-from edge.core.limits import Limits
-from edge.core.slots import COUNT, Ram
-from edge.host.enrol import provision
+from edge.core.budget import COUNT, Limits
+from edge.core.entropy import Identity
+from edge.host.enrol import Ram, provision
 
 from ...faults import OperatorFault
 from ...mechanisms import USUAL, find

@@ -16,9 +16,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from edge.core import wire
-from edge.core.limits import Limits
+from edge.core.budget import COUNT, Limits
 from edge.core.records import Grid, Guarantee, Report, Round
-from edge.core.slots import COUNT
 from edge.host.post import REPORT_BYTES
 
 from ...faults import OperatorFault, suggestion

@@ -25,10 +25,10 @@ from edge import mechanisms
 from edge.board import drivers
 from edge.board.binding import Bound
 from edge.core import budget as budgets
+from edge.core.budget import COUNT
 from edge.core.records import SealedRound
-from edge.core.slots import COUNT, Ram
 from edge.core.wire import KEY_BYTES
-from edge.host.enrol import shows_more
+from edge.host.enrol import Ram, shows_more
 
 from ...faults import OperatorFault
 from ...loopback import is_loopback

@@ -16,16 +16,17 @@ that a device can give.
 
 import binascii
 import hashlib
+import inspect
 import os
 from typing import Any, NamedTuple
 
-from edge.core import entropy, limits, slots, wire
-from edge.core.budget import Budget
+from edge.core import entropy, wire
+from edge.core.budget import COUNT, Budget, Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Reading, Report, Round
 from edge.core.shares import shares
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import disk_half, disk_limits, footprint, secure_sum
 from edge.mechanisms.footprint import exp_floor
 
@@ -42,12 +43,12 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge.core import slots
-from edge.core.budget import Budget
-from edge.core.keys import Identity
+from edge.core.budget import COUNT, Budget
+from edge.core.entropy import Identity
 from edge.core.node import Node
 who = %r
-place = slots.Ram()
+%s
+place = Ram()
 for i, data in enumerate(%r):
     place.write(i, unhexlify(data))
 who = Identity(*(who[:5] + [unhexlify(key) for key in who[5:]]))
@@ -77,16 +78,17 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     """
     root, site_key = seed or os.urandom(32), os.urandom(32)
     who = rootkeys.identity(SITE, NAME, root, site_key, 0, "keyholder", READINGS)
-    held = limits.Limits(1, 8, 1, VARIANCE, 10**9, 0)
-    kept = slots.Ram()
+    held = Limits(1, 8, 1, VARIANCE, 10**9, 0)
+    kept = Ram()
     provision(kept, who.state_key, rootkeys.first_chain(root), held)
-    records = [bytes(kept.read(i)).hex() for i in range(slots.COUNT)]
+    records = [bytes(kept.read(i)).hex() for i in range(COUNT)]
     params = (READINGS, 8, -8000, 8000, VARIANCE, 1, 1)
     asked = Round(1, USUAL, Grid((10, 1), 100), params, PROMISE)
     message = post.pack_round(asked, site_key, wire.round_topic(SITE, USUAL))
     values = [100 * reading - 300 for reading in range(READINGS)]
 
-    lines = _lines(board.run(_CODE % (_plain(who), records, bytes(message).hex(), values)))
+    told = _plain(who), inspect.getsource(Ram), records, bytes(message).hex(), values
+    lines = _lines(board.run(_CODE % told))
 
     budget = Budget(kept, who.state_key)
     budget.boot()
@@ -127,16 +129,17 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge.core import entropy, slots, wire
+from edge.core import entropy, wire
 from edge.mechanisms import disk_half, footprint
-from edge.core.budget import Budget
+from edge.core.budget import COUNT, Budget
 from edge.mechanisms.footprint import exp_floor
-from edge.core.keys import Identity
+from edge.core.entropy import Identity
 from edge.core.node import Node
 from edge.core.records import Reading, Report
 told = %r
 who = Identity(*(told[:5] + [unhexlify(key) for key in told[5:]]))
-kept = slots.Ram()
+%s
+kept = Ram()
 for i, data in enumerate(%r):
     kept.write(i, unhexlify(data))
 message = unhexlify(%r)
@@ -170,13 +173,13 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     """
     root, site_key = seed or os.urandom(32), os.urandom(32)
     who = rootkeys.identity(SITE, NAME, root, site_key, 0)
-    kept, chain = slots.Ram(), rootkeys.first_chain(root)
+    kept, chain = Ram(), rootkeys.first_chain(root)
     provision(kept, who.state_key, chain, disk_limits.make_limits(6, 1, 2))
-    records = [bytes(kept.read(i)).hex() for i in range(slots.COUNT)]
+    records = [bytes(kept.read(i)).hex() for i in range(COUNT)]
     asked = Round(1, disk_half.NAME, GRID, PLACE_PARAMS, PLACE_PROMISE)
     message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, disk_half.NAME)))
 
-    told = _plain(who), records, message.hex(), chain.hex(), DRAWS
+    told = _plain(who), inspect.getsource(Ram), records, message.hex(), chain.hex(), DRAWS
     lines = _lines(board.run(_PLACE_CODE % told))
 
     table, cells = footprint.Table(asked), [0]
@@ -354,9 +357,7 @@ except Exception as why:
 _WRITE = """
 import os
 import time
-from edge.core.budget import Copies
-from edge.core.limits import Limits
-from edge.core.slots import COUNT, Files
+from edge.core.budget import COUNT, Copies, Files, Limits
 folder, name = %r
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 
 from edge.core import wire
-from edge.core.keys import Identity
+from edge.core.entropy import Identity
 from edge.host import post
 
 from ...faults import LinkFault, OperatorFault

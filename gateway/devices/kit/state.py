@@ -12,7 +12,7 @@ import os
 from typing import NamedTuple
 
 from edge.board.assemble import LEASE, SHARE
-from edge.core.limits import Limits, price
+from edge.core.budget import Limits, price
 from edge.mechanisms.disk_limits import total_epsilon
 
 from ...mechanisms import USUAL, find
@@ -24,7 +24,8 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge.core import budget, compat, limits, slots
+from edge.core import budget, compat
+from edge.core.budget import Files
 from edge.board import config
 try:
     from edge.board import binding
@@ -48,7 +49,7 @@ else:
     own = getattr(held, "updates", None)  # an earlier heatveil takes none
     print("newest", -1 if own is None else own[1])
     print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
-    place = slots.Files(%r, "budget")
+    place = Files(%r, "budget")
     if binding is not None:
         place = binding.Bound(place, who.state_key, binding.board_number())
     kept = budget.Copies(place, who.state_key)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge.core import keys
+from edge.core.entropy import epoch_key, ratchet
 from edge.host import rootkeys
 
 from ...faults import OperatorFault
@@ -60,14 +60,14 @@ class Chain:
             return None
         at, chain = self._at if self._at[0] <= epoch else (self.first, self.chain)
         for _ in range(epoch - at):
-            chain = bytes(keys.ratchet(chain))
+            chain = bytes(ratchet(chain))
         self._at = (epoch, chain)
         return chain
 
     def epoch_key(self, epoch: int) -> bytes | None:
         """Return the key of a boot, None when it is not held."""
         chain = self.chain_at(epoch)
-        return None if chain is None else bytes(keys.epoch_key(chain, epoch))
+        return None if chain is None else bytes(epoch_key(chain, epoch))
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.core.budget import NANO
 from edge.core.entropy import Tape
-from edge.core.limits import NANO
 from edge.core.records import Reading
 from edge.mechanisms import thermal as device
 from edge.mechanisms.thermal import bits, params_of

@@ -2,7 +2,7 @@
 
 The planned Round is all that they will ever do, as often as was promised: its noise is the least
 they answer with, its grain the coarsest, and their budget is its price times the readings. Over
-the air this can only be made tighter (`edge.core.limits`).
+the air this can only be made tighter (`edge.core.budget`).
 
 Devices count in nano-rho, each price rounded up. What all of a budget can buy, by rounds of any
 noise above the least, is at most its rho, so that is what is held against the promise.
@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from edge.core import limits
+from edge.core.budget import MOST, NANO, Limits, align_grains, objection, price
 from edge.mechanisms.bulk import ARRAY
 from recovery.noise import check_ratio
 from recovery.noise.calibrate import DISCRETE
@@ -38,15 +38,13 @@ def grant(query: Query, every_s: float) -> Any:
     """
     try:
         made = calibration(query)
-        pace_ms = min(round(1000 * PACE * every_s), limits.MOST[5])
-        first = limits.Limits(
-            1, made.exponent, made.sensitivity_squared, made.variance, 0, pace_ms
-        )
-        cost = limits.price(first, made.exponent, made.variance)
+        pace_ms = min(round(1000 * PACE * every_s), MOST[5])
+        first = Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, pace_ms)
+        cost = price(first, made.exponent, made.variance)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
     whole = first._replace(budget=query.readings * cost)
-    if why := limits.objection(whole):
+    if why := objection(whole):
         raise OperatorFault(f"the devices cannot be given their limits: {why}")
     given = convert_budget(whole.budget, exact_delta(query))
     promised = check_ratio(query.epsilon, "epsilon")
@@ -70,7 +68,7 @@ def reduce_budget(whole: Any, before: int) -> Any:
         OperatorFault: not one answer is left.
     """
     left = whole.budget - before
-    if left < limits.price(whole, whole.exponent, whole.variance):
+    if left < price(whole, whole.exponent, whole.variance):
         raise OperatorFault(
             f"{before} of the {whole.budget} nano-rho that the people in the room were promised "
             "are spent; a new device gets only what is left, which is less than one answer. To "
@@ -93,10 +91,10 @@ def check_held(query: Query, held: Mapping[str, Any]) -> None:
         OperatorFault: some do.
     """
     made = calibration(query)
-    planned = limits.Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, 0)
-    cost = limits.price(planned, made.exponent, made.variance)
+    planned = Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, 0)
+    cost = price(planned, made.exponent, made.variance)
     for name, own in held.items():
-        counted = limits.price(own, made.exponent, made.variance)
+        counted = price(own, made.exponent, made.variance)
         if counted < cost:
             raise OperatorFault(
                 f"{name} would count {counted} nano-rho for an answer that costs {cost}, and give "
@@ -120,9 +118,7 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
     """
     made = calibration(query)
     for name, own in held.items() if query.sampler == "table" else ():
-        least, planned = limits.align_grains(
-            own.variance, own.exponent, made.variance, made.exponent
-        )
+        least, planned = align_grains(own.variance, own.exponent, made.variance, made.exponent)
         if sensors.get(name, 0) >= ARRAY and least < planned:
             raise OperatorFault(
                 f"[rounds] sampler is 'table' but {name}, which has {sensors[name]} readings, was "
@@ -137,5 +133,5 @@ def convert_budget(nano_rho: int, delta: Any) -> float:
     >>> round(convert_budget(35_860_000, (1, 100_000)), 3)
     1.0
     """
-    sigma = math.sqrt(limits.NANO / (2 * nano_rho)) / DISCRETE
+    sigma = math.sqrt(NANO / (2 * nano_rho)) / DISCRETE
     return gaussian_epsilon(sigma, check_ratio(delta, "delta"))

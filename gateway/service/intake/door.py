@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.core.records import Report
 from edge.host import post
 
@@ -178,7 +178,7 @@ def open_report(message: Message, name: str, sender: Sender) -> Arrival | DeadLe
 def _kind(frame: bytes) -> str:
     """Return what is wrong with a frame that is signed and that `edge.core.wire` refuses."""
     try:
-        body = cbor.decode(frame[: -wire.MAC_BYTES])
+        body = wire.decode(frame[: -wire.MAC_BYTES])
     except Exception:
         return "garbled"
     return "version" if isinstance(body, dict) and body.get(0) != wire.VERSION else "garbled"

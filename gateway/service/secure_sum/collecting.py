@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.core.cbor import Words
 from edge.core.compat import same_bytes, sha256
-from edge.core.wire import Fault, open_message, topic
+from edge.core.wire import Fault, Words, open_message, topic
 from edge.mechanisms import secure_sum as agreed
 from edge.mechanisms.secure_sum import (
     BOX,

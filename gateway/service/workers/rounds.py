@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, exists, func, select, update
 
-from edge.core import cbor, wire
+from edge.core import wire
 
 from ... import mechanisms
 from ...faults import OperatorFault
@@ -158,7 +158,7 @@ class PartStore(Store):
 
 def payload_of(frame: bytes) -> list[int]:
     """Return the payload of a frame that has been found genuine."""
-    body = cbor.decode(frame[: -wire.MAC_BYTES])
+    body = wire.decode(frame[: -wire.MAC_BYTES])
     return [body[5], *body[4]]
 
 

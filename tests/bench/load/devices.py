@@ -107,7 +107,7 @@ def text(word: bytes) -> bytes:
 
 def main() -> None:
     """Answer rounds until time is up; print what was done as JSON."""
-    from edge.core import cbor
+    from edge.core import wire
 
     asked: dict[str, Any] = json.loads(sys.argv[1])
     context = ssl.create_default_context(cafile="broker/ca.pem")
@@ -139,7 +139,7 @@ def main() -> None:
                         one.sent_s, received, waiting = 0.0, received + 1, waiting - 1
                 elif left and not kind & 1 and (not until_s or time.monotonic() < until_s):
                     if left not in heard:
-                        number = cbor.decode(left[:-16])[1]
+                        number = wire.decode(left[:-16])[1]
                         heard[left] = number, hashlib.sha256(left[:-16]).digest()[:4]
                     due.append((one, *heard[left]))
         now_s = time.monotonic()

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from edge.board import assemble, binding, config, drivers
-from edge.core import slots
-from edge.core.budget import Budget, Copies, Lost
-from edge.core.limits import Limits
+from edge.core.budget import COUNT, Budget, Copies, Files, Limits, Lost
 from edge.core.window import pack_first as first_window
 from edge.host import rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.linux import place as linux
 from gateway.audit.attacks.power import PowerCut
 
@@ -46,7 +44,7 @@ def boot(folder: Path, number: bytes) -> Budget:
 
 def test_a_copy_answers_nothing_and_the_true_board_goes_on(tmp_path: Path) -> None:
     """Whatever the copy does, no epoch is used twice and no slot is written by it."""
-    enrolled(slots.Files(str(tmp_path), "budget"))
+    enrolled(Files(str(tmp_path), "budget"))
     assert boot(tmp_path, OURS).charge(1000, 1)
     before = [(tmp_path / f"budget.{i}").read_bytes() for i in range(3)]
 
@@ -54,7 +52,7 @@ def test_a_copy_answers_nothing_and_the_true_board_goes_on(tmp_path: Path) -> No
     assert copy.fault == binding.COPIED
     with pytest.raises(Lost, match="bound to another board"):
         copy.charge(1000, 2)
-    place = slots.Files(str(tmp_path), "budget")
+    place = Files(str(tmp_path), "budget")
     with pytest.raises(Lost):
         Budget(bound(place, THEIRS), WHO.state_key).boot()
     assert before == [(tmp_path / f"budget.{i}").read_bytes() for i in range(3)]
@@ -64,7 +62,7 @@ def test_a_copy_answers_nothing_and_the_true_board_goes_on(tmp_path: Path) -> No
 
 def test_slots_of_an_earlier_version_open_and_are_bound(tmp_path: Path) -> None:
     """Nobody who updates a board has to enrol it again; what it spent and its epoch go on."""
-    place = enrolled(slots.Files(str(tmp_path), "budget"))
+    place = enrolled(Files(str(tmp_path), "budget"))
     earlier = Budget(place, WHO.state_key)
     earlier.boot()
     assert earlier.charge(1000, 7)
@@ -78,7 +76,7 @@ def test_slots_of_an_earlier_version_open_and_are_bound(tmp_path: Path) -> None:
 
 def test_a_window_is_bound_too() -> None:
     """Its record fills a slot to the last byte, so the binding must take no room."""
-    place = enrolled(slots.Ram(), first_window(86_400, LIMITS.budget))
+    place = enrolled(Ram(), first_window(86_400, LIMITS.budget))
     copies = Copies(bound(place, OURS), WHO.state_key)
     record = copies.newest()
     copies.put(1, 0, -1, record.chain, LIMITS)
@@ -88,12 +86,12 @@ def test_a_window_is_bound_too() -> None:
     assert bound(place, THEIRS).copied()
 
 
-class Cut(slots.Ram):
+class Cut(Ram):
     """Power fails at one byte of one write."""
 
-    def __init__(self, place: slots.Ram, write: int, byte: int, rest: bytes) -> None:
+    def __init__(self, place: Ram, write: int, byte: int, rest: bytes) -> None:
         super().__init__()
-        self._held = [place.read(i) for i in range(slots.COUNT)]
+        self._held = [place.read(i) for i in range(COUNT)]
         self._left, self._byte, self._rest = write, byte, rest
 
     def write(self, i: int, data: bytes) -> None:
@@ -109,11 +107,11 @@ class Cut(slots.Ram):
 @pytest.mark.parametrize("rest", [b"", b"\xff", b"\x00", b"\x5a"])
 def test_no_power_cut_while_it_is_bound_costs_the_key(starts: int, rest: bytes) -> None:
     """At every byte of every write of a start, the first, which binds, and the one after."""
-    whole = enrolled(slots.Ram())
+    whole = enrolled(Ram())
     for _ in range(starts):
         Budget(bound(whole, OURS), WHO.state_key).boot()
     size = len(whole.read(0))
-    for write in range(slots.COUNT):
+    for write in range(COUNT):
         for byte in range(size + 1):
             place = Cut(whole, write, byte, rest)
             with pytest.raises(PowerCut):
@@ -176,7 +174,7 @@ def test_a_card_is_told_from_its_image_by_the_computer(
     assert [number.split(b" ")[0] for number in bare] == [b"0123"]
     assert [number.split(b" ")[0] for number in there] == [b"10000000abcd", b"0123"]
     assert not set(linux.computer_numbers(str(own))) & set(there)
-    enrolled(slots.Files(str(tmp_path), "budget"))
+    enrolled(Files(str(tmp_path), "budget"))
 
     def start(numbers: list[bytes]) -> str:
         return str(assemble.budget_of(CONFIG, str(tmp_path), numbers=numbers).fault)
@@ -210,7 +208,7 @@ def test_a_board_that_sleeps_pays_for_one_answer_a_wake(
     tmp_path: Path, wake_s: int, spent: int
 ) -> None:
     """Three starts and an answer each: the lease that is lost would cost seven more, each time."""
-    place = slots.Files(str(tmp_path), "budget")
+    place = Files(str(tmp_path), "budget")
     first = Limits(1, 8, 1, 500_000, 10**6, 0)
     provision(place, WHO.state_key, rootkeys.first_chain(ROOT), first)
     for wake in range(3):
@@ -227,7 +225,7 @@ def test_no_start_costs_more_than_a_quarter_of_what_is_left(
     tmp_path: Path, answers: int, lost: int
 ) -> None:
     """A promise of a few readings must not go with the first power cut."""
-    place = slots.Files(str(tmp_path), "budget")
+    place = Files(str(tmp_path), "budget")
     held = Limits(1, 8, 1, 500_000, answers * PRICE, 0)
     provision(place, WHO.state_key, rootkeys.first_chain(ROOT), held)
     first = assemble.budget_of(told(), str(tmp_path))
@@ -240,7 +238,7 @@ def test_no_start_costs_more_than_a_quarter_of_what_is_left(
 
 def test_what_is_left_pays_for_each_answer_whatever_is_cut(tmp_path: Path) -> None:
     """A small budget, cut after each answer: fewer are lost the fewer there are."""
-    place = slots.Files(str(tmp_path), "budget")
+    place = Files(str(tmp_path), "budget")
     held = Limits(1, 8, 1, 500_000, 60 * PRICE, 0)
     provision(place, WHO.state_key, rootkeys.first_chain(ROOT), held)
     answered = 0

@@ -15,7 +15,7 @@ import edge
 from edge.board import drivers
 from edge.board.config import Config, load, pack
 from edge.board.sensors import yours
-from edge.core.keys import Identity
+from edge.core.entropy import Identity
 
 # The file that a device is told everything in: what is right is read, all else is named.
 

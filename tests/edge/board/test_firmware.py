@@ -140,7 +140,7 @@ def test_it_is_said_and_flashed_and_not_started_again(board: Any, capsys: Any) -
     assert board.lit.count(1) == 60  # four flashes in four seconds
 
 
-@pytest.mark.parametrize("fault", [ImportError("no module named edge.core.cbor"), MemoryError()])
+@pytest.mark.parametrize("fault", [ImportError("no module named edge.core.wire"), MemoryError()])
 def test_a_file_that_does_not_load_is_said(
     board: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:

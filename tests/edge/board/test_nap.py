@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from edge.board.power import WAKES, Nap, nap_of
-from edge.core.budget import ASLEEP, Budget, Lost
-from edge.core.keys import ratchet
-from edge.core.limits import Limits
-from edge.core.slots import COUNT, Ram
-from edge.host.enrol import provision
+from edge.core.budget import ASLEEP, COUNT, Budget, Limits, Lost
+from edge.core.entropy import ratchet
+from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 
 # A device that sleeps deeply keeps its epochs and its lease in memory that outlives a sleep.
@@ -195,8 +193,9 @@ from edge.core.budget import Budget
 from edge.core.compat import sha256
 from edge.host.enrol import provision
 from edge.host.rootkeys import first_chain, state_key
-from edge.core.limits import Limits
-from edge.core.slots import COUNT, Ram
+from edge.core.budget import Limits
+from edge.core.budget import COUNT
+from edge.host.enrol import Ram
 held = [b""]
 def memory(*data):
     if not data:

@@ -12,8 +12,7 @@ import pytest
 
 from edge.board import firmware, start
 from edge.board.binding import Bound
-from edge.core import slots
-from edge.core.limits import Limits
+from edge.core.budget import COUNT, Files, Limits
 from edge.host import rootkeys
 from edge.host.enrol import provision
 
@@ -67,7 +66,7 @@ def config(folder: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
     body |= {"driver": driver, **more}
     body["wifi"] = {"ssid": "ours", "password": "hunter3"}
     (folder / "heatveil.json").write_text(json.dumps(body))
-    place = slots.Files(str(folder), "budget")
+    place = Files(str(folder), "budget")
     first = Limits(1, 8, 4000, 16000, 10**10, 0)
     provision(place, who.state_key, rootkeys.first_chain(ROOT), first)
     load = start.load
@@ -108,9 +107,9 @@ def test_a_copy_stays_awake_and_renews_no_radio(
     """Else it would wake, or start again, and alert in the true board's name for ever."""
     config(tmp_path, monkeypatch, wake_s=60)
     found = start.load()
-    place = slots.Files(str(tmp_path), "budget")
+    place = Files(str(tmp_path), "budget")
     bound = Bound(place, found.identity.state_key, b"theirs" if copied else b"ours")
-    for i in range(slots.COUNT):
+    for i in range(COUNT):
         bound.write(i, place.read(i))
     machine.unique_id = lambda: b"ours"  # type: ignore[attr-defined]
     reached: list[bool] = []

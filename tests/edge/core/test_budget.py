@@ -7,12 +7,22 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import BEHIND, SIZE, Budget, Copies, Lost, Record, pack, unpack
-from edge.core.keys import ratchet
-from edge.core.limits import Limits, price
-from edge.core.slots import COUNT, Ram
+from edge.core.budget import (
+    BEHIND,
+    COUNT,
+    SIZE,
+    Budget,
+    Copies,
+    Limits,
+    Lost,
+    Record,
+    pack,
+    price,
+    unpack,
+)
+from edge.core.entropy import ratchet
 from edge.core.wire import Fault
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 
 ROOT = bytes(range(32))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from edge.core import entropy, keys
-from edge.core.entropy import Tape, keyed, open_epoch, sealed
+from edge.core import entropy
+from edge.core.entropy import Tape, epoch_key, keyed, open_epoch, ratchet, sealed
 from edge.host import rootkeys
 
 ROOT = bytes(range(32))
@@ -54,9 +54,9 @@ def test_there_is_no_chain_before_the_first_boot() -> None:
 def test_an_epoch_key_opens_its_own_epoch_and_no_other() -> None:
     """Handed out for one afternoon, it must say nothing of the next."""
     chain = rootkeys.chain_at(ROOT, 7)
-    key = keys.epoch_key(chain, 7)
+    key = epoch_key(chain, 7)
     ours = [keyed(chain, "attic-3", 7, seq, 2).below(1 << 256) for seq in range(3)]
-    next_chain = keys.ratchet(chain)
+    next_chain = ratchet(chain)
 
     assert key == mac(mac(chain, b"heatveil-noise-v1"), (7).to_bytes(8, "big"))
     assert [open_epoch(key, "attic-3", 7, seq, 2).below(1 << 256) for seq in range(3)] == ours
@@ -86,8 +86,8 @@ def test_a_key_of_another_size_is_refused(size: int) -> None:
     short = bytes(size)
     calls: list[Any] = [
         lambda: rootkeys.mac_key(short),
-        lambda: keys.ratchet(short),
-        lambda: keys.epoch_key(short, 1),
+        lambda: ratchet(short),
+        lambda: epoch_key(short, 1),
         lambda: open_epoch(short, "n", 1, 1, 0),
         lambda: rootkeys.identity("lab", "n", short, bytes(32), 0),
         lambda: rootkeys.identity("lab", "n", ROOT, short, 0),

@@ -13,10 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.core import compat, limits, tightening, wire
-from edge.core.limits import LEAST, MOST, NAMES, Limits, price
-from edge.core.slots import COUNT, PAGE, Blocks, Files, Ram
+from edge.core import compat, tightening, wire
+from edge.core.budget import (
+    BYTES,
+    COUNT,
+    LEAST,
+    MOST,
+    NAMES,
+    PAGE,
+    Files,
+    Limits,
+    from_bytes,
+    objection,
+    price,
+    to_bytes,
+)
 from edge.core.tightening import looser, unpack_limits
+from edge.host.enrol import Ram
 from edge.host.post import pack_limits
 
 # Limits: what an answer costs is exact, and over the air everything only becomes tighter.
@@ -124,8 +137,8 @@ def test_a_budget_of_nothing_is_tighter() -> None:
 def test_limits_come_back_from_a_message_and_from_a_slot(held: Limits) -> None:
     """At the ends of every range too, the negative exponents among them."""
     assert unpack_limits(pack_limits(held, KEY, TOPIC), KEY, TOPIC) == held
-    assert limits.from_bytes(limits.to_bytes(held)) == held
-    assert len(limits.to_bytes(held)) == limits.BYTES
+    assert from_bytes(to_bytes(held)) == held
+    assert len(to_bytes(held)) == BYTES
 
 
 def test_the_message_is_the_documented_map() -> None:
@@ -179,8 +192,8 @@ def test_only_the_config_key_and_the_device_s_own_topic_count() -> None:
 @pytest.mark.parametrize(("name", "least"), [("square", 1), ("variance", 1), ("version", 1)])
 def test_limits_that_would_make_answers_free_are_none(name: str, least: int) -> None:
     """Stated here once more: the bounds that are tested above are the module's own."""
-    assert limits.objection(GIVEN._replace(**{name: least})) == ""
-    assert name in limits.objection(GIVEN._replace(**{name: least - 1}))
+    assert objection(GIVEN._replace(**{name: least})) == ""
+    assert name in objection(GIVEN._replace(**{name: least - 1}))
 
 
 def test_a_message_too_long_for_a_board_is_not_even_looked_at() -> None:
@@ -198,33 +211,9 @@ def test_a_message_too_long_for_a_board_is_not_even_looked_at() -> None:
 # Where a budget is kept: what was written comes back, and a write has ended when it returns.
 
 
-class Chip:
-    """A flash with erase blocks, as MicroPython's extended block devices: bits only go to 0."""
-
-    def __init__(self, blocks: int = 4, size: int = 4096) -> None:
-        self.blocks = [bytearray(b"\xff" * size) for _ in range(blocks)]
-
-    def readblocks(self, number: int, buffer: bytearray, offset: int) -> None:
-        buffer[:] = self.blocks[number][offset : offset + len(buffer)]
-
-    def writeblocks(self, number: int, data: bytes, offset: int) -> None:
-        assert len(data) % PAGE == offset % PAGE == 0
-        for at, byte in enumerate(data, offset):
-            self.blocks[number][at] &= byte
-
-    def ioctl(self, what: int, number: int) -> int:
-        assert what == 6
-        self.blocks[number][:] = b"\xff" * len(self.blocks[number])
-        return 0
-
-
-@pytest.fixture(params=["files", "ram", "blocks"])
+@pytest.fixture(params=["files", "ram"])
 def slots(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return {
-        "files": lambda: Files(str(tmp_path), "n007"),
-        "ram": Ram,
-        "blocks": lambda: Blocks(Chip(5), 2),
-    }[request.param]()
+    return Ram() if request.param == "ram" else Files(str(tmp_path), "n007")
 
 
 def test_slots_start_empty_and_give_back_what_was_written(slots: Any) -> None:
@@ -306,27 +295,3 @@ def test_a_port_with_sync_alone_is_asked_for_it(
 
     monkeypatch.delattr(os, "sync")
     board.write_durably(str(tmp_path / "x"), b"3")
-
-
-def test_a_block_holds_no_trace_of_what_was_there() -> None:
-    """The chain key of a boot that is over must be gone from the chip, not merely unnamed."""
-    chip = Chip()
-    slots = Blocks(chip)
-    slots.write(0, b"an old chain key" * 7)
-    slots.write(0, b"another")
-
-    assert b"chain" not in b"".join(chip.blocks)
-
-
-def test_a_record_too_long_for_a_page_is_refused() -> None:
-    """Cut short without a word it would be lost at the next start."""
-    with pytest.raises(ValueError, match="at most 254"):
-        Blocks(Chip()).write(0, bytes(255))
-
-
-def test_half_a_page_is_read_as_it_is() -> None:
-    """What a cut left must come back without an exception, for the record's MAC to refuse."""
-    chip = Chip()
-    chip.blocks[0][:2] = b"\xfe\x01"
-
-    assert len(Blocks(chip).read(0)) == 254

@@ -9,15 +9,13 @@ import pytest
 
 from edge.core import entropy, wire
 from edge.core.background import Follower
-from edge.core.budget import EXHAUSTED, Budget
-from edge.core.limits import Limits, price
+from edge.core.budget import EXHAUSTED, Budget, Limits, price
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Ram
 from edge.core.tightening import topic
 from edge.core.window import WindowBudget, pack_first, step_of
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.host.post import pack_limits
 from edge.mechanisms import thermal, thermal_half
 

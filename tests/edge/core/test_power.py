@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import SIZE, Budget, unpack
-from edge.core.limits import Limits
-from edge.core.slots import COUNT, Ram
-from edge.host.enrol import provision
+from edge.core.budget import COUNT, SIZE, Budget, Limits, unpack
+from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 from gateway.audit.attacks.power import ENDINGS, PowerCut
 

@@ -12,14 +12,12 @@ import pytest
 
 from edge.board.power import Nap
 from edge.core import window
-from edge.core.budget import EXHAUSTED, SIZE, Budget, Lost, Record, pack, unpack
+from edge.core.budget import COUNT, EXHAUSTED, SIZE, Budget, Limits, Lost, Record, pack, unpack
 from edge.core.compat import Uptime, hmac_sha256
-from edge.core.limits import Limits
 from edge.core.node import Node
-from edge.core.slots import COUNT, Ram
 from edge.core.window import BYTES, Hours, WindowBudget, open_budget, pack_first, step_of
 from edge.host import rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from gateway.audit.attacks.windows import Clock
 
 ROOT = bytes(range(32))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Guarantee, Reading, Report, Round
 from edge.host import post
@@ -38,11 +38,11 @@ def depth(value: object) -> int:
 @given(values)
 def test_encoding_is_deterministic_cbor_to_an_independent_reader(value: object) -> None:
     """Anybody's CBOR library reads our messages, and ours reads theirs."""
-    packed = cbor.encode(value)
+    packed = wire.encode(value)
 
     assert cbor2.loads(packed) == value
-    if depth(value) <= cbor.DEPTH:
-        assert cbor.decode(cbor2.dumps(value)) == value
+    if depth(value) <= wire.DEPTH:
+        assert wire.decode(cbor2.dumps(value)) == value
 
 
 @given(st.lists(st.integers(-32768, 32767), max_size=40), st.sampled_from([16, 32]))
@@ -50,18 +50,18 @@ def test_typed_arrays_are_those_of_rfc_8746(numbers: list[int], bits: int) -> No
     """Tags 77 and 78: signed, little-endian; numpy reads them as they stand."""
     import numpy as np
 
-    tag = cbor2.loads(cbor.encode(cbor.Typed(bits, numbers)))
+    tag = cbor2.loads(wire.encode(wire.Typed(bits, numbers)))
 
     assert tag.tag == {16: 77, 32: 78}[bits]
     assert np.frombuffer(tag.value, f"<i{bits // 8}").tolist() == numbers
-    assert cbor.decode(cbor.encode(cbor.Typed(bits, numbers))) == numbers
+    assert wire.decode(wire.encode(wire.Typed(bits, numbers))) == numbers
 
 
 @pytest.mark.parametrize("number", [1 << 15, -(1 << 15) - 1, 70000])
 def test_a_number_too_wide_is_refused_not_wrapped(number: int) -> None:
     """A wrapped number would be read as another temperature, in silence."""
     with pytest.raises(ValueError, match="16 bits"):
-        cbor.encode(cbor.Typed(16, [number]))
+        wire.encode(wire.Typed(16, [number]))
 
 
 def test_one_reading_takes_27_bytes_and_an_array_under_two_and_a_half_a_reading() -> None:
@@ -146,7 +146,7 @@ def test_a_receipt_comes_back_and_is_bound_to_its_device(
 def test_a_signed_receipt_that_misses_something_is_a_fault(body: dict[int, int]) -> None:
     """Not a receipt for another message, and no crash."""
     with pytest.raises(wire.Fault):
-        unpack_receipt(wire.sign(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
+        unpack_receipt(wire.sign(wire.encode(body), KEY, TOPIC), KEY, TOPIC)
 
 
 def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
@@ -225,7 +225,7 @@ def test_the_name_of_a_round_changes_with_every_number_in_it() -> None:
 def test_what_no_message_of_ours_has_is_refused_at_once(body: bytes, words: str) -> None:
     """Before memory is taken for what a few bytes promise."""
     with pytest.raises(ValueError, match=words):
-        cbor.decode(body)
+        wire.decode(body)
 
 
 def test_a_message_longer_than_any_of_ours_is_not_read() -> None:
@@ -248,7 +248,7 @@ def test_readings_wider_than_the_format_s_are_refused() -> None:
 def test_no_record_slips_in_as_a_tuple() -> None:
     """A Reading is a tuple with names; lists alone are packed."""
     with pytest.raises(ValueError, match="Reading has no place"):
-        cbor.encode(Reading(3, (2100,)))
+        wire.encode(Reading(3, (2100,)))
     with pytest.raises(ValueError, match="tuple has no place"):
         post.pack_round(ROUND._replace(params=Reading(3, (2100,))), KEY, TOPIC)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.host import rootkeys
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))

@@ -16,8 +16,7 @@ import pytest
 import edge.linux
 from edge.board.binding import Bound
 from edge.board.config import load
-from edge.core import slots
-from edge.core.budget import Budget, Lost
+from edge.core.budget import Budget, Files, Lost
 from edge.core.compat import Uptime
 from edge.linux import place
 from edge.linux.enrol import enrol, main, words
@@ -34,7 +33,7 @@ from tests import processes
 def budget(folder: Path) -> Budget:
     """Return the booted budget that the folder holds."""
     key = load(f"{folder}/heatveil.json")[0].state_key
-    files = slots.Files(str(folder), "budget")
+    files = Files(str(folder), "budget")
     with pytest.raises(Lost):  # bound as it was written: elsewhere nothing begins
         Budget(Bound(files, key, b"another computer"), key).boot()
     found = Budget(Bound(files, key, *computer_numbers(str(folder))), key)

@@ -14,10 +14,9 @@ from edge.core import entropy, wire
 from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.records import Grid, Reading, SealedRound
-from edge.core.slots import Ram
 from edge.core.window import open_budget, pack_first, step_of
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import central, crypto, disk_limits
 from gateway import mechanisms
 from tests import tally

@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.core import entropy, tightening, wire
-from edge.core.budget import Budget
-from edge.core.limits import Limits, objection, price
+from edge.core.budget import Budget, Limits, objection, price
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Reading, Round
-from edge.core.slots import Ram
 from edge.core.tightening import topic
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import disk, disk_half, disk_limits
 from edge.mechanisms.footprint import exp_floor
 from edge.net.device import Device

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.core import wire
-from edge.core.cbor import Words
+from edge.core.wire import Words
 from edge.host import post, rootkeys
 from edge.mechanisms import crypto, secure_sum, sum_member
 from edge.mechanisms.secure_sum import SHARE, Lanes, P, pack, read_roster

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.core.records import Grid
 from edge.core.window import open_budget, pack_first, step_of
 from edge.host import post
@@ -115,7 +115,7 @@ def test_a_round_is_paid_for_before_anything_is_said_and_joined_once(crowd: Crow
 
     join = node.heard(TOPIC, message, in_cell(0, 0))
     assert len(join) == 1
-    assert cbor.decode(join[0][: -wire.MAC_BYTES])[1] == 1
+    assert wire.decode(join[0][: -wire.MAC_BYTES])[1] == 1
     assert node.budget.exhausted
     assert node.heard(TOPIC, message, in_cell(0, 0)) == []
     assert node.refusal == ""

@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.core import entropy, table, wire
-from edge.core.budget import Budget
+from edge.core.budget import Budget, Limits
 from edge.core.entropy import Tape, keyed
-from edge.core.limits import Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Reading, Round
-from edge.core.slots import Ram
 from edge.core.table import WIDEST, Sampler
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import bulk, thermal, thermal_half
 from tests import processes
 

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from edge.core import slots
-from edge.core.budget import Budget
+from edge.core.budget import Budget, Limits
 from edge.core.compat import Uptime
-from edge.core.limits import Limits
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal_half
 from edge.net import device as devices
 from edge.net.device import Device
@@ -88,7 +86,7 @@ def lived(
     **parts: Any,
 ) -> Broker:
     """Return the broker after a play with a running device."""
-    kept = slots.Ram()
+    kept = Ram()
     provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), limits)
     budget = Budget(kept, WHO.state_key)
     budget.boot()

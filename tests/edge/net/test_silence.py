@@ -16,13 +16,11 @@ from typing import Any
 import pytest
 
 from edge.board.assemble import farewell
-from edge.core import slots
-from edge.core.budget import Budget
-from edge.core.limits import Limits
+from edge.core.budget import Budget, Limits
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal_half
 from edge.net import mqtt
 from edge.net.device import Device
@@ -158,7 +156,7 @@ def lived(
         return drawn(*given)
 
     monkeypatch.setattr(thermal_half, "draw", slow)
-    kept = slots.Ram()
+    kept = Ram()
     provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), LIMITS)
     budget = Budget(kept, WHO.state_key)
     budget.boot()

@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 
 from edge.core import entropy, wire
-from edge.core.budget import Budget
-from edge.core.limits import Limits
+from edge.core.budget import Budget, Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Ram
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from edge.net.ticker import Ticker
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.net import device as devices
 from gateway import logs
 from gateway.cli.serve import on_signal
@@ -66,7 +66,7 @@ class Logged(spool.Lasting):
         self._tell(frame)
 
     def _tell(self, frame: bytes) -> None:
-        body = cbor.decode(frame[: -wire.MAC_BYTES])
+        body = wire.decode(frame[: -wire.MAC_BYTES])
         digest = hashlib.sha256(frame).hexdigest()
         os.write(
             self._log, f"+ {self._name} {body[2]} {body[1]} {digest} {body[3].hex()}\n".encode()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from edge.core import limits
+from edge.core.budget import price
 from edge.core.records import Guarantee, Release
 from edge.mechanisms import thermal
 from gateway.audit.arithmetic import accountant, exact, noise, quanta
@@ -74,7 +74,7 @@ def test_a_device_that_reckons_wrongly_is_found(
 ) -> None:
     """A nano-rho less at each of a billion answers is one rho."""
     assert accountant.claim_charged(Effort()).holds
-    monkeypatch.setattr(accountant, "price", lambda *given: slip(limits.price(*given)))
+    monkeypatch.setattr(accountant, "price", lambda *given: slip(price(*given)))
 
     assert not accountant.claim_charged(Effort()).holds
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy import update
 
-from edge.core import budget, limits, slots, wire
-from edge.core.keys import Identity
+from edge.core import budget, wire
+from edge.core.budget import Files, Limits
+from edge.core.entropy import Identity
 from edge.core.window import open_budget
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from gateway.cli.devices.change import Change, Halves
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
@@ -161,7 +162,7 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
             site.path.with_name("attic.device.json").read_text())[key])
           for key in ("site_key", "mac_key", "config_key", "state_key", "key_id")),
     )  # fmt: skip
-    held, ram = limits.Limits(*row["limits"]), slots.Ram()
+    held, ram = Limits(*row["limits"]), Ram()
     provision(ram, who.state_key, bytes.fromhex(row["chain"]), held)
     first = budget.Budget(ram, who.state_key)
     first.boot()
@@ -349,7 +350,7 @@ def spend(site: Site, rounds: int, *, exactly: bool = False) -> None:
 def left(site: Site, name: str) -> int:
     """Return what a virtual device's budget has left when it starts."""
     (held,) = [one for one in site.secrets.devices if one.identity.name == name]
-    who = slots.Files(str(site.path.with_name("state")), name)
+    who = Files(str(site.path.with_name("state")), name)
     ledger = open_budget(who, held.identity.state_key)
     ledger.boot()
     return int(ledger.left)
@@ -361,13 +362,13 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     Of 24 readings 10 are asked: the new key has 14 of them, at the very price of each.
     """
     site = make()
-    whole = limits.Limits(*grant(config.query(config.load(site.path)), 3600.0))
-    price = limits.price(whole, whole.exponent, whole.variance)
+    whole = Limits(*grant(config.query(config.load(site.path)), 3600.0))
+    price = budget.price(whole, whole.exponent, whole.variance)
     assert whole.budget == 24 * price
     spend(site, 10)
     site.run("remove", "node-3")
     assert site.run("add", "attic").status == 0
-    assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=14 * price)
+    assert Limits(*site.board("attic")["limits"]) == whole._replace(budget=14 * price)
     given = limitsfile.load(site.path.with_name("devices.json"), site.devices)
     assert given["attic"].before == 10 * price
     assert given["node-0"].before == 0
@@ -391,7 +392,7 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
     text = text.replace("readings = 1 ", "readings = 24 ").replace("devices = 2000", "devices = 4")
     site = make(sample=text)
     asked = config.query(config.load(site.path))
-    whole = limits.Limits(*find("disk").serving.limits(asked, 3600.0))
+    whole = Limits(*find("disk").serving.limits(asked, 3600.0))
     spend(site, 10)
     assert site.run("rotate", "node-1", "--keys").status == 0
     given = limitsfile.load(site.path.with_name("devices.json"), site.devices)["node-1"]
@@ -403,8 +404,8 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
 def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     """What a device said beyond the rounds, its sensor has said: its successor has less."""
     site = make()
-    whole = limits.Limits(*grant(config.query(config.load(site.path)), 3600.0))
-    price = limits.price(whole, whole.exponent, whole.variance)
+    whole = Limits(*grant(config.query(config.load(site.path)), 3600.0))
+    price = budget.price(whole, whole.exponent, whole.variance)
     spend(site, 10)
     with closing(Store.of(config.load(site.path))) as store:
         for name in ("node-2", "node-3"):
@@ -413,7 +414,7 @@ def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> 
     site.run("remove", "node-3")
     assert site.run("add", "attic").status == 0
 
-    assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=13 * price)
+    assert Limits(*site.board("attic")["limits"]) == whole._replace(budget=13 * price)
 
 
 def test_no_wall_clock_makes_a_new_key_a_new_budget(make: Callable[..., Site]) -> None:

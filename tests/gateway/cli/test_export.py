@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.core import cbor, wire
+from edge.core import wire
 from edge.host import post
 from gateway.cli.devices.fleet import Seen, stand
 from gateway.cli.records.earth import Earth
@@ -217,7 +217,7 @@ def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     settings = ["radius=1", "scheme=dam-ns"]
     round = find("disk").plan(query_of(find("disk"), settings, grid="3x2", epsilon="4/1"), [])
     topic, own = wire.round_topic("lab", "disk"), find_service("disk").exported
-    body = cbor.decode(post.pack_round(round, bytes(32), topic)[: -wire.MAC_BYTES])
+    body = wire.decode(post.pack_round(round, bytes(32), topic)[: -wire.MAC_BYTES])
 
     # Five by four may be answered, one cell more on every side.
     assert list(own.reported(body)([0, 8], 0)) == [(0, -1, -1), (8, 0, 2)]

@@ -32,9 +32,8 @@ from edge.core import wire
 from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.records import Reading, Report
-from edge.core.slots import Ram
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import central, disk_limits
 from gateway import mechanisms
 from gateway.cli.records import export

@@ -15,9 +15,8 @@ from sqlalchemy import func, select
 
 from edge.core import wire
 from edge.core.node import Node
-from edge.core.slots import Ram
 from edge.core.window import open_budget
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import first_chain
 from gateway.devices.enrol import enrol
 from gateway.mechanisms import find

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from edge.core.budget import unpack
-from edge.core.slots import Ram
 from edge.core.window import Hours, step_of
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from gateway.cli import check
 from gateway.cli.records import ledger
 from gateway.devices.enrol.check import check_window

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from edge.core import wire
-from edge.core.budget import Budget
+from edge.core.budget import Budget, Limits
 from edge.core.entropy import Tape, keyed
-from edge.core.limits import Limits
 from edge.core.pixels import subtract_baseline
 from edge.core.records import Grid, Guarantee, Reading, Round
-from edge.core.slots import Ram
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import Params
 from physics.fleet import Fleet, counted_grains, make_seeded_keys

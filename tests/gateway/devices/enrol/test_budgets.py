@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from edge.core import limits, tightening
-from edge.core.limits import Limits
+from edge.core import tightening
+from edge.core.budget import Limits
 from edge.mechanisms import disk_limits
 from gateway.cli.devices.change import sum_charges
 from gateway.devices.enrol import budgets, enrol, limitsfile
@@ -230,7 +230,7 @@ def test_what_a_service_manager_keeps_is_its_own_business(
 
 
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
-WHOLE = limits.Limits(1, 8, 1, 50, 20 * 10**7, 0)
+WHOLE = Limits(1, 8, 1, 50, 20 * 10**7, 0)
 KEY = b"key."
 TIGHTER = find_service("thermal").tighter
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.core import limits
+from edge.core.budget import Limits
 from edge.core.entropy import Tape
 from edge.core.records import Grid
 from edge.host import rootkeys
@@ -213,7 +213,7 @@ def test_a_fleet_that_would_refuse_every_round_is_refused_first() -> None:
         enrol.check_fleet(devices._replace(by_name={}), 2, keyholder=False)
 
 
-LIMITS = limits.Limits(1, 8, 1, 10_000, 10**9, 0)
+LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from edge.core import wire
-from edge.core.limits import Limits
+from edge.core.budget import Files, Limits
 from edge.core.records import Grid, Guarantee, Round
-from edge.core.slots import Files
 from edge.host import post
 from edge.net.link import within
 from gateway.devices.enrol import budgets, enrol

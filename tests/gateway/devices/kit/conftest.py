@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge.board.binding import Bound
-from edge.core import limits, slots, wire
-from edge.core.budget import Budget
-from edge.core.keys import Identity
+from edge.core import wire
+from edge.core.budget import Budget, Files, Limits
+from edge.core.entropy import Identity
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from gateway.cli.devices.provision import find_kept
 from gateway.devices import bundle
@@ -70,14 +70,14 @@ def held(desk: Any, name: str = "attic") -> Held:
 
 def budget_place(flash: Path, held: Held) -> Bound:
     """Return the slots of a board as it reads them itself."""
-    place = slots.Files(str(flash / bundle.FOLDER), "budget")
+    place = Files(str(flash / bundle.FOLDER), "budget")
     return Bound(place, held.identity.state_key, bytes.fromhex(held.chip))
 
 
 def first_frame(who: Identity, root: bytes, variance: int = 250_000) -> bytes:
     """Return what a real node of that root says first, to a Round of its site."""
-    place = slots.Ram()
-    held = limits.Limits(1, 8, 1, variance, 10**12, 0)
+    place = Ram()
+    held = Limits(1, 8, 1, variance, 10**12, 0)
     provision(place, who.state_key, rootkeys.first_chain(root), held)
     budget = Budget(place, who.state_key)
     budget.boot()

@@ -100,7 +100,7 @@ def check_places(board: Any) -> object:
     ("check", "file", "before", "after"),
     [
         (selftest.check_frame, "core/noise.py", "def dgauss", "def other"),
-        (selftest.check_frame, "core/keys.py", "heatveil-noise-v1", "heatveil-noise-v2"),
+        (selftest.check_frame, "core/entropy.py", "heatveil-noise-v1", "heatveil-noise-v2"),
         (selftest.check_frame, "mechanisms/thermal_half.py", "high) + noise", "high) + 2 * noise"),
         (
             selftest.check_places,

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import Budget, unpack
-from edge.core.limits import Limits
+from edge.core.budget import Budget, Limits, unpack
 from gateway.cli.devices import change as devices
 from gateway.cli.devices.doctor import _of_state, examine
 from gateway.cli.devices.provision import rotate
@@ -96,7 +95,7 @@ def test_a_window_that_is_spent_is_no_fault(window: int, faults: int) -> None:
         ({bundle.SLOTS[0]: b"torn", bundle.SLOTS[1]: b""}, "fewer than two slots verify"),
         ({bundle.CONFIG: b"[]"}, "is no whole JSON object"),
         ({bundle.CONFIG: b"{"}, "has no driver"),
-        ({"edge/core/slots.py": b"oops ("}, "not whole"),
+        ({"edge/core/budget.py": b"oops ("}, "not whole"),
         ({"edge/net/ticker.py": b"# older\n"}, "1 of its files"),
         (
             {"edge/core/noise.py": b"def dgauss(*_): return 0\n"},

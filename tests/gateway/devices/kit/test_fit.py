@@ -8,8 +8,9 @@ import pytest
 
 from edge.board.binding import Bound
 from edge.board.config import load
-from edge.core import slots
+from edge.core.budget import COUNT
 from edge.host import rootkeys
+from edge.host.enrol import Ram
 from gateway.cli.devices.provision import check_unheard
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
@@ -127,7 +128,7 @@ def test_slots_are_bound_as_they_are_handed_out(
 ) -> None:
     """Before the board has started once, a copy of its flash opens on no other."""
     _, _, fresh = enrolled(tmp_path, False)
-    held, given = fresh._replace(chip="aa"), slots.Ram()
+    held, given = fresh._replace(chip="aa"), Ram()
 
     def copy_files(_: Any, files: dict[str, bytes]) -> None:
         for i, path in enumerate(bundle.SLOTS):
@@ -142,7 +143,7 @@ def test_slots_are_bound_as_they_are_handed_out(
     for chip, own in ((b"\xaa", True), (b"\xbb", False)):
         place = Bound(given, held.identity.state_key, chip)
         assert place.copied() is not own
-        assert (tuple(place.read(i) for i in range(slots.COUNT)) == held.slots()) is own
+        assert (tuple(place.read(i) for i in range(COUNT)) == held.slots()) is own
 
 
 def test_a_file_whose_keys_were_heard_is_a_copy(tmp_path: Path) -> None:

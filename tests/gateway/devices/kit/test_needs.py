@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge.core import limits
+from edge.core.budget import Limits
 from edge.host import rootkeys
 from gateway.devices.broker.embedded import find_free_port, run_broker
 from gateway.devices.kit import needs
@@ -39,7 +39,7 @@ def test_a_frame_is_as_long_as_it_says(readings: int, variance: int) -> None:
 
 def test_a_tick_is_twice_the_longest_answer() -> None:
     """An emulated RP2040 answers within 215 ms, and draws an array's noise for 553."""
-    held = limits.Limits(1, 8, 1, 250_000, 10**12, 0)
+    held = Limits(1, 8, 1, 250_000, 10**12, 0)
     single = needs.plan_device("thermal", "tmp117", 1, held)
     array = needs.plan_device("thermal", "amg8833", 64, held)
     widest = array._replace(variance=(1 << 62) - 1)

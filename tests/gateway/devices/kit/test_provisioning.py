@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge.core import slots
-from edge.core.budget import Budget, unpack
+from edge.core.budget import COUNT, Budget, unpack
 from edge.linux import enrol as linux
 from gateway.cli.devices import provision as commands
 from gateway.cli.devices.provision import provision
@@ -151,7 +150,7 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
         seen = provisioning.provision(board, Kit(held(desk), own), lambda _: None)
         assert (seen.word, seen.epoch, seen.ours) == ("ready", 0, True)
         place = budget_place(folder, held(desk))
-        assert tuple(place.read(i) for i in range(slots.COUNT)) == first
+        assert tuple(place.read(i) for i in range(COUNT)) == first
         assert held(desk).given
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edge.core import keys
+from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 from gateway.devices.owner import keyring
 from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, parse_boots
@@ -43,7 +43,7 @@ def opened(heatveil: Heatveil, owned: Any, key_file: Path) -> set[tuple[str, int
 def test_a_chain_walks_to_the_same_keys_in_any_order() -> None:
     """Rows come by boot; a restart of the walk must not change a key."""
     chain = Chain.of(ROOT)
-    straight = {n: bytes(keys.epoch_key(rootkeys.chain_at(ROOT, n), n)) for n in (1, 2, 5, 9)}
+    straight = {n: bytes(epoch_key(rootkeys.chain_at(ROOT, n), n)) for n in (1, 2, 5, 9)}
 
     for epoch in (1, 5, 2, 9, 9, 1):
         assert chain.epoch_key(epoch) == straight[epoch]
@@ -101,7 +101,7 @@ def test_granted_boots_are_opened_and_no_other(heatveil: Heatveil, owned: Any) -
     for epoch in (1, 2, 3):
         chain = rootkeys.chain_at(owned.root("node-0"), epoch)
         assert chain.hex() not in text
-        assert (keys.epoch_key(chain, epoch).hex() in text) == (epoch == 2)
+        assert (epoch_key(chain, epoch).hex() in text) == (epoch == 2)
     assert owned.root("node-0").hex() not in text
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from edge.core import tightening, wire
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.host import post
 from edge.mechanisms import disk_limits
 from gateway.devices.enrol import budgets, enrol, limitsfile

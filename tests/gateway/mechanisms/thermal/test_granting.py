@@ -11,13 +11,11 @@ import pytest
 from scipy.special import ndtr
 
 from edge.core import wire
-from edge.core.budget import Budget
-from edge.core.limits import NANO, price
+from edge.core.budget import NANO, Budget, price
 from edge.core.node import Node
 from edge.core.records import Grid
-from edge.core.slots import Ram
 from edge.host import post, rootkeys
-from edge.host.enrol import provision
+from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from edge.core import wire
-from edge.core.cbor import Words
 from edge.core.entropy import Tape
+from edge.core.wire import Words
 from edge.mechanisms import secure_sum
 from edge.mechanisms.secure_sum import SHARE, P, number, share
 from gateway.service.secure_sum.collecting import (

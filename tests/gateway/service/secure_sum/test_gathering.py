@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from edge.core import slots, wire
+from edge.core import wire
+from edge.core.budget import COUNT
 from edge.mechanisms import secure_sum
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.fleet.crowd import Crowd
@@ -207,14 +208,15 @@ def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
 
 BOARD = """
 import asyncio
-from edge.core import slots
+from edge.core.budget import COUNT
+from edge.host.enrol import Ram
 from edge.core.budget import Budget
 from edge.mechanisms.summing import Summed
 from edge.net.device import Device
 from edge.net.mqtt import Client
 from edge.net.ring import Ring
 
-who, kept = Summed(*{who}), slots.Ram()
+who, kept = Summed(*{who}), Ram()
 for at, record in enumerate({kept}):
     kept.write(at, record)
 budget = Budget(kept, who.state_key)
@@ -240,7 +242,7 @@ def test_devices_in_micropython_take_part(
     names = {one.identity.name for one in square.made.secrets.devices}
     with ExitStack() as running:
         for who in boards:
-            kept = [square.place(who.name).read(at) for at in range(slots.COUNT)]
+            kept = [square.place(who.name).read(at) for at in range(COUNT)]
             given = {"port": square.mqtt.port, "cell": CELLS[who.sensor]}
             path = tmp_path / f"{who.name}.py"
             path.write_text(BOARD.format(who=tuple(who), kept=kept, **given))

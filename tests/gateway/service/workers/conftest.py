@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edge.core import wire
-from edge.core.limits import Limits
+from edge.core.budget import Limits
 from edge.core.node import Node
 from edge.host import post
 from edge.mechanisms import thermal
