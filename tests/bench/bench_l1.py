@@ -4,16 +4,14 @@ Run it: `python tests/bench/bench_l1.py [most cells * sensors for cvxpy]`; the s
 minutes, so by default cvxpy is given at most a million entries. Times are of the processor, of
 one thread if the library of linear algebra is told so (OPENBLAS_NUM_THREADS=1). Ready: the
 operator was prepared. Dense: from the matrix on. Nothing here is
-asserted: times are the machine's. A plot of the growth goes to bench-results.
+asserted: times are the machine's.
 """
 
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import cvxpy
-import matplotlib
 import numpy as np
 from scipy.optimize import minimize
 
@@ -22,13 +20,9 @@ from recovery import l1
 from recovery.l1 import by_clarabel
 from recovery.sparse import Prepared, minimise_l1, prepare
 
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
 SPREAD, NOISE = 0.05, 0.1
 SIZES = ((100, 50), (400, 200), (1000, 500), (4000, 2000), (10_000, 1000), (1000, 10_000))
 SCENES = 5
-RESULTS = Path("bench-results")
 
 
 def cpu_s(call: Callable[[], object], tries: int = 1, repeats: int = 3) -> float:
@@ -94,8 +88,8 @@ def by_scipy(matrix: np.ndarray, readings: np.ndarray, radius: float) -> None:
     )  # fmt: skip
 
 
-def row(cells: int, sensors: int, most: int) -> dict[str, float]:
-    """Print one line of the table, and return its times in seconds."""
+def row(cells: int, sensors: int, most: int) -> None:
+    """Print one line of the table."""
     import spgl1  # only the bench installs it
 
     there, here = places(cells), places(sensors)
@@ -138,30 +132,10 @@ def row(cells: int, sensors: int, most: int) -> dict[str, float]:
         + f" {naive / seconds['ready']:11,.0f} {naive / seconds['dense']:9,.0f} {gap:8.0e}",
         flush=True,
     )
-    return seconds
-
-
-def growth(rows: dict[tuple[int, int], dict[str, float]]) -> None:
-    """Draw the times over the cells where there are half as many sensors."""
-    sizes = [size for size in rows if size[0] == 2 * size[1]]
-    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
-    for name, words in (
-        ("cvxpy", "as printed: cvxpy, Clarabel"), ("spgl1", "SPGL1 (no upper bound)"),
-        ("small", "Clarabel on the few directions"), ("dense", "active set, from the matrix"),
-        ("ready", "active set, operator ready"),
-        ("limit", "one pass over rank x cells numbers"),
-    ):  # fmt: skip
-        times = [rows[size][name] for size in sizes]
-        axes.loglog([cells for cells, _ in sizes], times, "o-", label=words)
-    axes.set(xlabel="cells (half as many sensors)", ylabel="seconds a solve")
-    axes.legend(fontsize="small")
-    RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / "l1.png", dpi=150)
-    print(f"growth: {RESULTS / 'l1.png'}")
 
 
 def main() -> None:
-    """Print the tables, and draw the growth."""
+    """Print the tables."""
     most = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     print(f"one solve, one source, spread {SPREAD:g}, noise {NOISE:g}; the first three in")
     print("microseconds, the peers in milliseconds, then cvxpy as a multiple of ours")
@@ -170,8 +144,8 @@ def main() -> None:
         f"{'limit':>10} {'cvxpy':>10} {'again':>10} {'small':>10} {'SPGL1':>10} {'scipy':>10} "
         f"{'x ready':>11} {'x dense':>9} {'gap':>8}"
     )
-    rows = {size: row(*size, most) for size in SIZES}
-    growth(rows)
+    for size in SIZES:
+        row(*size, most)
 
 
 if __name__ == "__main__":

@@ -5,24 +5,6 @@ of as many discrete Laplaces for all but privtree, which trusts a gateway. MSE i
 the plays; numbers are what one device sends, 0 where a peer was not counted. The hierarchy is
 given the level that suits the truth best, which nobody knows.
 
-Measured, MSE and numbers (seconds of one run at 10**6 users):
-
-                                  10**4           10**5            10**6
-    quadtree, all rounds       13.3    1,161    1.09   4,269     .75   15,357   (.2)
-    quadtree, last round       13.3    1,207    1.12   4,324     .78   15,542   (.2)
-    quadtree, 10 % drop out    13.5    1,159    1.22   4,093     .80   14,276   (.3)
-    quadtree, aim 0.1          13.5    1,219   10.2    1,940     .45    5,056   (.2)
-    even                       31.4            31.4            31.4
-    non-private sample        954              95.4             9.5
-    adaptive grid              13.6             8.6             5.5             (.2)
-    privtree (central)         26.3             8.1             3.4            (2.8)
-    count-min                  19.0   40,000   48.2   40,000  387      40,000   (.8)
-    flat                       66.8       2**20 numbers, 49.4 and 42.7         (2.4)
-    hierarchy, level by truth  15.0    1,364    5.38   5,460    1.08    5,460   (.4)
-    geometric (7 levels)       39.5   21,845   18.4   21,845    4.1    21,845   (.5)
-
-Five plays each; no interval is told.
-
 Why noise is aimed at a fifth of an even square's count and not at a tenth, as in the paper: a
 tenth often ends a level too early, once what is left is less than two steps' worth (`reserve`).
 MSE, mean of six plays and the deviation of that mean, on maps of 256 x 256 cells that are public:
