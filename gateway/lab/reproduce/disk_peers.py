@@ -25,12 +25,9 @@ from recovery.peers import frequency_oracles, mdsw, sem_geo_i
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
 from recovery.peers.sem_geo_i import size_for
 
-# A channel with more entries is not written out for the sake of a column of a table.
-_ENTRIES_MAX = 3_000_000
-
 
 class Privacy(NamedTuple):
-    """Both numbers; NaN where they were not computed.
+    """Both numbers of a mechanism.
 
     Local privacy is an average, in cells: how far off somebody guesses who sees one answer and has
     no idea of the user. The worst log-ratio is the promise: what one answer moves the odds between
@@ -45,11 +42,8 @@ class Privacy(NamedTuple):
 
 def of_disk(channel: Channel) -> Privacy:
     """Return both for a disk round, exactly, from its channel."""
-    cells = channel.rows * channel.columns
-    if cells == 1:
+    if channel.rows * channel.columns == 1:
         return Privacy(0.0, 0.0, LOCAL)
-    if cells * channel.support.size > _ENTRIES_MAX:
-        return Privacy(float("nan"), float("nan"), LOCAL)
     matrix = channel.matrix()
     away = distances(channel.columns, channel.rows)
     return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
@@ -62,8 +56,6 @@ GEO = "by distance: exponent a cell, at the disk's local privacy"
 @lru_cache(maxsize=256)
 def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Privacy:
     """Return both numbers of a contender by name, at its own radius."""
-    # The contenders ask for the disk's own numbers.
-
     columns, rows = shape
     value = epsilon[0] / epsilon[1]
     if columns * rows == 1:
@@ -71,27 +63,18 @@ def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Priv
     away = distances(columns, rows)
     scheme = {**DISKS, DAM_AUTO: "dam", AUTO: "wave", "k-RR": "krr"}.get(name)
     if scheme is not None:
-        return of_disk(plan_disk(scheme, Setting(shape, epsilon, estimator=""))[1])
+        return of_disk(plan_disk(scheme, Setting(shape, epsilon))[1])
     if name.startswith("MDSW"):
         split: mdsw.Split = "budget" if name.endswith("budget") else "users"
-        axes = [_channel(query) for query in mdsw.queries(Grid(shape, 0), epsilon, split)]
-        sizes = [axis.support.size for axis in axes]
-        answers = sum(sizes) if split == "users" else sizes[0] * sizes[1]
-        if answers * columns * rows > _ENTRIES_MAX:
-            return Privacy(float("nan"), value, LOCAL)
-        matrix = mdsw.matrix(axes[0], axes[1], split)
+        across, down = (line(query)[1] for query in mdsw.queries(Grid(shape, 0), epsilon, split))
+        matrix = mdsw.matrix(across, down, split)
         return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
     if name == "OUE":
         return Privacy(frequency_oracles.local_privacy(away, value), value, LOCAL)
     size, _, table = calibrate(shape, epsilon)
-    same = of_disk(plan_disk("dam", Setting(shape, epsilon, estimator=""))[1])
+    same = of_disk(plan_disk("dam", Setting(shape, epsilon))[1])
     worst = sem_geo_i.worst_log_ratio(table, size)
     return Privacy(same.local_privacy_cells, worst, f"{GEO}, k = {size}")
-
-
-def _channel(query: Query) -> Channel:
-
-    return line(query)[1]
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -104,7 +87,6 @@ class Setting(NamedTuple):
     shape: tuple[int, int]  # columns and rows
     epsilon: Ratio  # of one user
     radius: float | None = None  # of a disk, in cells; None for the one that tells most
-    estimator: str = "em"  # of a disk: the paper's, unless another is to be seen
 
 
 Contender: TypeAlias = Callable[[Whole, Setting, np.random.Generator], Floats]
@@ -128,23 +110,17 @@ def plan_disk(scheme: str, setting: Setting) -> tuple[Round, Channel]:
     return made, channel_of(made)
 
 
-def disk(scheme: str) -> Contender:
-    """Return the contender that answers by disk rounds of this scheme."""
+def disk(scheme: str, estimator: str = "em") -> Contender:
+    """Return the contender that answers by disk rounds of this scheme.
+
+    Args:
+        estimator: that draws the map: the paper's, or ours, "auto".
+    """
 
     def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
-        round_, channel = plan_disk(scheme, setting._replace(estimator=""))
+        round_, channel = plan_disk(scheme, setting)
         counts = count_many(round_, people, world)
-        epsilon = setting.epsilon[0] / setting.epsilon[1]
-        return estimate(setting.estimator, channel, counts, epsilon).mass
-
-    return run
-
-
-def make_our_contender(scheme: str) -> Contender:
-    """Return the contender that answers by disk rounds of this scheme, mapped by our estimator."""
-
-    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
-        return disk(scheme)(people, setting._replace(estimator="auto"), world)
+        return estimate(estimator, channel, counts, setting.epsilon[0] / setting.epsilon[1]).mass
 
     return run
 
@@ -177,7 +153,7 @@ def line(query: Query) -> tuple[Round, Channel]:
 
 def randomise(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map of k-ary randomised response, which is a disk round of no reach."""
-    round_, _ = plan_disk("krr", setting._replace(radius=None, estimator=""))
+    round_, _ = plan_disk("krr", setting._replace(radius=None))
     counts = count_many(round_, people, world)
     return frequency_oracles.estimate_krr(counts, math.log(round_.params[2] / round_.params[1]))
 
@@ -193,8 +169,7 @@ def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats
 def calibrate(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
     """Return SEM-Geo-I's set size, its exponent and its table at the disk's local privacy."""
     away = distances(*shape)
-    plain = Setting(shape, epsilon, estimator="")
-    target = of_disk(plan_disk("dam", plain)[1]).local_privacy_cells
+    target = of_disk(plan_disk("dam", Setting(shape, epsilon))[1]).local_privacy_cells
     size, exponent = size_for(away, target, epsilon[0] / epsilon[1])
     return size, exponent, sem_geo_i.anchors(away, exponent)
 
@@ -210,8 +185,8 @@ def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Float
 
 CONTENDERS: dict[str, Contender] = {
     **{name: disk(scheme) for name, scheme in DISKS.items()},
-    DAM_AUTO: make_our_contender("dam"),
-    AUTO: make_our_contender("wave"),
+    DAM_AUTO: disk("dam", "auto"),
+    AUTO: disk("wave", "auto"),
     "MDSW": square_wave("users"),
     "MDSW, budget": square_wave("budget"),
     "SEM-Geo-I": subset,
