@@ -281,7 +281,6 @@ def _try_scene(
             covered = float(((band.low <= along + 1e-9) & (along <= band.high + 1e-9)).all())
         beyond = np.nan if np.isnan(said) else float(error > 2 * said)
         told = found.verdict is not None and not found.verdict.fits
-        tried.append(
-            Trial(error, said, covered, beyond, blind, float(error > blind), float(told), seconds)
-        )
+        worse = float(error > blind * (1 + 1e-9))  # an even map is no worse by its roundings
+        tried.append(Trial(error, said, covered, beyond, blind, worse, float(told), seconds))
     return tried

@@ -21,7 +21,7 @@ Source: Markov's inequality for the bound; Laplace's method for the power.
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,14 @@ from ..estimators.verdict import heat_directions
 from ..sequence import normals, uniforms
 
 Whole = NDArray[np.int64]
+Singles = NDArray[np.float32]
 
 # Families of worlds and how likely each of them is among them, beforehand: any powers in the
 # stated room, in an unknown one, and with level and slope beside; few sources as warm as stated in
 # an unknown room or beside a source outside of the stated one, likewise.
 WEIGHTS = {"powers": 0.3, "room": 0.2, "level": 0.2, "equal": 0.15, "equal level": 0.15}
+# What each kind of worlds is called without a level and a slope, and with them.
+_LABELS = {"powers": ("powers",), "room": ("room", "level"), "equal": ("equal", "equal level")}
 _SHAPES = {"powers": 30_000, "room": 60_000}
 _TRIPLES, _BESIDE = 60_000, 40_000
 _SLOTS = 20
@@ -84,7 +87,7 @@ class Worlds:
     scaled: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Family:
     """Possible worlds, and how much each of them counts.
 
@@ -101,17 +104,7 @@ class Family:
 
     def draw(self, count: int, cells: int) -> "Some":
         """Return so many worlds, each as often as it counts."""
-        top = self.weights - self.weights.max()
-        fit = np.flatnonzero(top > -_FAR)
-        if len(fit) < _AT_HAND:
-            fit = np.sort(np.argpartition(-top, _AT_HAND)[:_AT_HAND])
-            fit = fit[np.argsort(-top[fit], kind="stable")]
-        top = top[fit]
-        cool, weights = 1.0, np.exp(top)
-        while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
-            cool *= 0.8
-            weights = np.exp(cool * top)
-        sums = np.cumsum(weights)
+        fit, sums = self._likely
         taken = fit[np.searchsorted(sums, (np.arange(count) + 0.5) / count * sums[-1])]
         some, walls = self.worlds.heat[taken], self.worlds.walls
         width = some.shape[1] // (len(_SPREADS) * walls)
@@ -127,6 +120,21 @@ class Family:
         spread, wall = np.divmod(some.indices[some.indptr[:-1]] // width, walls)
         outside = np.bincount(row[~inside], minlength=count) > 0
         return Some(places, heats * self.power[taken, None], _SPREADS[spread], wall > 0, outside)
+
+    @cached_property
+    def _likely(self) -> tuple[Whole, Floats]:
+        """Which worlds can be drawn, and the running sums of what they count."""
+        top = self.weights - self.weights.max()
+        fit = np.flatnonzero(top > -_FAR)
+        if len(fit) < _AT_HAND:
+            fit = np.sort(np.argpartition(-top, _AT_HAND)[:_AT_HAND])
+            fit = fit[np.argsort(-top[fit], kind="stable")]
+        top = top[fit]
+        cool, weights = 1.0, np.exp(top)
+        while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
+            cool *= 0.8
+            weights = np.exp(cool * top)
+        return fit, np.cumsum(weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,49 +155,100 @@ class Some:
     outside: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """What sensors would show in each of many worlds.
+
+    Args:
+        columns: (r, worlds), in deviations of the noise.
+        tilt: (1 + axes, worlds), what of it a level and a slope can account for.
+        square: (worlds,), the squared length of the columns.
+    """
+
+    worlds: Worlds
+    columns: Singles
+    tilt: Singles
+    square: Floats
+
+
 def families(seen: Seen, near: Near) -> dict[str, Family]:
     """Return every family but the stated one, weighed by the readings.
 
     Args:
         near: that of `seen`.
     """
-    sigma, warmest, room = seen.sigma, seen.prior.warmest, seen.room()
-    basis = heat_directions(room)
+    sigma, room = seen.sigma, seen.room()
+    basis, tilts, shrunk = _hear(room)
     readings = basis.T @ seen.readings / sigma
-    silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - float(readings @ readings))
-    slopes = near.weights[:, None] * (near.sensors_m / near.length_m - 0.5) * 2
-    loudest = float(np.abs(seen.operator).max()) * warmest
-    odd = basis.T @ np.column_stack([near.weights, slopes]) * (_LEVEL * loudest / sigma)
-    white = np.linalg.inv(np.linalg.cholesky(np.eye(len(readings)) + odd @ odd.T))
-    shrunk = float(np.log(np.diag(white)).sum())
+    tilted = tilts.T @ readings
+    read, leant = float(readings @ readings), float(tilted @ tilted)
+    silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - read)
     found = {}
-    for name, (worlds, plain) in _show(room).items():
-        for level in (False, True) if name != "powers" else (False,):
-            shown = plain @ white.T.astype(np.float32) if level else plain
-            target = white @ readings if level else readings
-            if worlds.scaled:
-                logs, power = by_shape(shown, target)
-            else:
-                apart = shown - target.astype(np.float32)
-                logs = -0.5 * np.einsum("ij,ij->i", apart, apart) + _numbers(seen, worlds)
-                power = np.ones(len(logs))
-            weights = logs + worlds.prior + (shrunk if level else 0.0) - silent
+    for name, shown in _show(room).items():
+        worlds = shown.worlds
+        if worlds.scaled:
+            along = _multiply(readings, shown.columns)
+            both = [by_shape(shown.square, along, read)]
+            if name == "room":
+                along = along - _multiply(tilted, shown.tilt)
+                both.append(by_shape(shown.square - _square(shown.tilt), along, read - leant))
+        else:
+            likelier, one = _numbers(seen, worlds), np.ones(len(worlds.numbers))
+            far = _square(shown.columns, readings)
+            nearer = far - _square(shown.tilt, tilted)
+            both = [(likelier - 0.5 * far, one), (likelier - 0.5 * nearer, one)]
+        for label, (logs, power), law in zip(_LABELS[name], both, (0.0, shrunk), strict=False):
+            weights = logs + worlds.prior + (law - silent)
             top = float(weights.max())
-            evidence = top + math.log(float(np.exp(weights - top).sum()))
-            label = {"room": "level", "equal": "equal level"}[name] if level else name
-            found[label] = Family(worlds, weights, warmest * power, evidence)
+            whole = float(np.exp(weights[weights > top - _FAR] - top).sum())
+            evidence = top + math.log(whole)
+            found[label] = Family(worlds, weights, seen.prior.warmest * power, evidence)
     return found
 
 
 @lru_cache(maxsize=2)
-def _show(room: Room) -> dict[str, tuple[Worlds, NDArray[np.float32]]]:
-    """Return the worlds of each kind, and what sensors would show in each, (worlds, r)."""
+def _hear(room: Room) -> tuple[Floats, Floats, float]:
+    """Return the directions of heat, (sensors, r), and what level and slope are in them.
+
+    They are noise of covariance D D' there. With V = D (1 + D'D)**(-1/2), (r, 1 + axes), the
+    inverse of 1 + D D' is 1 - V V'; last comes minus the logarithm of its determinant's root.
+    """
+    seen, near = room.seen, room.seen.near
+    assert near is not None  # noqa: S101  `families` has looked
+    basis = heat_directions(room)
+    slopes = near.weights[:, None] * (near.sensors_m / near.length_m - 0.5) * 2
+    loudest = float(np.abs(seen.operator).max()) * seen.prior.warmest
+    odd = basis.T @ np.column_stack([near.weights, slopes]) * (_LEVEL * loudest / seen.sigma)
+    half = np.linalg.cholesky(np.eye(odd.shape[1]) + odd.T @ odd)
+    return basis, np.linalg.solve(half, odd.T).T, -float(np.log(np.diag(half)).sum())
+
+
+@lru_cache(maxsize=2)
+def _show(room: Room) -> dict[str, Shown]:
+    """Return the worlds of each kind, and what sensors would show in each."""
     seen, near = room.seen, room.seen.near
     assert near is not None  # noqa: S101  `families` has looked
     cells, scale = places_of(seen), seen.prior.warmest / seen.sigma
-    table = _table(near, heat_directions(room), seen.places[cells], scale)
-    known = bank(*_lattice(seen, cells))
-    return {name: (worlds, worlds.heat @ table) for name, worlds in known.items()}
+    basis, tilts, _ = _hear(room)
+    table = _table(near, basis, seen.places[cells], scale)
+    made = {}
+    for name, worlds in bank(*_lattice(seen, cells)).items():
+        columns = np.ascontiguousarray((worlds.heat @ table).T)
+        tilt = tilts.T.astype(np.float32) @ columns
+        made[name] = Shown(worlds, columns, tilt, _square(columns))
+    return made
+
+
+def _multiply(row: Floats, columns: Singles) -> Floats:
+    return (row.astype(np.float32) @ columns).astype(np.float64)
+
+
+def _square(columns: Singles, of: Floats | None = None) -> Floats:
+    """Return how far, squared, each column is from one, (worlds,), or from nothing."""
+    found = np.zeros(columns.shape[1], np.float32)
+    for row, one in zip(columns, np.zeros(len(columns)) if of is None else of, strict=True):
+        found += np.square(row - np.float32(one))
+    return found.astype(np.float64)
 
 
 def _numbers(seen: Seen, worlds: Worlds) -> Floats:
@@ -218,18 +277,21 @@ def _lattice(seen: Seen, cells: Whole) -> tuple[tuple[int, ...], bytes]:
     return (rows, columns), nearest.astype(np.int64).tobytes()
 
 
-def by_shape(shown: NDArray[np.float32], readings: Floats) -> tuple[Floats, Floats]:
+def by_shape(square: Floats, along: Floats, read: float) -> tuple[Floats, Floats]:
     """Return log L of each shape, its power integrated over, and the likeliest power.
 
-    >>> logs, power = by_shape(np.array([[3, 4]], dtype=np.float32), np.array([6, 8.5]))
+    Args:
+        square, along: (shapes,), a'a and a'c.
+        read: c'c.
+
+    >>> logs, power = by_shape(np.array([25.0]), np.array([52.0]), 108.25)
     >>> logs.round(4), power
     (array([-3.1353]), array([2.08]))
     """
-    square = np.maximum(np.einsum("ij,ij->i", shown, shown), 1e-12).astype(np.float64)
-    along = (shown @ readings.astype(np.float32)).astype(np.float64)
+    square = np.maximum(square, 1e-12)
     power = along / square
     good = (power > _LOW) & (power < _HIGH)
-    logs = -0.5 * (readings @ readings - along * power) + 0.5 * np.log(2 * np.pi / square)
+    logs = -0.5 * (read - along * power) + 0.5 * np.log(2 * np.pi / square)
     logs -= np.log(np.where(good, power, 1.0)) + math.log(math.log(_HIGH / _LOW))
     return np.where(good, logs, -_NEVER), np.clip(power, _LOW, _HIGH)
 

@@ -23,7 +23,7 @@ from physics.kernel import Length, forward
 
 from ..estimators.posterior import along_a_line, countable, in_a_plane
 from ..estimators.record import Estimate, Seen, check, with_digits
-from .chain import Draws, from_draws, sample_posterior
+from .chain import SCENES, Draws, from_draws, sample_posterior
 from .exact import Exact, Listed, Scores, exact_posterior, list_sets, scores
 from .line import CURVES, possible_curves
 
@@ -221,8 +221,11 @@ class Conditional:
     decided: Scores | None = None
 
 
-def conditional(seen: Seen) -> Conditional:
+def conditional(seen: Seen, scenes: int = SCENES) -> Conditional:
     """Return the posterior of the sources, with the operator and the noise as they are given.
+
+    Args:
+        scenes: as for `sample_posterior`, where sets are too many to be weighed one by one.
 
     Raises:
         ValueError: there are too many cells or sources for either way.
@@ -235,7 +238,7 @@ def conditional(seen: Seen) -> Conditional:
             return Conditional(exact.log_evidence, exact.present * prior.warmest, exact, found)
         every = list_sets(found, prior.fewest, prior.most, seen.open)
         return Conditional(every.log_evidence, every.present(cells) * prior.warmest, every)
-    draws = sample_posterior(seen)
+    draws = sample_posterior(seen, scenes)
     there = draws.cells >= 0
     heat = np.bincount(draws.cells[there], draws.powers[there], cells)
     nothing = -float(np.square(seen.readings / seen.sigma).sum()) / 2

@@ -13,7 +13,6 @@ from recovery.bayes.line import (
     expected_distance,
     median,
     possible_curves,
-    quantile,
     shares,
     whole_band,
 )
@@ -93,26 +92,6 @@ def test_the_shares_are_those_of_the_sets() -> None:
 
     assert found.chances == pytest.approx(expected, abs=1e-10)
     assert found.values == pytest.approx([0, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1])
-
-
-def test_the_band_leaves_as_much_above_as_below() -> None:
-    """Neither side of the band has more than half of what it leaves out, cell by cell."""
-    exact, _, _ = posterior(0.3, 1, 4)
-    found = shares(exact)
-
-    low, high = quantile(found, 0.05), quantile(found, 0.95)
-
-    below = np.where(found.values[:, None] < low - 1e-12, found.chances, 0).sum(axis=0)
-    above = np.where(found.values[:, None] > high + 1e-12, found.chances, 0).sum(axis=0)
-    assert below.max() <= 0.05 + 1e-9
-    assert above.max() <= 0.05 + 1e-9
-    assert (low <= median(found)).all()
-    assert (median(found) <= high).all()
-    # No wider than need be: the next share inwards would leave out too much.
-    upto = np.cumsum(found.chances, axis=0)
-    for cell in range(CELLS - 1):
-        place = np.abs(found.values - high[cell]).argmin()
-        assert place == 0 or upto[place - 1, cell] < 0.95
 
 
 # The band of whole curves: it holds what it says, in the posterior and in the world.

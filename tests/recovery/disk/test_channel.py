@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid
+from physics.crowds.disk import footprint
 from recovery.disk import Query, plan
 from recovery.disk import channel as channels
 from recovery.disk.channel import Channel, channel_of, square_laws, sum_blocks
@@ -115,3 +116,18 @@ def test_the_law_of_a_square_is_that_of_its_cells(
             square[part] = 1 if mass is None else mass[part]
             law = sum_blocks(channel.forward(square / square.sum()), block)[kept]
             assert found[:, place] == pytest.approx(law, abs=1e-9)
+
+
+@pytest.mark.parametrize("scheme", ["dam", "dam-ns", "area", "huem", "krr"])
+def test_the_crowd_and_the_channel_read_a_round_alike(scheme: str) -> None:
+    """Two rooms decode the same numbers, each for itself; so does the device."""
+    round = plan(Query(Grid((6, 6), 0), (7, 5), scheme=scheme), [])  # type: ignore[arg-type]
+    assert round is not None
+    law = footprint(round)
+    chances = np.zeros((*law.domain.shape, 36))
+    for cell in range(36):
+        chances[law.domain, cell] = law.far
+        spot = chances[cell // 6 :, cell % 6 :, cell][: len(law.weights), : len(law.weights)]
+        np.copyto(spot, law.weights, where=law.weights > 0)
+
+    assert channel_of(round).matrix() == pytest.approx(chances.reshape(-1, 36) / law.total)

@@ -56,16 +56,6 @@ def test_the_promise_is_in_whole_numbers_and_says_what_is_not_protected() -> Non
     assert any("20.1" in line for line in sentences(promise))  # exp(3)
 
 
-def test_a_query_is_asked_as_often_as_it_promises_for() -> None:
-    """And never once more: epsilon is for so many reports."""
-    query = Query(GRID, (3, 1), readings=3)
-    releases = answered(query, [(0, 0)] * 5)
-
-    assert [one.round.number for one in releases] == [1, 2, 3]
-    assert plan(query, releases) is None
-    assert {one.round.params for one in releases} == {first(query).params}
-
-
 @pytest.mark.parametrize("scheme", ["dam", "dam-ns", "area", "huem", "krr"])
 def test_a_map_finds_where_most_are(scheme: Any) -> None:
     """Two crowds in a hall, from what thousands answer on average."""

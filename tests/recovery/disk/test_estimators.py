@@ -12,7 +12,7 @@ from physics.crowds.disk import count_many
 from recovery.disk import Query, plan
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.em import Fit, em, em_fast, em_step, gain_of, log_likelihood, smooth_map
-from recovery.disk.estimators import ESTIMATORS, estimate, expected_w2, misfit
+from recovery.disk.estimators import estimate, expected_w2, misfit
 from recovery.distance import wasserstein2
 
 # Expectation maximisation: what it converges to, when it stops, and what it refuses.
@@ -165,22 +165,6 @@ def disk(shape: tuple[int, int], radius: int = 2) -> Channel:
     planned = plan(Query(Grid(shape, 1000), (2, 1), radius=radius), [])
     assert planned is not None
     return channel_of(planned)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("shape", [(6, 5), (9, 1), (1, 4), (1, 1)])
-def test_every_estimator_draws_a_map_of_every_shape(name: str, shape: tuple[int, int]) -> None:
-    """By its name, of a slope that any of them must find."""
-    channel = disk(shape, 1)
-    slope = 1.0 + np.add.outer(np.arange(channel.rows), 2 * np.arange(channel.columns))
-    slope /= slope.sum()
-    found = estimate(name, channel, np.round(1e5 * channel.forward(slope)), 2.0)
-
-    assert found.mass.shape == slope.shape
-    assert found.mass.sum() == pytest.approx(1)
-    assert found.status == "optimal"
-    assert abs(found.mass - slope).sum() / 2 < (0.3 if name == "ems" else 0.06)
 
 
 def test_no_other_name_and_no_other_epsilon() -> None:

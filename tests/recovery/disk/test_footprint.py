@@ -103,20 +103,6 @@ def test_the_exact_area_is_what_points_count_to(radius: float) -> None:
     assert own * sum(whole(rows).values()) == pytest.approx(math.pi * radius**2, rel=2e-3)
 
 
-@pytest.mark.parametrize("side", [1, 2, 5, 8])
-def test_the_outer_domain_has_as_many_cells_as_theorem_vi_2_says(side: int) -> None:
-    """d^2 + 4 b d - 4 b - 1 beside the footprint: this one is right, for disk and no-shrink."""
-    for radius in range(11):
-        for scheme in ("dam", "dam-ns"):
-            footprint = whole(shares(scheme, radius, 1.4, (15, 15)))
-            reached = {
-                (x + dx, y + dy) for x in range(side) for y in range(side) for dx, dy in footprint
-            }
-
-            beside = side**2 + 4 * radius * side - 4 * radius - 1
-            assert len(reached) == beside + len(footprint)
-
-
 @pytest.mark.long
 def test_theorem_vi_1_as_printed_is_negative_and_above_one() -> None:
     """Negative where only a corner is inside: 188 of 200 radii, the first 3, 7, 8, 11, 13. Above

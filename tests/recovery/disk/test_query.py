@@ -2,7 +2,6 @@
 
 import math
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from recovery.disk.query import (
     Query,
     best_reach,
     choose_scheme,
-    epsilon_of_one,
     list_doubts,
     radius_of,
     scheme_of,
@@ -28,11 +26,6 @@ from recovery.disk.query import (
 
 def asked(**more: Any) -> Query:
     return Query(**({"grid": Grid((15, 15), 100), "epsilon": (7, 2)} | more))
-
-
-def test_reports_share_epsilon_exactly() -> None:
-    """A third of a seventh is no float."""
-    assert epsilon_of_one(asked(epsilon=(1, 7), readings=3)) == Fraction(1, 21)
 
 
 def test_the_radius_is_the_one_that_tells_most_of_one_report() -> None:

@@ -154,18 +154,6 @@ def test_a_footprint_is_the_same_in_all_eight_octants() -> None:
     assert (found == found.T).all()
 
 
-@pytest.mark.parametrize(
-    ("shape", "size"), [((9, 1), (1, 7)), ((1, 9), (7, 1)), ((1, 1), (1, 1)), ((2, 2), (7, 7))]
-)
-def test_a_line_has_no_reach_across_it(shape: tuple[int, int], size: tuple[int, int]) -> None:
-    """Answers beside a line would only waste chances."""
-    made = planned(grid=Grid(shape, 0), radius=3)
-
-    assert weights_of(made).shape == size
-    assert domain_of(made).shape == (shape[1] + size[0] - 1, shape[0] + size[1] - 1)
-    assert Table(made).total == total_of(made)
-
-
 def test_weights_are_as_fine_as_a_message_allows() -> None:
     """Disks of any radius fit at their finest; many rings at a coarser power, or not at all."""
     disk = planned(grid=Grid((60, 60), 0), radius=30)

@@ -113,20 +113,6 @@ def test_the_strength_is_where_the_evidence_is_greatest() -> None:
     assert here > evidence(found.strength * 20) + 0.5
 
 
-@pytest.mark.long
-def test_a_coarse_lattice_gives_nearly_the_same_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large maps are drawn on a lattice: on one that is small enough for both, both agree."""
-    channel = disk((20, 16), 6)
-    counts = answered(channel, hill(channel), 50_000, 6)
-    whole = posterior(channel, counts)
-    monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
-    coarse = posterior(channel, counts)
-
-    assert coarse.lattice.step == 2
-    assert coarse.mass.shape == (16, 20)
-    assert abs(coarse.mass - whole.mass).sum() / 2 < 0.02
-
-
 # Orders are compared by one likelihood, that of the cells.
 
 
@@ -140,26 +126,6 @@ def edged(seed: int = 6) -> tuple[Channel, np.ndarray]:
     law = channel.forward(mass / mass.sum())
     drawn = np.random.default_rng(seed).multinomial(50_000, (law / law.sum()).ravel())
     return channel, np.asarray(drawn.reshape(law.shape), dtype=np.float64)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("places", [24 * 24, 90])
-def test_each_order_has_the_cells_likelihood(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
-    """Also on a lattice, where they are fitted to blocks first, and not the best of them alone."""
-    monkeypatch.setattr(smooth_map, "_PLACES_MAX", places)
-    channel, counts = edged()
-    for order in smooth_map.ORDERS:
-        monkeypatch.setattr(smooth_map, "ORDERS", (order,))
-        one = posterior(channel, counts)
-        smooth = smooth_map.prior(one.lattice.shape, order)
-        precision = smooth.precision(one.strength, one.level)
-        worth = log_likelihood(counts, channel.forward(one.mass))
-
-        assert one.lattice.block == (1 if places > 320 else 2)
-        assert one.height == pytest.approx(worth - one.u @ precision @ one.u / 2, abs=1e-6)
-        whole = smooth.log_determinant(one.strength, one.level) / 2
-        whole -= float(np.log(np.diag(one.factor)).sum())
-        assert one.evidence == pytest.approx(one.height + whole, abs=1e-6)
 
 
 @pytest.mark.long

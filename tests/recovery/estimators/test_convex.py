@@ -58,16 +58,6 @@ def test_the_lasso_is_cvxpys(line, plane) -> None:
         assert seen.open is None or not found.heat[~seen.open].any()
 
 
-def test_a_lasso_of_another_price_is_another(line) -> None:
-    """The control: the comparison above would see a price that is ten per cent off."""
-    _, seen = line(1)
-    price = seen.sigma * np.linalg.norm(seen.operator, axis=0).max()
-
-    assert objective(seen, estimate_by_lasso(seen), 1.1 * price) != pytest.approx(
-        least(seen, 1.1 * price), rel=1e-6
-    )
-
-
 def test_the_printed_radius_leaves_nothing_in_a_third_of_the_runs(line) -> None:
     """And says so; the quantile's fails as seldom as it is told to."""
     seen = [line(seed, sigma=0.3)[1] for seed in range(60)]
@@ -123,20 +113,3 @@ def test_the_active_set_is_exact_and_scipys(line, plane) -> None:
                     scale = 1e-9 * np.abs(seen.operator.T @ seen.readings).max()
                     assert pull[heat < upper].max() <= scale
                     assert heat.max() == 0 or pull[heat > 0].min() >= -scale
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_another_unit_of_heat_or_warmth_changes_nothing(line, scale: float) -> None:
-    """Microkelvin or megajoules: the map is the same one."""
-    _, seen = line(2)
-    found = estimate_by_lasso(seen)
-    warmer = replace(
-        seen,
-        operator=scale * seen.operator,
-        readings=scale * seen.readings,
-        sigma=scale * seen.sigma,
-    )
-    other = replace(seen, operator=seen.operator / scale, upper=seen.upper * scale)
-
-    assert estimate_by_lasso(warmer).heat == pytest.approx(found.heat, abs=1e-3)
-    assert estimate_by_lasso(other).heat / scale == pytest.approx(found.heat, abs=1e-3)

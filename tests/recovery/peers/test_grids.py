@@ -103,13 +103,6 @@ def test_one_user_costs_the_epsilon_that_is_promised(name: str, cell: tuple[int,
     assert Fraction(149, 100) <= cost <= Fraction(3, 2)
 
 
-def test_a_wavelet_that_forgets_an_axis_is_found() -> None:
-    """The control of the test above: noise for one axis alone in a plane is too little."""
-    flawed = partial(hierarchies.wavelet, changes=Fraction(1, 5))
-
-    assert touched(a_crowd((12, 10), 200), flawed, (3, 3)) > Fraction(3, 2)
-
-
 def test_consistency_is_least_squares() -> None:
     """The finest squares are those of the normal equations, level by level weighed."""
     world = np.random.default_rng(4)

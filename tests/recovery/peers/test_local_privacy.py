@@ -9,9 +9,7 @@ import pytest
 
 from edge.core.records import Grid, Guarantee, Round
 from physics.crowds.disk import count_many
-from physics.crowds.peers import count_oue
 from recovery.disk.channel import channel_of
-from recovery.disk.query import Query
 from recovery.disk.round import disk_round
 from recovery.peers import frequency_oracles
 from recovery.peers.frequency_oracles import project
@@ -30,35 +28,6 @@ from recovery.peers.mdsw import Split, estimate, matrix, queries
 def some_channel(answers: int, cells: int, seed: int = 0) -> np.ndarray:
     matrix = np.random.default_rng(seed).random((answers, cells)) + 0.01
     return matrix / matrix.sum(axis=0)
-
-
-def test_distances_are_between_centres() -> None:
-    """Cells are counted row by row, x fastest."""
-    away = distances(3, 2)
-
-    assert away[0, 2] == 2
-    assert away[0, 3] == 1
-    assert away[2, 3] == pytest.approx(math.sqrt(5))
-
-
-def test_it_is_the_mean_error_of_a_guess() -> None:
-    """Users, answers and guesses are drawn one by one, as the definition tells it."""
-    matrix, away = some_channel(7, 6), distances(3, 2)
-    world = np.random.default_rng(1)
-    errors = []
-    for answer_law in (matrix.T[cell] for cell in world.integers(6, size=1)):
-        assert answer_law.sum() == pytest.approx(1)
-    cells = world.integers(6, size=60_000)
-    for cell in range(6):
-        answers = world.choice(7, size=np.count_nonzero(cells == cell), p=matrix[:, cell])
-        for answer in range(7):
-            odds = matrix[answer] / matrix[answer].sum()
-            guesses = world.choice(6, size=np.count_nonzero(answers == answer), p=odds)
-            errors.extend(away[cell, guesses])
-
-    drawn = np.array(errors)
-    exact = local_privacy(matrix, away)
-    assert drawn.mean() == pytest.approx(exact, abs=4 * drawn.std() / math.sqrt(len(drawn)))
 
 
 def test_the_worst_ratio_sees_what_the_mean_does_not() -> None:
@@ -150,16 +119,6 @@ def test_what_hangs_on_both_axes_is_lost_and_nothing_else(name: str) -> None:
     assert np.abs(seen(diagonal) - diagonal / diagonal.sum()).sum() > 1
 
 
-def test_a_query_along_a_line_reaches_nowhere_else() -> None:
-    """Rows are asked as a line too: one way to count, one way to recover."""
-    across, down = queries(Grid((15, 10), 20), (7, 2))
-
-    assert (across.grid, down.grid) == (Grid((15, 1), 20), Grid((10, 1), 20))
-    assert isinstance(down, Query)
-
-
-# The nearest map without negative parts.
-
 # k-RR and OUE: unbiased before they are projected, and as private as they say.
 
 TRUTH = np.array([0.5, 0.25, 0.125, 0.0, 0.0625, 0.0625])
@@ -179,31 +138,6 @@ def test_oue_gives_the_truth_of_expected_counts() -> None:
     counts = 1000 * (TRUTH * 0.5 + (1 - TRUTH) * q)
 
     assert frequency_oracles.estimate_oue(counts, 1000, 1.4) == pytest.approx(TRUTH, abs=1e-12)
-
-
-def test_oue_of_a_crowd_is_near_within_its_spread() -> None:
-    """A whole crowd, and the published variance 4 e^eps / (n (e^eps - 1)^2) of an empty cell."""
-    users = (TRUTH * 64_000).astype(int)
-    world = np.random.default_rng(1)
-    stays, errs = frequency_oracles.oue_chances(1.4)
-
-    drawn = np.array(
-        [
-            frequency_oracles.unbias(
-                count_oue(users, 1.4, world).astype(float), users.sum(), stays, errs
-            )
-            for _ in range(500)
-        ]
-    )
-
-    assert np.abs(drawn.mean(axis=0) - TRUTH).max() < 0.002
-    spread = 4 * math.exp(1.4) / (users.sum() * (math.exp(1.4) - 1) ** 2)
-    assert drawn.var(axis=0)[3] == pytest.approx(spread, rel=0.25)
-
-
-def test_krr_promises_epsilon_and_reaches_it() -> None:
-    """At the chances that are used, not those that were meant."""
-    assert worst_log_ratio(frequency_oracles.matrix(25, 3.5)) == pytest.approx(3.5)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(3, 2), (1, 1), (4, 1)])

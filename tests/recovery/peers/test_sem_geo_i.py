@@ -14,9 +14,7 @@ from recovery.peers.sem_geo_i import (
     exponent_for,
     least,
     sample_privacy,
-    size_for,
     strict_exponent,
-    wished_size,
 )
 from recovery.peers.sem_geo_i import worst_log_ratio as set_ratio
 
@@ -65,19 +63,6 @@ def test_calibration_finds_the_exponent_it_began_with() -> None:
     assert exponent_for(away, exact(away, 0.9, 2), 2) == pytest.approx(0.9, rel=1e-6)
     assert found == pytest.approx(0.9, rel=0.02)
     assert sample_privacy(away, found, 5) == pytest.approx(target, abs=2e-3)
-
-
-# What the disk of equal epsilon leaves an observer on 15 x 15 cells, enumerated in
-# tests/recovery/peers/test_against_the_disk.py.
-@pytest.mark.long
-@pytest.mark.parametrize(("epsilon", "disk_privacy"), [(3.5, 5.156), (5.0, 4.117)])
-def test_on_fine_grids_only_pairs_have_a_solution(epsilon: float, disk_privacy: float) -> None:
-    """The paper's k = n / e^epsilon is 7 at epsilon 3.5, and has none."""
-    away = distances(15, 15)
-
-    assert wished_size(225, 3.5) == 7
-    assert all(least(away, size) > disk_privacy for size in (4, 5, 6, 7))
-    assert size_for(away, disk_privacy, epsilon)[0] == 2
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

@@ -112,19 +112,6 @@ def test_the_compact_program_is_the_papers() -> None:
     assert reconstruct(nodes).cost == pytest.approx(found.fun, rel=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(16, 16), (11, 6)])
-def test_without_noise_a_sparse_crowd_comes_back(shape: tuple[int, int]) -> None:
-    """With as many squares kept as are full the map is the truth, by both fits."""
-    truth = np.zeros(shape[::-1])
-    truth[2, 3], truth[5, 0], truth[4, 10] = 7, 5, 3
-    release = released(shape, 4, 1, truth, 1e-9, 0)
-    nodes, grid = read_tree(release), release.round.grid
-
-    weights = pyramid.params_of(release.round).weights
-    for fit in (reconstruct(nodes), least_squares(nodes, weights, 1e9)):
-        np.testing.assert_allclose(spread_leaves(fit, grid), truth, atol=1e-9)
-
-
 @pytest.mark.parametrize("most", [1e9, 30.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_least_squares_are_least(seed: int, most: float) -> None:

@@ -11,7 +11,6 @@ from edge.core.records import Grid, Reading, Release
 from edge.mechanisms import ranks as device
 from edge.mechanisms.ranks import params_of, place_of
 from physics.crowds.ranks import release_many
-from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.ranks import Query, plan, promise, recover
 from recovery.ranks.groups import (
@@ -41,11 +40,6 @@ def released(query: Query, points: np.ndarray, tape: bytes = b"a") -> Release:
     return release_many(plan(query, ()), places_of(cells_of(points, order), order), Tape(tape))
 
 
-def counted(points: np.ndarray, side: int) -> np.ndarray:
-    found, _, _ = np.histogram2d(points[:, 1], points[:, 0], bins=side, range=[[0, 1]] * 2)
-    return found / found.sum()
-
-
 @pytest.mark.parametrize("points", [1, 3])
 def test_many_at_once_are_released_as_one_after_the_other(points: int) -> None:
     """The door for a million points is the exact one, number for number from one tape."""
@@ -58,20 +52,6 @@ def test_many_at_once_are_released_as_one_after_the_other(points: int) -> None:
     places = places_of(cells.reshape(-1, 2), ORDER).reshape(50, points)
 
     assert release_many(round, places, Tape(b"x")) == device.release(round, payloads, Tape(b"x"))
-
-
-@pytest.mark.parametrize("estimator", ["auto", "steps"])
-def test_with_much_epsilon_the_map_is_the_truth(estimator: Any) -> None:
-    """Two heaps of 20 000 users, each found where it is."""
-    points = heap(20_000)
-    query = Query(Grid((16, 16), 0), (16, 1), users=20_000, estimator=estimator, group=50)
-    found = recover(query, [released(query, points)])
-
-    assert isinstance(found, Heatmap)
-    assert found.status == "optimal"
-    assert found.estimator == {"auto": "lines"}.get(estimator, estimator)
-    assert found.total == 20_000
-    assert earth_movers(counted(points, 16), found.mass) < 0.02
 
 
 def test_a_line_has_its_quantiles() -> None:

@@ -10,8 +10,6 @@ import pytest
 
 from edge.core.records import Grid
 from physics.places import length_m
-from recovery.noise.calibrate import exact_epsilon
-from recovery.noise.worst import scan_spreads, whole_square
 from recovery.thermal.curve import (
     BLIND,
     WhatIf,
@@ -129,18 +127,6 @@ def test_presence_is_not_below_the_truth(query: Query) -> None:
     true = truly(query, None)
 
     assert true <= presence(query) <= 1.01 * true + 0.01
-
-
-def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
-    """The control: what stood here before was below the truth where sensors are sparse."""
-    made, tried = calibration(SPARSE), scan_spreads(room(SPARSE), (1,))
-    own = room(SPARSE).operator(float(tried.spreads_m2[tried.moves[:, 0].argmax()]))
-    far = [own[:, 5:] - own[:, :-5]], truly(SPARSE, 5)
-    there = [own], truly(SPARSE, None)
-
-    for changes, truth in (far, there):
-        square = whole_square([np.abs(block) for block in changes], made.exponent, None)
-        assert exact_epsilon(square, made.variance, 1, 1e-5) < truth
 
 
 @pytest.mark.parametrize("query", ROOMS)

@@ -5,16 +5,10 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from edge.core.records import Grid
-from physics.kernel import forward, sensitivity
-from physics.places import cell_places, length_m, sensor_places
 from physics.response import Response
-from recovery.noise.calibrate import calibrate
-from recovery.noise.worst import list_distances, shifts, whole_square
-from recovery.thermal import plan
 from recovery.thermal.curve import curve, presence_square
 from recovery.thermal.noise import calibration, room, spread_fault, too_long
 from recovery.thermal.query import Query, protected_cells
@@ -127,57 +121,7 @@ def test_the_printed_formula_is_held_to_a_converter_behind_too() -> None:
     assert curve(both, cells)[0].epsilon > curve(lone, cells)[0].epsilon
 
 
-def test_without_a_converter_behind_nothing_is_said_of_one() -> None:
-    """And with one the promise names both, for databases hold charges of one promise."""
-    lone = replace(LINE, step=Fraction(1, 100))
-    both = replace(lone, behind=Fraction(1, 5))
-    said = [plan(query, ()).guarantee.neighbours for query in (lone, both)]
-
-    assert "whole steps of 1/100 K, " in said[0]
-    assert "whole steps of 1/100 K of what others show in counts of at most 1/5 K, " in said[1]
-
-
 # Noise that is enough for the shortest spread of a range is enough for the whole of it.
-
-
-PAPER = Query(Grid((100, 1), 0), (50,), 0.025, (1, 1))
-SPARSE = Query(Grid((20, 1), 500), (6,), 0.05, (1, 1), walls="insulated", protect_distance_m=1.5)
-ROOM = Query(Grid((6, 5), 500), (3, 2), 0.05, (1, 1), step=Fraction(1, 16), intensity_max=4.0)
-
-
-@pytest.mark.parametrize("query", [PAPER, SPARSE, ROOM])
-@pytest.mark.parametrize("range_of", [4.0, 100.0])
-def test_noise_for_the_least_spread_hides_a_move_at_every_spread_of_the_range(
-    query: Query, range_of: float
-) -> None:
-    """By brute force: whole numbers as sent, every protected move, three hundred spreads."""
-    made, moved = calibration(query), list_distances(query.grid.shape, protected_cells(query))
-    squares = [
-        whole_square(
-            shifts(room(query).operator(spread), query.grid.shape, moved, query.intensity_max),
-            made.exponent,
-            query.step,
-        )
-        for spread in query.spread_m2 * np.geomspace(1, range_of, 300)
-    ]
-
-    assert max(squares) <= made.sensitivity_squared
-
-
-@pytest.mark.parametrize("spread", [0.02, 0.05])
-def test_noise_for_insulated_walls_does_not_hide_a_move_between_walls_that_lose(
-    spread: float,
-) -> None:
-    """So a query whose walls lose heat must have its own noise, or be refused."""
-    query = replace(PAPER, spread_m2=spread, walls="insulated")
-    places = cell_places(query.grid), sensor_places(query.sensors, query.grid)
-    losing = forward(*places, spread, "cold", length_m(query.grid))
-    felt = sensitivity(losing)
-
-    assert felt > 1.05 * calibration(query).sensitivity
-    # With the operators of such walls among those it is given, the noise is enough.
-    made = calibrate(losing[None], (100, 1), 1, query.epsilon, query.delta)
-    assert made.sensitivity >= felt * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import edge.mechanisms.thermal
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading, Release
 from edge.mechanisms.thermal import Params
-from gateway.mechanisms import find, play
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from physics.sensors import grains
@@ -158,23 +157,6 @@ def test_heat_that_spread_longer_is_not_clamped_either() -> None:
 
     assert max(later) > 1.1 * operator(query).max()
     assert math.ldexp(query.sources_max * max(later), params.exponent) <= params.high
-
-
-@pytest.mark.parametrize(
-    ("query", "cells"), [(LINE, (7, 30)), (CORRIDOR, (12,)), (PLANE, (8, 15))]
-)
-def test_where_the_noise_is_next_to_nothing_the_truth_is_found(
-    query: Query, cells: tuple[int, ...]
-) -> None:
-    """A law of every mechanism: with the blur near nothing the map is the scene."""
-    heat = scene(query, *cells)
-    clear = replace(query, epsilon=(10**9, 1), sources_max=3)
-    found = play(find("thermal"), clear, readings_of(clear, heat), Tape(b"clear"))
-
-    truth = heat.reshape(query.grid.shape[::-1])
-    assert isinstance(found, Heatmap)
-    assert earth_movers(found.mass, truth, normalise=True) < 0.01
-    assert found.total == pytest.approx(len(cells), rel=0.02)
 
 
 def test_the_radius_holds_the_truth_as_often_as_it_says() -> None:

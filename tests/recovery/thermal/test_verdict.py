@@ -199,11 +199,6 @@ def test_it_holds_whatever_number_and_powers_the_query_allows(powers: tuple[floa
     assert held(powers, 60) >= 0.9
 
 
-def test_it_does_not_hold_where_the_noise_is_stated_too_small() -> None:
-    """The control: what is checked above can be false."""
-    assert held((2.0, 2.0, 2.0), 30, noise=5.0) < 0.8
-
-
 def test_no_heat_is_thought_of_in_furniture() -> None:
     """Over closed cells no share rises, and what is left is known better."""
     free = np.ones(40, dtype=bool)
