@@ -34,7 +34,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bayes.bank import WEIGHTS, Family, Some, Whole, families, places_of
-from ..bayes.chain import MOST_CELLS, Draws, cumulative_shares, from_draws, sample_posterior
+from ..bayes.chain import (
+    MOST_CELLS,
+    SCENES,
+    Draws,
+    cumulative_shares,
+    from_draws,
+    sample_posterior,
+)
 from ..bayes.crowd import open_cells
 from ..bayes.exact import Exact, Listed, Scores
 from ..bayes.line import possible_curves
@@ -49,8 +56,8 @@ from .verdict import ODDS, join
 # How likely the stated world is before any reading, and the power by which chances count, this
 # one too: for the map, and for how far off it may be.
 _MAP, _DOUBT = (2 / 3, 1.0), (1 / 2, 1 / 2)
-# Scenes of the stated world that are moved side by side: with twice as many nothing here is
-# nearer or holds more often, for its bands have the other families in them.
+# Scenes of the stated world that are moved side by side along a line: with twice as many nothing
+# is nearer or holds more often, for bands have the other families in them.
 _SCENES = 256
 # Draws that stand for all families.
 _DRAWS = 1200
@@ -100,7 +107,9 @@ def estimate(seen: Seen) -> Estimate:
 
 
 def _estimated(seen: Seen, near: Near) -> Estimate:
-    stated, cells = conditional(seen, _SCENES), places_of(seen)
+    line = seen.places.shape[1] == 1
+    scenes = _SCENES if line else SCENES
+    stated, cells = conditional(seen, scenes), places_of(seen)
     found = families(seen, near)
     nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
     logs = {name: math.log(WEIGHTS[name]) + one.log_evidence for name, one in found.items()}
@@ -112,9 +121,9 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     if alone and not isinstance(posterior, Draws):
         drawn = combine_parts(seen, [stated], np.ones(1))
     else:
-        draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen, _SCENES)
+        draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen, scenes)
         believed = draws if alone else _pooled(draws, found, chances, known)
-        if seen.places.shape[1] == 1:
+        if line:
             banded = _pooled(draws, found, doubted, known)
         drawn = from_draws(seen, believed, banded)
     if not drawn.heat.any():

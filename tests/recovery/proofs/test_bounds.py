@@ -2,15 +2,26 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import cvxpy
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 from physics.kernel import forward
+from recovery.proofs import certified
 from recovery.proofs.bounds import corollary_10, theorem_9, weights_at
+from recovery.proofs.certified import (
+    Explaining,
+    _prove,
+    certified_band,
+    certified_distance,
+    directions,
+)
 from recovery.proofs.le_cam import lower_bound
 from recovery.sparse import minimise_l1
 
@@ -177,3 +188,196 @@ def test_nobody_beats_the_bound_and_the_best_test_attains_it() -> None:
 
     assert worse_error(sigma, sigma) == pytest.approx(bound, rel=0.06)
     assert worse_error(sigma, sigma) > 0.95 * bound
+
+
+# The certified band: equal to the printed programs, and right as often as it says.
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def operator(cells: int = 100, sensors: int = 50, spread: float = 0.05) -> np.ndarray:
+    """Return the paper's operator on the unit interval."""
+    return forward(np.arange(1, cells + 1) / cells, np.arange(1, sensors + 1) / sensors, spread)
+
+
+def scene(
+    world: np.random.Generator, matrix: np.ndarray, sources: int, sigma: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return unit sources at random places, and their readings."""
+    heat = np.zeros(matrix.shape[1])
+    heat[world.choice(len(heat), sources, replace=False)] = 1
+    return heat, matrix @ heat + sigma * world.normal(size=len(matrix))
+
+
+def printed(matrix, readings, sigma, total, upper, level, point, basis):
+    """Return the least and the largest share up to a point, by cvxpy in f and 1 / total."""
+    share, scale = cvxpy.Variable(matrix.shape[1]), cvxpy.Variable()
+    ball = sigma * math.sqrt(chi2.ppf(level, basis.shape[1]))
+    within = [
+        cvxpy.sum(share) == 1,
+        share >= 0,
+        share <= upper * scale,
+        scale >= 1 / total[1],
+        scale <= 1 / total[0],
+        cvxpy.norm(basis.T @ (matrix @ share - readings * scale)) <= ball * scale,
+    ]
+    goal = cvxpy.sum(share[: point + 1])
+    return [
+        float(cvxpy.Problem(sense(goal), within).solve(solver=cvxpy.CLARABEL))
+        for sense in (cvxpy.Minimize, cvxpy.Maximize)
+    ]
+
+
+@pytest.mark.parametrize("total", [(2.0, 2.0), (1.5, 3.0)], ids=["known", "range"])
+@pytest.mark.parametrize("upper", [50.0, 0.4])
+def test_the_band_is_what_the_programs_say(total: tuple[float, float], upper: float) -> None:
+    """Solved everywhere it is the exact range of shares, and never a hair inside of it."""
+    matrix, sigma = operator(24, 12), 0.2
+    _, readings = scene(np.random.default_rng(8), matrix, 2, sigma)
+    limits = np.full(24, upper)
+    limits[[3, 4, 11]] = 0  # furniture
+    found = certified_band(matrix, readings, sigma, total, limits, level=0.9, points=24)
+    basis = directions(matrix[:, limits > 0], sigma, total)
+
+    assert found.band is not None
+    assert found.directions == basis.shape[1]
+    for point in (2, 8, 11, 17):
+        low, high = printed(matrix, readings, sigma, total, limits, 0.9, point, basis)
+        assert found.band.low[point] == pytest.approx(low, abs=2e-6)
+        assert found.band.high[point] == pytest.approx(high, abs=2e-6)
+        assert found.band.low[point] <= low + 1e-7
+        assert found.band.high[point] >= high - 1e-7
+
+
+@pytest.mark.long
+def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
+    """The programs look at some of them only; the exact ends are never inside of the band."""
+    matrix, sigma, cells = operator(700, 40, spread=0.01), 0.1, 700
+    heat, readings = scene(np.random.default_rng(3), matrix, 2, sigma)
+    found = certified_band(matrix, readings, sigma, 2.0, points=20)
+    basis = directions(matrix, sigma, (2.0, 2.0))
+    limits = np.full(cells, 2.0)
+
+    assert found.band is not None
+    for point in (184, 405):  # of the twenty that are solved for
+        ends = printed(matrix, readings, sigma, (2.0, 2.0), limits, 0.9, point, basis)
+        assert ends[0] - 2e-3 <= found.band.low[point] <= ends[0] + 1e-7
+        assert ends[1] + 2e-3 >= found.band.high[point] >= ends[1] - 1e-7
+    shares = np.cumsum(heat) / 2
+    assert (found.band.low <= shares).all()
+    assert (shares <= found.band.high).all()
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds)
+def test_any_multipliers_prove_a_bound(seed: int) -> None:
+    """The band rests on weak duality, not on the solver: random multipliers are right too."""
+    world = np.random.default_rng(seed)
+    heat = world.uniform(0, 1, 15) * (world.uniform(size=15) < 0.5) + 1e-3
+    small = world.normal(size=(3, 15))
+    total = (float(heat.sum()) * 0.8, float(heat.sum()) * 1.1)
+    noise = world.normal(size=3)
+    heats = Explaining(
+        small, small @ heat + noise, float(np.linalg.norm(noise)), np.full(15, 1.0), total
+    )
+    nu, mu = world.normal(size=(2, 3)) * world.uniform(0, 1), world.normal(size=2)
+    shares = np.cumsum(heat) / heat.sum()
+
+    assert (_prove(heats, nu, mu, last=False) >= shares - 1e-12).all()
+    assert (_prove(heats, nu, mu, last=True) >= 1 - shares - 1e-12).all()
+
+
+def test_where_products_cancel_the_roundings_are_still_allowed_for() -> None:
+    """In exact fractions: sums of large numbers that nearly cancel are bounded all the same."""
+    world = np.random.default_rng(0)
+    for _ in range(60):
+        small = 1 + 1e-9 * world.normal(size=(2, 6))
+        nu = 10 ** world.uniform(3, 13) * np.array([[1.0, -1.0 - 1e-10 * world.normal()]])
+        readings, mu = np.full(2, 1e-7) * world.normal(), world.normal(size=1)
+        heats = Explaining(small, readings, 1e-9, np.ones(6), (1.0, 1.0))
+        bound = _prove(heats, nu, mu, last=False)
+        row = [Fraction(float(one)) for one in nu[0]]
+        priced = [
+            sum(a * Fraction(float(b)) for a, b in zip(row, column, strict=True))
+            for column in small.T
+        ]
+        norm = math.hypot(*nu[0]) * (1 - 1e-15)
+        rest = sum(a * Fraction(float(b)) for a, b in zip(row, readings, strict=True))
+        rest += Fraction(1e-9) * Fraction(norm)
+        free = Fraction(float(mu[0]))
+        for point in range(6):
+            worth = [(cell <= point) - price for cell, price in enumerate(priced)]
+            exact = rest + min(max(worth), free + sum(max(Fraction(0), w - free) for w in worth))
+            assert Fraction(float(bound[point])) >= exact
+
+
+def coverage(stated: float, sources: int, runs: int) -> float:
+    """Return how often the band of a stated deviation holds where the true one is 0.17."""
+    world = np.random.default_rng(17)
+    matrix, sigma = operator(), 0.17
+    held = 0
+    for _ in range(runs):
+        heat, readings = scene(world, matrix, sources, sigma)
+        band = certified_band(matrix, readings, stated, float(sources), points=12).band
+        if band is not None:
+            shares = np.cumsum(heat) / sources
+            held += bool((band.low <= shares + 1e-9).all() and (shares <= band.high + 1e-9).all())
+    return held / runs
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sources", "runs"), [(1, 240), (3, 100)])
+def test_the_band_holds_at_least_as_often_as_it_says(sources: int, runs: int) -> None:
+    """Nine in ten over the noise, at all points at once."""
+    assert coverage(0.17, sources, runs) >= 0.9
+
+
+def test_the_certified_distance_is_the_farthest_of_all_that_the_band_holds() -> None:
+    """Not less than to either edge, not more than to both, and the truth is within."""
+    matrix, sigma, places = operator(24, 12), 0.2, np.cumsum(np.linspace(1, 2, 24))
+    heat, readings = scene(np.random.default_rng(4), matrix, 2, sigma)
+    band = certified_band(matrix, readings, sigma, 2.0).band
+    guess = np.random.default_rng(5).uniform(0, 1, 24)
+    share = np.cumsum(guess) / guess.sum()
+
+    assert band is not None
+    limit = certified_distance(band, guess, places)
+    ends = [np.abs(share - edge)[:-1] @ np.diff(places) for edge in (band.low, band.high)]
+    truth = np.abs(share - np.cumsum(heat) / 2)[:-1] @ np.diff(places)
+    assert max(ends) <= limit <= sum(ends) + 1e-9
+    assert truth <= limit
+    with pytest.raises(ValueError, match="the area between them"):
+        certified_distance(band, guess[1:], places)
+
+
+def test_a_solver_at_odds_with_itself_leaves_all_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It calls infeasible what the nearest heat explains: then nothing is claimed."""
+    matrix = operator(24, 12)
+    monkeypatch.setattr(certified, "highest_shares", lambda *_: None)
+    found = certified_band(matrix, matrix[:, 3], 0.1, 1.0)
+
+    assert found.status.startswith("certified: nothing")
+    assert certified_band(matrix, matrix[:, 3] - 9, 0.1, 1.0).status.startswith("infeasible")
+
+
+def test_what_no_heat_explains_is_said() -> None:
+    """Readings far below anything warm: a reason instead of a band."""
+    matrix = operator()
+    found = certified_band(matrix, np.full(50, -5.0), 0.1, 2.0)
+
+    assert found.band is None
+    assert found.status.startswith("infeasible: no such heat comes nearer")
+
+
+def test_the_distance_that_is_named_is_the_least() -> None:
+    """By cvxpy, for a total that is known to lie between two numbers."""
+    matrix, readings = operator(20, 10), np.full(10, 9.0)
+    found = certified_band(matrix, readings, 0.1, (1.0, 2.0), upper=0.7)
+    basis = directions(matrix, 0.1, (1.0, 2.0))
+    heat = cvxpy.Variable(20)
+    far = cvxpy.norm(basis.T @ (matrix @ heat - readings))
+    within = [heat >= 0, heat <= 0.7, cvxpy.sum(heat) >= 1, cvxpy.sum(heat) <= 2]
+    least = cvxpy.Problem(cvxpy.Minimize(far), within).solve(solver=cvxpy.CLARABEL) / 0.1
+
+    assert found.band is None
+    assert f"than {least:.2f} deviations" in found.status
