@@ -214,29 +214,6 @@ def test_who_asks_the_same_at_once_gets_one_answer(live: Page, known: Any, ask: 
 # The API over a real store, beside the one that writes it.
 
 
-def test_every_list_is_of_what_was_written(stored: Page, ask: Ask) -> None:
-    """Rounds, maps, charges, devices and dead letters, from the rows themselves."""
-    rounds = ask(stored, "/api/v1/rounds").json["rounds"]
-    maps = ask(stored, "/api/v1/maps").json["maps"]
-    ledger = ask(stored, "/api/v1/ledger").json
-    (north,) = ask(stored, "/api/v1/devices").json["devices"]
-
-    assert [(row["number"], row["outcome"]) for row in rounds] == [
-        (3, "open"),
-        (2, "closed"),
-        (1, "closed"),
-    ]
-    assert [(one["number"], one["status"]) for one in maps] == [(1, "solved")]
-    assert [ledger[key]["exact"] for key in ("budget", "spent", "left")] == ["4/7", "3/7", "1/7"]
-    assert (north["name"], north["seq"], north["refused"]) == ("north", 3, 1)
-    assert (north["left"]["exact"], north["quarantine"]) == ("1/7", "it floods")
-    assert ask(stored, "/api/v1/rounds/2/release").json["values"] == [2, None]
-    assert ask(stored, "/api/v1/maps/latest").json["mass"] == [[1.0]]
-    assert ask(stored, "/api/v1/refused").json["kinds"] == {"garbled": 1}
-    (shut,) = ask(stored, "/api/v1/quarantine").json["devices"]
-    assert (shut["device"], shut["why"]) == ("north", "it floods")
-
-
 def test_a_store_that_cannot_be_read_is_said(stored: Page, ask: Ask, tmp_path: Path) -> None:
     """Held by somebody else, or moved away: 503 and when to come again, and the page stays."""
     path = tmp_path / "lab.sqlite"
