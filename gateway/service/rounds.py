@@ -15,12 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
-class Accepted(NamedTuple):
-    """The report counts."""
-
-    sender: str
-
-
 class Refused(NamedTuple):
     """The report does not count; `why` is a clause that explains it, `kind` its word."""
 
@@ -66,15 +60,6 @@ class OpenRound:
     def complete(self) -> bool:
         """True when every enrolled device has answered, under whatever key."""
         return len(self.reports) + len(self.before) == len(self.places)
-
-    def take(self, report: Any, now_s: float) -> Accepted | Refused:
-        """Take one report, if it counts, and return what became of it."""
-        refused = self.refusal(report, now_s)
-        if refused is None:
-            self.settle({report.sender: report})
-            return Accepted(report.sender)
-        self.settle({}, refused.kind == "late")
-        return refused
 
     def settle(self, taken: Mapping[str, Any], late: int = 0) -> None:
         """Take reports by their senders, which `refusal` let pass and which are committed."""

@@ -194,9 +194,6 @@ def test_no_broker(folder: Path, heatveil: Callable[..., Any]) -> None:
     assert "no MQTT broker at 127.0.0.1:1" in lines[0]
 
 
-# What a play tells while it works: something to a terminal, nothing to a file.
-
-
 # Result files: all of them whole, or none.
 
 

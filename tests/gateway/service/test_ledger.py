@@ -35,7 +35,7 @@ from gateway.service.ledger import (
     unit_of,
 )
 from gateway.service.mqtt.connection import Message
-from gateway.service.rounds import OpenRound, Place, Refused
+from gateway.service.rounds import OpenRound, Place
 from gateway.service.steps import Steps
 from gateway.store.store import Store
 from gateway.web.operations import Map
@@ -178,9 +178,6 @@ def test_page_text_api_and_home_assistant_show_the_same_sources(grid: Grid, sure
     assert api.credible is None or api.credible.says in lines
 
 
-# Steps of a round for people: what counts, what is sent, and what comes of it.
-
-
 # A step that is done again, after a kill, says what the disk says.
 
 
@@ -291,14 +288,8 @@ def test_what_does_not_belong_into_the_round_is_refused_with_a_reason(
     changes: dict[str, Any], now_s: float, word: str, kind: str
 ) -> None:
     """A reading in the wrong place would put warmth where there is none."""
-    round = opened()
-    outcome = round.take(report(**changes), now_s)
+    outcome = opened().refusal(report(**changes), now_s)
 
-    assert isinstance(outcome, Refused)
+    assert outcome is not None
     assert word in outcome.why
     assert outcome.kind == kind
-    assert round.reports == {}
-    assert round.late == (kind == "late")
-
-
-# A gateway of people over a real broker: what they answered is counted, mapped and paid for.

@@ -207,9 +207,6 @@ class Bearer:
             time.sleep(0.01)
 
 
-# PostgreSQL is lost in the middle of a commit: whether it held is not known, and not guessed.
-
-
 # A store that is taken away under whoever writes to it: nobody is told of what went there.
 
 

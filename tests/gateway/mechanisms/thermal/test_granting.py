@@ -156,9 +156,6 @@ def test_rounds_that_devices_would_refuse_for_their_pace_are_not_begun() -> None
     capped.check_pace(0.0, {})
 
 
-# Maps in words: the same map must be told the same way in the terminal and on the page.
-
-
 # The promise in words: the numbers in it are exact, and nobody is told too much.
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))

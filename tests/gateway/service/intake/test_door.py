@@ -243,9 +243,6 @@ def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
 # Who gets which receipt, who is told that a message is safe, and which messages never came.
 
 
-# Who gets which receipt, and who is told that which message is safe.
-
-
 class Bearer:
     """A link that notes what it is told."""
 

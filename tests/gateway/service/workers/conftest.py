@@ -66,9 +66,8 @@ class Site:
         self.devices = enrol.derive_devices(self.made.secrets)
         enrol.save_devices(self.devices, folder / "devices.json")
         self.config = folder / "gateway.toml"
-        shape = {"cells": 24, "sensors": sensors, "gather_s": 60}
         self.config.write_text(
-            sites.small(self.name, mqtt.port, find_free_port(), **shape)
+            sites.small(self.name, mqtt.port, find_free_port(), sensors=sensors, gather_s=60)
             + f'[store]\npostgresql = "{database.words}"\n'
             + f"[workers]\npartitions = 6\nlease_s = {LEASE_S}\n"
         )

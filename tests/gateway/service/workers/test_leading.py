@@ -40,7 +40,7 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     """The same round, charged once, with the answers that workers took while nobody led."""
     home = site(60)
     leader = home.start("serve", "--rounds", "1")
-    assert eventually(lambda: len(home.listening(leader)) == 6)
+    assert eventually(lambda: len(home.listening(leader)) == 6), home.log(leader)
     round, frames = home.asked()
     elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{find_free_port()}'"
     heir = home.start("serve", "--rounds", "1", before=elsewhere)
