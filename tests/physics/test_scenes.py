@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid
-from physics.kernel import forward
 from physics.places import cell_places, length_m, nearest_cells, sensor_places
-from physics.scenes import Scene, random_sources
+from physics.scenes import random_sources
 from physics.sensors import PointSensors, grains
 
 LINE, PLANE = Grid((100, 1), 0), Grid((5, 4), 250)
@@ -24,24 +23,6 @@ def test_random_sources_stand_in_different_cells(grid: Grid, k: int) -> None:
     assert heat.sum() == k
     assert heat.max() == 1
     assert len(heat) == grid.shape[0] * grid.shape[1]
-
-
-def test_a_scene_warms_the_sensors_as_the_heat_of_its_cells_does() -> None:
-    """Two ways to one truth, where the sources stand at the cells."""
-    scene = random_sources(3, LINE, np.random.default_rng(8))
-    sensors = sensor_places((50,), LINE)
-    expected = forward(cell_places(LINE), sensors, 0.05) @ scene.heat(LINE)
-
-    assert scene.temperatures(sensors, 0.05) == pytest.approx(expected)
-
-
-def test_a_source_between_the_cells_goes_to_the_nearest() -> None:
-    """The truth that a map is scored against is at most half a cell off."""
-    scene = Scene(np.array([0.123, 0.127, 1.0]), np.array([1.0, 0.5, 0.25]))
-    heat = scene.heat(LINE)
-
-    assert np.flatnonzero(heat).tolist() == [11, 12, 99]
-    assert heat[[11, 12, 99]].tolist() == [1.0, 0.5, 0.25]
 
 
 def test_random_sources_keep_out_of_the_furniture() -> None:
@@ -71,15 +52,6 @@ def test_the_converter_counts_before_the_grains_are_made() -> None:
 
     assert {grain % 16 for grain in counted} == {0}
     assert max(abs(g / 256 - t) for g, t in zip(counted, readings, strict=True)) <= 1 / 32
-
-
-def test_grains_before_steps_would_be_another_number() -> None:
-    """The negative control: rounded twice in the other order, this reading falls elsewhere."""
-    reading, step = 0.49, Fraction(1, 1)
-    wrong = math.floor(Fraction(grains([reading], 1)[0], 2) / step + Fraction(1, 2)) * 2
-
-    assert grains([reading], 1, step) == (0,)
-    assert wrong == 2
 
 
 @pytest.mark.parametrize(

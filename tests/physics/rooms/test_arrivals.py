@@ -37,7 +37,7 @@ MEAN = 4 * 6.0 + 6 * 1.5
 @pytest.fixture(scope="module")
 def office() -> Room:
     """Return the room of these tests with visitors and without its people."""
-    room = read(Path(__file__).parent / "office.toml")
+    room = read(Path(model.__file__).parent / "office.toml")
     seats = ((5.45, 1.0), (5.45, 3.0), (3.3, 1.1), (1.5, 1.6))
     comers = Arrivals(PER_H, 30.0, 28.0, 1.0, (0.3, 3.8), seats)
     return replace(room, people=(), arrivals=comers)

@@ -115,27 +115,6 @@ def test_a_crowd_answers_by_the_law(cell: int) -> None:
     assert likely(beside, law) < 1e-9
 
 
-def test_a_crowd_answers_as_its_devices_do() -> None:
-    """A thousand tapes of one device against the crowd, by a two-sample chi-square."""
-    round = a_round(4, 3, SMALL)
-    table, tape = disk.Table(round), Tape(b"crowd")
-    one = [disk.report(round, Reading(0, (1, 1)), tape, table)[1] for _ in range(20_000)]
-    many = report_many(round, np.full(200_000, 5), np.random.default_rng(4))
-
-    some = np.bincount(one, minlength=footprint(round).domain.size)
-    more = np.bincount(many, minlength=len(some))
-    both = some + more > 0
-    pooled = (some + more)[both] / (some.sum() + more.sum())
-    apart = sum(
-        float(np.sum((seen[both] - seen.sum() * pooled) ** 2 / (seen.sum() * pooled)))
-        for seen in (some, more)
-    )
-
-    # The mean of the statistic is its degrees of freedom, its variance twice that.
-    freedom = int(both.sum()) - 1
-    assert abs(apart - freedom) < 4 * (2 * freedom) ** 0.5
-
-
 @pytest.mark.parametrize("users", [40, 40_000])
 def test_counts_are_those_of_reports(users: int) -> None:
     """Drawn as binomials or one by one: the mean and spread of every place are the law's."""
