@@ -121,7 +121,7 @@ CASES = {
         _people,
         _APART,
         near=0.01,
-        chances=disk_cases.stated,
+        chances=disk_cases.find_weights,
     ),
     "pyramid": Case(
         Squares(_GRID, (1, 1)),
