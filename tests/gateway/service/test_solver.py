@@ -258,17 +258,3 @@ def test_below_the_quorum_there_is_no_map_and_the_reason_is_published(
     assert (said["status"], said["mass"]) == ("unresolved", None)
     assert f"of 4 answered and [rounds] quorum asks for {quorum}" in said["why"]
     assert (said["sensors_used"], said["sensors_enrolled"], said["late"]) == (used, 4, 1)
-
-
-def test_as_many_as_the_quorum_make_a_map_that_says_of_how_many(home: Any) -> None:
-    """Not one more is asked for than the operator wants."""
-    plan, solver = home.round(), CountingSolver()
-    found = draw(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(3, 4, 0, 3))
-
-    assert found is not None
-    said = json.loads(found.letter.payload)
-    assert said["status"] == "solved"
-    assert sum(map(sum, said["mass"])) == pytest.approx(1.0)
-    assert (said["sensors_used"], said["quorum"]) == (3, 3)
-    assert found.letter.retain
-    assert found.body.encode() == found.letter.payload

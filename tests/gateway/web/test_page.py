@@ -383,20 +383,6 @@ def test_a_place_on_the_earth_is_north_up(opened: Opened, until: Until) -> None:
 
 
 @pytest.mark.long
-def test_places_without_metres_are_told_as_the_terminal_does(opened: Opened, until: Until) -> None:
-    """In parts of each side, as the points of a file are given."""
-    with Page("127.0.0.1", 0) as page:
-        page.feed.put({**PEOPLE, "cell_mm": 0})
-        tab = opened(page.url, 1280)
-        found = people()
-        found["mass"].reverse()
-        page.feed.put(found)
-        until(tab, shown(1))
-
-        assert read(tab, "#places tr:first-child").split("\t")[0] == "0.92 / 0.88"
-
-
-@pytest.mark.long
 def test_a_map_is_kept_as_a_picture(live: Page, opened: Opened, until: Until) -> None:
     """Both kinds are whole, and say what the map is not."""
     tab = opened(live.url, 1280)

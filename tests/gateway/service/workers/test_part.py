@@ -65,29 +65,6 @@ def heard(store: Store) -> list[str]:
 
 
 @pytest.mark.long
-def test_every_device_is_heard_once_by_two_workers(
-    deployment: Deployment,
-    mosquitto: Mqtt,
-    store: Store,
-    home: Any,
-) -> None:
-    """Topics are split without a gap and without an overlap; strangers are not heard at all."""
-    names = sorted(home.devices.by_name)
-    with ExitStack() as stack:
-        two = [
-            stack.enter_context(Worker(deployment, home.devices, unique_name(name), store))
-            for name in ("ada", "bob")
-        ]
-        assert eventually(lambda: sorted(p for one in two for p in one.parts) == [0, 1, 2])
-        say = stack.enter_context(speaking(mosquitto))
-        assert eventually(lambda: all(_subscribed(one) for one in two))
-        for name in [*names, "stranger"]:
-            say(wire.topic(home.devices.site, name, "data"))
-        assert eventually(lambda: len(heard(store)) >= len(names))
-    assert heard(store) == names
-
-
-@pytest.mark.long
 def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_is_not(
     deployment: Deployment,
     mosquitto: Mqtt,
