@@ -81,32 +81,35 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_demo_prints_what_the_front_page_quotes(tmp_path: Path) -> None:
-    """A figure on the front page that the command no longer prints is a lie."""
-    command = [str(Path(sys.executable).with_name("heatveil")), "demo", "--seed", "7"]
-    ran = processes.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    page = (ROOT / "README.md").read_text()
-    quoted = re.findall(r"`make demo ARGS=\"--seed 7\"`.*?```\n(.*?)```", page, re.S)
-
-    assert quoted
-    assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
-
-
-@pytest.mark.long
-def test_the_sample_room_s_day_is_what_the_front_page_quotes(tmp_path: Path) -> None:
-    """The first thing that somebody does with a room of his own."""
-    heatveil, page = (
-        str(Path(sys.executable).with_name("heatveil")),
-        (ROOT / "README.md").read_text(),
-    )
-    sample = processes.run([heatveil, "simulate", "--sample"], capture_output=True, timeout=60)
+@pytest.mark.parametrize(
+    ("page", "before", "words"),
+    [
+        ("README.md", r"`make demo ARGS=\"--seed 7\"`", ["demo", "--seed", "7"]),
+        (
+            "README.md",
+            r"## A room of your own.*?```.*?```",
+            ["simulate", "room.toml", "--seed", "7"],
+        ),
+        ("PRIVACY.md", "as `heatveil calibrate", ["calibrate", "gateway/sample.toml"]),
+    ],
+)
+def test_what_a_page_quotes_is_what_the_command_prints(
+    tmp_path: Path, page: str, before: str, words: list[str]
+) -> None:
+    """A figure that the command no longer prints is a lie."""
+    heatveil = str(Path(sys.executable).with_name("heatveil"))
+    sample = processes.run([heatveil, "simulate", "--sample"], capture_output=True)
     (tmp_path / "room.toml").write_bytes(sample.stdout)
-    command = [heatveil, "simulate", "room.toml", "--seed", "7"]
-    ran = processes.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    quoted = re.findall(r"## A room of your own.*?```.*?```.*?```\n(.*?)```", page, re.S)
+    (tmp_path / "gateway").symlink_to(ROOT / "gateway")
+    ran = processes.run(
+        [heatveil, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    printed = " ".join(ran.stdout.split())
+    (block,) = re.findall(rf"{before}.*?```\n(.*?)```", (ROOT / page).read_text(), re.S)
+    lines = [" ".join(line.split()) for line in block.splitlines() if line.strip()]
 
-    assert quoted
-    assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
+    assert len(lines) > 2
+    assert [line for line in lines if line not in printed] == []
 
 
 @pytest.mark.long
@@ -167,22 +170,6 @@ def _state(port: int, kind: str) -> dict[str, Any]:
             pass
         time.sleep(0.1)
     pytest.fail(f"nothing of kind {kind} came to the page")
-
-
-@pytest.mark.long
-def test_privacy_quotes_what_calibrate_prints() -> None:
-    """The figures of the promise are the program's own, or they are not believed."""
-    command = [str(Path(sys.executable).with_name("heatveil")), "calibrate", "gateway/sample.toml"]
-    ran = processes.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    printed = " ".join(ran.stdout.split())
-    block = re.search(
-        r"as `heatveil calibrate.*?```\n(.*?)```", (ROOT / "PRIVACY.md").read_text(), re.S
-    )
-
-    assert block
-    lines = [" ".join(line.split()) for line in block[1].splitlines() if line.strip()]
-    assert len(lines) > 8
-    assert [line for line in lines if line not in printed] == []
 
 
 def test_who_cites_cites_the_version_that_there_is() -> None:
@@ -273,6 +260,7 @@ def test_files_that_the_page_names_are_there() -> None:
 # Every notebook runs from top to bottom, and its two files tell the same story.
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
+assert NOTEBOOKS
 
 
 @pytest.mark.long
@@ -291,11 +279,6 @@ def test_the_page_to_read_is_the_page_that_runs(path: Path) -> None:
 
     assert [cell.source for cell in script.cells] == [cell.source for cell in page.cells]
     assert any("image/png" in str(cell.get("outputs", "")) for cell in page.cells)
-
-
-def test_there_are_notebooks() -> None:
-    """An empty list of files would pass the tests above."""
-    assert NOTEBOOKS
 
 
 # What is to be looked up holds all that there is, and each of it with words.

@@ -23,48 +23,13 @@ from gateway.audit.arithmetic import readings, sensitivity
 from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Effort
 from gateway.mechanisms import find
-from physics.response import Response
-from physics.rooms.plan import lattice
-from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
+from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
 from physics.rooms.respond import respond, respond_day
 from recovery import thermal
 from recovery.quadtree import cases as squares
 from recovery.thermal import cases
 from recovery.thermal.search import search
 
-SIDES = {name: Side(1.0, ((0.0, 20.0),)) for name in ("north", "south", "west", "east")}
-# A partition drawn beside the lines of the map, a door in it that moves, and a desk.
-PARTED = Room(
-    name="parted",
-    size_m=(2.4, 1.6),
-    height_m=2.5,
-    cell_mm=200,
-    air=Air(0.005, 1.0, 6.0, 20.0, ((0.0, 20.0),)),
-    day=Clock(0.0, 0.25, 60.0),
-    sides=SIDES,
-    walls=(Wall((1.05, 0.0), (1.05, 1.6), 100.0, "plasterboard"),),
-    doors=(Door((1.05, 1.1), 0.6, 40.0, ((0.0, 300.0), (600.0, 1e6))),),
-    furniture=(Furniture((1.6, 0.2, 2.0, 0.6), "desk"),),
-    thermometers=(Thermometers("perfect", ((0.5, 0.8), (0.9, 0.3), (1.3, 0.9), (1.9, 1.1))),),
-)
-# One that ends freely, and is thinner than a quantum.
-ENDED = replace(
-    PARTED,
-    walls=(
-        Wall((1.07, 0.0), (1.07, 0.9), 12.0, "glass"),
-        Wall((1.3, 1.2), (2.4, 1.2), 50.0, "brick"),
-    ),
-    doors=(),
-)
-
-
-# The same with thermometers that lag, and read at short steps.
-LAGGING = replace(
-    PARTED,
-    day=Clock(0.0, 1 / 12, 10.0),
-    doors=(),
-    thermometers=tuple(one._replace(kind="ds18b20") for one in PARTED.thermometers),
-)
 # Off a corridor three rooms, whose doors open one after the other.
 STAR = Room(
     name="star",
@@ -73,7 +38,7 @@ STAR = Room(
     cell_mm=100,
     air=Air(0.013, 0.05, 3.0, 20.0, ((0.0, 20.0),)),
     day=Clock(0.0, 1.5, 120.0),
-    sides={name: Side(0.05, ((0.0, 20.0),)) for name in SIDES},
+    sides={name: Side(0.05, ((0.0, 20.0),)) for name in ("north", "south", "west", "east")},
     walls=(
         Wall((0.0, 1.05), (3.0, 1.05), 300.0, "insulation"),
         Wall((1.0, 0.0), (1.0, 0.9), 100.0, "insulation"),
@@ -91,45 +56,6 @@ STAR = Room(
         ),
     ),
 )
-
-
-@pytest.fixture(
-    scope="module", params=[PARTED, ENDED, LAGGING], ids=["parted", "ended", "lagging"]
-)
-def case(request: pytest.FixtureRequest) -> tuple[Room, Response]:
-    room: Room = request.param
-    return room, respond_day(room, 0.2, [room.day.until_s], through_walls=False)
-
-
-@pytest.mark.long
-def test_no_pair_of_paths_passes_the_bound(
-    case: tuple[Room, Response], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And some come near it, within the distance and by ways through free air."""
-    room, made = case
-    found = sensitivity.longest(room, made, room.day.until_s, 2, np.random.default_rng(3))
-
-    assert 0.5 < found.joint <= 1
-    assert 0.7 < found.each <= 1
-    assert np.linalg.norm(found.here - found.there, axis=1).max() <= 0.2
-    for path in (found.here, found.there):
-        known = lattice(room, (True,) * len(room.doors))
-        assert known.free[known.cells(path)].all()
-    again = sensitivity._claim_derived("", room, made, room.day.until_s, found)
-    assert again.measured < 0.1
-    twice = replace(room, air=room.air._replace(mixing_m2_per_s=2 * room.air.mixing_m2_per_s))
-    felt = sensitivity.quanta.trace_warmth
-    monkeypatch.setattr(sensitivity.quanta, "trace_warmth", lambda _, *told: felt(twice, *told))
-    assert not sensitivity._claim_derived("", room, made, room.day.until_s, found).holds
-
-
-@pytest.mark.long
-def test_a_bound_that_is_too_small_is_passed(case: tuple[Room, Response]) -> None:
-    """Half the bound, as if it had been for half of the distance."""
-    room, made = case
-    half = replace(made, changes=made.changes._replace(joint=made.changes.joint / 2))
-
-    assert sensitivity.longest(room, half, room.day.until_s, 2, np.random.default_rng(3)).joint > 1
 
 
 @pytest.mark.long

@@ -156,12 +156,10 @@ def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
         (GPS, ("corner = [52.517, 13.377]", ""), "has no corner.*Write corner = "),
         (GPS, ("corner = [52.517, 13.377]", "corner = [13.3, 152.5]\nbearing = 400"), "bearing"),
         (GPS, ("[52.517, 13.377]", "[97.0, 13.4]"), "corner is 97, 13.4; needed.*wrong way round"),
-        (GPS, ("[52.517, 13.377]", "[52.5, 190.0]"), "corner is 52.5, 190"),
         (GPS, ("length_m = 200.0", ""), "no size in metres.*length_m"),
         (GPS, ("length_m = 200.0", "length_m = 2000000.0"), "a tenth of a cell"),
         (GPS + "until_mm = [1, 200000]\n", None, "until_mm of the settings is.*0 to 199999"),
         (FIXED.replace("3, 7", "3, 20"), None, r"cell of the settings is \[3, 20\].*0 to 19"),
-        (FIXED.replace("cell", "place_mm").replace("3, 7", "3"), None, "place_mm is not two"),
         ("wake_s = 60\n" + GPS, None, "wake_s goes with until_mm"),
         ('[driver]\nname = "tmp117"\nsda = 4\nscl = 5\n', None, "tmp117 tells no place"),
         (GPS.replace("tx = 4", ""), None, "gps is named without tx.*belong to the flash"),
@@ -169,10 +167,6 @@ def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
         (GPS.replace("rx = 5", "rx = -5"), None, "rx = -5"),
         (GPS + 'baud = "9600"\n', None, r"a baud under \[driver\].*a whole number"),
         (FIXED.replace("[3, 7]", '"3, 7"'), None, "a cell under.*a list in brackets"),
-        (GPS, ("[52.517, 13.377]", '"52.517, 13.377"'), "corner is '52.517.*values in brackets"),
-        (GPS, ("[52.517, 13.377]", "[52.517]"), "corner has too few values.*before number 2"),
-        (GPS.replace("gps", "gsp"), None, "driver 'gsp'.*did you mean gps"),
-        (GPS.replace("uart", "uarts"), None, r"'uarts' under \[driver\].*did you mean uart\?"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_made(

@@ -148,27 +148,28 @@ def test_who_interrupts_it_finds_nothing_left(
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("flag", "given", "says"),
     [
-        (("--out", "day.csv"), "must end in .npz or .parquet"),
-        (("--scores", "room.toml"), "are not all different"),
-        (("--plot", "day.gif"), "the picture is a PNG"),
-        (("--out", "nowhere/day.npz"), "is in no folder"),
-        (("--estimator", "foo"), "--estimator foo came but it must be one of auto, posterior"),
+        ("--out", "day.csv", "must end in .npz or .parquet"),
+        ("--scores", "room.toml", "are not all different"),
+        ("--plot", "day.gif", "the picture is a PNG"),
+        ("--out", "nowhere/day.npz", "is in no folder"),
+        ("--estimator", "foo", "foo came but it must be one of auto, posterior"),
     ],
 )
 def test_a_result_without_a_place_is_refused_before_the_day(
     heatveil: Callable[..., Any],
     written: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, str],
+    flag: str,
+    given: str,
     says: str,
 ) -> None:
     """Not at its end."""
     path = written()
+    monkeypatch.chdir(path.parent)
     monkeypatch.setattr(run, "play", lambda *_: pytest.fail("the day was lived"))
-    flag, given = words
-    said = heatveil("simulate", path, flag, given if given == "foo" else path.parent / given)
+    said = heatveil("simulate", path, flag, given)
 
     assert said.status == 1
     assert says in said.err
@@ -271,45 +272,27 @@ def scene_exponent(query: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    ("change", "seen", "says"),
+    ("change", "words", "says"),
     [
-        (
-            ("count = [4, 3]", "count = [4, 4]"),
-            {},
-            "has 16 thermometers but the deployment has 12",
-        ),
-        (('"tmp117"', '"ds18b20"'), {}, "counts in steps of 1/16 K but"),
-        (("small", "small"), {"adc_behind": True}, "and no adc_behind"),
-        (("small", "small"), {"since": "07:00"}, "the day of"),
-        (("small", "small"), {"since": "noon"}, "Write --from 08:00"),
-        (("small", "small"), {"sources_random": 2}, "Leave one out"),
-        (("small", "small"), {"scene": None, "speed": 2.0}, "came without --scene"),
+        (("[4, 3]", "[4, 4]"), (), "has 16 thermometers but the deployment has 12"),
+        (('"tmp117"', '"ds18b20"'), (), "counts in steps of 1/16 K but"),
+        ((), ("--from", "07:00"), "the day of"),
+        ((), ("--from", "noon"), "Write --from 08:00"),
+        ((), ("--sources-random", 2), "Leave one out"),
     ],
 )
 def test_a_room_that_does_not_fit_is_refused(
     written: Callable[..., Path],
-    mosquitto: Mqtt,
     heatveil: Callable[..., Any],
-    change: tuple[str, str],
-    seen: dict[str, Any],
+    change: tuple[str, ...],
+    words: tuple[object, ...],
     says: str,
 ) -> None:
     """Before anything is on the broker; a deployment without a plan needs no more than to fit."""
-    room = written(change)
+    room = written(change) if change else written()
     site = room.with_name("site.toml")
-    text = config.sample().replace("count = 50", "count = 12").replace("port = 8883", "port = 1")
-    if "adc_behind" in seen:
-        text = text.replace("# adc_behind", "adc_behind")
-    site.write_text(text)
-    words = {"scene": room, **seen, "adc_behind": None}
-    flags = {"since": "--from", "sources_random": "--sources-random"}
-    asked = [
-        part
-        for name, value in words.items()
-        if value is not None
-        for part in (flags.get(name, "--" + name), value)
-    ]
-    said = heatveil("fleet", "--config", site, *asked)
+    site.write_text(config.sample().replace("count = 50", "count = 12"))
+    said = heatveil("fleet", "--config", site, "--scene", room, *words)
 
     assert said.status == 1
     assert says in said.err
