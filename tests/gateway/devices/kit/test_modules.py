@@ -84,36 +84,6 @@ def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes 
     assert ("1 of them missing" in why) is (spoil is None)
 
 
-class Cut(Exception):
-    """The cable was pulled."""
-
-
-def test_a_doctor_who_was_cut_off_left_a_board_that_the_next_one_sets_going(
-    board: StandIn, tmp_path: Path
-) -> None:
-    """Its main.py is aside until then, and no longer."""
-
-    class Pulled:
-        where, left = board.where, 4
-
-        def run(self, code: str) -> str:
-            self.left -= 1
-            if self.left < 0:
-                raise Cut
-            return board.run(code)
-
-        put, restart = board.put, board.restart
-
-    with pytest.raises(Cut):
-        examine(Pulled(), None, False, False, lambda _: None)
-    assert (flash(tmp_path) / boards.ASIDE).exists()
-    said: list[Any] = []
-    assert not examine(board, None, False, False, said.append)  # for it has no config
-    assert [line for line in said if "put aside by a command" in line]
-    assert (flash(tmp_path) / "main.py").exists()
-    assert not (flash(tmp_path) / boards.ASIDE).exists()
-
-
 MINE = """
 from ...core.pixels import subtract_baseline
 from . import bus

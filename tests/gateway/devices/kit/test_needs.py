@@ -75,22 +75,6 @@ def test_what_is_of_no_board_is_refused(wrong: dict[str, Any], says: str) -> Non
         compute_needs(PLAN._replace(**wrong))
 
 
-def test_the_command_says_it(heatveil) -> None:
-    """What is measured apart from what is not."""
-    lines = heatveil("budget", "--sensor", "amg8833", "--every", 300, "--battery", 3000)
-    assert lines.status == 0
-    assert "64 readings of amg8833" in lines.out
-    assert "estimated" in lines.out
-    assert "counted" in lines.out
-
-    told = heatveil("budget", "--figures", "--set", "sleep_ma=0.02").out
-    assert "emulated RP2040" in told
-    assert re.search(r"sleep_ma +0.02 mA +your own", told)
-    for bad in ("sleep_ma", "sleep_ma=much", "sleep_ma=-1"):
-        refused = heatveil("budget", "--set", bad)
-        assert (refused.status, "NAME=VALUE" in refused.err) == (1, True)
-
-
 def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
     """Then nobody has to copy a variance, and the life of the promise is said beside it."""
     path = tmp_path / "site.toml"
