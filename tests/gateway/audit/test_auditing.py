@@ -188,16 +188,6 @@ def test_devices_that_were_enrolled_for_too_little_noise_are_found(
     assert "variance asked / given is 4" in said.err
 
 
-def test_a_deployment_is_of_one_mechanism(
-    heatveil: Heatveil, deployed: Path, tmp_path: Path
-) -> None:
-    """Another one would look at what the file does not say."""
-    said = heatveil("audit", "--config", deployed, "--mechanism", "disk", "--folder", tmp_path)
-
-    assert said.status == 1
-    assert "--mechanism is disk" in said.err
-
-
 def test_places_are_looked_at_in_their_own_cells(heatveil: Heatveil, tmp_path: Path) -> None:
     """The other mechanism, by the same door."""
     file = tmp_path / "gateway.toml"

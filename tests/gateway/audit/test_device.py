@@ -19,7 +19,6 @@ from gateway.audit.attacks.device import (
     bound_hit_rate,
     compare,
     correlate_noise,
-    learn_direction,
     misfit,
     variance,
 )
@@ -102,18 +101,6 @@ def test_a_correlation_is_bounded_and_found() -> None:
 
     assert sum(not b.low <= 0 <= b.high for b in bounds) <= 2
     assert same.low > 0
-
-
-def test_a_direction_is_learnt_where_one_sensor_has_no_noise() -> None:
-    """Its readings tell everything, and the direction must be along it, not divide by nought."""
-    chance = np.random.default_rng(8)
-    below, above = chance.normal(0, 1, (2, 300, 20))
-    below[:, 4], above[:, 4] = 0.0, 0.01
-    direction, cut = learn_direction(below, above)
-
-    assert np.abs(direction).argmax() == 4
-    assert (below @ direction < cut).all()
-    assert (above @ direction > cut).all()
 
 
 # Blocks of noise are heard one by one, and one that serves two frames is counted.
@@ -216,27 +203,6 @@ def test_forged_rounds_are_good_ones_and_bad_ones() -> None:
 
         assert 40 < sum(not one for one in wrong) < 360
         assert len({words for one in wrong for words in one}) >= 9
-
-
-def test_limits_that_are_called_tighter_never_let_epsilons_add_up_to_more() -> None:
-    """Counted with the device's own prices: answers of the largest epsilon, and of small ones."""
-    rng, held, tighter = Tape(b"near"), disk_limits.make_limits(7, 5, 40), 0
-
-    def whole(limits: Any, epsilon: Fraction) -> Fraction:
-        price = disk_limits.price(limits, epsilon.numerator, epsilon.denominator)
-        return limits.budget // price * epsilon
-
-    for _ in range(3000):
-        new = places.asked.near(held, rng)
-        if places.asked.looser(held, new):
-            continue
-        tighter += 1
-        for epsilon in (Fraction(7, 5), Fraction(1, 3), Fraction(1, 50)):
-            if not disk_limits.exceeds(new, epsilon.numerator, epsilon.denominator):
-                # A price is whole nano-rho: so much may be rounded in favour of either.
-                most = whole(held, epsilon) + epsilon + Fraction(held.budget, 10**12)
-                assert whole(new, epsilon) <= most
-    assert tighter > 300
 
 
 def test_an_answer_s_price_bounds_the_epsilon_that_it_tells() -> None:

@@ -1,14 +1,12 @@
 """`heatveil check` and `health` find what is wrong or would be, say what to do, change nothing."""
 
 import hashlib
-import http.server
 import json
 import os
 import re
 import socket
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -255,55 +253,6 @@ def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
     assert "ok    store" in half.out
     assert whole.status == 0
     assert whole.out.splitlines()[-1] == "ready"
-
-
-@pytest.fixture
-def stranger() -> Iterator[Callable[[int, bytes], tuple[str, list[str]]]]:
-    """Return the starter of another web server, that answers always the same."""
-    servers = []
-
-    def start(status: int, body: bytes) -> tuple[str, list[str]]:
-        asked: list[str] = []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                asked.append(f"{self.path} {self.headers.get('authorization')}")
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/", asked
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-def test_the_token_is_shown_and_a_wrong_one_is_named(
-    stranger: Any, heatveil: Heatveil, tmp_path: Path
-) -> None:
-    """It comes from a file: on the command line everybody on the machine would see it."""
-    (tmp_path / "token").write_text("abcdefghijklmnop\n")
-    body = json.dumps({"ready": True, "why": "", "parts": {}}).encode()
-    url, asked = stranger(200, body)
-    right = heatveil("health", "--url", url, "--token-file", tmp_path / "token")
-    wrong_url, _ = stranger(401, b"")
-    none = heatveil("health", "--url", wrong_url)
-    wrong = heatveil("health", "--url", wrong_url, "--token-file", tmp_path / "token")
-
-    assert right.status == 0
-    assert asked == ["/readyz Bearer abcdefghijklmnop"]
-    assert "abcdefghijklmnop" not in right.out
-    assert (none.status, wrong.status) == (1, 1)
-    assert "wants a token: --token-file" in none.out
-    assert "wants another token" in wrong.out
 
 
 def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatveil) -> None:

@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from gateway.cli.devices.broker import Files
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.control import Control, expect
 from gateway.devices.broker.doors import Resting
 from gateway.devices.broker.dynamic import MARK, differ, has_role
 from gateway.devices.broker.mosquitto import CONTROL, derive_session, list_device_rights
 from gateway.devices.enrol import enrol
-from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.settings import config
 from tests import processes
@@ -86,18 +84,6 @@ def test_who_goes_takes_its_role_along_and_nothing_else(doors: Any) -> None:
     for part, (key, name) in gone.items():
         assert after[part] == [row for row in before[part] if row[key] != name]
     assert after["defaultACLAccess"] == before["defaultACLAccess"]
-
-
-@pytest.mark.parametrize("do", [lambda door: door.knows("x"), lambda door: door.remove("x")])
-def test_a_file_that_is_none_is_told_and_left(
-    tmp_path: Path, do: Callable[[Resting], object]
-) -> None:
-    """In one line."""
-    path = tmp_path / dynamic.FILE
-    path.write_text('{"clients": [{}], "roles": []}')
-    with pytest.raises(OperatorFault, match="cannot be read"):
-        do(Resting(SITE, path))
-    assert path.read_text() == '{"clients": [{}], "roles": []}'
 
 
 def test_a_role_that_lets_more_or_less_differs() -> None:
@@ -362,17 +348,3 @@ def test_a_device_with_the_gateways_name_is_refused(init: Any, site: Path) -> No
 
     assert said.status == 1
     assert "also the name of a device" in said.err
-
-
-def test_half_a_broker_is_not_left_behind(site: Path) -> None:
-    """A disk that is full in the middle leaves nothing that would be kept the next time."""
-    folder = site.parent / "broker"
-    files = Files(folder)
-    files.add("one", b"1")
-    files.add("two", b"2")
-    folder.mkdir()
-    (folder / "two").symlink_to("nowhere")
-    with pytest.raises(OperatorFault, match=r"two cannot be written \(File exists\)"):
-        files.write("data")
-
-    assert not (folder / "one").exists()

@@ -15,7 +15,6 @@ from gateway.cli.devices import broker
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import (
     Right,
-    derive_session,
     list_device_rights,
     list_gateway_rights,
 )
@@ -179,17 +178,3 @@ def test_the_gateway_may_not_say_what_a_device_says() -> None:
     assert not {topic for topic in said if topic.endswith(("/data", "/state", "/meta", "/ack"))}
     assert "#" not in said
     assert not any(topic.startswith(("$", "+")) for topic in said)
-
-
-def test_a_session_belongs_to_a_site_a_name_and_a_password() -> None:
-    """Another of any of them is another session, and none tells the password."""
-    first = derive_session("lab", "attic", "sesame")
-    others = [
-        derive_session("lab", "attic", "Sesame"),
-        derive_session("lab", "cellar", "sesame"),
-        derive_session("hall", "attic", "sesame"),
-    ]
-
-    assert first == derive_session("lab", "attic", "sesame")
-    assert len({first, *others}) == 4
-    assert "sesame" not in first

@@ -24,9 +24,7 @@ from gateway.devices.kit.boards import (
     BoardFault,
     copy_files,
     hash_files,
-    list_files,
     read_file,
-    remove_files,
 )
 from gateway.devices.kit.connect import Remote, open_board
 from gateway.faults import OperatorFault
@@ -126,22 +124,6 @@ def test_other_noise_fails_the_self_test(
 
     with pytest.raises(BoardFault):
         check(board)
-
-
-def test_files_go_there_once(desk) -> None:
-    """Folders are made, what is the same is left, what is spoilt is written again."""
-    board = desk.board(bare=True)
-    files = {"a/b/c.py": b"x = 1\n", "a/d": bytes(range(256)) * 5, "e": b""}
-    assert copy_files(board, files) == list(files)
-    assert copy_files(board, files) == []
-    assert read_file(board, "a/d") == files["a/d"]
-    assert read_file(board, "e") == b""
-    assert list_files(board, "a") == {"b": list_files(board, "a")["b"], "d": 1280}
-    assert list_files(board, "none") == {}
-    board.put("a/d", b"spoilt")
-    assert copy_files(board, files) == ["a/d"]
-    remove_files(board, ["a/d", "a/d"])
-    assert list(hash_files(board, files)) == ["a/b/c.py", "e"]
 
 
 def test_a_full_flash_is_said(desk) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.cli.devices.doctor import examine
 from gateway.devices import bundle
-from gateway.devices.kit import boards, modules, selftest, settings
+from gateway.devices.kit import boards, modules, selftest
 from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.connect import StandIn
 from gateway.faults import OperatorFault
@@ -286,26 +286,6 @@ def test_a_driver_of_ones_own_comes_from_beside_its_settings(desk: Any) -> None:
     assert again.status == 0, again.err
     assert read_file(board, bundle.YOURS).decode() == MINE
     assert desk.run("doctor", *where).status == 0
-
-
-@pytest.mark.parametrize(
-    ("own", "driver", "says"),
-    [
-        (YOURS, None, "cannot be read"),
-        (YOURS, "def (", "no Python"),
-        (YOURS, "x = 1\n", "no class Sensor"),
-        (YOURS.replace("yours", "tmp117"), MINE, "driver of your own"),
-    ],
-)
-def test_a_driver_that_is_none_is_refused(
-    tmp_path: Path, own: str, driver: str | None, says: str
-) -> None:
-    """On the desk, and not by a board on the wall."""
-    (tmp_path / "own.toml").write_text(own)
-    if driver is not None:
-        (tmp_path / "mine.py").write_text(driver)
-    with pytest.raises(OperatorFault, match=says):
-        settings.read_settings(tmp_path / "own.toml")
 
 
 def test_an_image_has_the_layout_that_firmware_reads() -> None:

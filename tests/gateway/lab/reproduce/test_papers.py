@@ -2,13 +2,11 @@
 
 import math
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
 
 from edge.core.entropy import Tape
-from edge.core.noise import dlaplace
 from edge.core.records import Grid
 from gateway.lab.reproduce import disk_traces as traces
 from gateway.lab.reproduce.disk import (
@@ -40,8 +38,6 @@ from gateway.lab.reproduce.ranks import (
 )
 from physics.points import histogram, normal
 from recovery.distance import wasserstein2
-from recovery.peers.grids import Crowd
-from recovery.peers.hierarchies import wavelet
 from recovery.quadtree import Query, plan
 
 # The paper's theorems word for word, and the numbers that were counted for them elsewhere.
@@ -253,18 +249,6 @@ def test_all_maps_of_a_plane_are_of_one_crowd() -> None:
 
     assert max(off.values()) < differences(truth, np.full((16, 16), 1 / 256))[0]
     assert min(off, key=off.__getitem__) == "sorted, then counted"
-
-
-def test_a_wavelet_of_a_known_total_keeps_it() -> None:
-    """Large ranges are sums without bias then; what is clipped has one."""
-    counts = np.zeros((1, 64), dtype=np.int64)
-    counts[0, 5] = 300
-    found = wavelet(
-        Crowd(counts, 300), Fraction(1), partial(dlaplace, rng=Tape(b"w")), 2, total=True
-    )
-
-    assert found.sum() == pytest.approx(1)
-    assert found.min() < 0
 
 
 # The studies of sums over squares: what they measure is what a device's own code gives.

@@ -1,6 +1,5 @@
 """A day lived, veiled and mapped: held against energy, the device's own code, and the truth."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,6 @@ from recovery.thermal import calibration
 
 QUIET = ('"8/1"', '"10000000/1"')
 NOISY = ('"8/1"', '"1/1000"')
-ALONE = re.compile(r"\[\[person\]\].*?\]\]\n", re.S)
 
 
 def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..., Path]) -> None:
@@ -48,20 +46,6 @@ def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..
     kept = float((capacity * living.warmth_k).sum())
     assert stored[0] - stored[1] == pytest.approx(kept, rel=1e-9)
     assert 0 < kept < given
-
-
-@pytest.mark.long
-def test_a_room_of_nobody_has_no_warmth_of_people(lived: Callable[..., Any]) -> None:
-    """To the last bit; and nothing is scored, whatever the maps say."""
-    person = ALONE.search(Path(__file__).with_name("conftest.py").read_text())
-    assert person is not None
-    played = lived((person[0], ""), QUIET)
-
-    assert not played.lived.warmth_k.any()
-    assert np.array_equal(played.lived.seen_k, played.lived.empty_k)
-    assert len(played.moments) == 3
-    assert not played.scored
-    assert {moment.guess_m for moment in played.moments} == {None}
 
 
 @pytest.mark.long
