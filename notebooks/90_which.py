@@ -17,9 +17,9 @@
 # warmth, which is asked something else. In short:
 #
 # - First decide **whom you trust**. Nobody but each person's own device: `disk`. A gateway that
-#   follows the protocol, and so sees a sum of each shard of up to 10,000 devices and nothing
-#   else (against one that cheats nothing is promised): `quadtree`, `pyramid_sum`. A gateway
-#   that sees every place: `pyramid`.
+#   follows the protocol, and so sees one sum of each group (*shard*) of up to 10,000 devices and
+#   nothing else (against one that cheats nothing is promised): `quadtree`, `pyramid_sum`. A
+#   gateway that sees every place: `pyramid`.
 # - With twenty thousand people `pyramid` is the nearest of ours, 11 m off; the two sums are
 #   about twice as far off, and may be a tie; `disk` is 17 times as far off as `pyramid`.
 # - With a thousand people `quadtree` is nearer than `pyramid`, and asks for less trust; `disk`
