@@ -60,7 +60,8 @@ class Read:
 
     def above_k(self, step: int) -> Floats:
         """Return a step's readings less the level, (sensors,), in kelvin; NaN for drop-outs."""
-        return (_numbers(self.counts[step]) - _numbers(self.level)) * self.step_k
+        counts, level = (np.array(one, dtype=float) for one in (self.counts[step], self.level))
+        return (counts - level) * self.step_k
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +96,6 @@ class Played:
     def scored(self) -> list[Moment]:
         """The rounds in which somebody was there and a map came."""
         return [moment for moment in self.moments if moment.emd_m is not None]
-
-
-def _numbers(counts: Counts) -> Floats:
-    return np.array([np.nan if count is None else count for count in counts], dtype=float)
 
 
 # A day in a room, marched through: every instant at the thermometers, some of the whole field.

@@ -24,6 +24,7 @@ Parquet has a row for each sensor and instant, and no maps.
 """
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 from recovery.maps.guarantee import to_json
 
 from ...faults import OperatorFault
-from .day import Counts, Played
+from .day import Played
 
 FORMATS = (".npz", ".parquet")
 PRIVATE = (
@@ -104,8 +105,8 @@ def _npz(played: Played, path: Path) -> None:
     parts: dict[str, NDArray[Any]] = {
         "times_s": lived.times_s,
         "places_m": played.places_m,
-        "level": _numbers([played.read.level])[0],
-        "counts": _numbers(played.read.counts),
+        "level": np.array(played.read.level, dtype=float),
+        "counts": np.array(played.read.counts, dtype=float),
         "step_k": played.read.step_k,
         "true_k": lived.seen_k,
         "empty_k": lived.empty_k,
@@ -119,7 +120,7 @@ def _npz(played: Played, path: Path) -> None:
         blank = np.full(moments[0].heat_w.shape, np.nan)
         parts |= {
             "rounds_s": np.array([moment.at_s for moment in moments]),
-            "sent_grains": _numbers([release.values for release in played.releases]),
+            "sent_grains": np.array([one.values for one in played.releases], dtype=float),
             "mass": np.array([blank if m.mass is None else m.mass for m in moments]),
             "people_at_rounds_m": people[asked],
             "heat_w": np.array([moment.heat_w for moment in moments]),
@@ -127,13 +128,6 @@ def _npz(played: Played, path: Path) -> None:
     texts = {name: np.array(text) for name, text in _about(played, (*parts,)).items()}
     with path.open("wb") as file:
         np.savez_compressed(file, **parts, **texts)  # type: ignore[arg-type]
-
-
-def _numbers(rows: Any) -> NDArray[np.float64]:
-    """Return whole numbers, a row each, with NaN for those that did not come."""
-    return np.array(
-        [[np.nan if value is None else float(value) for value in row] for row in rows], dtype=float
-    )
 
 
 def _parquet(played: Played, path: Path) -> None:
@@ -154,19 +148,11 @@ def _parquet(played: Played, path: Path) -> None:
         "y_m": np.tile(played.places_m[:, 1], steps),
         "true_k": lived.seen_k.ravel(),
         "empty_k": lived.empty_k.ravel(),
-        "level": pa.array(_flat([played.read.level] * steps), pa.int64()),
-        "counts": pa.array(_flat(played.read.counts), pa.int64()),
+        "level": pa.array(list(played.read.level) * steps, pa.int64()),
+        "counts": pa.array(list(chain.from_iterable(played.read.counts)), pa.int64()),
         "sent_grains": pa.array(sent, pa.int64()),
     }
     about = {name.encode(): text.encode() for name, text in _about(played, (*columns,)).items()}
     table = pa.table(columns).replace_schema_metadata(about)
     with path.open("wb") as file:
         parquet.write_table(table, file, compression="zstd")
-
-
-def _flat(rows: Any) -> list[int | None]:
-    found: list[int | None] = []
-    row: Counts
-    for row in rows:
-        found += row
-    return found

@@ -233,10 +233,9 @@ def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
         guess = longest_m * earth_movers(heat, free, normalise=True)
         found = longest_m * earth_movers(heat, mass, normalise=True)
     exponent = thermal.params_of(asked.release.round).exponent
-    sent = [np.nan if value is None else float(value) for value in asked.known.values]
     return Moment(
         at_s=asked.at_s,
-        sent_k=np.ldexp(sent, -exponent),
+        sent_k=np.ldexp(np.array(asked.known.values, dtype=float), -exponent),
         mass=mass,
         status=_status(asked.found),
         total_w=float(getattr(asked.found, "total", 0.0)),
