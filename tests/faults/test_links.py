@@ -125,19 +125,28 @@ def test_black_hole_6_s_control(stage: Staged) -> None:
 
 def acked_late(site: Stage, *switches: str) -> int:
     """Let acknowledgements of a broker that was killed meet the messages of its successor."""
-    gateway = site.gateway("slow_commit", *switches)
+    gate, waits = site.folder / "gate", site.folder / "waits"
+    gate.touch()
+    gateway = site.gateway("gated", "slow_commit", *switches)
     assert site.asked()
+    gateway.freeze()  # so that what comes meanwhile is one batch
     first = site.hurried(frees="puback", resend_s=0, names=[0, 100], log="first")
-    assert eventually(lambda: len(site.said()) >= 100)
-    time.sleep(0.6)  # they are with the gateway, and wait for its disk
+    assert eventually(lambda: site.freed() >= 100)
+    time.sleep(0.6)
+    gateway.thaw()
+    assert eventually(waits.exists)
     site.broker.kill()
     first.kill()  # or it would send its own again
     site.broker.start()
     site.hurried(frees="puback", resend_s=0, names=[100, 200], log="second", asks_itself=True)
-    assert eventually(lambda: len(site.said()) >= 200)
+    assert eventually(lambda: site.freed() >= 200)
+    time.sleep(0.5)
+    gate.unlink()
     assert eventually(lambda: site.stored() >= 100)  # and now the old acknowledgements go out
+    gate.touch()  # before the slow disk is done with the next batch
     time.sleep(0.5)
     gateway.kill()
+    gate.unlink()
     gateway.start()
     return site.settled(8).lost
 

@@ -44,7 +44,10 @@ def slow_commit() -> None:
 
 
 def gated() -> None:
-    """No defence: nothing is committed while there is a file named "gate" beside the store."""
+    """No defence: nothing is committed while there is a file named "gate" beside the store.
+
+    A file named "waits" says that something waits for it.
+    """
     import sys
     from pathlib import Path
 
@@ -54,6 +57,7 @@ def gated() -> None:
 
     def late(*args: Any, **words: Any) -> None:
         while gate.exists():
+            gate.with_name("waits").touch()
             time.sleep(0.01)
         keep(*args, **words)
 
