@@ -1,6 +1,7 @@
 """Virtual devices run edge's own code, in a world that the veil never draws from."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 from typing import Any, NamedTuple
@@ -10,15 +11,21 @@ import pytest
 
 from edge.core import wire
 from edge.core.budget import Budget, Limits
-from edge.core.entropy import keyed
-from edge.core.records import Grid, Guarantee, Round
+from edge.core.entropy import Tape, keyed
+from edge.core.pixels import subtract_baseline
+from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
-from physics.fleet import Fleet, make_seeded_keys
+from edge.mechanisms.thermal import Params
+from physics.fleet import Fleet, counted_grains, make_seeded_keys
+from physics.instruments.chain import Instruments
+from physics.instruments.presets import Preset, find
 from physics.places import sensor_places
 from physics.scenes import Scene
 from physics.sensors import PointSensors, grains
+from recovery.thermal import Query
+from recovery.thermal import plan as plan_rounds
 
 GRID, SITE = Grid((100, 1), 0), "lab"
 SCENE = Scene(np.array([0.3, 0.71]), np.array([1.0, 0.5]))
@@ -198,3 +205,147 @@ def test_a_room_can_be_empty_for_so_many_readings_of_each_device() -> None:
     assert seen[:2] == [0, 0]
     assert seen[2] == max(fleet(who).read("node-0", params)) > 0
     assert made.read("node-1", params) == (0,) * 5
+
+
+# Instruments, which have their own noise: the empty room, and readings that do not come.
+
+QUIET, EYE = (replace(find(name), drop_out=0.0) for name in ("ds18b20", "grideye"))
+
+
+def measured(devices: list[Owned], one: Preset, empty: Any = None) -> tuple[Fleet, Instruments]:
+    """The devices on instruments of that kind, of which a twin sees the same."""
+    count = sum(one.who.sensors for one in devices)
+    made = [Instruments(one, count, np.random.default_rng(7)) for _ in range(2)]
+    return Fleet(started(devices), made[0], np.random.default_rng(0), empty), made[1]
+
+
+def test_an_array_is_one_device_and_its_frame_is_what_its_pixels_counted() -> None:
+    """Two arrays and two people: under the noise lie the counts less the empty room, exactly."""
+    devices = owned(2, each=64)
+    virtual, twin = measured(devices, EYE)
+    plan, asked = message(devices, sensors=128, step=256)
+    frames = np.zeros((2, 64))
+    frames[0, [20, 21]], frames[1, [35, 43]] = 4.5, 3.0
+    virtual.show(np.concatenate(frames), 60.0)
+    empty, counts = twin.empty(), twin.see(np.concatenate(frames), 60.0)
+    whole = [count for count in counts if count is not None]
+    found = [seen(device, plan, virtual.answer(device.name, asked)) for device in devices]
+
+    assert found[0] + found[1] == subtract_baseline(whole, empty, 10, (1, 4))
+    assert max(found[0]) > 4 * 1024  # people are there
+
+
+def test_a_reading_that_does_not_come_makes_no_frame_and_is_paid_for_once() -> None:
+    """Asked again when the sensor is back, the device answers the Round that it paid for."""
+    devices = owned(1, each=4)
+    virtual, _ = measured(devices, replace(QUIET, drop_out=1.0), empty=[320] * 4)
+    node = virtual.node("node-0")
+    _, asked = message(devices, sensors=4, step=64)
+    virtual.show(np.zeros(4), 10.0)
+    before = node.meta()["limits"]["left"]
+
+    assert virtual.answer("node-0", asked) is None
+    assert virtual.refusal("node-0") == "the sensor did not give 4 whole numbers"
+    paid = node.meta()["limits"]["left"]
+    assert paid < before
+    for again in range(3):
+        virtual.show(np.zeros(4), 20.0 + again)
+        assert virtual.answer("node-0", asked) is None
+    assert node.meta()["limits"]["left"] == paid
+
+
+def test_thermometers_and_an_array_stand_in_one_room() -> None:
+    """Each device answers for its own converter, and no device may have two."""
+    devices = [owned(1, each=64)[0], *owned(66)[64:]]
+
+    def room() -> list[Instruments]:
+        return [
+            Instruments(EYE, 64, np.random.default_rng(7)),
+            Instruments(QUIET, 2, np.random.default_rng(8)),
+        ]
+
+    virtual = Fleet(started(devices), room(), np.random.default_rng(0))
+    virtual.show(np.full(66, 3.0), 600.0)
+    params = thermal.Params(66, 10, -(1 << 14), 1 << 14, 40_000, 256, 1)
+    read = [np.array(virtual.read(name, params)) for name in virtual.names]
+    _, asked = message(devices, sensors=66, step=64)
+
+    assert [len(part) for part in read] == [64, 1, 1]
+    assert all((part % step == 0).all() for part, step in zip(read, (256, 64, 64), strict=True))
+    assert abs(np.concatenate(read).mean() / 1024 - 3.0) < 0.3
+    assert [virtual.answer(name, asked) is None for name in virtual.names] == [True, False, False]
+    with pytest.raises(ValueError, match="sensors 0 to 64 would have grideye and ds18b20"):
+        Fleet(started(owned(1, each=65)), room(), np.random.default_rng(0))
+
+
+# The privacy stage on the device: its order, and that sensors add nothing to the promise.
+
+
+QUERY = Query(Grid((40, 30), 100), (8, 8), 0.5, (1, 1), step=Fraction(1, 4))
+STEP = Fraction(1, 4)
+
+
+def planned(query: Query) -> Round:
+    made = plan_rounds(query, [])
+    assert made is not None
+    return made
+
+
+def test_the_empty_room_is_taken_off_before_the_clamp_and_the_clamp_before_the_noise() -> None:
+    """With the noise known, every stage can be redone by hand, in this order and no other."""
+    made = planned(QUERY)
+    params = Params(*made.params)
+    empty, counts = [80, 81, 79, 80], [84, 4000, 79, 60]
+    noise = thermal.draw(params.variance, 4, Tape(b"stage"))
+    reading = Reading(3, counted_grains(counts, empty, params.exponent, STEP))
+    sent = list(thermal.report(made, reading, Tape(b"stage")))
+    warmth = subtract_baseline(counts, empty, params.exponent, (1, 4))
+    clamped = [min(max(value, params.low), params.high) for value in warmth]
+
+    assert clamped[1] == params.high < warmth[1]  # the clamp bites
+    assert sent == [3, *(value + z for value, z in zip(clamped, noise, strict=True))]
+
+
+@pytest.mark.parametrize("name", ["grideye", "perfect"])
+def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
+    """Variance and promise are those of a sensor without any; only the clamp leaves it room."""
+    noisy = planned(replace(QUERY, sensor_noise=find(name).noise_sd_k))
+    clean = planned(QUERY)
+    params = Params(*noisy.params)
+
+    assert noisy.guarantee == clean.guarantee
+    assert params.high >= Params(*clean.params).high
+    assert params._replace(low=0, high=0) == Params(*clean.params)._replace(low=0, high=0)
+
+
+def test_a_coarser_converter_is_charged_for() -> None:
+    """The negative control of the test above: what does cost privacy changes the Round."""
+    finer = planned(replace(QUERY, step=find("tmp117").step))
+
+    assert Params(*finer.params).variance * 4.0 ** -Params(*finer.params).exponent < (
+        Params(*planned(QUERY).params).variance * 4.0 ** -Params(*planned(QUERY).params).exponent
+    )
+
+
+def test_sensors_move_no_further_than_the_temperatures_did_and_a_step() -> None:
+    """Lag, offsets, drift and noise alike in two worlds: the count follows what it was shown."""
+    one = replace(EYE, lag_s=5.0)
+    world = np.random.default_rng(11)
+    here = world.random((50, 64))
+    there = here + world.uniform(-0.6, 0.6, (50, 64))
+    times = np.arange(50.0)
+    counts = [
+        np.array(Instruments(one, 64, np.random.default_rng(2)).record(times, shown))
+        for shown in (here, there)
+    ]
+
+    assert np.abs(counts[0] - counts[1]).max() <= -(-0.6 // 0.25)
+
+
+def test_a_device_answers_with_all_its_readings_or_not_at_all() -> None:
+    """A nought in the place of a reading that did not come would be a cold spot."""
+    with pytest.raises(ValueError, match="1 of 3 readings did not come"):
+        counted_grains([80, None, 80], [80, 80, 80], 4, STEP)
+    with pytest.raises(ValueError, match="not give 3 whole numbers"):
+        counted_grains([80, 80], [80, 80, 80], 4, STEP)
+    assert counted_grains([84, 79], [80, 80], 4, STEP) == (16, -4)
