@@ -205,19 +205,6 @@ print(wrong, fewer == len(good))
     )
 
 
-def test_a_flash_that_is_gone_costs_frames_and_nothing_else(interpreter, tmp_path: Path) -> None:
-    """The newest stay in memory, the others are counted; no exception reaches the device."""
-    case = """
-ring = Ring(60, File(path + "/no/such/folder", 400))
-for n in range(20):
-    ring.put(frame(n))
-print(len(ring) + ring.overwritten, all_of(ring)[-1])
-"""
-    assert interpreter.run(SPILL.format(path=place(interpreter, tmp_path), case=case)) == (
-        "20 19\n"
-    )
-
-
 def test_a_flash_that_forgets_is_told_of_until_a_receipt_comes(
     interpreter, tmp_path: Path
 ) -> None:

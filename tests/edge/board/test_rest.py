@@ -268,11 +268,6 @@ def test_the_pin_is_told_only_of_changes() -> None:
     assert told == [1, 0, 1, 0]
 
 
-def test_a_board_without_a_light_does_without() -> None:
-    """No pin, no fault."""
-    Led().look(0)
-
-
 def test_a_sensor_that_is_gone_shows_once_it_matters() -> None:
     """A fault of the sensor is told where all else is well; worse is not hidden by it."""
     faults = [0]

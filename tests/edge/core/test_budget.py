@@ -12,15 +12,12 @@ from edge.core.budget import (
     COUNT,
     SIZE,
     Budget,
-    Copies,
     Limits,
     Lost,
     Record,
     pack,
-    price,
     unpack,
 )
-from edge.core.entropy import ratchet
 from edge.core.wire import Fault
 from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
@@ -180,18 +177,6 @@ def test_a_lease_is_no_longer_than_what_is_left() -> None:
 
     assert paid == [True] * 6 + [False] * 2
     assert told(slots)[1].spent == 1000
-
-
-def test_prices_add_up_whatever_the_order() -> None:
-    """One ledger for every mechanism: a dearer answer in the middle of a lease is covered."""
-    slots = enrolled()
-    budget = started(slots)
-    for round, cost in enumerate([10, 300, 7, 7, 200, 1]):
-        assert budget.charge(cost, round)
-        assert told(slots)[0].spent >= budget.spent
-
-    assert budget.spent == 525
-    assert budget.left == 475
 
 
 def test_exhausted_is_for_ever() -> None:
@@ -587,16 +572,6 @@ def test_a_slot_that_can_never_be_read_stops_the_device() -> None:
 
     with pytest.raises(Lost, match="does not hold"):
         started(slots)
-
-
-def test_the_slots_are_where_the_price_of_limits_is_not() -> None:
-    """A price is reckoned by who asks; here it is only counted, exactly."""
-    budget = started(enrolled(LIMITS._replace(budget=10**9)))
-    cost = price(budget.limits, 8, 10_000)
-
-    assert [budget.charge(cost, n) for n in range(51)] == [True] * 50 + [False]
-    assert ratchet(chain_at(ROOT, 1)) == chain_at(ROOT, 2)
-    assert Copies(Ram(), KEY).mended == ""
 
 
 def test_the_newest_round_never_becomes_an_older_one() -> None:

@@ -102,15 +102,6 @@ def test_the_same_round_gets_the_same_bytes_one_reading_and_one_charge(mode: str
     assert budget.spent == price(LIMITS, 8, 250000)
 
 
-def test_two_rounds_get_two_streams() -> None:
-    """The counter goes into the stream, so an unchanged reading shows two different blurs."""
-    device = node("keyholder")
-    first = device.answer(message(1, keyholder=1), Thermometer())
-    second = device.answer(message(2, keyholder=1), Thermometer())
-
-    assert readings(first)[1] != readings(second)[1]
-
-
 def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is spent must be on the medium, and the noise there, before there is a reading."""
     order: list[str] = []
@@ -260,14 +251,6 @@ def test_a_round_of_an_earlier_boot_is_refused() -> None:
     assert after.answer(message(5), Thermometer()) is None
     assert "round 5 is already answered" in after.refusal
     assert after.answer(message(6), Thermometer()) is not None
-
-
-def test_the_order_of_rounds_survives_a_refusal() -> None:
-    """A refused Round does not use up its number."""
-    device = node()
-    device.answer(message(5, variance=1), Thermometer())
-
-    assert device.answer(message(5), Thermometer()) is not None
 
 
 def test_a_spent_budget_ends_all_answers_for_ever_with_the_same_words() -> None:
@@ -564,17 +547,6 @@ def test_a_keyholder_s_frame_opens_with_the_root_key_in_every_boot() -> None:
         assert report.epoch == boot
         round = wire.unpack_round(asked, SITE_KEY, TOPIC)
         assert thermal.unveil(round, report.payload, rng).values == (1234,)
-
-
-def test_sealed_rounds_differ_even_where_the_system_s_entropy_is_dead(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One stream runs through the whole boot; a stream made anew a round would repeat."""
-    monkeypatch.setattr(entropy, "os_entropy", lambda size: bytes(size))
-    device = node()
-    frames = [device.answer(message(number), Thermometer()) for number in (1, 2, 3)]
-
-    assert len({readings(frame)[1] for frame in frames}) == 3
 
 
 def failing(params: object) -> tuple[int, ...]:

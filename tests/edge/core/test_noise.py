@@ -169,16 +169,6 @@ def test_a_planted_fault_is_rejected(
     assert p_value(spoil(draws(sampler, args)), LAWS[sampler, args]) < FALSE_ALARM
 
 
-@pytest.mark.long
-def test_p_for_one_minus_p_is_rejected() -> None:
-    """The commonest slip with negative binomials: noise of 0.14 where 141 was meant."""
-    swapped_geometric = geometric_law(-math.log(1 - math.exp(-1 / 4)))
-    swapped_polya = negative_binomial_law(3, -math.log(1 - math.exp(-1 / 2)))
-
-    assert p_value(draws("geometric", (1, 4)), swapped_geometric) < FALSE_ALARM
-    assert p_value(draws("polya", (3, 1, 2)), swapped_polya) < FALSE_ALARM
-
-
 def test_the_comparison_in_coin_is_exact_bit_by_bit() -> None:
     """Over all tapes of ten bits the coin is True as often as 3/8 and 1/3 say."""
 
@@ -341,25 +331,6 @@ def test_a_number_of_a_known_mean_has_its_law() -> None:
     assert p_of_pairs(drawn, law(7 / 3)) > FALSE_ALARM
     assert p_of_pairs(drawn, law(1.05 * 7 / 3)) < FALSE_ALARM
     assert p_of_pairs(drawn + 1, law(7 / 3)) < FALSE_ALARM
-
-
-def test_a_longer_word_moves_no_chance() -> None:
-    """Where 64 bits do not decide, more of them do: bounds of two widths must agree."""
-    from physics.crowds.shares import _bounds
-
-    for odds, num in ((True, 1), (True, 70), (False, 90)):
-        low, high = _bounds(12, num, 30, odds, 64)
-        low_long, high_long = _bounds(12, num, 30, odds, 192)
-        w = math.exp(-num / 30)
-        p = w / (1 + w) if odds else w
-        exact = math.comb(12, 0) * (1 - p) ** 12
-
-        assert low[0] / 2**64 == pytest.approx(exact, rel=1e-12)
-        assert all(
-            a <= (b >> 128) + 1 and b <= (c << 128)
-            for a, b, c in zip(low, low_long, high, strict=True)
-        )
-        assert all(0 <= c - a <= 2 for a, c in zip(low_long, high_long, strict=True))
 
 
 def test_noise_is_shared_by_somebody() -> None:

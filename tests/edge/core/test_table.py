@@ -194,15 +194,6 @@ def drawn(num: int, den: int, count: int, seed: bytes) -> list[int]:
     return out
 
 
-def test_a_narrow_one_is_a_table() -> None:
-    """Nothing is added where one table does."""
-    out = [0] * 50
-    Table(NARROW).fill(out, Tape(b"one"))
-
-    assert drawn(NARROW, 1, 50, b"one") == out
-    assert len(Sampler(NARROW + 1).parts) == 2
-
-
 @pytest.mark.parametrize("variance", [NARROW + 1, 16000, 1618796, WIDEST])
 def test_the_variance_and_shape_are_those_asked_for(variance: int) -> None:
     """The variances of plans; a factor that is one off shows in either."""

@@ -423,14 +423,6 @@ def test_a_window_of_no_length_is_refused(length_s: int) -> None:
         pack_first(length_s, 1000)
 
 
-@pytest.mark.parametrize("length_s", [3600, 366 * 86_400])
-def test_the_shortest_and_the_longest_window_hold_the_largest_budget(length_s: int) -> None:
-    """All of it spent."""
-    held = Hours(pack_first(length_s, window.MOST, window.MOST), None)
-
-    assert (held.length_s, held.spent) == (length_s, (1 << 40) - 1)
-
-
 def test_a_budget_that_no_bucket_holds_is_refused() -> None:
     """It would be cut short in the slot, and that gives budget back."""
     with pytest.raises(ValueError, match="at most 1099511627775"):

@@ -180,16 +180,6 @@ def test_a_draw_or_a_table_of_another_round_is_refused() -> None:
             disk.veil(narrow, Reading(0, (0, 0)), drawn)
 
 
-def test_a_table_at_hand_and_one_made_anew_answer_alike() -> None:
-    """Who reports often keeps it; the same tape must give the same answers."""
-    round = a_round((20, 20), disc(10))
-    table, kept, fresh = disk.Table(round), Tape(b"t"), Tape(b"t")
-    for cell in [(0, 0), (19, 19), (7, 3)] * 20:
-        reading = Reading(0, cell)
-
-        assert disk.report(round, reading, kept, table) == disk.report(round, reading, fresh)
-
-
 def test_the_release_counts_every_answer_in_its_place() -> None:
     """And nothing else: with no true cell in it, the counts are the answers'."""
     round = a_round((3, 2), FOOTPRINTS["one ring"])
@@ -200,13 +190,6 @@ def test_the_release_counts_every_answer_in_its_place() -> None:
     assert [answers.count([n, place]) for n, place in answers] == [1] * 99
     assert released.values == [sum(one[1] == place for one in answers) for place in range(20)]
     assert (released.round, released.reports) == (round, 99)
-
-
-def test_an_empty_release_is_well_formed() -> None:
-    """A round that nobody answered is a round."""
-    released = disk.release(a_round((3, 2), FOOTPRINTS["one ring"]), [], None)
-
-    assert (released.values, released.reports) == ([0] * 20, 0)
 
 
 @pytest.mark.parametrize(
@@ -231,11 +214,6 @@ GOOD = (2, 10, 25, 1, 1, 2, 1, 14, 1, 1, 12)  # two rows: x = 0, 1 | 2 and x = 1
 
 def changed(place: int, value: int) -> tuple[int, ...]:
     return (*GOOD[:place], value, *GOOD[place + 1 :])
-
-
-def test_what_is_in_order_is_taken() -> None:
-    """Else what follows would refuse anything."""
-    assert disk.Table(a_round((3, 2), GOOD)).total == sum(law((3, 2), GOOD)[1, 1].values())
 
 
 @pytest.mark.parametrize(
@@ -293,30 +271,6 @@ def test_the_greatest_weight_that_epsilon_allows_is_taken_and_one_more_is_not(
     disk.Table(a_round((4, 4), (0, 1 << 32, near, *epsilon, 1, 0)))
     with pytest.raises(ValueError, match="more than epsilon allows"):
         disk.Table(a_round((4, 4), (0, 1 << 32, near + 1, *epsilon, 1, 0)))
-
-
-def test_radius_zero_is_the_true_cell_or_any_other() -> None:
-    """Which is randomised response over the cells, and legal."""
-    table = disk.Table(a_round((3, 2), (0, 10, 27, 1, 1, 1, 0)))
-
-    assert (table.columns, table.rows, table.cells) == (3, 2, 6)
-    assert (table.inner, table.total) == (17, 6 * 10 + 17)
-
-
-@pytest.mark.parametrize(
-    ("shape", "array"),
-    [
-        ((3, 2), (7, 6, 2, 2)),
-        ((5, 1), (9, 1, 2, 0)),
-        ((1, 5), (1, 9, 0, 2)),
-        ((1, 1), (1, 1, 0, 0)),
-    ],
-)
-def test_the_outer_array_has_room_for_the_reach_where_the_grid_has_a_side(
-    shape: tuple[int, int], array: tuple[int, int, int, int]
-) -> None:
-    """A line has no reach across it: there is nobody beside it."""
-    assert disk.outer(a_round(shape, GOOD).grid, 2) == array
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (5, 1), (1, 4), (1, 1), (20, 20)])

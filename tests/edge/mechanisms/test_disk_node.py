@@ -19,7 +19,6 @@ from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
 from edge.mechanisms import disk, disk_half, disk_limits
 from edge.mechanisms.footprint import exp_floor
-from edge.net.device import Device
 from tests.edge.mechanisms.disk_law import PROMISE, disc
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
@@ -75,18 +74,6 @@ def told(frame: bytes | None) -> list[int]:
 def tape(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the sealed stream one that a test can repeat."""
     monkeypatch.setattr(entropy, "sealed", lambda *_: entropy.Tape(b"sealed"))
-
-
-def test_the_same_round_gets_the_same_bytes_one_reading_and_one_charge() -> None:
-    """Drawn anew at each retry, a majority of answers would tell the cell."""
-    budget, position = booted(), Position()
-    device = node(budget)
-    frames = {device.answer(message(), position) for _ in range(5)}
-
-    assert len(frames) == 1
-    assert frames != {None}
-    assert (position.asks, position.grids) == (1, [Grid(SHAPE, 500)])
-    assert budget.spent == disk_limits.price(LIMITS, 1, 1)
 
 
 @pytest.mark.usefixtures("tape")
@@ -298,20 +285,6 @@ def test_a_sensor_that_fails_is_asked_again_for_the_same_price(cell: tuple[objec
     assert (device.faults, budget.spent) == (0, disk_limits.price(LIMITS, 1, 1))
 
 
-def test_every_frame_of_a_round_has_the_same_length() -> None:
-    """Wherever the device is, and whatever it answers: a length would tell."""
-    frames = [
-        node().answer(message(params=disc(reach, 1 << 32, (1, 1))), Position((x, y)))
-        for reach in (2, 4)
-        for x in (-(10**9), 0, 5, 10**9)
-        for y in (0, 3)
-        for _ in range(5)
-    ]
-
-    assert {len(frame or b"") for frame in frames} == {len(frames[0] or b"")}
-    assert len({told(frame)[1] for frame in frames}) > 20
-
-
 def test_what_a_device_says_of_itself_is_the_same_wherever_it_is() -> None:
     """Its unit, its limits and what is left: nothing of its place."""
     said = []
@@ -325,24 +298,6 @@ def test_what_a_device_says_of_itself_is_the_same_wherever_it_is() -> None:
     assert (meta["mechanism"], meta["unit"]) == ("disk", "cell")
     assert meta["limits"]["left"] == LIMITS.budget - disk_limits.price(LIMITS, 1, 1)
     assert meta["calibration"] == wire.name_of(a_round()).hex()
-
-
-def test_a_device_listens_for_the_rounds_of_its_own_mechanism() -> None:
-    """On another topic it would wait for ever."""
-    who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7)
-
-    class Client:
-        topics: tuple[str, ...] = ()
-        on_message = on_state = None
-        reconnects, connected = 0, False
-
-    class Ring:
-        size = 1024
-
-    device = Device(who, booted(), Position(), Client(), Ring(), tick_ms=100, mechanism="disk")
-
-    assert device._round == TOPIC
-    assert device.node.meta()["mechanism"] == "disk"
 
 
 # What answers of a disk device cost: in proportion to epsilon, whose sum is promised.

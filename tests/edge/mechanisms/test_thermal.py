@@ -93,19 +93,6 @@ def test_the_noise_is_that_of_the_tables_and_no_other() -> None:
     assert exact != payload
 
 
-def test_a_sealed_array_answers_and_nobody_repeats_its_noise() -> None:
-    """The same board, the same Round, the same boot counter: other noise."""
-    frames = set()
-    for _ in range(3):
-        device = Array("sealed")
-        round = device.round(1)
-        frames.add(device.answer(round))
-
-        assert device.opened(round, device.answer(round)) != SEEN
-    assert len(frames) == 3
-    assert None not in frames
-
-
 @pytest.mark.parametrize(
     ("number", "more", "variance", "tables", "words"),
     [
@@ -131,14 +118,6 @@ def test_a_round_that_asks_for_what_was_not_paid_is_refused(
     assert (device.budget.spent, device.reads) == (0, 0)
     exact = device.round(bulk.ROUNDS + 2, ())
     assert device.opened(exact, device.answer(exact)) == SEEN
-
-
-def test_the_last_number_is_answered() -> None:
-    """The bound is what was counted, not one less."""
-    device = Array()
-    round = device.round(bulk.ROUNDS)
-
-    assert device.opened(round, device.answer(round)) == SEEN
 
 
 @pytest.mark.parametrize("tables", [False, True])
@@ -306,16 +285,6 @@ def test_every_reading_of_an_array_has_noise_of_its_own() -> None:
     assert len(set(payload[1:])) > 30
 
 
-@given(st.integers(0, 4000), st.integers(0, 4000))
-def test_the_width_of_a_report_depends_on_the_round_alone(first: int, second: int) -> None:
-    """And both readings fit it with 16 standard deviations to spare."""
-    round = a_round()
-    for value in (first, second):
-        payload = thermal.report(round, Reading(0, (value,)), Tape(bytes([value % 256])))
-
-        assert abs(payload[1]) < 1 << (thermal.bits(round) - 1)
-
-
 @pytest.mark.parametrize(
     ("round", "bits"), [(a_round(), 16), (a_round(high=30000), 32), (a_round(variance=10**8), 32)]
 )
@@ -336,11 +305,6 @@ def test_a_release_lines_readings_up_by_sensor_and_marks_the_missing() -> None:
 
     assert release.values == [1, 2, None, 30, None]
     assert release.reports == 2
-
-
-def test_an_empty_release_is_well_formed() -> None:
-    """A round that nobody answered is a round."""
-    assert thermal.release(a_round(sensors=2), [], None).values == [None, None]
 
 
 @pytest.mark.parametrize(
