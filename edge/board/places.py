@@ -36,9 +36,9 @@ def read_place(config, line=None, i2c=None, analog=None):
 
 def of_board(config, machine):
     """Return what the config's driver tells, by the pins of a board; as `read_place`."""
-    from . import pins
+    from .drivers import analog, i2c
 
-    return read_place(config, uart(machine), pins.i2c(machine), pins.analog(machine))
+    return read_place(config, uart(machine), i2c(machine), analog(machine))
 
 
 def objection(config):

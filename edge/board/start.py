@@ -14,7 +14,7 @@ from ..mechanisms import reads
 from ..net.device import Device
 from ..net.link import sleep_ms, until
 from ..net.tls import Clock, ask
-from . import assemble, led, pins, power
+from . import assemble, drivers, led, power
 from .binding import COPIED, board_number
 from .net import Station
 
@@ -39,7 +39,7 @@ def run(refuse_mode, give_up=lambda: None):
             sensor = places.of_board(config, machine)
         else:
             sensor = assemble.sensor_of(
-                config, pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
+                config, drivers.i2c(machine), drivers.one_wire(machine), drivers.analog(machine)
             )
         name = "LED" if config.led is None else config.led
         light = led.Led(led.pin(machine, name))

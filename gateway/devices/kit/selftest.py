@@ -297,7 +297,7 @@ import gc
 import time
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
-from edge.board import config, drivers, pins
+from edge.board import config, drivers
 from edge.core.records import check_whole
 held = config.load(%r)
 
@@ -329,7 +329,7 @@ try:
     if %r:
         tells(machine)
     else:
-        ways = pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
+        ways = drivers.i2c(machine), drivers.one_wire(machine), drivers.analog(machine)
         begun = time.ticks_ms()
         sensor = drivers.open_sensor(held.driver, *ways)
         spent = time.ticks_diff(time.ticks_ms(), begun)

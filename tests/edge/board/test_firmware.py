@@ -221,12 +221,6 @@ def test_mip_is_given_every_file_of_the_device() -> None:
     assert package()["deps"] == []
 
 
-def test_mip_is_told_no_address() -> None:
-    """Where the files come from is known to who installs them; an address would go stale."""
-    for pair in package()["urls"]:
-        assert not re.search(r"[a-z]+:|//|\.\.", " ".join(pair))
-
-
 def test_nothing_on_a_device_imports_what_is_not_there() -> None:
     """A module that needs the host's would fail on the board alone, and late."""
     for name in on_a_device():
@@ -254,11 +248,6 @@ def test_a_frozen_build_has_the_same_files(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert taken == on_a_device()
     assert known == [f"DIGEST = {bundle.hash_sources()!r}\n"]
-
-
-def test_importing_the_manifest_does_nothing() -> None:
-    """It lies among the modules, and tools that look at all of them import it."""
-    exec(compile((EDGE / "manifest.py").read_text(), "manifest.py", "exec"), {})
 
 
 # What the files of a board and of Linux do without, though pins and clocks are theirs.

@@ -304,7 +304,7 @@ def test_it_is_dark_before_a_sleep() -> None:
 
 def test_the_board_s_files_load_on_every_interpreter(interpreter) -> None:
     """Without pins and radios too: what needs them asks for them when it runs."""
-    names = ["boot", "config", "drivers", "firmware", "led", "main", "net", "pins", "power"]
+    names = ["boot", "config", "drivers", "firmware", "led", "main", "net", "power"]
     script = "".join(f"import edge.board.{name}\n" for name in names)
 
     assert interpreter.run(script + "print('all')") == "all\n"

@@ -390,29 +390,6 @@ def test_only_its_own_receipt_frees_a_frame_and_the_next_has_its_turn() -> None:
     lived(play)
 
 
-def test_a_lost_broker_loses_nothing() -> None:
-    """What was made while nobody listened goes out at the next connection, with the state."""
-
-    async def play(broker: Broker, ring: Any) -> None:
-        broker.on_message(ROUNDS, asked(1))
-        await asyncio.sleep(0)
-        broker.connected = False
-        broker.on_state(False)
-        await asyncio.sleep(0.15)
-        assert not broker.leaf("data")
-        broker.connected = True
-        broker.on_state(True)
-        await asyncio.sleep(0.05)
-
-    shown: list[str] = []
-    broker = lived(play, led=shown.append)
-
-    assert len(broker.leaf("data")) == 1
-    assert broker.leaf("state") == [b"ready", b"ready"]
-    assert "disconnected" in shown
-    assert shown[-1] == "ready"
-
-
 def test_a_fault_of_the_sensor_is_silent_till_the_tick_like_an_answer() -> None:
     """How long it took to fail is the driver's own; here no noise is drawn after it."""
     one, begun = LIMITS._replace(budget=1_000_000), []

@@ -202,23 +202,6 @@ def test_the_same_round_again_goes_out_again_at_a_tick_with_the_same_bytes() -> 
     assert again == [None, None, waiting[2], None]
 
 
-def test_a_round_too_soon_is_refused_and_may_be_asked_again_later() -> None:
-    """The limits say 500 ms between fresh answers; a refusal costs neither number nor budget."""
-    ticker = Ticker(device(1), 100)
-    ticker.came(message(1), read, 0)
-    first = [ticker.due(0), ticker.due(100)]
-    ticker.came(message(2), read, 499)
-    early, refusal = ticker.due(600), ticker.node.refusal
-    ticker.came(message(2), read, 500)
-    later = [ticker.due(500), ticker.due(600)]
-
-    assert first[1] is not None
-    assert early is None
-    assert "500 ms" in refusal
-    assert later[1] is not None
-    assert later[1] != first[1]
-
-
 def test_a_refused_round_does_not_disturb_the_frame_that_waits() -> None:
     """Anybody may send rubbish in between."""
     ticker = Ticker(device(1), 100)
