@@ -2,9 +2,7 @@
 
 import hmac
 import random
-from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +12,11 @@ from edge.core.records import Report
 from edge.host import post
 from edge.net.device import unpack_receipt
 from gateway.service.intake import door, writer
-from gateway.service.intake.door import Arrival, Door, authenticate
-from gateway.service.intake.judge import Verdict, judge, read_known
+from gateway.service.intake.door import Door
+from gateway.service.intake.judge import Verdict
 from gateway.service.intake.outcomes import KINDS, DeadLetter, Receipt
 from gateway.service.intake.writer import describe
 from gateway.service.mqtt.connection import Message
-from gateway.service.rounds import OpenRound
-from gateway.store.reader import MissingNumbers, Reader
-from gateway.store.store import Store
 
 # Who is held to account for a message: the device on whose topic it came, and nobody else.
 
@@ -313,63 +308,3 @@ def test_a_device_that_is_enrolled_no_longer_gets_none(home: Any) -> None:
 
 
 # Messages that never came are seen where an operator looks: which they are, and how many.
-
-
-class Gateway:
-    """Store and judge; `take` is a batch, `restart` forgets what is not on the disk."""
-
-    def __init__(self, home: Any, place: Path) -> None:
-        self.home, self.store, self.place, self.missing = home, Store(place, SITE), place, 0
-        self.packer = writer.Packer(home.devices)
-        self.restart()
-
-    def restart(self) -> None:
-        self.newest = self.store.newest()
-
-    def take(self, frames: list[bytes], number: int) -> list[bytes]:
-        """Return the receipts for frames that come while that round is open."""
-        plan, topic = self.home.round(number), wire.topic(SITE, NAME, "data")
-        places = {name: device.place for name, device in self.home.devices.by_name.items()}
-        round = OpenRound(plan, wire.name_of(plan), 100.0, places)
-        arrivals = [authenticate(Message(topic, one, (1, 1)), self.home.devices) for one in frames]
-        assert all(isinstance(one, Arrival) for one in arrivals)
-        known: Any = read_known(self.store, arrivals, round, self.newest, 1.0)  # type: ignore[arg-type]
-        verdict = judge(arrivals, round, self.newest, known, 1.0)  # type: ignore[arg-type]
-        self.store.keep(
-            verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
-        )
-        verdict.settle(self.newest)
-        self.missing += verdict.missing
-        said = self.packer.packed([*verdict.receipts, *verdict.again])
-        return [payload for _, payload in said]
-
-    def gaps(self) -> list[MissingNumbers]:
-        reader = Reader(self.place)
-        try:
-            return reader.gaps(NAME)
-        finally:
-            reader.close()
-
-
-@pytest.fixture
-def gateway(home: Any, tmp_path: Path) -> Iterator[Gateway]:
-    """Return a gateway with an empty store."""
-    gateway = Gateway(home, tmp_path / "store.sqlite")
-    yield gateway
-    gateway.store.close()
-
-
-def answers(home: Any, numbers: range) -> dict[int, bytes]:
-    return {number: home.answer(NAME, home.round(number)) for number in numbers}
-
-
-def test_numbers_that_never_came_are_named_and_counted_once(home: Any, gateway: Gateway) -> None:
-    """In one batch or in two, over a restart, and whatever comes again meanwhile."""
-    frames = answers(home, range(1, 10))
-    gateway.take([frames[1], frames[4]], 4)
-    gateway.take([frames[4], frames[1]], 4)
-    gateway.restart()
-    gateway.take([frames[8], frames[4], frames[8]], 8)
-
-    assert gateway.gaps() == [MissingNumbers(1, 5, 7), MissingNumbers(1, 2, 3)]
-    assert gateway.missing == 5

@@ -214,6 +214,20 @@ def test_two_late_answers_to_one_round_are_charged_once_more(home: Any) -> None:
     assert [again.frame for again in verdict.extra] == [frame]
 
 
+def test_skipped_numbers_are_counted_as_a_gap_and_refuse_nothing(home: Any) -> None:
+    """A spool that was overwritten: it is to be seen, and nobody is asked for it again."""
+    for number in range(2, 6):
+        home.answer("node-0", home.round(number))
+    fifth = arrival(home, "node-0", home.answer("node-0", home.round(7)))
+    assert fifth.report.seq == 5
+
+    same_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (1, 2)})
+    next_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (0, 9)})
+
+    assert (same_boot.missing, next_boot.missing) == (2, 4)
+    assert len(same_boot.kept) == len(next_boot.kept) == 1
+
+
 # A leap that no device makes is refused, and takes nothing from the device it claims to be.
 
 LAST = (3, 7)
