@@ -1,6 +1,5 @@
 """`heatveil ledger`: what it says adds up, and its epsilon is between what others have proved."""
 
-import dataclasses
 import json
 import random
 import re
@@ -17,10 +16,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from edge.core.wire import name_of
-from gateway.cli.records import show
 from gateway.cli.records.show import BARS
 from gateway.devices.enrol.enrol import load_devices
-from gateway.faults import ForgottenFault, OperatorFault
+from gateway.faults import ForgottenFault
 from gateway.mechanisms import find, first_round
 from gateway.service import steps
 from gateway.service.intake.outcomes import Again
@@ -308,16 +306,6 @@ def test_the_promise_that_is_shown_is_the_one_that_the_map_was_had_under(
     assert kept.body["guarantee"]["epsilon"] == [8, 1]
     assert said.status == 0
     assert "epsilon 8, delta 1/100000" in said.out
-
-
-def test_a_map_of_another_room_is_not_laid_over_this_one(kept: Any) -> None:
-    """40 cells drawn as 20 would show people where nobody was."""
-    query = config.query(config.load(kept.path))
-    other = dataclasses.replace(query, grid=query.grid._replace(shape=(20, 1)))
-
-    assert show.read_drawn(kept.body, query).mass.shape == (1, 40)
-    with pytest.raises(OperatorFault, match="40x1 cells and the deployment says 20x1"):
-        show.read_drawn(kept.body, other)
 
 
 def test_a_larger_promise_in_the_file_does_not_make_more_left(

@@ -77,21 +77,6 @@ def test_who_dies_loses_what_is_in_memory_alone(tmp_path: Path, lasting: bool, l
 FRAMES = [bytes([number]) * (20 + number) for number in range(5)]
 
 
-@pytest.fixture(params=["memory", "file"])
-def spool(request: pytest.FixtureRequest, tmp_path: Path) -> Spool:
-    """Return an empty spool of each kind that holds three frames."""
-    return Spool(3) if request.param == "memory" else Lasting(tmp_path / "one.spool", 3)
-
-
-def test_a_full_spool_loses_its_oldest_and_counts_it(spool: Spool) -> None:
-    """Memory is bounded, and what did not fit is known."""
-    for frame in FRAMES:
-        spool.put(frame)
-
-    assert spool.frames() == FRAMES[2:]
-    assert spool.overwritten == 2
-
-
 @pytest.mark.parametrize("freed", range(4))
 def test_the_next_process_finds_what_had_no_receipt(tmp_path: Path, freed: int) -> None:
     """Nothing is closed here: kill -9 leaves no time for it."""

@@ -168,22 +168,6 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("keys", [(), ("--keys",)])
-def test_a_rotation_that_was_cut_off_goes_on(desk, made, keys: tuple[str, ...]) -> None:
-    """What was made on the host is brought to the board, not made once more."""
-    words = ("device", "rotate", NAME, *keys, *(("--new-budget",) if keys else ()))
-    assert desk.run(*words).status == 0
-    waiting = json.loads(desk.path.with_name(f"{NAME}.device.json").read_text())
-    said = desk.run("rotate", NAME, *made, *keys)
-
-    assert said.status == 0, said.err
-    there = json.loads((folder(desk) / bundle.CONFIG).read_text())
-    (row,) = waiting["devices"]
-    assert there["link"] == row["link"]
-    assert desk.run("doctor", *made).status == 0
-
-
-@pytest.mark.long
 def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
     """It took them and died; what was begun for it is no more, and the next one is another."""
     assert desk.run("device", "add", NAME).status == 0

@@ -75,15 +75,6 @@ def test_a_power_is_told_from_another(printed: float, verdict: str) -> None:
     assert found.verdict == verdict
 
 
-def test_a_mean_has_the_interval_of_student() -> None:
-    """Four values, three degrees of freedom: 3.182 standard errors."""
-    values = [0.2, 0.5, 0.3, 0.4]
-    mark = Results((run, Value("p", "a", 1, v)) for run, v in enumerate(values)).mark("p", "a", 1)
-
-    assert mark.mean == pytest.approx(0.35)
-    assert mark.half_width == pytest.approx(3.182 * np.std(values, ddof=1) / 2, rel=1e-3)
-
-
 def test_every_paper_has_figures_and_names_find_them() -> None:
     """By the whole name, by its beginning, by the paper, and all."""
     names = [one.name for one in find(["all"])]
