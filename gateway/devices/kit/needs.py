@@ -105,7 +105,6 @@ class Plan(NamedTuple):
     every_s: float
     variance: int
     battery_mah: float
-    tls: bool = True
     sleeps: bool = True
     site: str = "lab"
     name: str = "n001"
@@ -172,11 +171,6 @@ def check_plan(plan: Plan) -> Sensor:
         raise OperatorFault(
             f"--set {unknown[0]} names no figure of the estimate, and would be silently ignored; "
             f"{suggestion(unknown[0], FIGURES)}"
-        )
-    if plan.tells and plan.readings != 1:
-        raise OperatorFault(
-            f"--readings is {plan.readings}, but a device that reports a place ({plan.sensor}) "
-            "has exactly one reading. Leave --readings out"
         )
     sensor = SENSORS[plan.sensor]
     busy_s = sensor.converts_s + plan.readings * estimate_draw_ms(plan) / 1000
@@ -361,11 +355,11 @@ def _topic(plan: Plan, what: str) -> str:
 def _air(plan: Plan, frame: int) -> Bytes:
     inside = 2 + len(_topic(plan, "data")) + 2 + frame  # the topic's length; the packet's number
     packet = 1 + (1 if inside < 128 else 2 if inside < 16_384 else 3) + inside
-    around = plan.figure("segment_b") + (plan.figure("record_b") if plan.tls else 0)
+    around = plan.figure("segment_b") + plan.figure("record_b")
     # The frame and the broker's word on it; the Round; the gateway's receipt and our word.
     one = packet + 4 + 400 + 60 + 4 + 4 * around
     if plan.sleeps:
-        one += 2 * around + 150 + (plan.figure("opening_b") if plan.tls else 0)
+        one += 2 * around + 150 + plan.figure("opening_b")
     return Bytes(frame, packet, round(one * DAY_S / plan.every_s))
 
 
@@ -373,8 +367,7 @@ def _memory(plan: Plan) -> Memory:
     block, files = plan.figure("block_b"), plan.figure("files")
     more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
-    tls = plan.figure("tls_kb") * 1024 if plan.tls else 0
-    rest = round(array + tls)
+    rest = round(array + plan.figure("tls_kb") * 1024)
     rest_mpy = rest + round(plan.figure("place_mpy_kb") * 1024 if plan.tells else 0)
     rest += round(plan.figure("place_kb") * 1024 if plan.tells else 0)
     answers = 365 * DAY_S / plan.every_s
@@ -410,7 +403,7 @@ def _energy(plan: Plan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]
     }
     awake_s = work_s + sensor.converts_s + held_s + radio_s
     if plan.sleeps:
-        joined_s = plan.figure("join_s") + (plan.figure("handshake_s") if plan.tls else 0)
+        joined_s = plan.figure("join_s") + plan.figure("handshake_s")
         parts["join"] = joined_s * plan.figure("radio_ma")
         parts["start"] = plan.figure("start_s") * plan.figure("awake_ma")
         awake_s += joined_s + plan.figure("start_s")
