@@ -107,14 +107,6 @@ def test_the_forecast_beats_the_last_value_and_the_slope(rooms: Rooms) -> None:
 
 
 @pytest.mark.long
-def test_it_is_people_who_warm_the_model(rooms: Rooms) -> None:
-    """A room so heavy that nobody warms it forecasts no better than the last value."""
-    for fitted, held in rooms.values():
-        heavy = replace(fitted, warming=replace(fitted.warming, capacity_factor=1e6))
-        assert compare_with_peer(forecast_errors(heavy, held), "last").ratio > 0.95
-
-
-@pytest.mark.long
 def test_rooms_store_what_real_rooms_store(rooms: Rooms) -> None:
     """Air and what follows it at once: twice or thrice the bare air, surely more than once."""
     for fitted, _ in rooms.values():
@@ -167,6 +159,7 @@ def fitted() -> Fitted:
 
 @pytest.mark.long
 def test_known_figures_come_back_within_their_intervals(fitted: Fitted) -> None:
+    """And these are not wide enough for anything: half or twice the capacity is rejected."""
     truth = {
         "capacity_factor": TRUTH.capacity_factor,
         "store_factor": TRUTH.store_factor,
@@ -178,14 +171,8 @@ def test_known_figures_come_back_within_their_intervals(fitted: Fitted) -> None:
     for name, figure in truth.items():
         low, high = fitted.intervals[name]
         assert low < figure < high, name
-
-
-@pytest.mark.long
-def test_a_wrong_capacity_is_rejected(fitted: Fitted) -> None:
-    """Intervals wide enough for anything would pass the test above."""
     low, high = fitted.intervals["capacity_factor"]
-    assert TRUTH.capacity_factor / 2 < low
-    assert high < TRUTH.capacity_factor * 2
+    assert TRUTH.capacity_factor / 2 < low < high < TRUTH.capacity_factor * 2
 
 
 def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
