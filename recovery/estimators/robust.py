@@ -11,7 +11,7 @@ rooted is the chance before the readings times the evidence, not the evidence al
 sources: so five families that share a half weigh more than one that has it.
 
 A map along a line that may be hardly nearer than a guess is mixed with an even one until in nine
-of ten possible worlds that one is no nearer, as long as it is not farther off by a tenth on average:
+of ten possible worlds that one is no nearer, as long as it is not a tenth farther off on average:
 the median is nearest, and of what tells little it may be worse than a guess as often as not.
 
 On the paper's line its mean earth mover's distance is .035 where what is stated is so, and .052,
