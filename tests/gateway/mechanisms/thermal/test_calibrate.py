@@ -183,9 +183,10 @@ def test_the_picture_is_drawn_and_replaces_no_input(
 @pytest.mark.long
 def test_what_the_map_will_be_worth_is_tried_out(heatveil: Command, site: Path) -> None:
     """Near the top, the same every time, and beside what a guess without data is worth."""
-    said, told = heatveil("calibrate", site).out, heatveil("calibrate", site, "--json").out
-    tried = json.loads(told)["map"]
+    plain, told = heatveil("calibrate", site), heatveil("calibrate", site, "--json").out
+    said, tried = plain.out, json.loads(told)["map"]
 
+    assert plain.status == 0, plain.err
     assert tried == json.loads(heatveil("calibrate", site, "--json").out)["map"]
     assert (tried["trials"], tried["unresolved"] < 4) == (20, True)
     assert 0.1 < tried["off"] < 0.3 * tried["blind"]
