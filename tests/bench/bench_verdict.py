@@ -36,7 +36,8 @@ and `auto` takes them.
 
 Each is the mean over kinds; the first table is from before `auto` weighed heat from outside beside
 sources as stated. Where powers are most unlike it is .08 of the line off. Of twenty weak sources
-a map in eight is worse than blind, where it was one in three before weak maps were evened.
+one map in four is worse than blind, and most of these say so; before weak maps were evened it was
+three in eight.
 """
 
 import sys
