@@ -1,5 +1,6 @@
 """Heat by finite volumes: conductances by hand, laws of every run, and an independent solver."""
 
+import math
 import os
 import warnings
 from dataclasses import replace
@@ -238,6 +239,39 @@ def test_a_source_is_answered_alike_whenever_it_starts_and_only_fades_after() ->
     assert early.field_k.min() >= 0
 
 
+def test_it_is_of_first_order_in_time() -> None:
+    """Half the step, half the error: against steps so short that they stand for none."""
+    world = np.random.default_rng(2)
+    start, drive, fields = world.normal(0, 2, SHAPE), driven(world), []
+    for steps in (1024, 32, 64, 128):
+        run = Run(room(), start)
+        for _ in march(run, lambda *_: drive, 600.0 / steps, 600.0):
+            pass
+        fields.append(run.field_k)
+    errors = [float(np.abs(field - fields[0]).max()) for field in fields[1:]]
+
+    assert [math.log2(one / other) for one, other in pairwise(errors)] == pytest.approx(
+        [1.0, 1.0], abs=0.25
+    )
+
+
+def test_it_is_of_second_order_in_space() -> None:
+    """A wave between two kept and two sealed sides, settled under the power that holds it."""
+    errors = []
+    for cells in (10, 20, 40):
+        places = (np.arange(cells) + 0.5) / cells
+        wave = np.cos(np.pi * places)[:, None] * np.sin(np.pi * places)
+        even, films = np.ones((cells, cells)), ((np.inf, np.inf), (0.0, 0.0))
+        medium = Medium((1 / cells, 1 / cells), even, even, 0 * even, films)
+        run = Run(medium)
+        run.step(still(medium, 2 * np.pi**2 * wave / cells**2), 1e12)
+        errors.append(float(np.abs(run.field_k - wave).max()))
+
+    assert [math.log2(one / other) for one, other in pairwise(errors)] == pytest.approx(
+        [2.0, 2.0], abs=0.1
+    )
+
+
 def test_many_fields_go_as_each_would_alone() -> None:
     """Fields, powers and balances; one power serves all fields where it is given once."""
     world = np.random.default_rng(8)
@@ -254,6 +288,34 @@ def test_many_fields_go_as_each_would_alone() -> None:
         assert one.field_k == pytest.approx(many.field_k[at], rel=1e-10, abs=1e-10)
         for part, parts in zip(one.balance, many.balance, strict=True):
             assert part == pytest.approx(np.asarray(parts)[at], rel=1e-9)
+
+
+def test_few_media_are_kept_prepared_and_a_kept_field_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A door that moves to and fro costs two factors; each step makes an array of its own."""
+    made: list[float] = []
+
+    def counted(medium: Medium, step_s: float) -> object:
+        made.append(step_s)
+        return ready(medium, step_s)
+
+    ready = run_.ready
+    monkeypatch.setattr(run_, "ready", counted)
+    media = [room(), room(0.2)]
+    run = Run(media[0])
+    first = run.field_k
+    for count in range(12):
+        run.step(driven(np.random.default_rng(count)), 30.0, media[count // 3 % 2])
+    assert made == [30.0, 30.0]
+    for count in range(20):
+        run.step(still(media[1]), 1.0 + count)
+
+    assert len(made) == 22
+    assert len(run._prepared) <= 8
+    assert not first.any()
+    with pytest.raises(ValueError, match="read-only"):
+        run.field_k[0, 0] = 1.0
 
 
 def test_media_are_told_apart_by_every_part_of_them() -> None:

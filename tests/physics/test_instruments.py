@@ -61,6 +61,15 @@ def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
     assert np.abs(lagged - (warm - cool)).max() > 0.3  # the lag is really there
 
 
+def test_noise_comes_before_the_converter() -> None:
+    """Counts are whole, and of noise and step together: were noise added after, they were not."""
+    one = replace(QUIET, step=Fraction(1, 4), noise_sd_k=0.3)
+    seen = np.array(instruments(one, 20_000).see(np.full(20_000, 1.1), 0.0), dtype=float) / 4
+
+    assert seen.var() == pytest.approx(0.3**2 + 0.25**2 / 12, rel=0.03)
+    assert seen.mean() == pytest.approx(21.1, abs=4 * 0.31 / 20_000**0.5)
+
+
 def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
     """Accuracy moves a whole array, uniformity its pixels; neither is drawn anew."""
     one = replace(find("perfect"), shape=(8, 8), accuracy_k=1.25, uniformity_k=0.4)

@@ -59,8 +59,10 @@ def test_insulated_walls_keep_all_the_heat(source: float, spread: float, length:
         )
 
     held, _ = quad(warmth, 0, length, points=[source * length], epsabs=1e-12, limit=200)
+    free, _ = quad(lambda place: float(forward([0.1], [place], 0.05)[0, 0]), 0, 1)
 
     assert held == pytest.approx(1, abs=1e-9)
+    assert free < 0.7  # the paper's own model has no walls
 
 
 @pytest.mark.parametrize(("walls", "at_end"), [("insulated", -1), ("cold", -3)])

@@ -14,7 +14,7 @@ from physics.rooms import model, plan
 from physics.rooms.day import Day, Track, day
 from physics.rooms.model import MATERIALS
 from physics.rooms.read import read
-from physics.rooms.records import Air, Clock, Heater, Room, Side, Wall, Window
+from physics.rooms.records import Air, Clock, Heater, Room, Side, Wall, Window, mean, share
 
 CALM = ((0.0, 20.0),)
 AIR = Air(0.005, 0.0, 12.0, 20.0, CALM)
@@ -168,6 +168,17 @@ def test_a_window_passes_area_times_u_times_difference() -> None:
 
     lost_w = 1.3 * glass_m2 * (warmth_c - 0.0) + 0.35 * wall_m2 * (warmth_c - 5.0)
     assert lost_w == pytest.approx(100.0, rel=1e-5)
+
+
+def test_courses_and_hours_are_means_over_a_step() -> None:
+    """The mean of what is linear in between, against a fine sum; outside it stays as it is."""
+    course = ((100.0, 1.0), (200.0, 5.0), (250.0, -1.0))
+    fine = np.linspace(40.0, 310.0, 2_000_001)
+    true = np.interp(fine, [100.0, 200.0, 250.0], [1.0, 5.0, -1.0]).mean()
+
+    assert mean(course, 40.0, 310.0) == pytest.approx(true, abs=1e-5)
+    assert mean(course, 225.0, 225.0) == 2.0
+    assert share(((0.0, 10.0), (20.0, 30.0), (50.0, 60.0)), 5.0, 25.0) == 0.5
 
 
 @pytest.mark.parametrize("material", ["plasterboard", "brick", "concrete"])
