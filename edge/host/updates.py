@@ -44,7 +44,7 @@ def cut_blocks(files):
 def count_flash(files):
     """Return how many bytes of flash a release takes on littlefs, with its index and folders."""
     folders = {""} | {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
-    units = [-(-len(data) // UNIT) for data in (pack_index(files), *files.values())]
+    units = [-(-len(data) // UNIT) for data in [pack_index(files)] + list(files.values())]
     return sum(units) * UNIT + 2 * UNIT * len(folders)
 
 
