@@ -185,6 +185,18 @@ def test_several_sensors_give_away_what_others_reckon(readings: int) -> None:
     assert fine <= ours
 
 
+@pytest.mark.parametrize("slip", [-1, 1])
+def test_a_device_that_reckons_wrongly_is_found(
+    monkeypatch: pytest.MonkeyPatch, slip: int
+) -> None:
+    """A nano-rho less at each of a billion answers is one rho."""
+    price = accountant.price
+    assert accountant.claim_charged(Effort()).holds
+    monkeypatch.setattr(accountant, "price", lambda *given: price(*given) + slip)
+
+    assert not accountant.claim_charged(Effort()).holds
+
+
 def test_a_sum_of_discrete_gaussians_is_their_convolution() -> None:
     """Two at a time, the straightforward way."""
     values, two = noise.discrete_gaussian(4.0, 2)
@@ -194,6 +206,14 @@ def test_a_sum_of_discrete_gaussians_is_their_convolution() -> None:
 
     assert two.sum() == pytest.approx(1)
     assert two == pytest.approx(straight[middle + values[0] : middle + values[-1] + 1], abs=1e-14)
+
+
+def of_few_sensors() -> Any:
+    """Return the subject of the thermal mechanism with its smallest room alone."""
+    few = "few sensors, key holder"
+    subject: Any = SimpleNamespace(**vars(cases))
+    subject.rooms = lambda: [(few, dict(cases.rooms())[few])]
+    return subject
 
 
 def test_a_release_that_averages_or_draws_is_rejected() -> None:
@@ -207,12 +227,27 @@ def test_a_release_that_averages_or_draws_is_rejected() -> None:
         rng.below(2)
         return thermal.release(round, payloads, rng)
 
-    few = "few sensors, key holder"
-    subject: Any = SimpleNamespace(**vars(cases))
-    subject.rooms = lambda: [(few, dict(cases.rooms())[few])]
     for release in (louder, silent):
-        planted = replace(find("thermal"), subject=subject, release=release)
+        planted = replace(find("thermal"), subject=of_few_sensors(), release=release)
         assert any("a release is" in one for one in failed(noise.claims(planted, Effort())))
+
+
+@pytest.mark.long
+def test_a_map_that_is_more_than_its_releases_is_rejected() -> None:
+    """A touched release and a lost promise: what is published says more or less."""
+    recover = find("thermal").recover
+
+    def touches(query: Any, releases: Any) -> Any:
+        releases[0].values[0] = None
+        return recover(query, releases)
+
+    def forgets(query: Any, releases: Any) -> Any:
+        found = recover(query, releases)
+        return replace(found, guarantee=found.guarantee._replace(unit="for ever"))
+
+    for wrong, words in ((touches, "as they were"), (forgets, "promise")):
+        planted = replace(find("thermal"), subject=of_few_sensors(), recover=wrong)
+        assert any(words in one for one in failed(noise.after_claims(planted, Effort())))
 
 
 def test_pure_noise_is_added_up_in_fractions() -> None:

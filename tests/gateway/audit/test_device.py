@@ -14,7 +14,7 @@ import recovery.disk.cases as places
 from edge.core import entropy
 from edge.core.entropy import Tape
 from edge.mechanisms import disk_limits
-from gateway.audit.attacks import side_channels
+from gateway.audit.attacks import device, side_channels
 from gateway.audit.attacks.device import (
     bound_hit_rate,
     compare,
@@ -101,6 +101,44 @@ def test_a_correlation_is_bounded_and_found() -> None:
 
     assert sum(not b.low <= 0 <= b.high for b in bounds) <= 2
     assert same.low > 0
+
+
+def broken(fault: str) -> np.ndarray:
+    """Unit noise (boots, tries, sensors) with one fault."""
+    noise = np.random.default_rng(9).normal(0, 1, (2, 600, 20))
+    if fault == "a tenth shared":
+        shared = np.random.default_rng(1).normal(0, 1, (2, 600, 1))
+        noise = np.sqrt(0.9) * noise + np.sqrt(0.1) * shared
+    if fault == "two alike":
+        noise[:, :, 7] = noise[:, :, 3]
+    if fault == "opposite":
+        noise[:, :, 7] = -noise[:, :, 3]
+    if fault == "one bare":
+        noise[:, :, 11] = 0
+    if fault == "every second round alike":
+        noise[:, 1::2] = noise[:, 0::2]
+    if fault == "boots alike":
+        noise[1] = noise[0]
+    return noise * SIGMA
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("a tenth shared", "the sum over all sensors"),
+        ("two alike", "no two sensors"),
+        ("opposite", "no two sensors"),
+        ("one bare", "every sensor has noise"),
+        ("every second round alike", "no round's noise"),
+        ("boots alike", "no boot's noise"),
+    ],
+)
+def test_noise_that_is_shared_or_missing_is_seen(fault: str, words: str) -> None:
+    """Each claim about noise has a fault that it alone is there for."""
+    claims = [*device.noise_claims("room", broken(fault), SIGMA, ALPHA)]
+
+    assert any(words in one.sentence for one in claims if not one.holds)
+    assert all(c.holds for c in device.noise_claims("room", broken("none"), SIGMA, ALPHA))
 
 
 # Blocks of noise are heard one by one, and one that serves two frames is counted.

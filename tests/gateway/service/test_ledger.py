@@ -90,6 +90,9 @@ def test_epsilons_of_answers_are_added_exactly(epsilon: Fraction, answers: int) 
 
     assert unit.of(answers * price(promise)) == answers * epsilon
     assert unit.name == "epsilon"
+    assert unit_of(promise._replace(delta=(0, 1))) == unit
+    assert not unit_of(promise._replace(epsilon=None)).is_epsilon
+    assert not unit_of(PROMISE).is_epsilon
 
 
 def test_a_price_comes_from_rho_or_from_a_pure_epsilon() -> None:

@@ -86,6 +86,20 @@ def test_who_goes_takes_its_role_along_and_nothing_else(doors: Any) -> None:
     assert after["defaultACLAccess"] == before["defaultACLAccess"]
 
 
+def test_a_session_belongs_to_a_site_a_name_and_a_password() -> None:
+    """Another of any of them is another; it is in force before the password ends the old one."""
+    told = ("lab", "attic", "sesame")
+    others = ("lab", "attic", "Sesame"), ("lab", "cellar", "sesame"), ("hall", "attic", "sesame")
+    sessions = {derive_session(*one) for one in (told, *others)}
+    session, password = dynamic.compose_password(*told)
+
+    assert len(sessions) == 4
+    assert session["command"] == "setClientId"
+    assert session["clientid"] == derive_session(*told)
+    assert "sesame" not in str(session)
+    assert password["command"] == "setClientPassword"
+
+
 def test_a_role_that_lets_more_or_less_differs() -> None:
     """One right more is a hole, one less is a device that is not heard; the order is nothing."""
     wanted = dynamic.make_acls(list_device_rights(SITE, "attic"))
@@ -201,7 +215,11 @@ def test_it_writes_all_files_and_says_what_to_do_next(init: Any, site: Path) -> 
     assert contents(folder).keys() == SECRET | OPEN
     written = (folder / "mosquitto.conf").read_text().splitlines()
     assert "allow_anonymous false" in written
+    assert "persistence true" in written  # what is kept for who is away outlives a restart
     assert sum(line.startswith("listener") for line in written) == 1
+    authority = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes()).extensions
+    may_sign = authority.get_extension_for_class(x509.BasicConstraints).value
+    assert (may_sign.ca, may_sign.path_length) == (True, 0)  # brokers, and no authorities
     assert [line[:2] for line in said.out.splitlines()[1:4]] == ["1.", "2.", "3."]
     assert "nothing to do" in said.out
     assert f"mosquitto -c {folder / 'mosquitto.conf'}" in said.out

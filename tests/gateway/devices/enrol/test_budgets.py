@@ -266,6 +266,9 @@ def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: P
     given = {name: Given(devices.by_name[name].key_id, WHOLE, 7)}
     limitsfile.save(path, "lab", given)
     assert limitsfile.load(path, devices) == given
+    limitsfile.save(path, "lab", {name: given[name]._replace(key_id=bytes(4))})
+    assert limitsfile.load(path, devices) == {}  # of an older enrolment: new keys begin anew
+    limitsfile.save(path, "lab", given)
 
     held = json.loads(limitsfile.locate(path).read_text())
     del held["devices"][0]["before"]

@@ -13,7 +13,8 @@ import pytest
 from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 from gateway.devices.owner import keyring
-from gateway.devices.owner.keyring import FURTHEST, Boots, Chain
+from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, parse_boots
+from gateway.faults import OperatorFault
 
 Heatveil = Callable[..., Any]
 ROOT = bytes(range(32))
@@ -49,6 +50,13 @@ def test_a_chain_walks_to_the_same_keys_in_any_order() -> None:
         assert chain.epoch_key(epoch) == straight[epoch]
     assert chain.epoch_key(0) is None
     assert chain.epoch_key(FURTHEST + 2) is None
+
+
+@pytest.mark.parametrize("text", ["", "3-", "7-3", "a", "1-99999999", "-2", "3;4"])
+def test_boots_that_mean_nothing_are_refused(text: str) -> None:
+    """Whose readings are given away must not rest on a guess."""
+    with pytest.raises(OperatorFault, match="is not a list of boots"):
+        parse_boots(text)
 
 
 def test_keys_are_not_shown_when_they_are_printed() -> None:
@@ -138,6 +146,17 @@ def test_the_noughts_are_on_the_disk_before_shredding_is_said_to_be_done(
     assert flushed[old.st_ino] == bytes(old.st_size)
 
 
+def test_behind_a_link_it_is_the_file_that_is_shredded(heatveil: Heatveil, owned: Any) -> None:
+    """Somebody keeps the keys on a stick and links to them."""
+    stick = owned.folder / "stick.json"
+    owned.holder.rename(stick)
+    owned.holder.symlink_to(stick)
+    run(heatveil, owned, "shred", "--before", 2)
+
+    assert owned.holder.is_symlink()
+    assert owned.root("node-0").hex() not in stick.read_text()
+
+
 def test_a_shredding_that_cannot_be_written_keeps_every_key(
     heatveil: Heatveil, owned: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +220,24 @@ def test_boots_that_no_device_has_begun_are_not_forgotten_by_a_slip(
     assert run(heatveil, owned, "shred", "--before", 4, "--device", "node-0").status == 0
     assert run(heatveil, owned, "shred", "--before", 50, "--future").status == 0
     assert json.loads(owned.holder.read_text())["devices"][0]["from_epoch"] == 50
+
+
+@pytest.mark.parametrize("lost", ["", "UPDATE newest SET key_id = x'00000000'"])
+def test_boots_of_another_key_or_of_no_database_do_not_count(
+    heatveil: Heatveil, owned: Any, lost: str
+) -> None:
+    """A device that was enrolled again counts its boots anew; a slip must be said to be none."""
+    if lost:
+        with sqlite3.connect(owned.database) as database:
+            database.execute(lost)
+    else:
+        owned.database.unlink()
+    said = run(heatveil, owned, "shred", "--before", 2)
+
+    assert said.status == 1
+    assert "none of it was heard here" in said.err
+    assert run(heatveil, owned, "shred", "--before", 2, "--future").status == 0
+    assert owned.database.exists() == bool(lost)
 
 
 def test_who_was_given_boots_cannot_give_them_on_as_the_owner(

@@ -4,7 +4,8 @@ import csv
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,49 @@ def test_the_readings_come_back_bit_for_bit(heatveil: Heatveil, owned: Any) -> N
     assert "15 frames, 15 in all" in said.out
 
 
+@pytest.mark.parametrize(("words", "numbers"), [(("--since", 4), {4, 5}), (("--round", 2), {2})])
+def test_rounds_can_be_chosen(
+    heatveil: Heatveil, owned: Any, words: tuple[object, ...], numbers: set[int]
+) -> None:
+    """Nobody should have to open a year to look at an hour."""
+    unveil(heatveil, owned, *words)
+
+    assert {key[3] for key in rows(owned.folder / "readings.sqlite")} == numbers
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_neither_we_nor_sqlite_could_write_the_database(owned: Any, running: bool) -> None:
+    """Two locks: one on the file, and one on what is said."""
+    engine = open_store(owned.database, owned.devices.site)[0] if running else None
+    with (
+        engine.connect() if engine else nullcontext(),
+        unveiling.open_source(owned.database, owned.devices.site) as found,
+    ):
+        said = found._connection
+        assert said.execute("PRAGMA query_only").fetchone() == (1,)
+        said.execute("COMMIT")
+        said.execute("PRAGMA query_only=OFF")
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            said.execute("DELETE FROM reports")
+
+
+@pytest.mark.parametrize("kind", ["readings.csv", "readings.sqlite"])
+def test_the_place_is_held_while_the_readings_are_written(tmp_path: Path, kind: str) -> None:
+    """What somebody else puts there meanwhile would be replaced without a word."""
+    out = tmp_path / kind
+
+    def found() -> Iterator[Row]:
+        with pytest.raises(FileExistsError):
+            out.open("x")
+        assert out.stat().st_size == 0  # and nothing in it before all is there
+        yield Row("node-0", 1, 1, 1, 0, 5, 8, 0.5, "")
+
+    unveiling.write_readings(out, "lab", found(), list)
+
+    assert out.stat().st_size > 0
+    assert list(tmp_path.iterdir()) == [out]
+
+
 def test_the_gateway_s_files_stay_as_they_were(heatveil: Heatveil, owned: Any) -> None:
     """The key holder's view reads; a file laid beside the store could shut the gateway out."""
     before = digests(owned.folder)
@@ -138,6 +182,10 @@ FORGERIES = {
     "UPDATE OR REPLACE reports SET device = 'node-2' WHERE {}": "came under another key",
     "DELETE FROM rounds WHERE number = 3 AND 'x' <> '{}'": "the round that it answers",
     "UPDATE rounds SET message = x'0011' WHERE number = 3": "the round that it answers",
+    # The frame names its round by a hash, so one of less noise cannot be slipped under it.
+    "UPDATE rounds SET message = (SELECT message FROM rounds WHERE number = 1) WHERE number = 3": (
+        "the round that it answers"
+    ),
 }
 
 
