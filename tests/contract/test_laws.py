@@ -4,6 +4,7 @@ With them stands `tally`, which has the least that a record may hold: what a mec
 give, nobody may ask for.
 """
 
+import pickle
 import sys
 from dataclasses import replace
 from decimal import Context, Decimal, localcontext
@@ -170,6 +171,38 @@ def test_what_no_device_sends_is_refused(mechanism: Mechanism) -> None:
         if len(payload) != 2 or payload[0] != 0:
             continue  # of another length, or another's sensor: the wire refuses those
         assert wrong(payload), payload
+
+
+INGEST = """
+import pickle, sys
+import gateway.cli.serve
+from edge.core.entropy import Tape
+from gateway.mechanisms import find
+for round, payloads in pickle.load(open(sys.argv[1], "rb")):
+    mechanism = find(round.mechanism)
+    mechanism.release(round, payloads, Tape(b"release"))
+    if mechanism.serving is not None:
+        list(map(mechanism.serving.payload_fault(round), payloads))
+        mechanism.serving.ledger_delta(round), mechanism.serving.page_values(round)
+parts = "fft integrate interpolate linalg optimize signal sparse spatial special stats".split()
+heavy = {"cvxpy", "matplotlib", "numba", "pandas", *("scipy." + part for part in parts)}
+print(sorted(heavy & sys.modules.keys()))
+"""
+
+
+def test_a_gateway_releases_without_what_only_a_map_needs(tmp_path: Path) -> None:
+    """Loaded by a round, it stays in the process that must never wait: seconds and 100 MB."""
+    given = []
+    for mechanism in MECHANISMS:
+        case = case_of(mechanism)
+        round = mechanism.plan(case.query, ())
+        told = case.readings(round, case.truth)
+        given.append((round, [mechanism.report(round, one, Tape(b"report")) for one in told]))
+    (tmp_path / "given").write_bytes(pickle.dumps(given))
+    command = [sys.executable, "-c", INGEST, str(tmp_path / "given")]
+    done = processes.run(command, capture_output=True, text=True)
+
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
 
 def test_every_mechanism_brings_its_case() -> None:
