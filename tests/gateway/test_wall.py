@@ -3,17 +3,19 @@
 The strangers here do what a stolen board, a curious neighbour or a forged broker would do.
 """
 
+import shutil
 import socket
 import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.cli.devices import broker
 from gateway.devices.broker import certificates, dynamic
@@ -377,6 +379,73 @@ def test_a_broker_that_goes_by_another_name_is_not_spoken_to(wall: Wall, pump: P
     assert "a certificate for another name" in said
     assert "localhost" in said
     assert "--host" in said
+
+
+def copy_broker(wall: Wall, folder: Path, port: int, server: certificates.Pair) -> Path:
+    """Return the configuration of that broker on another port, with another certificate."""
+    shutil.copytree(wall.folder / "broker", folder)
+    (folder / "server.pem").write_bytes(server.certificate)
+    (folder / "server.key").write_bytes(server.key)
+    settings = (folder / "mosquitto.conf").read_text()
+    settings = settings.replace(str(wall.folder / "broker"), str(folder))
+    settings = settings.replace(f"listener {wall.mqtt.port}", f"listener {port}")
+    (folder / "mosquitto.conf").write_text(settings)
+    return folder / "mosquitto.conf"
+
+
+@pytest.mark.parametrize(("days", "word"), [(-4 * 365, "has expired"), (30, "is not valid yet")])
+def test_a_certificate_out_of_its_time_is_refused(
+    wall: Wall,
+    pump: Pump,
+    tmp_path: Path,
+    need: Callable[[str], str],
+    running: Running,
+    days: int,
+    word: str,
+) -> None:
+    """An old key may have been stolen since; and a clock that is wrong must be said to be."""
+    port, kept = find_free_port(), wall.folder / "broker"
+    signer = certificates.Pair(*((kept / f"ca.{end}").read_bytes() for end in ("pem", "key")))
+    old = certificates.make_server(["127.0.0.1"], signer, datetime.now(UTC) + timedelta(days=days))
+    with running(need("mosquitto"), copy_broker(wall, tmp_path / "old", port, old), port):
+        said = refused(wall.mqtt.model_copy(update={"port": port}), pump)
+
+    assert f"shows a certificate that {word}" in said
+    assert "clock" in said
+
+
+@pytest.mark.long
+def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
+    wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str], running: Running
+) -> None:
+    """Trust is asked for anew at every connection; what waits is said to the right one alone."""
+    program, port, kept = need("mosquitto"), find_free_port(), wall.folder / "broker"
+    own = certificates.Pair(*((kept / f"server.{end}").read_bytes() for end in ("pem", "key")))
+    now = datetime.now(UTC)
+    strange = certificates.make_authority("a stranger", now)
+    posing = certificates.make_server(["127.0.0.1"], strange, now)
+    ours = copy_broker(wall, tmp_path / "ours", port, own)
+    theirs = copy_broker(wall, tmp_path / "theirs", port, posing)
+    mqtt, ears = wall.mqtt.model_copy(update={"port": port}), Ears()
+    with capture_logs() as logged:
+        with running(program, ours, port):
+            topics = [leaf("+", "data")]
+            gateway = Link(mqtt, "gateway", pump, subscribe=topics, on_message=ears).wait()
+            as_node = access.as_device(mqtt, "node-0", wall.passwords["node-0"])
+            device = Link(as_node, session(as_node), pump).wait()
+        device.publish(DATA, b"for the right one")
+        with running(program, theirs, port):
+            until_s = time.monotonic() + 60
+            while not any("did not sign" in str(line.get("why")) for line in logged):
+                assert time.monotonic() < until_s
+                time.sleep(0.02)
+            time.sleep(1)
+        with running(program, ours, port):
+            heard = ears.wait(1, 20)
+            gateway.close()
+            device.close()
+
+    assert heard == [(DATA, b"for the right one")]
 
 
 @pytest.mark.long

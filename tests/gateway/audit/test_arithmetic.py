@@ -301,3 +301,14 @@ def test_what_is_not_followed_is_accounted() -> None:
 
     assert number(found.leftover) == 2**-9
     assert sum(found.law.values()) + found.leftover == ONE
+
+
+def test_a_program_that_does_not_end_is_an_error() -> None:
+    """The audit must not hang where a mutant does."""
+
+    def program(walk: Walk) -> int:
+        while True:
+            walk.below(1)
+
+    with pytest.raises(RuntimeError, match="had not ended"):
+        enumerate_program(program)

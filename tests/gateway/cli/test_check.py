@@ -197,6 +197,24 @@ def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, g
     assert check_files.judge_certificate("mqtt", "it", left).grade == grade
 
 
+@pytest.mark.parametrize(
+    ("topic", "wrong"), [("1/hall/+/data", True), ("1/{}/+/data", False), ("1/+/+/data", False)]
+)
+def test_a_broker_that_another_site_was_made_for_is_a_fault(
+    site: Path, heatveil: Heatveil, topic: str, wrong: bool
+) -> None:
+    """A copied [mqtt] finds a broker that answers, and not one message passes it."""
+    folder = site.parent / "broker"
+    folder.mkdir(exist_ok=True)
+    allowed = f"heatveil/{topic.format(config.load(site).site.name)}"
+    (folder / "gateway.password").write_text("word")
+    (folder / "dynamic-security.json").write_text(json.dumps({"topic": allowed}))
+    named = '[mqtt]\nusername = "gateway"\npassword_file = "broker/gateway.password"'
+    edited(site, "[mqtt]", named)
+
+    assert ("of a broker for another site" in heatveil("check", site).out) == wrong
+
+
 def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     site: Path,
     heatveil: Heatveil,
@@ -253,6 +271,28 @@ def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
     assert "ok    store" in half.out
     assert whole.status == 0
     assert whole.out.splitlines()[-1] == "ready"
+
+
+def test_health_shows_its_token_and_names_one_that_is_missing_or_wrong(
+    site: Path, heatveil: Heatveil, tmp_path: Path
+) -> None:
+    """It comes from a file: on the command line everybody on the machine would see it."""
+    for name in ("right", "wrong"):
+        (tmp_path / name).write_text(f"the-{name}-token-of-the-page\n")
+        (tmp_path / name).chmod(0o600)
+    health, page = Health("store"), config.load(site).page
+    health.say("store", True)
+    token = "the-right-token-of-the-page"
+    with Page(page.host, page.port, health=health, token=token) as running:
+        said = [
+            heatveil("health", "--url", running.url, *words)
+            for words in ((), *(("--token-file", tmp_path / name) for name in ("wrong", "right")))
+        ]
+
+    assert [one.status for one in said] == [1, 1, 0]
+    assert "wants a token: --token-file" in said[0].out
+    assert "wants another token" in said[1].out
+    assert not any("-token-of-the-page" in one.out + one.err for one in said)
 
 
 def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatveil) -> None:

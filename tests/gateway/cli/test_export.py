@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from edge.core import wire
 from edge.host import post
 from gateway.cli.devices.fleet import Seen, stand
+from gateway.cli.records import export
 from gateway.cli.records.earth import Earth
+from gateway.cli.records.export import kinds
 from gateway.devices.kit.siting import Site
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find, find_service
@@ -73,7 +76,9 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize(
+    "ending", [".csv", ".jsonl", pytest.param(".parquet", marks=pytest.mark.long)]
+)
 def test_reports_are_the_grains_that_came(
     filled: Filled, tmp_path: Path, heatveil: Callable[..., Any], ending: str
 ) -> None:
@@ -210,6 +215,36 @@ def test_what_cannot_be_meant_is_said(
 
     assert found.status == 1
     assert said in found.err
+
+
+@pytest.mark.parametrize(
+    "ending", [".csv", ".jsonl", pytest.param(".parquet", marks=pytest.mark.long)]
+)
+def test_a_big_store_goes_through_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """Four times the rounds need no more at once; and every row is there, in few groups."""
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(export, "GROUP", 500)
+    kind, peaks = kinds(find("thermal"))["reports"], []
+    for rounds in (20, 80):
+        out = tmp_path / f"reports{rounds}{ending}"
+        rows = (
+            [(n, f"node-{i}", 1, n, 1e9 + n, i, 1000 * n + i, 8) for i in range(50)]
+            for n in range(rounds)
+        )
+        tracemalloc.start()
+        try:
+            assert export.write_rows(out, kind, rows, {}) == (50 * rounds, rounds)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        found = _read(out)
+        assert out.stat().st_mode & 0o777 == 0o600  # it says which device spoke when
+        assert len(found) == 50 * rounds
+        assert int(found[-1]["grains"]) == 1000 * (rounds - 1) + 49
+    assert peaks[1] < 1.5 * peaks[0] + 100_000
 
 
 def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:

@@ -269,7 +269,9 @@ PLAN = Round(7, "thermal", Grid((10, 1), 0), (2, 8, 0, 4096, 10_000, 1, 0), OFFE
 
 
 def opened() -> OpenRound:
-    return OpenRound(PLAN, NAME, 100.0, {"north": Place(0, 1), "south": Place(1, 1)})
+    places = {"north": Place(0, 1), "south": Place(1, 1)}
+    bent = {7: "no footprint reaches there"}  # as a mechanism says of a payload
+    return OpenRound(PLAN, NAME, 100.0, places, wrong=lambda payload: bent.get(payload[1], ""))
 
 
 def report(sender: str = "north", **changes: Any) -> Report:
@@ -285,6 +287,7 @@ def report(sender: str = "north", **changes: Any) -> Report:
         ({"payload": [1, 1234]}, 1.0, "from sensor 0", "place"),
         ({"payload": [0, 1234, 5678]}, 1.0, "for 1 from sensor 0", "place"),
         ({"payload": []}, 1.0, "from sensor 0", "place"),
+        ({"payload": [0, 7]}, 1.0, "no footprint reaches there", "place"),
     ],
 )
 def test_what_does_not_belong_into_the_round_is_refused_with_a_reason(

@@ -126,6 +126,19 @@ def test_every_row_survives_and_says_more_now(place: Place) -> None:
     reader.close()
 
 
+def test_a_dead_letter_of_no_known_kind_is_called_garbled(tmp_path: Path) -> None:
+    """A gateway of schema 4 said more than these sentences; its rows must stay countable."""
+    place = tmp_path / "heatveil.sqlite"
+    _old(place)
+    with closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute("UPDATE refused SET why = 'nobody foresaw it' WHERE why LIKE 'round%'")
+    Store(place, SITE).close()
+    reader = Reader(place)
+
+    assert reader.refused_kinds() == Counter(forged=3, unknown=3, garbled=1, changed=1)
+    reader.close()
+
+
 def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) -> None:
     """The gateway before this one left no empty room: it is marched again, and then kept."""
     path = tmp_path / "heatveil.sqlite"

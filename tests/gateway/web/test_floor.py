@@ -133,6 +133,15 @@ def test_rooms_that_no_floor_can_have_are_refused(
         read_floor(config.load(path))
 
 
+def test_a_room_is_not_beside_itself(tmp_path: Path) -> None:
+    """It is on its own floor already, however its file is reached."""
+    (tmp_path / "hall").symlink_to(tmp_path)
+    path = write(tmp_path, "lab", PLACED.format(9.0))
+
+    with pytest.raises(OperatorFault, match="the room of this page"):
+        read_floor(config.load(path))
+
+
 def test_rooms_of_one_name_are_told_apart_by_another(tmp_path: Path) -> None:
     """Two rooms that are called the same are one room to whoever looks."""
     write(tmp_path / "hall", "lab")

@@ -185,3 +185,34 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
             assert settings.read_own(desk.board()) == had
             assert bundle.MAIN in names(folder)
     assert cut > 1
+
+
+@pytest.mark.parametrize(
+    ("method", "gives", "words"),
+    [
+        ("counts", "[20.5]", "counts gives float and must give int"),
+        ("counts", "[True]", "counts gives bool"),
+        ("counts", "[20, 21]", "counts gives 2 of 1"),
+        ("read", "[5120.0]", "read gives float"),
+        ("read", "[1 << 200]", "that a converter can give"),
+    ],
+)
+def test_a_driver_whose_counts_are_not_whole_is_told_so(
+    desk: Any, folder: Path, method: str, gives: str, words: str
+) -> None:
+    """On the wall it would answer no Round; here the operator hears which of its methods is it."""
+    methods = {"counts": "[20]", "read": "[5120]", method: gives}
+    driver = desk.own.with_name("mine.py")
+    driver.write_text(
+        "class Sensor:\n    step, sensors = (1, 16), 1\n"
+        "    def __init__(self, device, empty=None):\n        pass\n"
+        + "".join(
+            f"    def {n}(self, params=None):\n        return {r}\n" for n, r in methods.items()
+        )
+    )
+    desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
+    said = run(desk, folder, "provision", NAME, "--settings", desk.own)
+
+    assert (said.status, words in said.err) == (1, True), said.err
+    assert "20.5" not in said.err
+    assert not given(desk)

@@ -17,7 +17,7 @@ from edge.core.records import Grid
 from edge.host import post
 from edge.mechanisms import disk, thermal
 from gateway import mechanisms
-from gateway.service.intake.outcomes import Asked, Kept
+from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
 from gateway.service.rounds import OpenRound, Place
 from gateway.service.workers import leases, rounds
 from gateway.service.workers.leases import Lease, LeaseLost, Leases
@@ -284,3 +284,20 @@ def refusal(payload: Sequence[int]) -> tuple[str, bool]:
     report: Any = type("Report", (), {"sender": "a", "payload": payload, "round": b"name"})
     found = round.refusal(report, 0.0)
     return ("", False) if found is None else (found.kind, True)
+
+
+def test_late_ones_are_counted_whatever_the_clock_of_their_worker(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row has the time of the machine that wrote it, which may be a day off."""
+    letters = [DeadLetter("heatveil/1/x/y/data", "it is late", b"", "late")]
+    store.keep([], letters)  # for a round before
+    began = rounds.last_refused(store.engine)
+    store.keep([], [letters[0]._replace(kind="garbled")])
+    opened_with = rounds.last_refused(store.engine)
+    real = time.time
+    for off_s in (-86400.0, 86400.0):
+        monkeypatch.setattr(time, "time", lambda off_s=off_s: real() + off_s)
+        store.keep([], letters)
+
+    assert rounds.refusals(store.engine, began, opened_with) == (3, 2)
