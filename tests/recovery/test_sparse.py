@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,16 +108,17 @@ def test_the_answer_is_another_solvers_on_small_programs(method) -> None:
         )
 
 
+@pytest.mark.parametrize("solve", [minimise_l1, l1.by_clarabel])
 @pytest.mark.parametrize("heat", [1e-6, 1e6])
 @pytest.mark.parametrize("kelvin", [1e-9, 1e6])
 @pytest.mark.parametrize("times", [1.3, 0.01])
-def test_units_do_not_matter_to_the_cone_program(heat: float, kelvin: float, times: float) -> None:
+def test_units_do_not_matter(solve: Any, heat: float, kelvin: float, times: float) -> None:
     """Heat of a millionth and readings in 1e-9 units are solved, or refused, as any others."""
     operator, readings, radius = instance(9)
     radius *= times
-    usual = l1.by_clarabel(prepare(operator), readings, radius, np.ones(40))
+    usual = solve(prepare(operator), readings, radius, np.ones(40))
     ready = prepare(operator * (kelvin / heat))
-    there = l1.by_clarabel(ready, readings * kelvin, radius * kelvin, np.full(40, heat))
+    there = solve(ready, readings * kelvin, radius * kelvin, np.full(40, heat))
 
     assert usual is not None
     assert there is not None

@@ -120,6 +120,14 @@ def test_a_round_that_asks_for_what_was_not_paid_is_refused(
     assert device.opened(exact, device.answer(exact)) == SEEN
 
 
+def test_the_last_number_is_answered() -> None:
+    """The bound is what was counted, not one less."""
+    device = Array()
+    round = device.round(bulk.ROUNDS)
+
+    assert device.opened(round, device.answer(round)) == SEEN
+
+
 @pytest.mark.parametrize("tables", [False, True])
 def test_few_readings_get_exact_noise_whatever_is_asked(tables: bool) -> None:
     """Tables for seven readings would cost memory and win nothing; exact noise is never worse."""

@@ -240,6 +240,16 @@ def test_a_cell_is_as_far_off_as_its_deviation_says() -> None:
     assert np.mean(narrow) < 0.75
 
 
+@pytest.mark.parametrize(("epsilon", "lost"), [((1, 1), False), ((1, 10**6), True)])
+def test_a_map_of_noise_alone_is_labelled(epsilon: tuple[int, int], lost: bool) -> None:
+    """Where a square's noise is as large as everybody together."""
+    asked = query(60, epsilon=epsilon)
+    found = recover(asked, played(asked, crowd(60)))
+
+    assert isinstance(found, Heatmap)
+    assert (found.status != "optimal") == lost
+
+
 def test_nobody_is_no_map() -> None:
     """Where no shard was opened there is nothing to draw, and the budget is spent all the same."""
     asked = query(rounds=1)

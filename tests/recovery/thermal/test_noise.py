@@ -9,6 +9,7 @@ import pytest
 
 from edge.core.records import Grid
 from physics.response import Response
+from recovery.thermal import plan
 from recovery.thermal.curve import curve, presence_square
 from recovery.thermal.noise import calibration, room, spread_fault, too_long
 from recovery.thermal.query import Query, protected_cells
@@ -119,6 +120,10 @@ def test_the_printed_formula_is_held_to_a_converter_behind_too() -> None:
     assert presence_square(both, two) > presence_square(lone, one)
     cells = [protected_cells(both)]
     assert curve(both, cells)[0].epsilon > curve(lone, cells)[0].epsilon
+    # The promise names both, and one alone by itself: databases hold charges of one promise.
+    said = [plan(query, ()).guarantee.neighbours for query in (lone, both)]
+    assert "whole steps of 1/100 K, " in said[0]
+    assert "whole steps of 1/100 K of what others show in counts of at most 1/5 K, " in said[1]
 
 
 # Noise that is enough for the shortest spread of a range is enough for the whole of it.

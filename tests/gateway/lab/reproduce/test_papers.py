@@ -206,6 +206,23 @@ def test_a_boundless_epsilon_gives_the_map_of_points(walks: Walks, way: object) 
     assert far(truth, told.T[::-1]) > 1.5 * far(truth, told)
 
 
+def test_a_told_direction_or_place_is_as_private_as_it_says() -> None:
+    """The true sector is e^epsilon times as likely as any other one.
+
+    Two corners have one sum of weights, so the odds are half of epsilon there, as computed.
+    """
+    told = traces._turn(np.full(200_000, 2), np.full(200_000, 1.0), world())
+    share = np.bincount(told, minlength=6) / 200_000
+    epsilons = np.full(300_000, 3.0)
+    laws = [
+        np.bincount(traces._blur(np.full(300_000, at), epsilons, None, 3, world(at)), minlength=9)
+        for at in (0, 8)
+    ]
+
+    assert share[2] / share[[0, 1, 3, 4, 5]].mean() == pytest.approx(math.e, rel=0.03)
+    assert np.abs(np.log(laws[0] / laws[1])).max() == pytest.approx(1.5, abs=0.03)
+
+
 def test_lengths_and_steps_of_ldptrace_are_unbiased() -> None:
     """What is heard is the truth on the mean: unary encoding, turned back."""
     truth = np.array([700, 200, 100, 0])

@@ -184,6 +184,11 @@ def test_other_bytes_than_a_refused_message_had_are_an_alarm(home: Any) -> None:
 
     assert "other bytes" in verdict.alarms[0].why
     assert len(verdict.extra) == 1
+    # The control: what a broker hands over again, whatever became of it, is no alarm.
+    same = known._replace(seen={second.key: {digest(frame): False}})
+    again = judge([second], None, {second.who: (1, 1)}, same, 1.0)
+    assert (again.alarms, again.extra, again.letters) == ([], [], [])
+    assert [one.taken for one in again.again] == [False]
 
 
 def test_used_numbers_under_another_round_are_charged_at_its_price(home: Any) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -52,6 +53,22 @@ def test_one_that_fails_is_told_of_and_tried_again_beside_the_others() -> None:
     assert "secret" not in str(logs)
 
 
+def test_each_is_done_at_once_and_then_at_its_own_pace() -> None:
+    """A quick one is not slowed by a slow one, nor the slow one done too often."""
+    quick, slow, enough = list[float](), list[int](), threading.Event()
+
+    def often() -> None:
+        quick.append(time.monotonic())
+        if len(quick) == 4:
+            enough.set()
+
+    with Chores(Chore(0.05, often), Chore(3600, lambda: slow.append(1))):
+        assert enough.wait(10)
+
+    assert slow == [1]
+    assert all(later - earlier > 0.03 for earlier, later in pairwise(quick))
+
+
 def test_the_end_waits_for_the_chore_under_way_and_begins_no_other() -> None:
     """A store is closed after this: nobody may still be writing to it."""
     begun, done = threading.Event(), []
@@ -88,6 +105,20 @@ def vitals(told: list[dict[str, Any]]) -> Vitals:
 
 
 @pytest.mark.parametrize("name", WORK_OF)
+def test_health_tells_what_is_news() -> None:
+    """Said twice it is no news; another reason is."""
+    health = Health("store", "broker")
+    begun = health.ready, health.parts()["store"].why
+    said = [("store", True, ""), ("store", True, ""), ("broker", False, "a")]
+    said += [("broker", False, "b"), ("broker", False, "b")]
+
+    assert begun == (False, "it has not started yet")
+    assert [health.say(*one) for one in said] == [True, False, True, True, False]
+    assert not health.ready
+    assert health.say("broker", True)
+    assert health.ready
+
+
 def test_a_thread_that_has_ended_is_a_part_that_does_not_work(
     vitals: Vitals, told: list[dict[str, Any]], name: str
 ) -> None:
