@@ -104,7 +104,6 @@ def vitals(told: list[dict[str, Any]]) -> Vitals:
     return vitals
 
 
-@pytest.mark.parametrize("name", WORK_OF)
 def test_health_tells_what_is_news() -> None:
     """Said twice it is no news; another reason is."""
     health = Health("store", "broker")
@@ -119,6 +118,7 @@ def test_health_tells_what_is_news() -> None:
     assert health.ready
 
 
+@pytest.mark.parametrize("name", WORK_OF)
 def test_a_thread_that_has_ended_is_a_part_that_does_not_work(
     vitals: Vitals, told: list[dict[str, Any]], name: str
 ) -> None:
