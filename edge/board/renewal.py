@@ -101,9 +101,10 @@ class Updates:
 
         The gateway counts an answer of it, or it was `calm`: with its broker for a while, and
         nothing was asked that it refused, but for a Round that was answered before. Never while a
-        frame waits for its tick, which the write would delay.
+        frame waits for its tick, which the write would delay. In the quiet time after a draw it
+        may be: a board that sleeps is asked once, and often then.
         """
-        if not self.trial or parts.device is None or parts.device.waits:
+        if not self.trial or parts.device is None or parts.device.holds:
             return
         node = parts.device.node
         calm = calm and not (node.faults or node.forged or node.alert)

@@ -114,6 +114,7 @@ class Device:
         self._heard = []  # (topic, payload, when): at most `WAITING`
         self._block = None  # topic and payload of a release that waits to be worked on
         self._last = None  # the frame that was put into the ring last
+        self._skips = False  # whether no noise is drawn before the next frame, for a release comes
         self._quiet_ms = 0  # before this moment nothing goes out, and nothing counts as come
         self._news = asyncio.Event()
 
@@ -137,10 +138,14 @@ class Device:
             talking.cancel()
 
     @property
+    def holds(self):
+        """Say whether a frame is held back for its tick."""
+        return self._ticker.waits or bool(self._sums)
+
+    @property
     def waits(self):
         """Say whether anything is held back for its tick, or is quiet after a draw."""
-        held_back = self._ticker.waits or bool(self._sums)
-        return held_back or self._uptime.now_ms() < self._quiet_ms
+        return self.holds or self._uptime.now_ms() < self._quiet_ms
 
     def tell(self):
         """Say anew what the device is, for something of it changed."""
@@ -149,9 +154,10 @@ class Device:
     def prepare(self):
         """Draw ahead; for the ticker, to which this is a node that keeps its frames.
 
-        Not while a release comes: a device that is asked every two ticks would never work on it.
+        While a release comes, only between every second frame and the next: a device that is asked
+        every two ticks would never work on it else, and whoever sends it says how long it comes.
         """
-        if self._updates is None or not self._updates.busy:
+        if self._updates is None or not self._updates.busy or not self._skips:
             self.node.prepare()
 
     def answer(self, message, read, now_ms):
@@ -160,6 +166,7 @@ class Device:
         if frame is not None and frame != self._last:
             self._ring.put(frame)
             self._last = frame
+            self._skips = not self._skips
         return frame
 
     def _came(self, topic, payload):
@@ -402,7 +409,7 @@ def unpack_receipt(message, key, topic):
 def read_receipt(message, identity):
     """Return what `unpack_receipt` finds in a message to this device, None if it is no Receipt.
 
-    identity: its `keys.Identity`.
+    identity: its `entropy.Identity`.
     """
     try:
         where = wire.topic(identity.site, identity.name, "receipt")

@@ -454,7 +454,8 @@ def board() -> Any:
     told: list[int] = []
     budget = SimpleNamespace(exhausted=False)
     node = SimpleNamespace(faults=0, forged=0, alert="", refusal="", budget=budget)
-    device = SimpleNamespace(node=node, receipts=0, waits=False, tell=lambda: told.append(1))
+    device = SimpleNamespace(node=node, receipts=0, waits=False, holds=False)
+    device.tell = lambda: told.append(1)
     return SimpleNamespace(device=device, ring=Kept(), told=told)
 
 
@@ -467,7 +468,8 @@ def asked_each_second(board: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have time pass at once, while the board holds an answer back as each second begins."""
 
     async def until(clock: Any, due_ms: int) -> None:
-        board.now_ms, board.device.waits = due_ms, due_ms % 1000 < 400
+        board.now_ms = due_ms
+        board.device.waits = board.device.holds = due_ms % 1000 < 400
         if due_ms > release.TRIAL_MS:
             raise PowerCut
 
@@ -514,25 +516,27 @@ def test_a_board_that_is_asked_each_second_is_judged(medium: Medium, board: Any)
 
 
 @pytest.mark.parametrize(
-    ("calm", "receipts", "node", "good"),
+    ("calm", "device", "node", "good"),
     [
-        (False, 0, {}, False),
-        (False, 1, {"faults": 3}, True),
-        (True, 0, {}, True),
-        (True, 0, {"faults": 1}, False),
-        (True, 0, {"refusal": "it has 3 params instead of 7"}, False),
-        (True, 0, {"refusal": ANSWERED}, True),
+        (False, {}, {}, False),
+        (False, {"receipts": 1}, {"faults": 3}, True),
+        (False, {"receipts": 1, "waits": True, "holds": True}, {}, False),
+        (False, {"receipts": 1, "waits": True}, {}, True),
+        (True, {}, {}, True),
+        (True, {}, {"faults": 1}, False),
+        (True, {}, {"refusal": "it has 3 params instead of 7"}, False),
+        (True, {}, {"refusal": ANSWERED}, True),
     ],
-    ids=["nothing", "receipt", "calm", "fault", "refusal", "answered"],
+    ids=["nothing", "receipt", "held", "quiet", "calm", "fault", "refusal", "answered"],
 )
 def test_a_trial_ends_well_by_a_receipt_or_a_calm_while(
-    medium: Medium, board: Any, calm: bool, receipts: int, node: Any, good: bool
+    medium: Medium, board: Any, calm: bool, device: Any, node: Any, good: bool
 ) -> None:
     """A connection alone does not show that a release answers."""
     fetch()
     start()
     held = Updates(WHO, KEY, 3)
-    board.device.receipts = receipts
+    vars(board.device).update(device)
     vars(board.device.node).update(node)
     assert held.said() == {"release": 5, "trial": True, "update": ""}
     held.judge(board, calm)

@@ -241,23 +241,25 @@ class Slow:
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_no_noise_is_drawn_ahead_while_a_release_comes(busy: bool) -> None:
-    """Else a device that is asked every two ticks has no gap in which to fetch it."""
+def test_while_a_release_comes_noise_is_drawn_ahead_in_every_second_gap(busy: bool) -> None:
+    """Asked every two ticks a device needs a gap to fetch it; some send one without an end."""
     uptime = Uptime()
     updates = Slow(uptime)
-    updates.busy, later_ms = busy, []
+    updates.busy, ahead = busy, []
 
     async def play(broker: Broker, ring: Any) -> None:
-        broker.on_message(ROUNDS, asked(1))
-        while not broker.leaf("data"):
-            await asyncio.sleep(0.001)
-        at_ms = uptime.now_ms()
-        await asyncio.sleep(0.15)
-        later_ms.append(max(broker.link.hushes) - at_ms)
+        for number in range(1, 5):
+            broker.on_message(ROUNDS, asked(number))
+            while len({*broker.leaf("data")}) < number:
+                await asyncio.sleep(0.001)
+            at_ms = uptime.now_ms()
+            await asyncio.sleep(0.15)
+            broker.on_message(topic("lab", "n", "receipt"), receipt(number))
+            ahead.append(max(broker.link.hushes) - at_ms > 20)
 
-    lived(play, updates=updates, uptime=uptime)
+    lived(play, limits=LIMITS._replace(pace_ms=1), updates=updates, uptime=uptime)
 
-    assert (later_ms[0] > 20) is not busy
+    assert ahead == [not busy, True] * 2
 
 
 @pytest.mark.parametrize("order", [("round", "block"), ("block", "round")], ids="-".join)
@@ -388,6 +390,31 @@ def test_only_its_own_receipt_frees_a_frame_and_the_next_has_its_turn() -> None:
         assert len(set(broker.leaf("data"))) == 2
 
     lived(play)
+
+
+def test_a_lost_broker_loses_nothing() -> None:
+    """What has no Receipt goes out at the next connection, with the state."""
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0)
+        broker.connected = False
+        broker.on_state(False)
+        await asyncio.sleep(0.15)
+        assert not broker.leaf("data")
+        broker.connected = True
+        for _ in range(2):  # the first of these may have broken before the frame was through
+            broker.on_state(True)
+            await asyncio.sleep(0.05)
+
+    shown: list[str] = []
+    broker = lived(play, led=shown.append)
+    frames = broker.leaf("data")
+
+    assert frames == [frames[0]] * 2
+    assert broker.leaf("state") == [b"ready"] * 3
+    assert "disconnected" in shown
+    assert shown[-1] == "ready"
 
 
 def test_a_fault_of_the_sensor_is_silent_till_the_tick_like_an_answer() -> None:
