@@ -190,6 +190,17 @@ def test_a_log_line_has_counts_and_no_values() -> None:
     assert not any(word in said for word in ("sensors 3", "3, 4", "residual", "map.clamp"))
 
 
+@pytest.mark.parametrize("reports", [0, 1])
+def test_a_round_without_answers_is_a_warning_that_names_causes(reports: int) -> None:
+    """It was paid for: whoever looks at the log must not have to guess what became of it."""
+    with structlog.testing.capture_logs() as logs:
+        Teller().tell({"kind": "release", "number": 3, "reports": reports, "values": []})
+
+    warned = [one["event"] for one in logs if one["log_level"] == "warning"]
+    assert warned == [telling.SILENCE] * (not reports)
+    assert "tightened" in telling.SILENCE
+
+
 def test_alarms_are_told_whole_each_time_and_counted_over_a_start() -> None:
     """A device under a new key is another one; what was found before this start is known."""
     heard: list[Any] = []

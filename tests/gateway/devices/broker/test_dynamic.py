@@ -14,7 +14,7 @@ from cryptography import x509
 
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.control import Control, expect
-from gateway.devices.broker.doors import Resting
+from gateway.devices.broker.doors import Resting, Running
 from gateway.devices.broker.dynamic import MARK, differ, has_role
 from gateway.devices.broker.mosquitto import CONTROL, derive_session, list_device_rights
 from gateway.devices.enrol import enrol
@@ -32,12 +32,21 @@ def held(doors: Any) -> dict[str, dict[str, Any]]:
 
 
 def test_what_is_written_is_what_the_plugin_itself_would_have(doors: Any) -> None:
-    """Added at rest and added by the broker: rights, session and state are the same."""
+    """Added at rest and added by the broker: rights, session and state are the same.
+
+    A role that is left over is made anew, and one that somebody widened is put right.
+    """
     Resting(SITE, doors.folder / dynamic.FILE).add("attic", "sesame")
     at_rest = held(doors)["attic"]
     with doors.run(), Pump("test") as pump:
         gate = Control(doors.comes("gateway"), "control", pump).wait()
-        expect(gate.ask(dynamic.compose_create(SITE, "cellar", "sesame")), "Role not found")
+        left_over = {"rolename": dynamic.name_role("cellar"), "acls": []}
+        expect(gate.ask([{"command": "createRole", **left_over}]))  # as a kill in between does
+        expect(gate.ask(dynamic.compose_create(SITE, "cellar", "sesame")))
+        wide = {"acltype": "publishClientSend", "topic": "#", "priority": 0, "allow": True}
+        role = {"rolename": dynamic.name_role("attic")}
+        expect(gate.ask([{"command": "addRoleACL", **role, **wide}]))
+        Running(doors.comes("gateway"), SITE, gate, pump).rotate("attic", "sesame")
         rows = gate.clients()
         (answer,) = gate.ask([{"command": "getRole", "rolename": dynamic.name_role("attic")}])
         (other,) = gate.ask([{"command": "getRole", "rolename": dynamic.name_role("cellar")}])

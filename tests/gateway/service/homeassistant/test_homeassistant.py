@@ -168,6 +168,20 @@ def test_a_map_is_as_old_as_its_round_only_where_it_is_told_again(
     assert drawn.timestamp() == pytest.approx(time.time(), abs=60)
 
 
+def test_only_a_greeting_makes_it_say_all_again(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """Another prefix does not move the topic on which Home Assistant says that it is back."""
+    announcer = make(prefix="ha")
+    assert announcer.births == ("ha/status", "homeassistant/status")
+    for topic, payload in (("ha/status", b"offline"), ("other", b"online")):
+        announcer.heard(topic, payload)
+    assert broker.sent == []
+    announcer.heard("ha/status", b"online")
+
+    assert "ha/device/heatveil_lab/config" in broker.sent
+
+
 def test_what_is_disabled_is_taken_back_and_nothing_more_is_said(
     make: Callable[..., Announcer], broker: Broker
 ) -> None:

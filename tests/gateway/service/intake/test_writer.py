@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from edge.core import wire
 from edge.host import post
 from gateway.service.intake import writer
+from gateway.service.intake.judge import Verdict
+from gateway.service.intake.outcomes import Alarm, DeadLetter, Kept, Receipt
 from gateway.service.intake.writer import BATCH, Counting, Inbox, Intake
 from gateway.service.mqtt.connection import Message
 from gateway.service.operate.health import Health
@@ -314,6 +317,26 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
     raise AssertionError(name)
 
 
+def test_a_verdict_is_counted_once_and_by_kind() -> None:
+    """Refused with a row and only counted are one number: what was refused."""
+    metrics = Metrics()
+    verdict = Verdict(None, missing=4)
+    verdict.kept = [Kept("a", 1, n, b"name", b"") for n in range(3)]
+    verdict.letters = [DeadLetter("t", "why", b"", kind) for kind in ("late", "late", "future")]
+    verdict.receipts, verdict.again = [Receipt("a", 1, 1, True)] * 5, [Receipt("a", 1, 1, True)]
+    verdict.alarms = [Alarm("a", b"key!", "why")]
+
+    Counting(metrics, None).stored(verdict, Counter({"flood": 7, "late": 1}), 0.01)
+
+    assert value(metrics, "heatveil_reports_total") == 3
+    kinds = ("late", "future", "flood", "forged")
+    assert [value(metrics, "heatveil_refused_total", kind=one) for one in kinds] == [3, 1, 7, 0]
+    assert value(metrics, "heatveil_missing_total") == 4
+    assert value(metrics, "heatveil_duplicates_total") == 1
+    assert value(metrics, "heatveil_receipts_total") == 6
+    assert value(metrics, "heatveil_alarms_total") == 1
+
+
 LOCKED = "database is locked\nDETAIL: Key (device)=(north) is held by another transaction."
 
 
@@ -383,6 +406,20 @@ def test_whoever_sleeps_is_woken_however_the_two_threads_meet() -> None:
     assert got == list(range(count))
 
 
+def test_nothing_is_given_out_while_held() -> None:
+    """Another gateway may have the store: what comes stays the broker's."""
+    inbox, got = filled(3), list[int]()
+    inbox.hold(True)
+    taker = threading.Thread(target=lambda: got.extend(numbers(inbox.batch()[0])), daemon=True)
+    taker.start()
+    time.sleep(0.2)
+    assert got == []
+    inbox.hold(False)
+    taker.join(PATIENCE_S)
+
+    assert got == [0, 1, 2]
+
+
 def test_the_end_gives_out_what_came_before_it_and_nothing_behind() -> None:
     """What is committed after the goodbye could not be acknowledged."""
     inbox = filled(BATCH + 2)
@@ -393,6 +430,15 @@ def test_the_end_gives_out_what_came_before_it_and_nothing_behind() -> None:
 
     assert (len(first[0]), first[1]) == (BATCH, False)
     assert (numbers(second[0]), second[1]) == ([BATCH, BATCH + 1], True)
+
+
+def test_a_mountain_is_left_to_the_broker_at_the_end(monkeypatch: Any) -> None:
+    """SIGTERM is obeyed within two seconds, whatever waits."""
+    monkeypatch.setattr(writer, "END_S", 0.0)
+    inbox = filled(10 * BATCH)
+    inbox.end()
+
+    assert inbox.batch() == ([], True)
 
 
 def test_who_is_held_with_a_batch_in_hand_gives_it_to_nobody_at_the_end() -> None:

@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.devices.broker.embedded import find_free_port
 from gateway.service.intake.outcomes import KINDS
+from gateway.service.operate import supervision
 from gateway.service.operate.health import PARTS, WORK_OF, Chore, Chores, Health, Vitals
 from gateway.service.operate.metrics import Counted, Metrics
 from gateway.service.operate.supervision import Supervised, notify, watchdog_of
@@ -364,6 +365,24 @@ def test_the_manager_hears_every_state(address: str) -> None:
 
     status = b"STATUS=broker: one READY=0", b"STATUS=all parts work"
     assert heard == [status[0], status[1], b"READY=1", status[1], b"STOPPING=1"]
+
+
+def test_a_manager_that_does_not_read_holds_nobody_up(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full queue would otherwise stop the thread that says we are alive, and so kill us."""
+    monkeypatch.setattr(supervision, "PATIENCE_S", 0.05)
+
+    def fill() -> None:
+        while notify(address, "WATCHDOG=1"):  # the kernel holds some ten or some hundreds
+            pass
+
+    with manager(address):
+        filling = threading.Thread(target=fill, daemon=True)
+        filling.start()
+        filling.join(20)
+
+        assert not filling.is_alive()
 
 
 def test_a_reload_carries_the_time_of_the_clock_that_only_goes_forward(address: str) -> None:

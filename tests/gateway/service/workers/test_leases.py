@@ -181,6 +181,15 @@ def test_who_splits_the_devices_otherwise_does_not_join_those_at_work(
         join(store, "ada")
 
 
+def test_the_dead_keep_nobody_from_changing_the_parts(store: Store) -> None:
+    """A worker that was killed is at work for one lease more, and no longer."""
+    join(store, "dead", lease_s=0.2)
+    with pytest.raises(OperatorFault):
+        join(store, "ada", partitions=ROLL_PARTS + 2)
+    time.sleep(0.4)
+    join(store, "ada", partitions=ROLL_PARTS + 2)
+
+
 def test_the_roll_names_the_dead_the_living_and_what_is_nobodys(store: Store, home: Any) -> None:
     """Whatever its leader shows: words of `heatveil health` are made of it."""
     mark = leases.mark_of(home.devices)
