@@ -223,7 +223,7 @@ def test_a_cluster_that_goes_away_is_told_and_what_is_done_came() -> None:
     except ImportError:
         miss("dask.distributed is not installed: pip install -e '.[cluster]'")
     tasks = [Task("thermal-3b", ("m", 20), run, 5) for run in range(400)]
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     with cluster:
         played = play_all(tasks, Order(cluster=cluster.scheduler_address))
         first = next(played)
@@ -245,7 +245,7 @@ def test_a_cluster_that_loses_workers_loses_and_doubles_nothing() -> None:
     alone = {task: values for some in play_all(tasks, Order()) for task, values in some.items()}
     found, killed = dict[Task, list[Value]](), 0
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, scheduler_port=0
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", scheduler_port=0
     ) as cluster:
         for some in play_all(tasks, Order(cluster=cluster.scheduler_address)):
             assert not found.keys() & some.keys()

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from gateway.cli.devices.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.lab.thermal_days import files, run
+from gateway.lab.thermal_days import files, picture, run
 from gateway.lab.thermal_days.scene import Scene
 from gateway.mechanisms.thermal.granting import grant
 from gateway.mechanisms.worlds import Seen
@@ -136,7 +136,8 @@ def test_who_interrupts_it_finds_nothing_left(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "read_day" if where == "living" else "_draw", interrupt)
+    stopped = (run, "read_day") if where == "living" else (picture, "draw")
+    monkeypatch.setattr(*stopped, interrupt)
     results = "--out", path.with_name("a.npz"), "--plot", path.with_name("a.png")
     said = heatveil("simulate", path, *results)
     assert said.status == 130
