@@ -319,6 +319,27 @@ def test_a_shared_subscription_is_no_way_around(wall: Wall, pump: Pump) -> None:
         thief.close()
 
 
+def test_who_sends_too_much_at_once_is_heard_by_nobody(wall: Wall, pump: Pump) -> None:
+    """A long one is heard of; five megabytes reach nobody, and cost nobody else a word."""
+    ears = Ears()
+    with links(
+        pump,
+        (wall.device("watcher"), ["heatveil/#"], ears),
+        (wall.device("node-0"), [], None),
+        (wall.device("node-1"), [], None),
+    ) as (_, loud, other):
+        loud.publish(DATA, bytes(900_000))
+        first = [topic for topic, _ in ears.wait(1)]
+        loud.publish(DATA, bytes(5_000_000))
+        loud._session.wait_down(20)
+        loud.close()
+        other.publish(OTHERS, b"calm")
+        heard = ears.wait(2)
+
+    assert first == [DATA]
+    assert heard[1:] == [(OTHERS, b"calm")]
+
+
 def test_a_device_cannot_throw_the_gateway_off(wall: Wall, pump: Pump) -> None:
     """Whoever comes under another's client id ends its connection and takes over its session.
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from edge.core.wire import name_of
+from gateway.cli.records import show
 from gateway.cli.records.show import BARS
 from gateway.devices.enrol.enrol import load_devices
-from gateway.faults import ForgottenFault
+from gateway.faults import ForgottenFault, OperatorFault
 from gateway.mechanisms import find, first_round
 from gateway.service import steps
 from gateway.service.intake.outcomes import Again
@@ -316,3 +318,13 @@ def test_a_larger_promise_in_the_file_does_not_make_more_left(
     told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
 
     assert Fraction(told["budget"]) == 3 * kept.rho
+
+
+def test_a_map_of_another_room_is_not_laid_over_this_one(kept: Any) -> None:
+    """40 cells drawn as 20 would show people where nobody was."""
+    query = config.query(config.load(kept.path))
+    other = replace(query, grid=query.grid._replace(shape=(20, 1)))
+
+    assert show.read_drawn(kept.body, query).mass.shape == (1, 40)
+    with pytest.raises(OperatorFault, match="40x1 cells and the deployment says 20x1"):
+        show.read_drawn(kept.body, other)

@@ -208,6 +208,15 @@ def test_who_asks_twice_need_not_wait() -> None:
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_only_a_request_to_stop_ends_well() -> None:
+    """A refusal, or a terminal that closes, is one before and after."""
+    for code in (1, 128 + signal.SIGHUP):
+        with pytest.raises(SystemExit), serve.end_well():
+            sys.exit(code)
+    with serve.end_well():
+        sys.exit(128 + signal.SIGTERM)
+
+
 # `heatveil once`: one round, its map on the terminal, and nothing left running.
 
 

@@ -205,3 +205,12 @@ def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: 
     query = config.query(config.load(path))
     made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
     assert "each lag at its worst" in " ".join(made.lines)
+
+
+def test_several_rooms_are_refused(tmp_path: Path) -> None:
+    """Noise, devices and budget are those of one room's walls."""
+    path = deployed(tmp_path)
+    path.write_text(DEPLOYED.replace('"small.toml"', '["small.toml", "large.toml"]'))
+
+    with pytest.raises(OperatorFault, match="names 2 files, but a gateway serves one room"):
+        config.load(path)

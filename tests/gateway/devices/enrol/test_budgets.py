@@ -254,6 +254,11 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
         "last": 0,
     }
     assert all(not tightening.looser(known[name].limits, one) for name, one in sent.items())
+    # The same again is sent as it was: a version that came with other limits is refused.
+    given = {name: one._replace(limits=sent[name]) for name, one in known.items()}
+    assert limitsfile.plan_next(given, given, wished, TIGHTER) == sent
+    with pytest.raises(OperatorFault, match="does not list the current limits of another"):
+        limitsfile.plan_next(["another"], known, wished, TIGHTER)
 
 
 def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: Path) -> None:

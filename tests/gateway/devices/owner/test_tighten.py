@@ -218,6 +218,32 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
     assert {given.limits.version for given in known.values()} == {2}
 
 
+def test_the_broker_keeps_nothing_for_a_command_that_is_over(
+    heatveil: Heatveil, site: Any
+) -> None:
+    """Answers of years would wait there, each for a command that asked something else."""
+    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    name = site.deployment.site.name
+    heatveil("tighten", "--config", site.config, "--patience", 0)
+    came: list[Message] = []
+
+    def take(link: Link, message: Message) -> None:
+        link.ack(message)
+        came.append(message)
+
+    with Pump("late") as pump:
+        speaker = Link(site.deployment.mqtt, f"late-{name}", pump).wait()
+        speaker.publish(wire.topic(name, "node-0", "ack"), b"{}")
+        assert speaker.sent(5)
+        again = Link(site.deployment.mqtt, f"heatveil-{name}-tighten", pump, on_message=take)
+        again.wait()
+        time.sleep(0.3)
+        speaker.close()
+        again.close()
+
+    assert came == []
+
+
 def test_what_devices_count_for_is_kept_with_tighter_limits(heatveil: Heatveil, site: Any) -> None:
     """Else `serve` would say that its devices were enrolled for life, and a promise would end."""
     path, site_name = site.deployment.site.devices, site.deployment.site.name

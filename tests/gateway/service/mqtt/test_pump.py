@@ -21,6 +21,7 @@ from gateway.service.mqtt import pump as module
 from gateway.service.mqtt.framing import ReceivedMessage, Stream
 from gateway.service.mqtt.pump import FIRST_WAIT_S, LONGEST_WAIT_S, Pump, Rider
 from gateway.settings.deployment import Mqtt
+from tests.waiting import eventually
 
 # One thread for all: no client's trouble is another's, and none comes back in step.
 
@@ -363,3 +364,29 @@ def test_a_goodbye_arrives_though_something_is_left_unread() -> None:
     thread.join()
 
     assert heard == [b"\xe0\x00"]
+
+
+def test_a_broker_that_never_stops_talking_holds_no_goodbye_up() -> None:
+    """One thread closes the links of all devices; it must not hear one broker out for ever."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+
+    def broker() -> None:
+        with far, suppress(OSError):
+            while True:
+                far.sendall(publish(b"t", b"more", 1, five=False))
+
+    stream = Stream(near, lambda _: None)
+    stream.send(b"\xe0\x00")
+    talks = threading.Thread(target=broker, daemon=True)
+    closes = threading.Thread(target=stream.close, daemon=True)
+    talks.start()
+    closes.start()
+    ended = eventually(lambda: not closes.is_alive())
+    with suppress(OSError):
+        far.shutdown(socket.SHUT_RDWR)  # whatever came of it, nothing of this goes on
+    closes.join()
+    talks.join()
+
+    assert ended

@@ -6,12 +6,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gateway.devices.broker import embedded
-from gateway.service.mqtt.connection import Message, Sending
+from gateway.service.mqtt.connection import Message, Sending, Standing
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
@@ -327,8 +328,10 @@ def test_an_answer_that_is_quicker_than_we_are_is_not_lost() -> None:
     sending.began(7, lambda: heard.append(7))
     sending.began(8, lambda: heard.append(8))
     sending.ended(8, taken=True)
+    sending.began(7, lambda: heard.append(9))  # there are 65,535 ids: one that comes back is
+    sending.ended(7, taken=True)  # another message
 
-    assert heard == [7, 8]
+    assert heard == [7, 8, 9]
 
 
 def test_what_the_broker_does_not_take_is_not_said_to_be_taken() -> None:
@@ -341,3 +344,19 @@ def test_what_the_broker_does_not_take_is_not_said_to_be_taken() -> None:
     sending.began(2, lambda: heard.append(2))
 
     assert heard == []
+
+
+def test_a_fault_of_who_waits_for_a_message_keeps_no_other_waiting() -> None:
+    """What is on its way would be counted for ever, and each end would wait in vain."""
+
+    def fails() -> None:
+        raise KeyError
+
+    standing, client = Standing(Mqtt(), "node", ((), ()), None), SimpleNamespace()
+    standing.attach(client, SimpleNamespace())  # type: ignore[arg-type]
+    standing.session.sending(1)
+    standing.sending.began(1, fails)
+    with pytest.raises(KeyError):
+        client.on_publish(None, None, 1, SimpleNamespace(is_failure=False), None)
+
+    assert standing.session.wait_sent(0)
