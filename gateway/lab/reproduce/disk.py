@@ -26,7 +26,6 @@ from . import disk_traces as traces
 from .disk_peers import AUTO, DAM_AUTO, Setting, privacy, recover
 from .disk_traces import LONGEST, TRAJECTORIES, Walks, walk
 from .figures import (
-    UNIFORM,
     Figure,
     Finding,
     Floats,
@@ -39,6 +38,7 @@ from .figures import (
     judge,
 )
 from .people import CITY, STAND_IN, SYNTHETIC, count, crowd
+from .picture import UNIFORM
 
 SETS = (*SYNTHETIC, CITY)
 EPSILON = "3.5"

@@ -19,7 +19,6 @@ from scipy.special import stdtrit
 
 from ...faults import OperatorFault
 from ...mechanisms import TABLE
-from .picture import UNIFORM as UNIFORM
 from .picture import Mark, Panel
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -127,9 +127,11 @@ def gazes_of(path: Path) -> list[list[Floats]]:
 def say_points(path: Path) -> str:
     """Return a sentence where one person of a file has several points; nothing where none has."""
     if path.suffix == ".json":
-        return ""
-    read = read_points(path)
-    points, users = len(read.users), int(read.users.max()) + 1
+        own = [len(places) for picture in gazes_of(path) for places in picture]
+        points, users = sum(own), len(own)
+    else:
+        read = read_points(path)
+        points, users = len(read.users), int(read.users.max()) + 1
     if points <= users:
         return ""
     return (

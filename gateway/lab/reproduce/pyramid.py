@@ -28,7 +28,6 @@ from recovery.pyramid import Query, plan, recover
 from recovery.pyramid.dense import heatmap
 
 from .figures import (
-    UNIFORM,
     Figure,
     Finding,
     Floats,
@@ -43,6 +42,7 @@ from .figures import (
     power,
 )
 from .people import STAND_IN, draw_people, gazes_of
+from .picture import UNIFORM
 
 BASE, TOP, PAPER, AUTO = "Laplace", "Laplace, top 0.01 %", "RECONSTRUCT, w = 20", "auto"
 DENSE, ADAPTIVE, EXACT = "dense", "adaptive grid", "not private: w = 20, no noise"
@@ -249,7 +249,10 @@ _EPSILONS = (0.1, 0.5, 1, 2, 5, 10)
 _USERS, _SIDES = (50, 100, 200, 500, 1000), (64, 128, 256, 512)
 _PARTS = (0.02, 0.05, 0.15, 0.3, 0.75)
 _CITY = f"{CHECK_INS} points of each person; {STAND_IN}"
-_LOOKS = f"{GAZES} points of each person, at four spots, in the place of Salicon's gazes"
+_LOOKS = (
+    f"{GAZES} points of each person, at four spots, in the place of Salicon's gazes, unless "
+    "--points gives them"
+)
 _MIXTURE = f"200 people of {SAMPLES} points on 64 x 64 cells, epsilon 1, round hills"
 _HELP = "the algorithm beats both baselines, and more people help all"
 _FINE = "finer cells hurt Laplace and leave the algorithm as it is"

@@ -34,7 +34,6 @@ from recovery.quadtree.schedule import epsilon_of
 
 from ...mechanisms.quadtree.crowd import release_crowd
 from .figures import (
-    UNIFORM,
     Figure,
     Finding,
     Floats,
@@ -48,6 +47,7 @@ from .figures import (
     judge,
 )
 from .people import STAND_IN, draw_people
+from .picture import UNIFORM
 
 Whole = NDArray[np.int64]
 
@@ -372,17 +372,18 @@ def _last_has_most(results: Results) -> Finding:
 
 
 def least_within(line: str) -> Callable[[Results], Finding]:
-    """Return the check that a line is least between its ends, and surely worse at one at least."""
+    """Return the check that a line is least between its ends, and surely worse at both of them."""
 
     def check(results: Results) -> Finding:
-        places = results.places(MSE, line)
-        least = min(places, key=lambda at: results.mean(MSE, line, at))
-        ends = {
-            f"{at:g}": results.less(MSE, (line, least), (line, at))
-            for at in (places[0], places[-1])
-            if at != least
-        }
-        return judge(ends, f"least at {least:g}, below the ends: ")
+        first, *inner, last = results.places(MSE, line)
+        least = min(inner, key=lambda at: results.mean(MSE, line, at))
+        said = [f"least between the ends at {least:g}"]
+        sure = [results.less(MSE, (line, least), (line, at)) for at in (first, last)]
+        for at, below in zip((first, last), sure, strict=True):
+            how = {1: "surely worse", 0: "the same within chance", -1: "surely better"}[below]
+            said.append(f"{at:g} is {how}")
+        verdict = {1: "confirmed", 0: "not decided", -1: "refuted"}[min(sure)]
+        return Finding(verdict, "; ".join(said))
 
     return check
 

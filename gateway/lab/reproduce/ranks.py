@@ -43,7 +43,6 @@ from recovery.ranks.query import ORDERS
 from recovery.score import ranges
 
 from .figures import (
-    UNIFORM,
     Figure,
     Finding,
     Floats,
@@ -55,6 +54,7 @@ from .figures import (
     judge,
 )
 from .people import STAND_IN, draw_people
+from .picture import UNIFORM
 
 PRINTED, LINES, HYBRID = "ranks, printed", "ranks, lines", "sorted, then counted"
 EVENLY, CITY, HILLS, SINGLE = "evenly", "city", "three hills", "one place"

@@ -15,7 +15,6 @@ from recovery.noise.gaussian import gaussian_delta, gaussian_sigma, paper_sigma
 from recovery.sparse import minimise_l1
 
 from .figures import (
-    UNIFORM,
     Figure,
     Finding,
     Floats,
@@ -28,6 +27,7 @@ from .figures import (
     judge,
     power,
 )
+from .picture import UNIFORM
 
 MIDDLE, ANYWHERE = "EMD, source at 1/2", "EMD, source anywhere"
 PRINTED, WIDER, BAYES = "l1 as printed", "l1, 95 % radius", "posterior"
