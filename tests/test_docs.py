@@ -82,19 +82,20 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("page", "before", "words"),
+    ("page", "before", "words", "least"),
     [
-        ("README.md", r"`make demo ARGS=\"--seed 7\"`", ["demo", "--seed", "7"]),
+        ("README.md", r"`make demo ARGS=\"--seed 7\"`", ["demo", "--seed", "7"], 9),
         (
             "README.md",
             r"## A room of your own.*?```.*?```",
             ["simulate", "room.toml", "--seed", "7"],
+            4,
         ),
-        ("PRIVACY.md", "as `heatveil calibrate", ["calibrate", "gateway/sample.toml"]),
+        ("PRIVACY.md", "as `heatveil calibrate", ["calibrate", "gateway/sample.toml"], 9),
     ],
 )
 def test_what_a_page_quotes_is_what_the_command_prints(
-    tmp_path: Path, page: str, before: str, words: list[str]
+    tmp_path: Path, page: str, before: str, words: list[str], least: int
 ) -> None:
     """A figure that the command no longer prints is a lie."""
     heatveil = str(Path(sys.executable).with_name("heatveil"))
@@ -108,7 +109,9 @@ def test_what_a_page_quotes_is_what_the_command_prints(
     (block,) = re.findall(rf"{before}.*?```\n(.*?)```", (ROOT / page).read_text(), re.S)
     lines = [" ".join(line.split()) for line in block.splitlines() if line.strip()]
 
-    assert len(lines) > 2
+    assert len(lines) >= least
+    if page == "README.md":  # nothing is left out there
+        lines = [" ".join(lines)]
     assert [line for line in lines if line not in printed] == []
 
 

@@ -251,7 +251,7 @@ def test_it_is_of_first_order_in_time() -> None:
     errors = [float(np.abs(field - fields[0]).max()) for field in fields[1:]]
 
     assert [math.log2(one / other) for one, other in pairwise(errors)] == pytest.approx(
-        [1.0, 1.0], abs=0.25
+        [1.0, 1.0], abs=0.15
     )
 
 

@@ -58,6 +58,14 @@ def test_a_number_off_by_little_is_rejected(name: str, off: float) -> None:
     assert failed(accountant.claim_accountant("number", spoilt))
 
 
+def test_an_allowance_may_be_below_the_truth_alone() -> None:
+    """rho is what may be spent, so there the safe side is the other one."""
+    truth = Decimal(1)
+
+    assert failed(accountant.claim_accountant("rho", [(1 - 1e-9, truth, "")], lower=True)) == []
+    assert failed(accountant.claim_accountant("rho", [(1 + 1e-9, truth, "")], lower=True))
+
+
 @pytest.mark.parametrize("times", [1, 24])
 def test_a_variance_is_weighed_to_the_last_grain(times: int) -> None:
     """Rounded down it is rejected, however little that is; and so is one in a hundred more."""
@@ -123,6 +131,16 @@ def test_a_wall_passes_what_its_resistances_in_a_row_let_through() -> None:
     shown = quanta.trace_warmth(slow, [path((0.5, 0.5), 144)], 86400.0)
 
     assert shown[0] == pytest.approx(steady, rel=2e-3)
+
+
+def test_nothing_crosses_a_wall_by_a_body() -> None:
+    """A body beside it gives all of its watt to its own side."""
+    solid = quanta._solid(room(Wall((1.0, 0.0), (1.0, 1.0), 100.0, "brick")), ())
+    given = quanta._body(solid, np.array([0.93, 0.5]))
+
+    assert given.sum() == pytest.approx(1.0)
+    assert not given[:, 38:].any()
+    assert given[:, :38].max() == given[19:21, 36:38].max()
 
 
 def test_a_thermometer_lags_behind_the_air() -> None:

@@ -321,6 +321,13 @@ def variance(sentence: str, over: float) -> Claim:
     return at_most(sentence, 1.0, over, samples=1, unit="variance asked / given")
 
 
+def test_a_sentence_cannot_break_the_page() -> None:
+    """A table's columns are parted by a sign that a sentence may hold."""
+    claim = claim_fact("|x| is small\nand y", False, samples=1, detail="a | b")
+
+    assert "\\|x\\| is small and y (a \\| b)" in as_page([claim], Effort(), 0.1)
+
+
 def test_one_row_shows_the_worst_of_all_rooms() -> None:
     """Eight rows that say the same hide the ninth that does not."""
     rooms = [variance(f"{room}: there is enough", over) for room, over in (("a", 0.5), ("b", 1.5))]

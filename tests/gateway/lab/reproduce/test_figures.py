@@ -28,6 +28,7 @@ from gateway.lab.reproduce.figures import (
 )
 from gateway.lab.reproduce.people import city, gazes_of, of_file, say_points
 from gateway.lab.reproduce.pyramid import gather_gazes
+from gateway.lab.reproduce.quadtree import MSE, least_within
 from gateway.lab.reproduce.runs import Order, code, make, play, play_all
 from tests.conftest import miss
 
@@ -73,6 +74,22 @@ def test_a_power_is_told_from_another(printed: float, verdict: str) -> None:
     found = power(results(lambda at: at**-0.5, 0.02), "p", "low", printed, 0.1)
 
     assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("heights", "verdict"),
+    [((3, 2, 3), "confirmed"), ((2, 2, 3), "not decided"), ((1, 2, 3), "refuted")],
+)
+def test_a_best_value_lies_between_the_ends(heights: tuple[int, ...], verdict: str) -> None:
+    """What is as good at an end of the axis, or better, shows none."""
+    world = np.random.default_rng(1)
+    found = Results(
+        (run, Value(MSE, "a", at, height + 0.1 * world.normal()))
+        for run in range(6)
+        for at, height in enumerate(heights)
+    )
+
+    assert least_within("a")(found).verdict == verdict
 
 
 def test_every_paper_has_figures_and_names_find_them() -> None:
@@ -297,7 +314,7 @@ def test_gazes_are_read_as_salicon_publishes_them(tmp_path: Path) -> None:
 
     assert gazes_of(path)[0][0] == pytest.approx(np.array([[0, 0], [639 / 640, 479 / 480]]))
     assert len(of_file(path)) == 2
-    assert not say_points(path)
+    assert "fixations.json has 2 points of 1 users" in say_points(path)
     task = Task("pyramid-8", ("gazes", 1, "1"), 3, 1, points=str(path))
     assert set(gather_gazes(task, 5, _world()).ravel()) <= set(gazes_of(path)[0][0].ravel())
 
