@@ -4,7 +4,7 @@ It stands for what any such mechanism is towards device and gateway, and shows a
 is: with noise, of the devices that answered.
 """
 
-from edge.core.grid import cells, nearest
+from edge.core.grid import nearest
 from edge.core.noise import dlaplace
 from edge.core.records import Grid, Guarantee, Release, Round
 
@@ -43,7 +43,7 @@ def report(round, reading, rng):  # type: ignore[no-untyped-def]
 def release(round, payloads, rng):  # type: ignore[no-untyped-def]
     """Return the counts of all cells, each with discrete Laplace noise."""
     num, den = round.params
-    counts = [0] * cells(round.grid)
+    counts = [0] * (round.grid.shape[0] * round.grid.shape[1])
     for payload in payloads:
         if payload:
             counts[payload[1]] += 1

@@ -38,11 +38,6 @@ class Balance(NamedTuple):
     out_j: Floats | float
     ventilated_j: Floats | float
 
-    @property
-    def missing_j(self) -> Floats | float:
-        """What came in, did not go out and is not stored: rounding, or a fault."""
-        return self.powered_j - self.out_j - self.ventilated_j - self.stored_j
-
     def plus(self, other: "Balance") -> "Balance":
         """Return the balance of both times together."""
         return Balance(*(mine + more for mine, more in zip(self, other, strict=True)))

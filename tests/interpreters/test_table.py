@@ -182,7 +182,7 @@ def test_vectors_replay_bit_for_bit(interpreter, name: str) -> None:
 def test_a_wrong_vector_is_noticed(interpreter) -> None:
     """A replay that agrees with anything would prove nothing."""
     spoilt = REPLAY.replace("# BEFORE", 'cases[0]["expect"] = cases[-1]["expect"]')
-    _, *wrong = interpreter.run(spoilt.replace("NAME", "grid.json")).splitlines()
+    _, *wrong = interpreter.run(spoilt.replace("NAME", "disk.json")).splitlines()
 
     assert len(wrong) == 1
 

@@ -215,12 +215,10 @@ def sum_cases():
 
 
 def main():
-    curves = [{"name": f"hilbert {side}", "kind": "curve", "side": side} for side in (1, 2, 8)]
     files = {
         "samplers": sampler_cases(),
         "wire": wire_cases(),
         "device": device_cases(),
-        "grid": curves,
         "disk": disk_cases(),
         "sealed": sealed_cases(),
         "sums": sum_cases(),

@@ -238,14 +238,6 @@ def roster(case):
     return hexed(message)
 
 
-def curve(case):
-    """Return the cells along the Hilbert curve as numbers."""
-    from edge.core import grid
-
-    square = Grid((case["side"], case["side"]), 0)
-    return [grid.index(square, grid.hilbert_cell(square, i)) for i in range(grid.cells(square))]
-
-
 def exponentials(case):
     """Return the greatest weights that ratios of epsilon allow."""
     from edge.mechanisms.footprint import exp_floor
@@ -280,7 +272,6 @@ KINDS = {
     "chain": chain,
     "hpke": hpke_message,
     "sealed": sealed_frame,
-    "curve": curve,
     "sum keys": sum_keys,
     "sum message": sum_message,
     "roster": roster,

@@ -374,11 +374,6 @@ class Crowd:
         """What has become of all frames."""
         return add_counts([life.count() for life in self.lives.values()])
 
-    @property
-    def unreceipted(self) -> int:
-        """How many devices wait for a receipt."""
-        return sum(life.counts.waiting > 0 for life in self.lives.values())
-
     def close(self) -> None:
         """Say goodbye for every device, and disconnect."""
         if not self._closing:
