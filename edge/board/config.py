@@ -1,6 +1,6 @@
 """What one device is told once, by its host: a file of JSON, read strictly, word by word.
 
-    site, name, sensor, sensors, mode, key_id         who it is (`keys.Identity`)
+    site, name, sensor, sensors, mode, key_id         who it is (`entropy.Identity`)
     site_key, mac_key, config_key, state_key          its keys, in hexadecimal
     link     host, port, tls, client_id, username, password; with tls also ca, the text of ca.pem
     wifi     ssid, password; country of two letters, if the board must know it. None: a cable

@@ -102,7 +102,7 @@ def sleep(machine, wake_s, watchdog, platform=sys.platform):
 #
 # A board that sleeps deeply starts anew each time, and each start is a boot, with an epoch and a
 # chain key of its own. Three writes of the flash for each, and three for what it answers, erase
-# some 210,000 blocks a year at an answer a minute (see `slots`), and the lease is lost each
+# some 210,000 blocks a year at an answer a minute (see `budget.Files`), and the lease is lost each
 # time. So the slots reserve epochs ahead, as they pay for answers ahead:
 #
 #     all slots      the last epoch that is reserved, its chain key, what the lease may spend

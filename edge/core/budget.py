@@ -432,9 +432,11 @@ def unpack(data, key):
     return Record(*(numbers + [body[36:68], from_bytes(body[68:]), body[68 + BYTES :]]))
 
 
-# Whatever keeps slots has these two methods. When the power fails in the middle of a write, slot i
-# may hold anything at all, but the other slots must be as they were. What was tried, with the
-# power cut within each erasure and each program of a block (tests/interpreters/test_budget.py):
+# Whatever keeps slots has these two methods. `read(i)` gives b"" where nothing was ever written;
+# `write(i, data)` returns when the data is on the medium. When the power fails in the middle of a
+# write, slot i may hold anything at all, but the other slots must be as they were. What was tried,
+# with the power cut within each erasure and each program of a block
+# (tests/interpreters/test_budget.py):
 #
 #     on littlefs2    safe; the old chain key lies in its log until that is compacted, some forty
 #                     writes later with blocks of 4 KB, for who reads the bare chip

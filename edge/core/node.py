@@ -39,8 +39,9 @@ VERSION = "0.1.0"
 class Node:
     """One device: who it is, what it may still spend, and the last frame it made.
 
-    identity: a `Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
-    (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
+    identity: an `entropy.Identity`. budget: its own `budget.Budget`, booted. step: of its
+    converter, (num, den) of a kelvin, or None below any grain. follower: a new
+    `background.Follower` or None.
     tables: whether noise may come from tables (`bulk`), where a Round asks for that.
     mechanism: what it answers all its life, None for the usual one; one of central trust it
     refuses unless its identity names that.
@@ -220,7 +221,7 @@ class Node:
 class Ahead:
     """The frame counter of one boot, and the noise of the frame to come.
 
-    identity: a `Identity`. budget: its `budget.Budget`, for the keys of this boot and for
+    identity: an `entropy.Identity`. budget: its `budget.Budget`, for the keys of this boot and for
     what was used of them: a second node on one budget goes on where the first one is, and does
     not read the same streams again.
     """

@@ -4,7 +4,7 @@
 
 No key does two jobs, and none gives away another: a gateway that holds the MAC key can check
 who sent a frame and still cannot touch the noise. What a device holds of them, and how it goes
-on from boot to boot, is in `keys`.
+on from boot to boot, is in `core.entropy`.
 """
 
 from ..core.entropy import Identity, check_key, derive, ratchet

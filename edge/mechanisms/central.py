@@ -40,7 +40,7 @@ LABEL = b"heatveil-seal-v1"
 WIDTH = 8  # bytes of a number
 # Of a payload at the most: 64 bytes are for the rest of a frame, which a gateway must still read.
 NUMBERS = (REPORT_BYTES - 64 - EXTRA - 2) // WIDTH
-IDENTITY = 10  # parts of a `keys.Identity`; an `Allowed` has more
+IDENTITY = 10  # parts of an `entropy.Identity`; an `Allowed` has more
 NOT_ALLOWED = (
     "central-not-allowed: it asks for a report without noise of its own, sealed to the gateway, "
     "and this device is not enrolled for that; enrol it with --central, if its people agree"

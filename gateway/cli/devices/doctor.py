@@ -106,6 +106,7 @@ def budget(
     every: Annotated[float, typer.Option(help="Seconds from one answer to the next.")] = 60.0,
     variance: Annotated[int, typer.Option(help="Of the noise, in grains squared.")] = 250_000,
     battery: Annotated[float, typer.Option(help="What it holds, in mAh.")] = 2500.0,
+    awake: Annotated[bool, typer.Option("--awake", help="It never sleeps.")] = False,
     own: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A figure of your own board."),
@@ -117,7 +118,7 @@ def budget(
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
     chosen, promised, hours, tables = sensor or USUAL, None, 0, False
     known = SENSORS.get(chosen)
-    plan = Plan(chosen, known.readings if known else 1, every, variance, battery)
+    plan = Plan(chosen, known.readings if known else 1, every, variance, battery, not awake)
     if config is not None:
         found, promised, hours, tables = of_deployment(config, sensor)
         plan = plan._replace(**found)
@@ -147,7 +148,7 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
     yield f"{count} {plan.sensor} each {say_time(plan.every_s)},{noise} {rest}"
     if late := found.sleepless_s:
         more = f"{late:.3g} s, more than {say_time(plan.every_s)}"
-        yield f"sleep     none: to wake, join and answer takes {more}; reckoned as always awake"
+        yield f"sleep     none: to wake, join and answer takes {more}; reckoned as with --awake"
     yield (
         f"battery   {energy.days:.3g} days on {plan.battery_mah:g} mAh  (estimated: "
         f"{energy.day_mah:.3g} mAh a day, {energy.answer_j:.3g} J an answer)"

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -373,6 +373,7 @@ RESTART = (
 
 def tighten(
     path: flags.Config,
+    names: Device = None,
     patience_s: Annotated[
         float,
         typer.Option(
@@ -387,7 +388,8 @@ def tighten(
     wished = first_limits(deployment, config.query(deployment))
     served = find_service(deployment.rounds.mechanism)
     known = limitsfile.load(deployment.site.devices, devices)
-    sent = limitsfile.plan_next(devices.by_name, known, wished, served.tighter)
+    chosen = _chosen_devices(names or [], devices)
+    sent = limitsfile.plan_next(chosen, known, wished, served.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
     after = {name: known[name]._replace(limits=one) for name, one in sent.items()}
     limitsfile.save(deployment.site.devices, devices.site, {**known, **after})
@@ -403,6 +405,16 @@ def tighten(
             "when every device keeps them, for an attacker combines all answers. Correct the "
             "causes above and run this again, or enrol those devices again"
         )
+
+
+def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:
+    for name in names:
+        if name not in devices.by_name:
+            raise OperatorFault(
+                f"--device {name} is not enrolled; limits are signed with the device's own key, "
+                f"which is not known here. {suggestion(name, devices.by_name)}"
+            )
+    return list(dict.fromkeys(names or devices.by_name))
 
 
 def _summary(

@@ -18,10 +18,9 @@ from ...settings import config
 from .. import flags
 from .owner import format_owners
 
-PATIENCE_S = 2400.0
-
 
 def update(
+    context: typer.Context,
     path: flags.Config,
     names: Annotated[
         list[str] | None, typer.Option("--device", help="Of these devices alone; may be repeated.")
@@ -41,7 +40,7 @@ def update(
     patience_s: Annotated[
         float,
         typer.Option("--patience", min=0, max=86400, help="Seconds to wait for the devices."),
-    ] = PATIENCE_S,
+    ] = 2400.0,
 ) -> None:
     """Bring boards this heatveil's modules over the air; each tries them, and goes back itself.
 
@@ -59,7 +58,8 @@ def update(
             "signing of one, so they would be silently ignored. Leave them out, or sign another "
             "with --updates"
         )
-    if out is not None and patience_s != PATIENCE_S:
+    source = context.get_parameter_source("patience_s")
+    if out is not None and source is not None and source.name == "COMMANDLINE":
         raise OperatorFault(
             "--out writes a release and waits for no device, so --patience would be silently "
             "ignored. Leave it out; give it beside --send"

@@ -155,11 +155,10 @@ def check_plan(plan: Plan) -> Sensor:
             f"the sensor {plan.sensor!r} is not known, so its battery life cannot be estimated. "
             f"Name the most similar of {', '.join(SENSORS)}"
         )
-    if not 1 <= plan.variance < 1 << 62 or plan.readings < 1:
+    if not 1 <= plan.variance < 1 << 62:
         raise OperatorFault(
-            f"--readings is {plan.readings} and --variance is {plan.variance}; at least one "
-            "reading is needed, and a variance from 1 to 2**62 grains squared, for less hides "
-            "nothing. Take both from `heatveil calibrate`"
+            f"--variance is {plan.variance}; a variance from 1 to 2**62 grains squared is needed, "
+            "for less hides nothing. Take it from `heatveil calibrate`"
         )
     if not 0.1 <= plan.every_s <= 366 * DAY_S or not 0 < plan.battery_mah < 1e9:
         raise OperatorFault(
@@ -177,9 +176,9 @@ def check_plan(plan: Plan) -> Sensor:
     if busy_s > plan.every_s:
         raise OperatorFault(
             f"an answer takes {busy_s:.3g} s to measure and to blur, but one is asked every "
-            f"{plan.every_s:g} s: the board could not keep up. Ask less often, read fewer pixels, "
-            "or have an array's noise drawn from tables ([rounds] sampler), which takes a fifth "
-            "of the time"
+            f"{plan.every_s:g} s: the board could not keep up. Ask less often, take a sensor of "
+            "fewer pixels, or have an array's noise drawn from tables ([rounds] sampler), which "
+            "takes a fifth of the time"
         )
     return sensor
 

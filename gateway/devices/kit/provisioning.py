@@ -354,7 +354,8 @@ class Kit(NamedTuple):
     this heatveil's in the way that it has them. otherwise: what to do where the board holds the
     budget of another device, None where that may end. marks: the deployment's devices file.
     owner: given what the board was told of releases over the air, returns what it is to be told;
-    it keeps its own side of that, so it is asked once nothing is left to refuse. None: as it is.
+    it keeps its own side of that, so it is asked once the board and its modules were found fit.
+    None: as it is.
     """
 
     held: Held

@@ -16,7 +16,6 @@ that a device can give.
 
 import binascii
 import hashlib
-import inspect
 import os
 from typing import Any, NamedTuple
 
@@ -37,6 +36,18 @@ from .boards import Board, BoardFault
 
 SITE, NAME, READINGS, VARIANCE = "selftest", "board", 8, 250_000
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "a move", "local", "unit", "presence")
+
+_RAM = """
+class Ram:
+    def __init__(self):
+        self.slots = {}
+
+    def read(self, i):
+        return self.slots.get(i, b"")
+
+    def write(self, i, data):
+        self.slots[i] = bytes(data)
+"""
 
 _CODE = """
 import gc
@@ -87,7 +98,7 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     message = post.pack_round(asked, site_key, wire.round_topic(SITE, USUAL))
     values = [100 * reading - 300 for reading in range(READINGS)]
 
-    told = _plain(who), inspect.getsource(Ram), records, bytes(message).hex(), values
+    told = _plain(who), _RAM, records, bytes(message).hex(), values
     lines = _lines(board.run(_CODE % told))
 
     budget = Budget(kept, who.state_key)
@@ -179,7 +190,7 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     asked = Round(1, disk_half.NAME, GRID, PLACE_PARAMS, PLACE_PROMISE)
     message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, disk_half.NAME)))
 
-    told = _plain(who), inspect.getsource(Ram), records, message.hex(), chain.hex(), DRAWS
+    told = _plain(who), _RAM, records, message.hex(), chain.hex(), DRAWS
     lines = _lines(board.run(_PLACE_CODE % told))
 
     table, cells = footprint.Table(asked), [0]

@@ -13,8 +13,10 @@ from edge.host.updates import count_flash
 from gateway.devices import bundle
 from gateway.devices.broker import embedded
 from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.kit import modules, provisioning, settings
 from gateway.devices.kit import releases as on_board
 from gateway.devices.kit.boardfile import load as load_board
+from gateway.devices.kit.provisioning import Kit
 from gateway.devices.owner import releases
 from gateway.devices.owner.releases import Progress, Signed
 from gateway.faults import LinkFault, OperatorFault
@@ -22,7 +24,7 @@ from gateway.service.mqtt.connection import Message
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from tests import sites
-from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place, running
+from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place, held, running
 
 
 @pytest.mark.long
@@ -142,7 +144,7 @@ def test_update_refuses_before_it_signs_or_sends(
     for more in (
         ["--send", out, "--out", out],
         ["--send", out, "--mpy"],
-        [*signing, "--patience", 1],
+        [*signing, "--patience", 2400],
     ):
         refused = heatveil(*update, *more)
         assert refused.status == 1
@@ -333,6 +335,22 @@ def test_a_board_that_takes_no_more_releases_says_so(desk: Desk, tmp_path: Path)
     changed = desk.run("provision", "attic", *words, "--updates", typo)
     assert f"made {typo}" in changed.out
     assert f"of {typo} from now on; releases of the owner before are refused" in changed.out
+
+
+def test_a_board_without_heap_for_modules_on_its_flash_takes_no_releases(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its firmware they take half as much; the owner's file knows of no board that refused."""
+    board = desk.board()
+    assert desk.run("device", "add", "attic").status == 0
+    found, calls = modules.examine(board)._replace(frozen="0" * 64, heap=70 * 1024), list[Any]()
+    monkeypatch.setattr(modules, "examine", lambda board: found)
+    kit = Kit(held(desk), settings.read_settings(desk.own), {}, owner=calls.append)
+    with pytest.raises(OperatorFault, match="loaded from there"):
+        provisioning.provision(board, kit, lambda _: None)
+
+    assert calls == []
+    modules.check_takes_releases(board, found._replace(heap=200 * 1024))
 
 
 def test_flash_is_counted_as_littlefs_gives_it() -> None:

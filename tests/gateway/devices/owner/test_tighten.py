@@ -157,6 +157,49 @@ def test_a_device_that_sleeps_has_them_when_it_wakes(heatveil: Heatveil, site: A
     assert "version 2 goes to" in again.out  # what was sent already is sent again, not anew
 
 
+def test_one_device_can_be_tightened_alone(heatveil: Heatveil, site: Any) -> None:
+    """A sensor over a bed may deserve more than one in a corridor."""
+    site.write(every_s="10")
+    with fleet(site) as there:
+        said = tighten(heatveil, site, "--device", "node-1")
+        versions = {name: each.version for name, each in held(there).items()}
+    unknown = tighten(heatveil, site, "--device", "nod-1")
+
+    assert said.status == 0, said.err
+    assert versions == {"node-0": 1, "node-1": 2, "node-2": 1}
+    known = limitsfile.load(site.deployment.site.devices, site.devices)
+    assert {name: given.limits.version for name, given in known.items()} == versions
+    assert unknown.status == 1
+    assert "did you mean node-1" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "Restore limits.json"),
+        ("", "current limits cannot be read"),
+        ("{", "current limits cannot be read"),
+    ],
+)
+def test_limits_that_are_gone_or_damaged_are_not_taken_for_none(
+    heatveil: Heatveil, site: Any, text: str | None, words: str
+) -> None:
+    """Versions would begin anew, and every device would refuse them."""
+    file = limitsfile.locate(site.deployment.site.devices)
+    file.unlink()
+    if text is not None:
+        file.write_text(text)
+    site.write(every_s="10")
+    with listener(site, "cmd/limits") as heard:
+        said = tighten(heatveil, site)
+        time.sleep(0.2)
+
+    assert said.status == 1
+    assert words in said.err
+    assert heard == []
+    assert (file.read_text() if file.exists() else None) == text
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
