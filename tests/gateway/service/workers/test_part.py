@@ -11,8 +11,14 @@ from edge.core import wire
 from gateway.devices.broker.embedded import find_free_port
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.workers.leases import unique_name
-from gateway.service.workers.part import end_old_sessions, part_of, session_of
+from gateway.service.workers.leases import Lease, unique_name
+from gateway.service.workers.part import (
+    Part,
+    Surroundings,
+    end_old_sessions,
+    part_of,
+    session_of,
+)
 from gateway.service.workers.worker import Worker, share_of
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
@@ -91,6 +97,22 @@ def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_
         assert eventually(lambda: len(heard(store)) >= 4)
         assert eventually(lambda: _subscribed(worker))
     assert heard(store) == sorted(2 * names[2:])
+
+
+@pytest.mark.parametrize("sure_s", [-1.0, 60.0])
+def test_who_may_have_lost_a_part_does_not_connect_for_it(
+    deployment: Deployment, store: Store, home: Any, sure_s: float
+) -> None:
+    """A part's session has one name: a worker that wakes up would throw its heir off."""
+    with Pump("old") as pump:
+        around = Surroundings(
+            deployment, home.devices, store, pump, lambda *_: None, lambda _: None
+        )
+        part = Part(Lease(0, "ada", 1), time.monotonic() + sure_s, around)
+        connected = eventually(lambda: part._listens, 5 if sure_s > 0 else 0.5)
+        part.close()
+
+    assert connected == (sure_s > 0)
 
 
 @pytest.mark.long
