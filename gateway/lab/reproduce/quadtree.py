@@ -439,8 +439,8 @@ FIGURES = (
     ),
     Figure(
         "quadtree-5b", "what must be left for another round has a best value",
-        _CITY, "psi of equation 9", along("reserve", 1, 1.5, 2, 3, 5), vary, least_within(TREE),
-        20, _FEW,
+        f"{_CITY}; psi is 1 at least", "psi of equation 9", along("reserve", 1, 1.5, 2, 3, 5),
+        vary, least_within(TREE), 20, _FEW,
     ),
     Figure(
         "quadtree-7a", "the error falls with every user more",
