@@ -29,6 +29,16 @@ _CHANCE = 0.05
 _SHOWN = 8  # places of an axis that are printed
 # Each paper is one mechanism's, and its figures are in a module of that name.
 PAPERS = tuple(name for name in TABLE if find_spec(f"{__package__}.{name}"))
+# Numbered figures of the papers that are none here, and where what they show is.
+ELSEWHERE = {
+    "pyramid-2": "it repeats one distance of two others: ask for pyramid-4 and pyramid-5",
+    "pyramid-3": "it is a picture of maps; notebooks/50_heatmaps.py draws such maps",
+    "pyramid-9": "it is a picture of maps; notebooks/50_heatmaps.py draws such maps",
+    "ranks-6": "it is a picture of densities; notebooks/55_ranks.py draws what ranks gives",
+    "ranks-7": "it is a part of the picture ranks-6; notebooks/55_ranks.py draws what ranks gives",
+    "quadtree-3": "it is a picture of squares; notebooks/60_crowds.py draws them round by round",
+    "quadtree-6": "it is a picture of maps; their errors are in quadtree-table1",
+}
 
 
 class Task(NamedTuple):
@@ -276,11 +286,13 @@ def find(names: Sequence[str]) -> list[Figure]:
     """Return the figures of these names; a beginning such as disk or thermal-3 means all of it.
 
     Raises:
-        OperatorFault: nothing has such a name; the nearest are told.
+        OperatorFault: nothing has such a name; the nearest are told, or where it is.
     """
     known, found = table(), dict[str, Figure]()
     for name in names:
         fits = [name] if name in known else [one for one in known if _begins(one, name)]
+        if name in ELSEWHERE:
+            raise OperatorFault(f"{name} has no numbers of its own: {ELSEWHERE[name]}")
         if not fits:
             near = difflib.get_close_matches(name, known, 3, 0.4) or PAPERS
             raise OperatorFault(

@@ -8,6 +8,7 @@ number once in 2**40.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,21 @@ from numpy.typing import NDArray
 
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import quadtree as device
-from edge.mechanisms.quadtree import COUNTS, PROPORTIONS, params_of, sensitivity
+from edge.mechanisms.quadtree import COUNTS, PLACES_MOST, PROPORTIONS, params_of, sensitivity
 from physics.crowds.shares import sums
+from physics.points import Points, cells_of
 from recovery.quadtree.query import Query
 from recovery.quadtree.tree import paint
 
 from ...faults import OperatorFault
 from .. import places
 from ..sums import PlaySums, count_people
-from ..worlds import Floats, Inputs
+from ..worlds import EXAMPLES, Floats, Inputs
 
 Whole = NDArray[np.int64]
 
 ONE_BY_ONE = 2000  # devices; of more, with a place each, the sum is drawn at once
+_PARTS = 10**6  # in which the places of one person are told to its device
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,10 @@ class World:
             yield Reading(sensor, values)
 
     def beyond(self) -> str:
-        """Return a clause about points beyond the grid; else empty."""
-        return self.outside
+        """Return clauses about points beyond the grid, or told again; else empty."""
+        readings = self.query.readings
+        still = places.tell_stayed(self.query.users * (readings > 1), readings)
+        return "; ".join(filter(None, [self.outside, still]))
 
 
 def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
@@ -58,11 +63,21 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     Raises:
         OperatorFault: neither is given, the file is wrong, or other users were stated.
     """
-    if query.kind != "counts":
+    if query.kind == "proportions":
         raise OperatorFault(
-            f"kind is {query.kind}, but --points gives one place a person, which only counts can "
-            "use. Set kind=counts, or use recovery.quadtree from Python"
+            "kind is proportions, but --points say no yes or no, so nobody could answer. Set "
+            "kind=counts, or use recovery.quadtree from Python"
         )
+    if query.kind != "counts":
+        if inputs.points is None or inputs.points in EXAMPLES or inputs.users is not None:
+            raise OperatorFault(
+                f"kind is {query.kind}, but no file says which places each person has. Give "
+                "--points FILE.csv with user,x,y,weight, without --users, or set kind=counts"
+            )
+        path = Path(inputs.points)
+        points = places.points_of(path)
+        outside = places.outside_of(points, path, query.grid, "clamp")
+        return _of_many_places(query, points, places.tell_moved(outside, query.grid))
     asked = places.OnGrid(query.grid, 1)  # all the rounds of all its maps ask the same people
     found = places.crowd_of(asked, inputs, world, "run heatveil fleet, where people move")
     flat = found.cells[0]
@@ -71,9 +86,33 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     many: Any = PlaySums(cells, len(flat))
     if len(flat) <= ONE_BY_ONE:
         many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
-    still = places.tell_stayed(len(flat) * (query.readings > 1), query.readings)
-    outside = "; ".join(filter(None, [found.beyond(), still]))
-    return World(count_people(query, len(flat)), many, cells.astype(np.float64), outside)
+    people = count_people(query, len(flat))
+    return World(people, many, cells.astype(np.float64), found.beyond())
+
+
+def _of_many_places(query: Query, points: Points, outside: str) -> World:
+    """Return people who are in all of their rows at once, each counting as one in all.
+
+    Raises:
+        OperatorFault: one has more rows than a device tells.
+    """
+    users, many = points.users, np.bincount(points.users)
+    if many.max() > query.places:
+        raise OperatorFault(
+            f"places is {query.places}, but a user of --points has {many.max()} rows, each one a "
+            f"place: some would be left out. Set places={many.max()}, if that is {PLACES_MOST} at "
+            "most, or leave rows out"
+        )
+    columns, rows = query.grid.shape
+    flat = cells_of(points.places, query.grid)
+    totals = np.bincount(users, points.weights)
+    shares = points.weights / np.where(totals > 0, totals, 1.0)[users]
+    told: list[list[int]] = [[] for _ in many]
+    parts = np.rint(shares * _PARTS).astype(np.int64).tolist()
+    for user, cell, part in zip(users.tolist(), flat.tolist(), parts, strict=True):
+        told[user] += [cell % columns, cell // columns, part]
+    truth = np.bincount(flat, shares, columns * rows).reshape(rows, columns)
+    return World(count_people(query, len(many)), tuple(map(tuple, told)), truth, outside)
 
 
 def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:

@@ -16,7 +16,8 @@ import pytest
 
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading
-from edge.mechanisms import pyramid, ranks
+from edge.mechanisms import pyramid, quadtree, ranks
+from edge.mechanisms.quadtree import params_of, sensitivity
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find, first_round
@@ -280,6 +281,27 @@ def test_what_a_play_would_leave_out_of_a_file_is_refused(
         mechanism.world(
             mechanism.query(Grid((4, 4), 0), (1, 1), **more), a_file(tmp_path, rows), WORLD
         )
+
+
+@pytest.mark.parametrize("kind", ["systematic", "stochastic"])
+def test_who_is_in_several_places_counts_as_one_among_them(tmp_path: Path, kind: str) -> None:
+    """Each by its weight, on average; no report marks more than the noise is made for."""
+    mechanism, rows = find("quadtree"), "a,0.1,0.1,3\na,0.9,0.1,1\nb,0.9,0.9,7\na,0.1,0.9,2"
+    query = mechanism.query(Grid((2, 2), 0), (1, 1), "zero-out", kind=kind, scale=5)
+    crowd = mechanism.world(query, a_file(tmp_path, rows), WORLD)
+    round, tape, runs = mechanism.plan(crowd.query, ()), Tape(kind.encode()), 2000
+    total = np.zeros(4)
+    for _ in range(runs):
+        for reading in crowd.readings(round):
+            marks = quadtree.marks(round, reading, tape)
+            assert sum(count for _, count in marks) <= sensitivity(params_of(round))
+            for place, count in marks:
+                total[place] += count
+
+    np.testing.assert_allclose(crowd.truth, [[3 / 6, 1 / 6], [2 / 6, 1]])
+    np.testing.assert_allclose(total / runs / 5, crowd.truth.ravel(), atol=0.01)
+    with pytest.raises(OperatorFault, match="places=3"):
+        mechanism.world(replace(query, places=2), a_file(tmp_path, rows), WORLD)
 
 
 def test_a_map_says_first_who_is_trusted(tmp_path: Path) -> None:

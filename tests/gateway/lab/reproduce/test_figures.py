@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from gateway.faults import OperatorFault
 from gateway.lab.reproduce import runs
 from gateway.lab.reproduce.figures import (
+    ELSEWHERE,
     PAPERS,
     Figure,
     Results,
@@ -31,6 +33,8 @@ from gateway.lab.reproduce.pyramid import gather_gazes
 from gateway.lab.reproduce.quadtree import MSE, least_within
 from gateway.lab.reproduce.runs import Order, code, make, play, play_all
 from tests.conftest import miss
+
+ROOT = Path(__file__).parents[4]
 
 
 def silent(stage: str) -> None:
@@ -100,6 +104,17 @@ def test_every_paper_has_figures_and_names_find_them() -> None:
     assert [one.name for one in find(["thermal-3"])] == [f"thermal-3{letter}" for letter in "abcd"]
     assert [one.name for one in find(["pyramid-1", "pyramid-1"])] == ["pyramid-1"]
     assert names == list(table())
+
+
+@pytest.mark.parametrize("name", list(ELSEWHERE))
+def test_a_figure_that_is_none_here_says_where_it_is(name: str) -> None:
+    """And what it names is there."""
+    with pytest.raises(OperatorFault, match=f"{name} has no numbers of its own: .*") as told:
+        find([name])
+    named = re.findall(r"notebooks/\w+\.py|\w+-(?:table)?\d", str(told.value))[1:]
+
+    assert any(one in table() or (ROOT / one).exists() for one in named)
+    assert name not in table()
 
 
 @pytest.mark.long
