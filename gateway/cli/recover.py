@@ -28,6 +28,11 @@ from ..output import Writer, check_places, write_all
 from . import flags
 
 SCHEMA = 1
+_IN_PYTHON = (
+    "import heatveil; query = heatveil.ThermalQuery(heatveil.Grid((100, 1), 0), sensors=(50,), "
+    "spread_m2=0.05, epsilon=(4, 1)); asked = heatveil.plan(query); "
+    "found = heatveil.recover(query, [heatveil.release(asked, payloads)])"
+)
 
 
 def as_public(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
@@ -78,10 +83,13 @@ def read(path: Path) -> tuple[Mechanism, Any, list[Release]]:
         raise OperatorFault(f"{path}: {fault}") from fault
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         why = f"{fault} is missing" if isinstance(fault, KeyError) else str(fault)
+        if isinstance(fault, json.JSONDecodeError):
+            why = f"line {fault.lineno} is not JSON"
         raise OperatorFault(
             f"{path} is no file of published readings ({why}); it must be what heatveil play "
             "--published writes, for a map needs the room and the noise beside the readings. "
-            "Write it anew"
+            "Write it anew; for other readings, payloads = [[sensor, grains], ...], say room and "
+            f"noise in Python: {_IN_PYTHON}"
         ) from fault
     for release in releases:
         mechanism.check_possible(release, path)

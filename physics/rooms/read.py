@@ -120,6 +120,12 @@ def _tell(source: Source, error: ErrorDetails) -> str:
         why = "what is not understood would be left out of the room"
         if _ANSWERS.search(str(where[-1])):
             why = "it answers people: what it tells of them the promise does not count"
+        if where[-1] in ("array", "arrays", "thermopile", "camera"):
+            meant = "; thermometers alone are simulated in a room"
+            why = (
+                "what a pixel sees from afar is not simulated: let an array be one virtual device "
+                "in physics.fleet, or provision a real one with amg8833"
+            )
         given = f"{describe(table)} has an unknown key {key}" if key else f"there is {where[0]!r}"
         known = f"the {'keys' if key else 'tables'} are {', '.join(names)}{meant}"
         return str(source.fault(where, given, known, why))

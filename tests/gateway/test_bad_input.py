@@ -155,6 +155,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heatveil: Callable[.
     return tmp_path
 
 
+def test_who_has_other_readings_is_told_python_that_works(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """No parser's words, and three lines that draw a map of what came as a table."""
+    (tmp_path / "readings.csv").write_text("sensor,grains\n0,1\n")
+    said = heatveil("recover", tmp_path / "readings.csv")
+    names = {"payloads": [[sensor, 40_000 * (sensor == 20)] for sensor in range(50)]}
+    exec(said.err.partition("in Python: ")[2], names)
+
+    assert "(line 1 is not JSON)" in said.err
+    assert names["found"].mass.shape == (1, 100)
+
+
 @pytest.mark.long
 def test_each_is_one_clear_line(folder: Path, heatveil: Callable[..., Any]) -> None:
     """All in one test, for the folder takes longer to lay out than a case to run."""

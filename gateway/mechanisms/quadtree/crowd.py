@@ -111,8 +111,9 @@ def _of_many_places(query: Query, points: Points, outside: str) -> World:
     parts = np.rint(shares * _PARTS).astype(np.int64).tolist()
     for user, cell, part in zip(users.tolist(), flat.tolist(), parts, strict=True):
         told[user] += [cell % columns, cell // columns, part]
-    truth = np.bincount(flat, shares, columns * rows).reshape(rows, columns)
-    return World(count_people(query, len(many)), tuple(map(tuple, told)), truth, outside)
+    truth: Floats = np.bincount(flat, shares, columns * rows).astype(np.float64)
+    people = count_people(query, len(many))
+    return World(people, tuple(map(tuple, told)), truth.reshape(rows, columns), outside)
 
 
 def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:

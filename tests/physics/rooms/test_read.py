@@ -109,6 +109,7 @@ FAULTS = {
         "thermostat_c",
         "it answers people",
     ),
+    "an array": ("[privacy]", "[[array]]\n[privacy]", "[[array]]", "physics.fleet"),
     "a furnace": ("power_w = 250", "power_w = 40_000", "power_w", "462 C at 18:00"),
     "an icy day": (
         "[west]                       # the neighbour\nu_w_per_m2k = 1.0\noutside_c = 21.0",
