@@ -115,7 +115,7 @@ def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[.
     said = unveiled(owned, "--out", owned.folder / "readings.csv")
 
     assert said.returncode == 1
-    assert "is sealed" in said.stderr
+    assert "enrolled as sealed" in said.stderr
     assert not (owned.folder / "readings.csv").exists()
     # The claim behind the refusal: even the right root does not repeat the noise.
     body = json.loads((owned.folder / "devices.json").read_text())
