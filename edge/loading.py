@@ -1,8 +1,7 @@
 """A thermometer's modules, brought into memory with nothing left between them.
 
 A board compiles what it imports, and what that needs for a moment lies where the next thing is to
-stay. So facts about lines are left out, and each is tidied up behind; the largest come first, for
-they need the most room.
+stay. So facts about lines are left out, and each is tidied up behind.
 
     from edge import loading
     loading.load()
@@ -20,9 +19,6 @@ def load():
 
     gc.collect()
     from .net import device as device
-
-    gc.collect()
-    from .core import budget as budget
 
     gc.collect()
     from .mechanisms import thermal_half as thermal_half
