@@ -72,6 +72,41 @@ def test_one_digest_everywhere(interpreter) -> None:
     assert interpreter.run(GOLDEN).split() == DIGESTS.split()
 
 
+# A device draws with the key of its chain, a key holder with that of the boot alone.
+MANY = """
+import sys
+sys.path.insert(0, ".")
+import binascii
+from edge.core.compat import sha256
+from edge.core.entropy import epoch_key, keyed, open_epoch, ratchet
+from edge.core.noise import dgauss
+key, seen = ratchet(bytes(range(32))), b""
+for seq in range(100):
+    rng = DRAWN
+    for _ in range(10):
+        drawn = ",".join([str(dgauss(1000000, 1, rng)) for _ in range(100)])
+        seen = sha256(seen + drawn.encode())
+print(binascii.hexlify(seen).decode())
+"""
+
+
+@pytest.mark.long
+def test_a_device_and_its_key_holder_agree_on_a_hundred_thousand_values(interpreter) -> None:
+    """On each interpreter, as a stream: a million would take WebAssembly six minutes."""
+    device = interpreter.run(MANY.replace("DRAWN", 'keyed(key, "node-007", 3, seq, 0)'))
+    opened = 'open_epoch(epoch_key(key, 3), "node-007", 3, seq, 0)'
+    holder = processes.run(
+        [sys.executable, "-c", MANY.replace("DRAWN", opened)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert len(device.strip()) == 64
+    assert device == holder.stdout
+
+
 # On a board that runs a node: all that answers a Round is loaded before the table is built.
 SMALL = """
 import gc, sys
