@@ -188,8 +188,7 @@ class Fleet:
 
     Args:
         devices: who they are and what they may spend; `gateway.devices.enrol.budgets` starts
-            them. An array
-            is one device with all its pixels.
+            them. An array is one device with all its pixels.
         sensors: all the sensors of the room, of which each device reads its own; instruments
             of several kinds one after the other; or, as places are, whatever has `count`, `step`
             and `read` as `Fresh` has.
@@ -205,7 +204,7 @@ class Fleet:
 
     Raises:
         ValueError: a device of a sensor that is not there, or two devices of one name; of
-            sensors of two kinds; an empty room of other sensors.
+            sensors of two kinds; an empty room of other sensors; point sensors without a world.
     """
 
     def __init__(
@@ -220,7 +219,12 @@ class Fleet:
         mechanism: str = USUAL,
     ) -> None:
         self._sees = sensors
-        if isinstance(sensors, PointSensors) and world is not None:
+        if isinstance(sensors, PointSensors):
+            if world is None:
+                raise ValueError(
+                    "the fleet has point sensors but no world, and their noise is drawn from it. "
+                    "Give it numpy.random.default_rng(seed)."
+                )
             self._sees, self._empty = Fresh(sensors, world), Fresh(sensors, world)
         elif isinstance(sensors, Instruments | list | tuple):
             self._sees = Lasting([sensors] if isinstance(sensors, Instruments) else sensors, empty)

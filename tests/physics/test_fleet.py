@@ -182,7 +182,7 @@ def test_a_round_for_another_converter_is_not_answered(
 
 
 def test_a_fleet_that_does_not_fit_the_room_is_refused() -> None:
-    """A sensor that is not there, a name twice, a truth that no sensor can see."""
+    """A sensor that is not there, a name twice, no world, a truth that no sensor can see."""
     devices = started(owned(3))
     sensors, world = PointSensors(np.array([0.1, 0.5])), np.random.default_rng(0)
 
@@ -190,6 +190,8 @@ def test_a_fleet_that_does_not_fit_the_room_is_refused() -> None:
         Fleet(devices, sensors, world)
     with pytest.raises(ValueError, match="device 'node-0' with sensors 0 to 0 is there twice or"):
         Fleet([devices[0], devices[0]], sensors, world)
+    with pytest.raises(ValueError, match="point sensors but no world"):
+        Fleet(devices[:2], sensors, None)
     with pytest.raises(ValueError, match="sensor 1 reads nan"):
         Fleet(devices[:2], sensors, world).show([0.1, float("nan")])
 
