@@ -48,17 +48,19 @@ def places_of_most(
 
     A flat rectangle, of equal cells, is one place, however wide. Of the rest the warmest cell
     gathers those near it, then the warmest that is left, and so on. Where a posterior says how
-    many sources there most likely are, there are no more places, and all heat counts to the
-    nearest of them.
+    many sources there most likely are, there are no more places, all heat counts to the nearest
+    of them, and what is flat is no place: nobody believes a source in it more than elsewhere.
 
     Args:
         mass: (rows, columns), adds to one.
         middles: as for `find_places`.
     """
+    if credible is not None and _is_even(mass, credible):
+        return []
     places = find_places(grid, middles)
     reach = _REACH * float(np.ptp(places, axis=0).max())
     left, found = mass.ravel().copy(), list[Place]()
-    for flat in _flat_areas(mass):
+    for flat in _flat_areas(mass) if credible is None else ():
         inside, sides = np.flatnonzero(flat), _sides(flat, grid)
         if sides is not None and np.linalg.norm(np.ptp(places[inside], axis=0)) > reach:
             share = float(left[inside].sum())
@@ -75,6 +77,12 @@ def places_of_most(
     if credible is None or not kept:
         return kept
     return _with_all_heat(kept[: credible.likeliest], mass, places, credible)
+
+
+def _is_even(mass: Floats, credible: Credible) -> bool:
+    """Return whether no cell stands out, of more than there may be sources."""
+    warm = mass[mass > 0]
+    return len(warm) > len(credible.numbers) and float(np.ptp(warm)) < 1e-9
 
 
 def _with_all_heat(

@@ -167,7 +167,7 @@ class Shown:
 
     worlds: Worlds
     columns: Singles
-    tilt: Singles
+    tilt: Floats
     square: Floats
 
 
@@ -234,21 +234,25 @@ def _show(room: Room) -> dict[str, Shown]:
     made = {}
     for name, worlds in bank(*_lattice(seen, cells)).items():
         columns = np.ascontiguousarray((worlds.heat @ table).T)
-        tilt = tilts.T.astype(np.float32) @ columns
+        tilt = np.stack([_multiply(row, columns) for row in tilts.T])
         made[name] = Shown(worlds, columns, tilt, _square(columns))
     return made
 
 
-def _multiply(row: Floats, columns: Singles) -> Floats:
-    return (row.astype(np.float32) @ columns).astype(np.float64)
+def _multiply(row: Floats, columns: Singles | Floats) -> Floats:
+    """Return the products of all columns with a row, in double precision."""
+    return np.asarray(np.einsum("i,ij->j", row, columns, dtype=np.float64))
 
 
-def _square(columns: Singles, of: Floats | None = None) -> Floats:
-    """Return how far, squared, each column is from one, (worlds,), or from nothing."""
-    found = np.zeros(columns.shape[1], np.float32)
+def _square(columns: Singles | Floats, of: Floats | None = None) -> Floats:
+    """Return how far, squared, each column is from one, (worlds,), or from nothing.
+
+    In double precision: differences of these are worth far less than they are.
+    """
+    found = np.zeros(columns.shape[1])
     for row, one in zip(columns, np.zeros(len(columns)) if of is None else of, strict=True):
-        found += np.square(row - np.float32(one))
-    return found.astype(np.float64)
+        found += np.square(row.astype(np.float64) - one)
+    return found
 
 
 def _numbers(seen: Seen, worlds: Worlds) -> Floats:

@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 from edge.core.records import Grid, Release
 from edge.mechanisms.thermal import params_of
+from gateway.mechanisms.summary import _REACH, most_of, places_of_most
 from physics.kernel import forward
 from recovery.bayes.bank import families, places_of
 from recovery.bayes.chain import Draws
@@ -19,7 +20,7 @@ from recovery.distance import earth_movers
 from recovery.estimators import robust
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
-from recovery.maps.heatmap import Heatmap
+from recovery.maps.heatmap import Credible, Heatmap
 from recovery.thermal import Query, operator, plan, recover
 from recovery.thermal.seen import make_seen as look
 
@@ -169,6 +170,34 @@ def test_a_level_is_noise_that_all_sensors_share() -> None:
         density = law.logpdf(seen.readings / sigma) + 15 * math.log(2 * math.pi)
         weight = found[name].weights[row] - found[name].worlds.prior[row]
         assert weight == pytest.approx(density, abs=0.01 * abs(density))
+
+
+def test_loud_readings_weigh_what_they_are_worth_in_double_precision() -> None:
+    """Squares of 4e8, of which a nat is wanted: a shape of any power, with and without a level."""
+    quiet = replace(seen_of(1), prior=Prior(1, 3))
+    worlds = weighed(quiet)["room"].worlds
+    where, numbers, width = stated_room(worlds)
+    row = np.flatnonzero((where // width == 16) & (numbers == worlds.numbers) & (numbers == 4))[0]
+    some = worlds.heat[[row]]
+    shape = quiet.operator[:, some.indices % width] @ some.data.astype(np.float64)
+    sigma = 3 * float(np.linalg.norm(shape)) / 2e4
+    noise = np.random.default_rng(5).normal(size=30)
+    found = weighed(replace(quiet, readings=3 * shape + sigma * noise, sigma=sigma))
+
+    loudest = 0.12 * float(quiet.operator.max()) / sigma
+    drift = np.column_stack([np.ones(30), 2 * SENSORS - 1]) * loudest
+    for name, more in (("room", 0.0), ("level", 1.0)):
+        inside = np.linalg.inv(np.eye(2) + more * drift.T @ drift)
+        inverse = np.eye(30) - more * drift @ inside @ drift.T
+        unit = shape / sigma
+        square = unit @ inverse @ unit
+        power = 3 + unit @ inverse @ noise / square
+        left = noise - (power - 3) * unit
+        law = 0.5 * math.log(np.linalg.det(inside)) - math.log(math.log(200))
+        density = -0.5 * left @ inverse @ left + 0.5 * math.log(2 * math.pi / square)
+        density += law - math.log(power)
+        weight = found[name].weights[row] - found[name].worlds.prior[row]
+        assert weight == pytest.approx(density, abs=0.5)
 
 
 PLANE = Query(Grid((8, 6), 0), (5, 4), 0.05, (4, 1), sources=2, furniture=((2, 1, 2, 1),))
@@ -365,7 +394,7 @@ def test_a_weak_map_is_evened_until_in_nine_of_ten_worlds_an_even_one_is_no_near
     seen, even = seen_of(0), np.full(60, 1 / 60)
     share = (np.eye(60)[10] + np.eye(60)[45]) / 2
     world = np.random.default_rng(2)
-    likely = np.where(np.isin(np.arange(60), [8, 9, 10, 11, 12, 43, 44, 45, 46, 47]), 6.0, 1.0)
+    likely = np.where(np.isin(np.arange(60), [8, 9, 10, 11, 12, 43, 44, 45, 46, 47]), 15.0, 1.0)
     cells = np.array([world.choice(60, 12, False, likely / likely.sum()) for _ in range(200)])
     draws = Draws(cells, np.ones(cells.shape), 0.0)
     mixed = robust._even_out(seen, share, draws, draws)
@@ -380,6 +409,28 @@ def test_a_weak_map_is_evened_until_in_nine_of_ten_worlds_an_even_one_is_no_near
     sure = Draws(np.tile([10, 45], (9, 1)), np.ones((9, 2)), 0.0)
     for believed, doubted in ((sure, draws), (draws, sure)):
         assert (robust._even_out(seen, share, believed, doubted) == share).all()
+
+
+def test_a_map_that_is_evened_names_the_places_that_it_named_before() -> None:
+    """Of worlds that favour no cell an even map alone is as near; it would name none of them."""
+    seen, cells = seen_of(0), np.arange(60)
+    bumps = [np.exp(-0.5 * np.square((cells - middle) / 1.5)) for middle in (36, 12)]
+    share = 0.6 * bumps[0] / bumps[0].sum() + 0.4 * bumps[1] / bumps[1].sum()
+    world = np.random.default_rng(2)
+    drawn = np.array([world.choice(60, 12, replace=False) for _ in range(200)])
+    draws = Draws(drawn, np.ones(drawn.shape), 0.0)
+    mixed = robust._even_out(seen, share, draws, draws)
+    sure = Credible(0.9, np.full((1, 60), 1 / 30), np.array([0.0, 0.2, 0.6, 0.2]))
+    before, after = (
+        [place.at for place in places_of_most(mass[None], LINE.grid, credible=sure)]
+        for mass in (share, mixed)
+    )
+
+    assert np.ptp(mixed) < 0.5 * np.ptp(share)
+    assert len(after) == len(before) == 2
+    assert np.abs(np.subtract(before, after)).max() < _REACH
+    for even in (np.full((1, 60), 1 / 60), np.where(cells < 40, 1 / 40, 0.0)[None]):
+        assert most_of(even, LINE.grid, credible=sure) == "spread out"
 
 
 def test_a_world_without_a_source_has_no_say_in_how_far_off_a_map_is() -> None:
