@@ -1,7 +1,4 @@
-"""No neighbour can change what is sent by more than the noise was scaled for.
-
-Each law is run against planted mistakes too: the same search must catch every one.
-"""
+"""No neighbour can change what is sent by more than the noise was scaled for."""
 
 import math
 from collections.abc import Iterator
