@@ -92,7 +92,7 @@ print(binascii.hexlify(seen).decode())
 
 @pytest.mark.long
 def test_a_device_and_its_key_holder_agree_on_a_hundred_thousand_values(interpreter) -> None:
-    """On each interpreter, as a stream: a million would take WebAssembly six minutes."""
+    """On each interpreter, as a stream."""
     device = interpreter.run(MANY.replace("DRAWN", 'keyed(key, "node-007", 3, seq, 0)'))
     opened = 'open_epoch(epoch_key(key, 3), "node-007", 3, seq, 0)'
     holder = processes.run(
