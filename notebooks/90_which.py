@@ -329,7 +329,8 @@ print(f"7 windows cost epsilon {week:.1f}, 365 cost {year:.1f}")
 # The adaptive grid is here to be compared with: no gateway of ours runs it.
 #
 # What each promises: `thermal` hides which of two places so many metres apart a person is at;
-# the others hide which of any two cells of the grid. `pyramid` also hides whether her device had
+# the others hide which of any two cells of the grid, at the epsilons of the table under *One
+# promise for all*. `pyramid` also hides whether her device had
 # a place to report. That a device takes part, and when, is seen with all of them.
 #
 # How near is near depends on the people: `heatveil calibrate` says it for your numbers before
