@@ -34,6 +34,7 @@ from ..service.ledger import (
 from ..service.mqtt import access
 from ..service.sealing import check_folder
 from ..settings import config, roomfile
+from ..settings.config import load
 from ..settings.deployment import Deployment, Mqtt
 from ..store import sqlite
 from ..store.opening import lock_of, lock_store
@@ -261,15 +262,17 @@ def check(
         typer.echo(json.dumps({"ok": good, "findings": [one._asdict() for one in found]}))
         raise typer.Exit(0 if good else 1)
     faults = notes = 0
-    can = "heatveil serve can run"
+    can, spent = "heatveil serve can run", ""
     for grade, subject, sentence in findings(path, connect):
         typer.echo(f"{grade:5}  {subject}: {sentence}")
         faults += grade == "FAULT"
         notes += grade == "note"
         if sentence.endswith(SPENT):
-            can += ", and would ask nothing: the promise is spent"
+            spent = ", and would ask nothing: the promise is spent"
+    if not faults and has_gateway(load(path)):
+        can = "a gateway runs already"
     told = f"{faults} fault{'s' * (faults != 1)}, {notes} note{'s' * (notes != 1)}"
-    typer.echo(f"{told}: {'mend the faults first' if faults else can}")
+    typer.echo(f"{told}: {'mend the faults first' if faults else can + spent}")
     if faults:
         raise typer.Exit(1)
 

@@ -201,6 +201,11 @@ def check_taken(
     every = [name for name in context.params if name not in (*_ALWAYS, *takes)]
     if given := _join_given(context, every, [one for one in asked if one not in takes]):
         known = {*context.params, *names(context)}
+        if given == "--points" and "sources" in takes:
+            raise OperatorFault(
+                f"--points came with {name}, but it maps warmth, not people: {name} takes "
+                "--sources FILE or --sources-random N instead"
+            )
         listed = ", ".join(_flag(one) for one in takes if one in known)
         raise OperatorFault(
             f"{given} came with {name}, which takes {listed}, and names of files for its "

@@ -138,7 +138,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command(cls=flags.OfQuery)
 def play_command(
     context: typer.Context,
-    mechanism: Annotated[str, typer.Argument(help=f"Which protocol: {' or '.join(TABLE)}.")],
+    mechanism: Annotated[
+        str,
+        typer.Argument(metavar="|".join(TABLE), help="Which protocol."),
+    ],
     sources: flags.Sources = None,
     sources_random: flags.SourcesRandom = None,
     points: flags.Points = None,

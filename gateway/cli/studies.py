@@ -66,6 +66,7 @@ def reproduce(
     if not figures:
         listed = ((one.name, one.claim) for one in table().values())
         typer.echo("\n".join(rows(("figure", "claim"), listed)))
+        typer.echo("heatveil reproduce NAME... --quick, or all")
         return
     asked = find(figures)
     make_folder(folder)

@@ -175,8 +175,9 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         return Told(own, [])
     grid = played.world.query.grid
     lines = [
-        f"Earth mover's distance to the truth {format_distance(grid, score)}; an even map, drawn "
-        f"without data, has {format_distance(grid, guess)}."
+        f"Earth mover's distance (along rows and columns) to the truth "
+        f"{format_distance(grid, score)}; an even map, drawn without data, has "
+        f"{format_distance(grid, guess)}."
     ]
     if score >= guess or format_distance(grid, score) == format_distance(grid, guess):
         lines.append("So this map is no better than that: it says nothing of value.")

@@ -146,6 +146,7 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
     count = "a place told by" if plan.tells else count
     noise = "" if plan.tells else f" variance {plan.variance} grains squared,"
     yield f"{count} {plan.sensor} each {say_time(plan.every_s)},{noise} {rest}"
+    yield "board     any with Wi-Fi: currents typical of such, times of an RP2040 (Pico W)"
     if late := found.sleepless_s:
         more = f"{late:.3g} s, more than {say_time(plan.every_s)}"
         yield f"sleep     none: to wake, join and answer takes {more}; reckoned as with --awake"
@@ -162,7 +163,8 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
         f"{found.awake_s:.3g} s awake for an answer, its tick at {found.tick_ms} ms (estimated)"
     )
     yield (
-        f"memory    {_kb(memory.running)} of heap running, {_kb(memory.running_mpy)} from .mpy; "
+        f"memory    {_kb(memory.running)} of heap running (device, files and TLS), "
+        f"{_kb(memory.running_mpy)} from .mpy; "
         f"starts in {_kb(memory.load_source)}, {_kb(memory.load_mpy)} from .mpy  (measured)"
     )
     if tables and plan.readings >= bulk.ARRAY:

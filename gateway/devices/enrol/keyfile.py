@@ -72,7 +72,8 @@ def read(
             else "Move the files of this enrolment away and make new ones with"
         )
         raise OperatorFault(
-            f"the key file {path} cannot be read ({why}); it must be as heatveil wrote it, for "
+            f"the key file {path.absolute()} cannot be read ({why}); it must be as "
+            "heatveil wrote it, for "
             + (
                 mend
                 or f"without keys no device can report. {first} `heatveil enrol --config FILE`"

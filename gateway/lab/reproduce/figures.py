@@ -297,7 +297,8 @@ def find(names: Sequence[str]) -> list[Figure]:
             near = difflib.get_close_matches(name, known, 3, 0.4) or PAPERS
             raise OperatorFault(
                 f"{name} is not a figure that can be made again; one that is must be named, or "
-                f"nothing is computed. The nearest are {', '.join(near)}"
+                f"nothing is computed. The nearest are {', '.join(near)}; "
+                "`heatveil reproduce` lists them"
             )
         found |= {one: known[one] for one in fits}
     return list(found.values())

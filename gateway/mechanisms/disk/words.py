@@ -119,6 +119,12 @@ def distance_lines(played: Played, numbers: Numbers) -> list[str]:
         lines.append(
             f"The map itself expects {describe_distance(grid, numbers['expected_error'])}."
         )
+    moved, unmoved = numbers["emd_l1"], numbers["emd_l1_data_free"]
+    if moved is not None and unmoved is not None:
+        lines.append(
+            "Earth mover's distance (along rows and columns), as other mechanisms have it: "
+            f"{describe_distance(grid, moved)}; an even map {describe_distance(grid, unmoved)}."
+        )
     if score >= even:
         lines.append("So this map is no better than that: it says nothing of value.")
     return lines

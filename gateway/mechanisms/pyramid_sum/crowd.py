@@ -18,7 +18,7 @@ from physics.crowds.shares import sums
 
 from ...output import Stage
 from ..pyramid import crowd as places
-from ..sums import PlaySums, count_people, simulate
+from ..sums import PlaySums, count_people, say_gain, simulate
 from ..worlds import Inputs, Numbers, Played, Told
 
 
@@ -86,11 +86,17 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     told = usual.judge(played, numbers, stage)
     release = played.watch.releases[0]
     p = params_of(release.round)
-    own = {"vector_length": len(release.values), "shards": p.shards}
+    own = {
+        "users": release.reports,
+        "reports": sum(one.reports for one in played.watch.releases),
+        "vector_length": len(release.values),
+        "shards": p.shards,
+    }
     lines = [
         *told.lines,
         f"A device sends {len(release.values)} numbers a report, squares of {len(p.weights)} "
-        f"levels; one for every cell would be {played.world.truth.size}.",
+        f"levels; one for every cell would be {played.world.truth.size}"
+        f"{say_gain(len(release.values), played.world.truth.size)}.",
         simulate(p.shards, p.threshold),
     ]
     return Told(told.numbers | own, lines)

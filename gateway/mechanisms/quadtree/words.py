@@ -52,7 +52,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         *told.lines,
         f"Asked {len(releases)} times for numbers, at an epsilon: {steps}. A device sends "
         f"{sum(lengths)} numbers in all, in {sum(sizes)} bytes; one for every cell would be "
-        f"{truth.size}.",
+        f"{truth.size}{sums.say_gain(sum(lengths), truth.size)}.",
         sums.simulate(asked[0].shards, asked[0].threshold),
     ]
     return Told(told.numbers | own, lines)

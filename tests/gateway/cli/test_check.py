@@ -181,6 +181,7 @@ def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> Non
         said, twice = heatveil("check", site), heatveil("serve", "--config", site)
 
     assert f"port {deployment.page.port} at 127.0.0.1 is taken, and a gateway of this" in said.out
+    assert said.out.splitlines()[-1].endswith("a gateway runs already")
     assert twice.status == 1
     assert f"a gateway of site {deployment.site.name} runs already" in twice.err
 
