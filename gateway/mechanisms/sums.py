@@ -99,4 +99,4 @@ def simulate(shards: int, threshold: int) -> str:
 
 def say_gain(sent: int, cells: int) -> str:
     """Return what a play adds where squares are about as many as cells."""
-    return ": on so small a grid squares save nothing" if 10 * sent > 9 * cells else ""
+    return ": squares save nothing here" if 10 * sent > 9 * cells else ""
