@@ -9,7 +9,7 @@ Differs from the paper:
    feasible in a third of the runs; what then comes nearest is returned, and said so.
 2. The same program is solved in three ways: as printed by cvxpy, the reference; on the
    operator's own few directions by Clarabel; and there by an active set whose every step is
-   exact, a thousand times faster than as printed and more the larger the room.
+   exact, a hundred to a thousand times faster than as printed.
 3. `upper` may differ from cell to cell, and be 0 where no source can be.
 """
 
