@@ -140,14 +140,7 @@ class Town:
         keys = {i: who_is(name) for i, name in enumerate(self.shard.members)}
         links = {i: Link(one.mac_key, one.config_key) for i, one in keys.items()}
         return Collecting(
-            self.shard,
-            BODY,
-            self.bits,
-            self.length,
-            SITE,
-            SITE_KEY,
-            links,
-            self.chunk,
+            self.shard, BODY, self.bits, self.length, SITE, SITE_KEY, links, self.chunk
         )
 
     def numbers(self, place: int) -> Callable[[int], Sequence[int]]:

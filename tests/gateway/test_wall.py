@@ -71,11 +71,7 @@ class Wall(NamedTuple):
 
 
 @pytest.fixture
-def wall(
-    need: Callable[[str], str],
-    running: Running,
-    tmp_path: Path,
-) -> Iterator[Wall]:
+def wall(need: Callable[[str], str], running: Running, tmp_path: Path) -> Iterator[Wall]:
     """Enrol four devices, make their broker by the command, and run it."""
     program, folder = need("mosquitto"), tmp_path
     plugin()

@@ -285,12 +285,7 @@ RULES = (
     Rule("recovery's verbs leave rng alone", drawn_release, "recovery"),
     Rule("the gateway's service compares no MAC by ==", open_compare, "gateway", without=HOST),
     Rule("no connection of a device is unverified", trusting, "edge"),
-    Rule(
-        "no connection of the gateway is unverified",
-        trusting,
-        "gateway",
-        without=("audit",),
-    ),
+    Rule("no connection of the gateway is unverified", trusting, "gateway", without=("audit",)),
 )
 
 

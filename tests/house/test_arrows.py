@@ -131,10 +131,7 @@ def test_imports_go_downward_only(tmp_path: Path) -> None:
 
 # What takes noise off is not in the service: not loaded, not imported, not in reach.
 
-TAKES_OFF = {
-    "gateway.devices.owner.keyring",
-    "gateway.cli.devices.owner",
-}
+TAKES_OFF = {"gateway.devices.owner.keyring", "gateway.cli.devices.owner"}
 
 
 def loaded(*modules: str) -> set[str]:

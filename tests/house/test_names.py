@@ -33,10 +33,7 @@ ELSE = {"gateway/service/operate/health.py", "gateway/web/page/words.js"}
 
 # Who still knows a mechanism, with how many names: a line may go and a number may fall, and
 # nothing is added.
-KNOWN: dict[str, int] = {
-    "physics/crowds/shuffle.py": 1,
-    "recovery/peers/mdsw.py": 4,
-}
+KNOWN: dict[str, int] = {"physics/crowds/shuffle.py": 1, "recovery/peers/mdsw.py": 4}
 
 
 def where(path: Path) -> str:

@@ -348,13 +348,7 @@ def test_a_device_on_micropython_sends_the_same_bytes(
     (tmp_path / "told").write_bytes(lines)
     (tmp_path / "run.py").write_text(start + SUMS_SCRIPT)
     ran = processes.run(
-        [
-            need(program),
-            "-X",
-            f"heapsize={heap_kb}k",
-            tmp_path / "run.py",
-            tmp_path / "told",
-        ],
+        [need(program), "-X", f"heapsize={heap_kb}k", tmp_path / "run.py", tmp_path / "told"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -110,10 +110,5 @@ def test_a_survey_changes_operators_and_numbers_and_no_words() -> None:
 
     assert made == {
         f"{head}\n    if {test}:\n{tail}\n"
-        for test in (
-            "a < 3 and not a",
-            "a <= 4 and not a",
-            "a <= 3 or not a",
-            "a <= 3 and a",
-        )
+        for test in ("a < 3 and not a", "a <= 4 and not a", "a <= 3 or not a", "a <= 3 and a")
     }

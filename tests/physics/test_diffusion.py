@@ -66,11 +66,7 @@ def test_nothing_passes_what_does_not_conduct() -> None:
     conductivity = np.ones((6, 9))
     conductivity[:, 4] = 0.0
     medium = Medium(
-        (0.1, 0.1),
-        conductivity,
-        np.ones((6, 9)),
-        np.zeros((6, 9)),
-        ((0.0, np.inf), (0.0, 0.0)),
+        (0.1, 0.1), conductivity, np.ones((6, 9)), np.zeros((6, 9)), ((0.0, np.inf), (0.0, 0.0))
     )
     field = np.ones((6, 9))
     field[2, 1] = 5.0

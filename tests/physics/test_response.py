@@ -17,16 +17,7 @@ from physics.rooms.model import grid, medium
 from physics.rooms.plan import compute_views as views_of
 from physics.rooms.plan import lattice
 from physics.rooms.plan import plan as plan_of
-from physics.rooms.records import (
-    Air,
-    Clock,
-    Door,
-    Furniture,
-    Room,
-    Side,
-    Thermometers,
-    Wall,
-)
+from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
 from physics.rooms.respond import (
     Since,
     Stretch,
@@ -88,10 +79,7 @@ def test_a_pulse_at_a_sensor_is_its_response_to_a_pulse_anywhere(room: Room) -> 
     power = np.zeros((len(cells), *plan_of(room).shape))
     for nth, cell in enumerate(cells):
         power[nth, *cell] = 1.0
-    run, calm = (
-        Run(medium(room, 0.0), np.zeros_like(power)),
-        still(medium(room, 0.0)),
-    )
+    run, calm = (Run(medium(room, 0.0), np.zeros_like(power)), still(medium(room, 0.0)))
     for lag, field in enumerate(made):
         run.step(calm._replace(power_w=power) if lag == 0 else calm, 30.0)
         seen = np.einsum("syx,cyx->sc", views(room), run.field_k)

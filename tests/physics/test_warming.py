@@ -19,11 +19,7 @@ from physics.recorded.fitting import (
     forecast_errors,
     simulate_warmth,
 )
-from physics.recorded.warming import (
-    PERSON_SD_M,
-    Warming,
-    step_response,
-)
+from physics.recorded.warming import PERSON_SD_M, Warming, step_response
 
 SIZE_M = np.array([4.7, 3.4, 2.9])
 PLACES_M = np.array([[4.0, 0.8, 0.9], [2.3, 1.7, 2.88], [2.4, 1.2, 1.2]])

@@ -133,13 +133,7 @@ def disk_cases():
         for shape in shapes:
             called = f"{name} on {shape[0]} x {shape[1]}"
             round = disk_round(params, shape)
-            yield {
-                "name": called,
-                "kind": "places",
-                "round": round,
-                "count": 24,
-                "tape": TAPE,
-            }
+            yield {"name": called, "kind": "places", "round": round, "count": 24, "tape": TAPE}
         keys = {"site": "lab", "site_key": SITE_KEY}
         yield {"name": f"round of {name}", "kind": "round", "round": round, **keys}
 

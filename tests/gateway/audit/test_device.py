@@ -15,13 +15,7 @@ from edge.core import entropy
 from edge.core.entropy import Tape
 from edge.mechanisms import disk_limits
 from gateway.audit.attacks import device, side_channels
-from gateway.audit.attacks.device import (
-    bound_hit_rate,
-    compare,
-    correlate_noise,
-    misfit,
-    variance,
-)
+from gateway.audit.attacks.device import bound_hit_rate, compare, correlate_noise, misfit, variance
 from gateway.audit.bench import Blocks, Device, listen, message
 from gateway.audit.claim import ALPHA, Effort
 from gateway.audit.layers import LAYERS

@@ -122,13 +122,7 @@ ASKED: dict[str, Callable[[Any, int], Any]] = {
     "bool": lambda u, k: bool(u),
     "divmod": lambda u, k: divmod(u, abs(k) + 1)[0],
 }
-steps = st.lists(
-    st.tuples(
-        st.sampled_from([*PLAIN, *ASKED]),
-        st.integers(-3, 40),
-    ),
-    max_size=8,
-)
+steps = st.lists(st.tuples(st.sampled_from([*PLAIN, *ASKED]), st.integers(-3, 40)), max_size=8)
 
 
 def worked(value: Any, what: list[Step]) -> Any:
@@ -239,8 +233,7 @@ STAR = Room(
     furniture=(),
     thermometers=(
         Thermometers(
-            "perfect",
-            (*tuple((0.25 + nth / 2, 0.2) for nth in range(6)), (0.5, 1.7), (2.5, 1.7)),
+            "perfect", (*tuple((0.25 + nth / 2, 0.2) for nth in range(6)), (0.5, 1.7), (2.5, 1.7))
         ),
     ),
 )

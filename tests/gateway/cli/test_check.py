@@ -217,10 +217,7 @@ def test_a_broker_that_another_site_was_made_for_is_a_fault(
 
 
 def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
-    site: Path,
-    heatveil: Heatveil,
-    need: Callable[[str], str],
-    answers: Callable[[int], None],
+    site: Path, heatveil: Heatveil, need: Callable[[str], str], answers: Callable[[int], None]
 ) -> None:
     """All of `heatveil broker init`, and a mosquitto that runs on it; then a wrong password."""
     text = site.read_text().replace("insecure = true", 'ca_file = "broker/ca.pem"')

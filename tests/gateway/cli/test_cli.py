@@ -52,9 +52,7 @@ def test_help_does_not_wait_for_numpy() -> None:
     assert heavy.isdisjoint(looked.stdout.split())
 
 
-def test_our_own_faults_show_their_traceback(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_our_own_faults_show_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug dressed up as the operator's fault would never be reported."""
 
     def broken(*_: object, **__: object) -> list[str]:

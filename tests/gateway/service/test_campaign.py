@@ -348,9 +348,7 @@ def test_what_is_answered_while_a_silent_round_waits_its_turn_counts(
     assert len(on.store.charges()) == 1
 
 
-def test_a_round_that_no_device_answers_any_more_is_given_up(
-    stage: Callable[..., Stage],
-) -> None:
+def test_a_round_that_no_device_answers_any_more_is_given_up(stage: Callable[..., Stage]) -> None:
     """Devices that paid for it and lost their answer with the power refuse it for ever."""
     on = stage(gather_s=0.05)
     on.answering = False

@@ -626,9 +626,7 @@ def test_a_key_that_no_open_round_owns_is_destroyed_at_the_start(
     assert not key_of(tmp_path).exists()
 
 
-def test_beside_the_key_of_the_open_round_no_other_outlives_a_start(
-    tmp_path: Path,
-) -> None:
+def test_beside_the_key_of_the_open_round_no_other_outlives_a_start(tmp_path: Path) -> None:
     """Who died between the making of a key and its round's opening made another at the next."""
     fleet = Fleet()
     assert Process(tmp_path, fleet, at("before close_round")).live() == "killed before close_round"

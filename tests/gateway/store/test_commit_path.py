@@ -364,8 +364,7 @@ def test_a_database_that_is_dropped_and_made_anew_is_another(cluster: Any, made_
         words = {**cluster.words(), "dbname": "replaced"}
         place = cluster.place()
         place = type(place)(
-            f"host=127.0.0.1 port={cluster.port} user=keeper dbname=replaced",
-            place.password_file,
+            f"host=127.0.0.1 port={cluster.port} user=keeper dbname=replaced", place.password_file
         )
         store = Store(place, "lab")
         store.keep([kept(1)])

@@ -244,8 +244,7 @@ def open_tab(
     tab.said, tab.asked = [], []
     # The last is a hint to whoever reads pixels, which only these tests do.
     tab.on(
-        "console",
-        lambda message: "getImageData" in message.text or tab.said.append(message.text),
+        "console", lambda message: "getImageData" in message.text or tab.said.append(message.text)
     )
     tab.on("pageerror", lambda fault: tab.said.append(str(fault)))
     tab.on("request", lambda request: tab.asked.append(request.url))

@@ -411,10 +411,7 @@ def test_it_is_grey_while_the_gateway_is_away_and_comes_back(opened: Opened, unt
         until(tab, shown(1))
         port = int(first.url.rstrip("/").rsplit(":")[-1])
     until(tab, "!document.getElementById('aged').hidden")
-    said, faint = (
-        read(tab, "#aged"),
-        "getComputedStyle(document.getElementById('map')).filter",
-    )
+    said, faint = (read(tab, "#aged"), "getComputedStyle(document.getElementById('map')).filter")
     grey = tab.evaluate(faint)
     aloud = tab.inner_text("#aged [role=status]")  # again each time that it changes
     with Page("127.0.0.1", port) as second:

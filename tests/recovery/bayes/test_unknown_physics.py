@@ -11,12 +11,7 @@ from scipy.stats import multivariate_normal, norm, truncnorm
 
 from physics.kernel import forward
 from recovery.bayes import unknown_physics
-from recovery.bayes.unknown_physics import (
-    Joint,
-    Physics,
-    estimate_jointly,
-    explore,
-)
+from recovery.bayes.unknown_physics import Joint, Physics, estimate_jointly, explore
 from recovery.estimators.record import Floats, Prior, Seen
 
 CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50

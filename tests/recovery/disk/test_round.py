@@ -31,11 +31,7 @@ SCHEMES = ("dam", "dam-ns", "area", "huem", "wave", "krr")
 
 queries = st.builds(
     lambda shape, num, den, readings, scheme, radius: Query(
-        Grid(shape, 0),
-        (num, den),
-        readings,
-        scheme,
-        None if scheme == "krr" else radius,
+        Grid(shape, 0), (num, den), readings, scheme, None if scheme == "krr" else radius
     ),
     st.tuples(st.integers(1, 12), st.integers(1, 12)),
     st.integers(1, 60),

@@ -72,11 +72,7 @@ def test_silence_is_no_estimate(line) -> None:
     """Readings of nothing but nought have no heat, and no estimator fails on them."""
     _, seen = line(1)
     silent = replace(seen, readings=np.zeros(len(seen.readings)))
-    for estimate in (
-        estimate_by_lasso,
-        convex.estimate_by_l1,
-        estimate_as_printed,
-    ):
+    for estimate in (estimate_by_lasso, convex.estimate_by_l1, estimate_as_printed):
         found = estimate(silent)
 
         assert found.status.startswith("no estimate")

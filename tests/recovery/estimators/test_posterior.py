@@ -117,8 +117,7 @@ def possible(prior: Prior, cells: int) -> Iterator[tuple[float, np.ndarray]]:
 
 
 @pytest.mark.parametrize(
-    "prior",
-    [Prior(2, 2), Prior(0, 3), Prior(1, 2, 2.0, 0.5), Prior(2, 3, 1.5, None), Prior(1, 1)],
+    "prior", [Prior(2, 2), Prior(0, 3), Prior(1, 2, 2.0, 0.5), Prior(2, 3, 1.5, None), Prior(1, 1)]
 )
 def test_the_moments_are_those_of_every_scene_enumerated(prior: Prior) -> None:
     """Mean, square and product, for equal powers, unequal ones, and either."""

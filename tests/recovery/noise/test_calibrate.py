@@ -209,22 +209,7 @@ def test_a_ratio_is_read_in_lowest_terms(text: str, ratio: tuple[int, int]) -> N
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "0.5",
-        "1e-5",
-        "",
-        "/",
-        "1/",
-        "/2",
-        "0/1",
-        "1/0",
-        "-1/2",
-        "1/2/3",
-        "½",
-        "²/3",
-        "a/b",
-    ],
+    "text", ["0.5", "1e-5", "", "/", "1/", "/2", "0/1", "1/0", "-1/2", "1/2/3", "½", "²/3", "a/b"]
 )
 def test_anything_else_is_refused_with_the_way_out(text: str) -> None:
     """Above all a decimal fraction, which has no one value on every device."""

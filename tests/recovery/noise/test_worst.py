@@ -45,12 +45,7 @@ def worst(query: Query, exponent: int, spreads: int = 400) -> int:
     moved = list_distances(query.grid.shape, protected_cells(query))
     return max(
         whole_square(
-            shifts(
-                room(query).operator(spread),
-                query.grid.shape,
-                moved,
-                query.intensity_max,
-            ),
+            shifts(room(query).operator(spread), query.grid.shape, moved, query.intensity_max),
             exponent,
             query.step,
         )

@@ -312,11 +312,7 @@ def test_the_promise_says_who_must_be_trusted() -> None:
 
     assert (p.shards, p.threshold, p.colluders) == (100, 90, 20)
     assert made.guarantee.epsilon == (3, 2)
-    for words in (
-        "A secure sum sees to that",
-        "at least 90 devices",
-        "at most 20 collude",
-    ):
+    for words in ("A secure sum sees to that", "at least 90 devices", "at most 20 collude"):
         assert words in made.guarantee.trust
 
 

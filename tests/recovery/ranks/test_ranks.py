@@ -13,13 +13,7 @@ from edge.mechanisms.ranks import params_of, place_of
 from physics.crowds.ranks import release_many
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.ranks import Query, plan, promise, recover
-from recovery.ranks.groups import (
-    TABLE,
-    expected_error,
-    group_of,
-    paper_group,
-    rule_group,
-)
+from recovery.ranks.groups import TABLE, expected_error, group_of, paper_group, rule_group
 from recovery.ranks.order import cells_at, cells_of, order_behind, places_of
 from recovery.ranks.query import ORDERS, order_of
 

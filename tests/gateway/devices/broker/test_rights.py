@@ -13,11 +13,7 @@ import pytest
 
 from gateway.cli.devices import broker
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.broker.mosquitto import (
-    Right,
-    list_device_rights,
-    list_gateway_rights,
-)
+from gateway.devices.broker.mosquitto import Right, list_device_rights, list_gateway_rights
 from gateway.devices.enrol import enrol
 from gateway.service.mqtt import access
 from gateway.service.mqtt.pump import Pump
@@ -44,9 +40,7 @@ class Site(NamedTuple):
 
 @pytest.fixture
 def site(
-    need: Callable[[str], str],
-    answers: Callable[[int], None],
-    tmp_path: Path,
+    need: Callable[[str], str], answers: Callable[[int], None], tmp_path: Path
 ) -> Iterator[Site]:
     """Run a broker with room for few connections more than its fleet has."""
     program, port = need("mosquitto"), find_free_port()

@@ -20,12 +20,7 @@ import pytest
 
 from gateway.devices import bundle
 from gateway.devices.kit import connect, modules, selftest
-from gateway.devices.kit.boards import (
-    BoardFault,
-    copy_files,
-    hash_files,
-    read_file,
-)
+from gateway.devices.kit.boards import BoardFault, copy_files, hash_files, read_file
 from gateway.devices.kit.connect import Remote, open_board
 from gateway.faults import OperatorFault
 from tests import processes

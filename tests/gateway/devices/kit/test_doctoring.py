@@ -97,10 +97,7 @@ def test_a_window_that_is_spent_is_no_fault(window: int, faults: int) -> None:
         ({bundle.CONFIG: b"{"}, "has no driver"),
         ({"edge/core/budget.py": b"oops ("}, "not whole"),
         ({"edge/net/ticker.py": b"# older\n"}, "1 of its files"),
-        (
-            {"edge/core/noise.py": b"def dgauss(*_): return 0\n"},
-            "self-test|its noise|stopped",
-        ),
+        ({"edge/core/noise.py": b"def dgauss(*_): return 0\n"}, "self-test|its noise|stopped"),
     ],
 )
 def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -> None:

@@ -215,9 +215,7 @@ def test_a_board_that_counts_for_another_window_than_is_promised_is_refused(
     said = ("meta", meta(1, window_s=window_s)), ("state", b"alert")
     board: Any = SimpleNamespace(restart=lambda: say(broker, *said))
     asked: Any = SimpleNamespace(
-        mqtt=broker,
-        privacy=SimpleNamespace(window_h=window_h),
-        rounds=SimpleNamespace(every_s=0),
+        mqtt=broker, privacy=SimpleNamespace(window_h=window_h), rounds=SimpleNamespace(every_s=0)
     )
     with pytest.raises(OperatorFault, match="attic was enrolled with a budget for"):
         start.start(board, asked, WHO, 0, 5, lambda _: None)

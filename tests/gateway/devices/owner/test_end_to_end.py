@@ -106,10 +106,7 @@ def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[.
         PointSensors(np.linspace(1, 9, SENSORS), 0.0, None),
         np.random.default_rng(1),
     )
-    with (
-        Service(owned.deployment, owned.devices) as service,
-        Crowd(owned.deployment.mqtt, fleet),
-    ):
+    with Service(owned.deployment, owned.devices) as service, Crowd(owned.deployment.mqtt, fleet):
         service.run(1)
     assert owned.holder.exists()  # roots that should have been forgotten
     said = unveiled(owned, "--out", owned.folder / "readings.csv")

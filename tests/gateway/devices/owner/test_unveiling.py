@@ -64,10 +64,7 @@ def test_the_readings_come_back_bit_for_bit(heatveil: Heatveil, owned: Any) -> N
 
     assert said.status == 0, said.err
     expected = {
-        key: (
-            min(max(value, low), high),
-            "at the clamp" if not low < value < high else "",
-        )
+        key: (min(max(value, low), high), "at the clamp" if not low < value < high else "")
         for key, value in owned.seen.items()
     }
     assert rows(owned.folder / "readings.sqlite") == expected

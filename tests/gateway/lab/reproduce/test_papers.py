@@ -17,13 +17,7 @@ from gateway.lab.reproduce.disk import (
     count_untouched,
     list_crossed,
 )
-from gateway.lab.reproduce.disk_peers import (
-    CONTENDERS,
-    Setting,
-    calibrate,
-    privacy,
-    recover,
-)
+from gateway.lab.reproduce.disk_peers import CONTENDERS, Setting, calibrate, privacy, recover
 from gateway.lab.reproduce.disk_traces import Walks, walk
 from gateway.lab.reproduce.figures import Task
 from gateway.lab.reproduce.people import count

@@ -13,12 +13,7 @@ from edge.core.pixels import subtract_baseline
 from edge.core.records import Reading
 from edge.mechanisms import thermal
 from gateway.lab.thermal_days.day import Living, average_recent_watts
-from gateway.lab.thermal_days.rooms import (
-    make_model,
-    nobody_before_s,
-    room_of,
-    rounds_s,
-)
+from gateway.lab.thermal_days.rooms import make_model, nobody_before_s, room_of, rounds_s
 from gateway.settings import config
 from physics.rooms import model
 from physics.rooms.day import day

@@ -10,11 +10,7 @@ from edge.core.entropy import Tape
 from edge.core.wire import Words
 from edge.mechanisms import secure_sum
 from edge.mechanisms.secure_sum import SHARE, P, number, share
-from gateway.service.secure_sum.collecting import (
-    ABANDONED,
-    FIXED,
-    RELEASED,
-)
+from gateway.service.secure_sum.collecting import ABANDONED, FIXED, RELEASED
 from gateway.service.secure_sum.opening import decode, open_secret
 from tests.sums import SITE, STAGES, Talk, Town, drawn, who_is
 

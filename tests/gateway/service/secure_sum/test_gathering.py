@@ -116,10 +116,7 @@ ONE_ROUND = {"rounds": 1}
 def test_the_sums_of_all_shards_are_released_and_paid_for(square: Square, maps: int) -> None:
     """At epsilon 32 noise is 0 but once in 10**6 numbers, so each release is the truth."""
     promise = {"readings": maps}
-    with (
-        square.fleet() as fleet,
-        square.service(quadtree=ONE_ROUND, privacy=promise) as service,
-    ):
+    with square.fleet() as fleet, square.service(quadtree=ONE_ROUND, privacy=promise) as service:
         fleet.wait()
         why = service.run()
         ledger = service.ledger()
@@ -140,10 +137,7 @@ def test_the_sums_of_all_shards_are_released_and_paid_for(square: Square, maps: 
 def test_a_pyramid_needs_no_trusted_gateway(mosquitto: Mqtt, tmp_path: Path) -> None:
     """Two reports of epsilon 32: each release has the parts on every level; epsilon is spent."""
     square = Square(mosquitto, tmp_path, "sums-pyramid", "pyramid_sum")
-    with (
-        square.fleet() as fleet,
-        square.service(privacy={"readings": 2}) as service,
-    ):
+    with square.fleet() as fleet, square.service(privacy={"readings": 2}) as service:
         fleet.wait()
         service.run()
         ledger = service.ledger()

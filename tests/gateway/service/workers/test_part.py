@@ -12,13 +12,7 @@ from gateway.devices.broker.embedded import find_free_port
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.workers.leases import Lease, unique_name
-from gateway.service.workers.part import (
-    Part,
-    Surroundings,
-    end_old_sessions,
-    part_of,
-    session_of,
-)
+from gateway.service.workers.part import Part, Surroundings, end_old_sessions, part_of, session_of
 from gateway.service.workers.worker import Worker, share_of
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
@@ -72,10 +66,7 @@ def heard(store: Store) -> list[str]:
 
 @pytest.mark.long
 def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_is_not(
-    deployment: Deployment,
-    mosquitto: Mqtt,
-    store: Store,
-    home: Any,
+    deployment: Deployment, mosquitto: Mqtt, store: Store, home: Any
 ) -> None:
     """The session at the broker has exactly the topics of today's devices, over a restart too."""
     names = sorted(home.devices.by_name)
