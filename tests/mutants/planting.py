@@ -7,7 +7,9 @@ of code, so that it stays what it is when a file is moved or code is laid out an
            `Budget.charge`, `budget.Budget.charge`. It names a module, a function, a class, one
            of its methods, or a variable of a module or class.
     old    code that is there exactly once. Blanks, line ends and comments do not count.
-    new    what stands there instead, nothing where it is taken out
+    new    what stands there instead; without it, the code is taken out
+
+A row stands under the name of the layer of the audit, or of the test, that must see it.
 """
 
 import ast

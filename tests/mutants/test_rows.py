@@ -28,11 +28,11 @@ def test_every_row_is_about_code_that_is_there_once() -> None:
     """A row whose code is gone would be a trap that nobody watches any more."""
     stale = []
     for table in sorted(set(Path(__file__).parent.rglob("*.toml")) - {changes.DATA}):
-        for rows in tomllib.loads(table.read_text("utf-8")).values():
+        for guard, rows in tomllib.loads(table.read_text("utf-8")).items():
             for row in rows:
                 try:
-                    planted(Row(row["where"], row["old"], row["new"]))
-                    node_id(row["test"]) if "test" in row else None
+                    planted(Row(row["where"], row["old"], row.get("new", "")))
+                    node_id(guard) if table.parent.name == "safety" else None
                 except (AssertionError, SyntaxError) as fault:
                     stale.append(f"{table.name}: {row['trap']}: {fault}")
 

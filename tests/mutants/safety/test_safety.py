@@ -1,6 +1,6 @@
 """Every known way to lose, double or give away something is rejected by a test of its package.
 
-The tables beside this file list them, one mistake a row, with the test that must see it. The
+The tables beside this file list them, one mistake a row, under the test that must see it. The
 mistake is made in a copy of the source, and the copy's own test is run there; it must fail by an
 assertion, for an exception that has nothing to do with the trap is no rejection.
 """
@@ -29,11 +29,11 @@ class Mistake(NamedTuple):
     needs: a program that the test is skipped without.
     """
 
+    test: str
     trap: str
     where: str
     old: str
-    new: str
-    test: str
+    new: str = ""
     raises: str = ""
     needs: str = ""
 
@@ -48,14 +48,15 @@ class Outcome(NamedTuple):
 
 BY_TABLE = [
     [
-        Mistake(**row | {"test": node_id(row["test"])})
-        for row in tomllib.loads(table.read_text("utf-8"))["mistake"]
+        Mistake(node_id(test), **row)
+        for test, rows in tomllib.loads(table.read_text("utf-8")).items()
+        for row in rows
     ]
     for table in TABLES
 ]
 MISTAKES = [mistake for table in BY_TABLE for mistake in table]
 FIRST = [table[0] for table in BY_TABLE]  # what `make test` tries
-CONTROL = Mistake("nothing", "", "", "", "")
+CONTROL = Mistake("", "nothing", "", "")
 
 
 def run_tests(bench: Bench, mistake: Mistake) -> Outcome:
