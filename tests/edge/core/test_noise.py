@@ -87,7 +87,7 @@ LAWS: dict[tuple[str, tuple[int, ...]], Law] = {
     ("geometric", (3, 2)): geometric_law(3 / 2),
     ("geometric", (1, 100)): geometric_law(1 / 100),
     ("dlaplace", (7, 3)): laplace_law(7 / 3),
-    ("dlaplace", (40, 1)): laplace_law(40),
+    ("dlaplace", (20, 1)): laplace_law(20),
     ("dgauss", (9, 2)): gauss_law(9 / 2),
     ("dgauss", (1, 3)): gauss_law(1 / 3),
     ("polya", (3, 1, 2)): negative_binomial_law(3, 1 / 2),
