@@ -8,8 +8,9 @@ raises a false alarm with at most the sum, which the runner holds against `FALSE
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 from edge.core.entropy import Tape
@@ -62,16 +63,51 @@ class Claim:
         return self.measured if math.isnan(self.bound) else self.bound
 
 
-def at_most(sentence: str, claimed: float, measured: float, *, samples: int, **more: Any) -> Claim:
-    """Return an exact claim that what was found does not pass what was promised."""
-    fits = bool(measured <= claimed)
-    return Claim(sentence, float(claimed), float(measured), fits, samples=samples, **more)
+def at_most(
+    sentence: str,
+    claimed: float | Fraction,
+    measured: float | Fraction,
+    *,
+    samples: int,
+    bound: float = math.nan,
+    **more: Any,
+) -> Claim:
+    """Return a claim that what was found, or is proven by it, does not pass what was promised.
+
+    It is exact, also between fractions, but where a `bound` rests on chance: give its `alpha` too.
+    """
+    fits = bool((measured if math.isnan(bound) else bound) <= claimed)
+    return Claim(sentence, float(claimed), float(measured), fits, bound, samples=samples, **more)
 
 
 def claim_fact(sentence: str, fits: bool, *, samples: int, **more: Any) -> Claim:
     """Return a claim that is a plain fact: 0 exceptions promised, and none or some found."""
     found = float(not fits)
     return Claim(sentence, 0.0, found, fits, unit="exceptions", samples=samples, **more)
+
+
+def none_of(
+    sentence: str, found: int | Collection[str], unit: str = "exceptions", *, samples: int
+) -> Claim:
+    """Return an exact claim that there is nothing of a kind.
+
+    Args:
+        found: how many there are, or each of them in words, which the detail then quotes.
+        unit: what they are, in the plural.
+    """
+    if isinstance(found, int):
+        return at_most(sentence, 0, found, samples=samples, unit=unit)
+    detail = "; ".join(sorted(set(found)))[:300]
+    return at_most(sentence, 0, len(found), samples=samples, unit=unit, detail=detail)
+
+
+def is_refused(attempt: Callable[[], object], fault: type[Exception] = ValueError) -> bool:
+    """Return whether an attempt ends in a fault of this kind, and not in a result."""
+    try:
+        attempt()
+    except fault:
+        return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from recovery.noise.gaussian import (
 )
 
 from ...service.ledger import Charge, Ledger
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, none_of
 
 # The accountant's numbers by another path: eighty digits, series and bisection, no libraries.
 #
@@ -234,11 +234,10 @@ def claim_refused(grid: list[tuple[float, float]]) -> Claim:
         given = decimal_epsilon(1 / Decimal(sigma), delta)
         if given > Decimal(epsilon) or Decimal(made.epsilon) < given:
             wrong.append(f"epsilon {epsilon:g}, delta {delta:g} gives {float(given):.3g}")
-    return claim_fact(
+    return none_of(
         "the paper's printed formula is refused where it is not private, and says what it gives",
-        not wrong,
+        wrong,
         samples=looked,
-        detail="; ".join(wrong),
     )
 
 
@@ -252,11 +251,8 @@ def claim_added(effort: Effort) -> Claim:
     full = bool(ledger.refusal(1, Fraction(1, 10**18))) and not Ledger(total).refusal(1, total)
     twice = ledger.charged([Charge(prices[0], "a"), Charge(prices[1], "b")])
     most = twice.spent == total + max(prices[:2])
-    return claim_fact(
-        "the ledger adds prices up without loss, and refuses the least above its budget",
-        sums and full and most,
-        samples=len(prices),
-    )
+    sentence = "the ledger adds prices up without loss, and refuses the least above its budget"
+    return claim_fact(sentence, sums and full and most, samples=len(prices))
 
 
 def claim_charged(effort: Effort) -> Claim:
@@ -274,12 +270,8 @@ def claim_charged(effort: Effort) -> Claim:
         exact = NANO * grains / (2 * variance)
         if not exact <= price(limits, finer, variance) < exact + 1:
             wrong.append(f"square {square} at 2**-{exponent}, variance {variance} at 2**-{finer}")
-    return claim_fact(
-        "a device reckons the price of an answer exactly, rounded up to a nano-rho",
-        not wrong,
-        samples=tries,
-        detail="; ".join(wrong[:3]),
-    )
+    sentence = "a device reckons the price of an answer exactly, rounded up to a nano-rho"
+    return none_of(sentence, wrong, samples=tries)
 
 
 def _each(

@@ -351,11 +351,8 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         law = dict.fromkeys(range(n), ratio(1, n))
         yield claim_law("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)
     for n in (0, 1, 2, 3, 4, 15, 16, 17, 10**30 - 1, 10**30, 10**30 + 1):
-        yield claim_fact(
-            f"isqrt({n}): the square root is rounded down, never up",
-            noise.isqrt(n) == math.isqrt(n),
-            samples=1,
-        )
+        sentence = f"isqrt({n}): the square root is rounded down, never up"
+        yield claim_fact(sentence, noise.isqrt(n) == math.isqrt(n), samples=1)
 
 
 def claim_law(

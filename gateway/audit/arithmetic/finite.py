@@ -262,18 +262,10 @@ class Family:
 
     def claims(self) -> Iterator[Claim]:
         """Yield what holds of all of them."""
-        yield claim_fact(
-            f"{self.name}: every answer to every cell was found, and the weights add up",
-            not self.broken,
-            samples=self.samples,
-            detail=self.broken,
-        )
-        yield claim_fact(
-            f"{self.name}: each answer has the very weight that maps are drawn with",
-            not self.unlike,
-            samples=self.samples,
-            detail=self.unlike,
-        )
+        sentence = f"{self.name}: every answer to every cell was found, and the weights add up"
+        yield claim_fact(sentence, not self.broken, samples=self.samples, detail=self.broken)
+        sentence = f"{self.name}: each answer has the very weight that maps are drawn with"
+        yield claim_fact(sentence, not self.unlike, samples=self.samples, detail=self.unlike)
         # exp(epsilon) from below, so that the comparison is a proof.
         most = Fraction(ONE, decay(self.epsilon.numerator, self.epsilon.denominator).high)
         finite = 0 < self.worst < math.inf
@@ -326,11 +318,8 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
         samples=times,
     )
     rho = Fraction(*round.guarantee.rho)
-    yield claim_fact(
-        f"{name}: a report is priced at no less than epsilon squared over two, in rho",
-        rho >= one * one / 2,
-        samples=1,
-    )
+    sentence = f"{name}: a report is priced at no less than epsilon squared over two, in rho"
+    yield claim_fact(sentence, rho >= one * one / 2, samples=1)
     yield claim_total(name, mechanism, query, times, effort)
 
 

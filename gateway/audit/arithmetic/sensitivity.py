@@ -433,14 +433,8 @@ def claim_scaled(name: str, promised: float, found: Any, norm: Any) -> Iterator[
     """Yield that what was found is no more than what was promised, and not far less."""
     change = [abs(b - a) for a, b in zip(found.before, found.after, strict=True)]
     most = norm(sum(d * d for d in change)) if norm is math.sqrt else float(sum(change))
-    yield at_most(
-        f"{name}: no two neighbours change what is sent by more than the noise is made for",
-        promised,
-        most,
-        unit="grains",
-        samples=found.tried,
-        detail=found.where,
-    )
+    sentence = f"{name}: no two neighbours change what is sent by more than the noise is made for"
+    yield at_most(sentence, promised, most, unit="grains", samples=found.tried, detail=found.where)
     if not found.tight:
         return
     yield at_most(
@@ -481,14 +475,8 @@ def _claim_warmth() -> Claim:
             for j, other in enumerate(points):
                 felt = math.prod(_line(one[k], other[k], 0.7, sides[k]) for k in range(axes))
                 worst, looked = max(worst, abs(ours[i, j] - felt) / felt), looked + 1
-    return at_most(
-        "what a place feels of another is what its mirror images add up to, term by term",
-        1e-9,
-        worst,
-        unit="of the warmth",
-        samples=looked,
-        detail=where,
-    )
+    sentence = "what a place feels of another is what its mirror images add up to, term by term"
+    return at_most(sentence, 1e-9, worst, unit="of the warmth", samples=looked, detail=where)
 
 
 def _line(x: float, y: float, spread: float, length: float) -> float:

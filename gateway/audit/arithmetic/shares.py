@@ -251,11 +251,8 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             samples=tried,
             detail="" if spent <= promised else f"{spent} where {promised} is promised",
         )
-        yield claim_fact(
-            f"{name}: the releases are as many as the promise is for",
-            0 < len(releases) <= subject.readings(query),
-            samples=1,
-        )
+        sentence = f"{name}: the releases are as many as the promise is for"
+        yield claim_fact(sentence, 0 < len(releases) <= subject.readings(query), samples=1)
 
 
 def _claim_report(mechanism: Any, round: Any, effort: Effort) -> list[list[int]]:

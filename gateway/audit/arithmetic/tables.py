@@ -31,7 +31,7 @@ from ...faults import OperatorFault
 from ...mechanisms import find_service
 from ...service.rounds import Place
 from ..bench import Device, listen, message
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, none_of
 from . import accountant
 
 # What noise from tables should be, by another path: eighty digits, and one look at a time.
@@ -153,18 +153,10 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
             other += [y - z for y, z in zip(report.payload[1:], meant, strict=True)] != [*seen]
             rng = entropy.keyed(*key, report.seq, 0)
             opened += tuple(device.asked.unveil(asked, report.payload, rng).values) == seen
-    yield at_most(
-        "what an array adds to its readings is what the tables of its Round's variance say",
-        0,
-        other,
-        unit="frames",
-        samples=ROUNDS,
-    )
-    yield claim_fact(
-        "every frame of a keyholder's array opens with its root key, to the exact readings",
-        opened == ROUNDS,
-        samples=ROUNDS,
-    )
+    sentence = "what an array adds to its readings is what the tables of its Round's variance say"
+    yield none_of(sentence, other, "frames", samples=ROUNDS)
+    sentence = "every frame of a keyholder's array opens with its root key, to the exact readings"
+    yield claim_fact(sentence, opened == ROUNDS, samples=ROUNDS)
     yield claim_fact("an array draws no noise once it has been read", not late, samples=ROUNDS)
 
 
@@ -187,12 +179,11 @@ def _claim_allowed(round: Any, effort: Effort) -> Claim:
         frame = device.answer(signed, [0] * SENSORS)
         if (frame is not None, device.budget.spent > 0) != (answers, answers):
             wrong.append(f"{params[4:]} under number {number}")
-    return claim_fact(
+    return none_of(
         "an array draws from tables only if it was set up for them, of the width and as often as "
         "delta pays for",
-        not wrong,
+        wrong,
         samples=9,
-        detail="; ".join(wrong),
     )
 
 
@@ -222,18 +213,10 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 def _law(variance: int) -> Iterator[Claim]:
     made = Sampler(variance, 1, bulk.BITS)
     digits, count = count_wrong_digits(made), sum(len(part) for _, part in made.parts)
-    yield claim_fact(
-        f"tables for a variance of {variance} add up to it",
-        sampler_variance(made) == variance,
-        samples=len(made.parts),
-    )
-    yield at_most(
-        f"thresholds of variance {variance} are its law's, in eighty digits",
-        float(NEAR),
-        float(digits),
-        unit="last digits",
-        samples=count,
-    )
+    sentence = f"tables for a variance of {variance} add up to it"
+    yield claim_fact(sentence, sampler_variance(made) == variance, samples=len(made.parts))
+    sentence = f"thresholds of variance {variance} are its law's, in eighty digits"
+    yield at_most(sentence, float(NEAR), float(digits), unit="last digits", samples=count)
     yield at_most(
         f"a sample of variance {variance} is no further off its law than is paid for",
         float(OFF),
@@ -254,11 +237,10 @@ def _search() -> Iterator[Claim]:
                 part.fill(out, _Given((sign << part.bits) + value))
                 wrong += out[0] != (-size if sign else size)
                 looked += 1
-        yield at_most(
+        yield none_of(
             f"of variance {variance}, each number about a threshold finds the noise it stands for",
-            0,
             wrong,
-            unit="numbers",
+            "numbers",
             samples=looked,
         )
 

@@ -19,7 +19,7 @@ from edge.host import rootkeys
 from edge.host.enrol import Ram, provision
 
 from ..bench import Blocks, Device, listen, plans, subject_of
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
 from .power import Flash, Memory, PowerCut, WatchedDevice
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
@@ -49,34 +49,19 @@ def contradicted_claims(round: Any, root: bytes) -> Iterator[Claim]:
     """
     yield _claim_kept(round, root)
     believed, touched, looked = [], [], 0
+    device = Device(round, root)
     for name, slots in _stories(round, root):
         looked += 1
-        device = Device(round, root)
-        device.slots = Ram()
         for i in range(COUNT):
             device.slots.write(i, slots[i])
-        try:
-            device.boot()
+        if not is_refused(device.boot, Lost):
             believed.append(name)
-        except Lost:
-            if [device.slots.read(i) for i in range(COUNT)] != slots:
-                touched.append(name)
-    yield at_most(
-        "no device believes slots that are forged, or that contradict each other",
-        0,
-        len(believed),
-        unit="stories",
-        samples=looked,
-        detail=", ".join(believed),
-    )
-    yield at_most(
-        "slots that are not believed are left as they were found, as evidence",
-        0,
-        len(touched),
-        unit="stories",
-        samples=looked,
-        detail=", ".join(touched),
-    )
+        elif [device.slots.read(i) for i in range(COUNT)] != slots:
+            touched.append(name)
+    sentence = "no device believes slots that are forged, or that contradict each other"
+    yield none_of(sentence, believed, "stories", samples=looked)
+    sentence = "slots that are not believed are left as they were found, as evidence"
+    yield none_of(sentence, touched, "stories", samples=looked)
 
 
 def _claim_kept(round: Any, root: bytes) -> Claim:
@@ -87,18 +72,9 @@ def _claim_kept(round: Any, root: bytes) -> Claim:
     for full in (*range(COUNT), None):
         for i in range(COUNT):
             device.slots.write(i, b"" if full not in (None, i) else before[i])
-        try:
-            Device(round, root, slots=device.slots)
-            taken += 1
-        except ValueError:
-            continue
-    return at_most(
-        "no device is enrolled over slots that remember something",
-        0,
-        taken,
-        unit="enrolments",
-        samples=COUNT + 1,
-    )
+        taken += not is_refused(lambda: Device(round, root, slots=device.slots))
+    sentence = "no device is enrolled over slots that remember something"
+    return none_of(sentence, taken, "enrolments", samples=COUNT + 1)
 
 
 def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
@@ -211,14 +187,8 @@ def _asleep(effort: Effort) -> Claim:
                 budget.sleep(nap)
                 if start % (sleeps + 1) == sleeps:
                     memory(b"")
-    return at_most(
-        "however often a board sleeps before its memory is lost, no epoch comes twice",
-        0,
-        len(faults),
-        unit="faults",
-        samples=starts,
-        detail="; ".join(sorted(faults)),
-    )
+    sentence = "however often a board sleeps before its memory is lost, no epoch comes twice"
+    return none_of(sentence, faults, "faults", samples=starts)
 
 
 def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator[Claim]:
@@ -236,21 +206,10 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
                 faults += life.faults + blocks.faults
                 places += 1
         place += 1
-    yield at_most(
-        f"a {mode} device ends its life, with power cuts or without",
-        MOST - 1,
-        place,
-        unit="writes",
-        samples=places,
-    )
-    yield at_most(
-        f"a {mode} device survives a power cut at each of its {place - 1} writes",
-        0,
-        len(faults),
-        unit="faults",
-        samples=places,
-        detail="; ".join(sorted(set(faults))),
-    )
+    sentence = f"a {mode} device ends its life, with power cuts or without"
+    yield at_most(sentence, MOST - 1, place, unit="writes", samples=places)
+    sentence = f"a {mode} device survives a power cut at each of its {place - 1} writes"
+    yield none_of(sentence, faults, "faults", samples=places)
 
 
 def _script(life: Life) -> None:

@@ -121,13 +121,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             _, signed = message(round, number)
             values = subject.inputs(round)[0].values[:1] if subject.KIND == "noise" else (0, 0)
             answers += device.answer(signed, values) is not None
-        yield at_most(
-            f"{of}: no device answers more often than was promised",
-            times,
-            answers,
-            unit="answers",
-            samples=times + 2,
-        )
+        sentence = f"{of}: no device answers more often than was promised"
+        yield at_most(sentence, times, answers, unit="answers", samples=times + 2)
         yield claim_fact(
             f"{of}: what is asked is answered",
             answers > 0,

@@ -12,6 +12,7 @@ A sealed device mixes the system's own entropy in, so measured numbers differ fr
 Source: Nasr and others 2023, "Tight Auditing of Differentially Private Machine Learning".
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from ..bench import (
     scenes,
     stretch,
 )
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, is_refused
 
 # What samples prove about noise: bounds that hold but for a stated chance.
 #
@@ -85,11 +86,8 @@ def variance(noise: Floats, alpha: float) -> Between:
     discrete Gaussian of a hundred grains and more to better than one in a million.
     """
     total, count = float(np.square(noise).sum()), noise.size
-    return Between(
-        total / float(chi2.isf(alpha, count)),
-        total / count,
-        total / float(chi2.ppf(alpha, count)),
-    )
+    low, high = (total / float(quantile(alpha, count)) for quantile in (chi2.isf, chi2.ppf))
+    return Between(low, total / count, high)
 
 
 def correlate_noise(one: Floats, other: Floats, alpha: float) -> Between:
@@ -168,7 +166,10 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
     pairs = [(i, j) for i in range(flat.shape[1]) for j in range(i)]
     if pairs:
         each = alpha / len(pairs)
-        found = [(correlate_noise(flat[:, i], flat[:, j], each), f"{j} and {i}") for i, j in pairs]
+        found = [
+            (correlate_noise(flat[:, i], flat[:, j], each), f"most between {j} and {i}")
+            for i, j in pairs
+        ]
         yield _claim_none(f"{name}: no two sensors share noise", found, flat.size, alpha)
     pairs_of_rounds = flat[: len(flat) // 2 * 2]
     lagged = correlate_noise(pairs_of_rounds[0::2], pairs_of_rounds[1::2], alpha)
@@ -181,71 +182,60 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
 
 def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
     whole = variance(unit, alpha)
-    yield _ratio(
-        f"{name}: the noise is no smaller than promised", whole.found, whole.high, unit.size, alpha
-    )
-    yield Claim(
+    yield _ratio(f"{name}: the noise is no smaller than promised", whole, unit.size, alpha)
+    yield at_most(
         f"{name}: the noise is no larger than promised, so that nothing is wasted",
         1.0,
         whole.found,
-        whole.low <= 1,
-        whole.low,
-        "variance found / promised",
-        unit.size,
-        alpha,
+        bound=whole.low,
+        unit="variance found / promised",
+        samples=unit.size,
+        alpha=alpha,
     )
     each = [variance(column, alpha / unit.shape[1]) for column in unit.T]
     least = int(np.argmin([sensor.found for sensor in each]))
-    yield _ratio(
-        f"{name}: every sensor has noise of its own",
-        each[least].found,
-        each[least].high,
-        unit.size,
-        alpha,
-        f"least on sensor {least}",
-    )
+    sentence = f"{name}: every sensor has noise of its own"
+    yield _ratio(sentence, each[least], unit.size, alpha, f"least on sensor {least}")
     # What all sensors share adds up here, where single pairs of them hide it.
     sums = variance(unit.sum(axis=1) / np.sqrt(unit.shape[1]), alpha / 2)
-    yield Claim(
+    yield at_most(
         f"{name}: the sum over all sensors is as noisy as promised, neither less nor more",
         1.0,
         max(sums.found, 1 / max(sums.found, _LEAST)),
-        sums.low <= 1 <= sums.high,
-        max(sums.low, 1 / max(sums.high, _LEAST)),
-        "variance found / promised, or the inverse",
-        len(unit),
-        alpha,
+        bound=max(sums.low, 1 / max(sums.high, _LEAST)),
+        unit="variance found / promised, or the inverse",
+        samples=len(unit),
+        alpha=alpha,
     )
 
 
-def _ratio(
-    sentence: str, found: float, high: float, samples: int, alpha: float, detail: str = ""
-) -> Claim:
+def _ratio(sentence: str, found: Between, samples: int, alpha: float, detail: str = "") -> Claim:
     """Return the claim that a variance, promised to be 1, is not less."""
-    return Claim(
+    return at_most(
         sentence,
         1.0,
-        1 / max(found, _LEAST),
-        high >= 1,
-        1 / max(high, _LEAST),
-        "variance promised / found",
-        samples,
-        alpha,
-        detail,
+        1 / max(found.found, _LEAST),
+        bound=1 / max(found.high, _LEAST),
+        unit="variance promised / found",
+        samples=samples,
+        alpha=alpha,
+        detail=detail,
     )
 
 
 def _law(name: str, unit: Floats, alpha: float, sigma: float) -> Claim:
     chance, cells = misfit(unit * sigma, sigma, min(CELLS, max(unit.size // 50, 4)))
+    sentence = f"{name}: the noise has the law of the discrete Gaussian"
+    return _likely(sentence, chance, unit.size, alpha, f"chi-square over {cells} cells")
+
+
+def _likely(sentence: str, chance: float, samples: int, alpha: float, detail: str) -> Claim:
+    """Return the claim that what was seen has no less than the chance alpha."""
+    measured = -math.log10(min(max(chance, 1e-300), 1.0))
+    unit = "-log10 p"
+    fits = chance >= alpha
     return Claim(
-        f"{name}: the noise has the law of the discrete Gaussian",
-        -float(np.log10(alpha)),
-        -float(np.log10(max(chance, 1e-300))),
-        chance >= alpha,
-        unit="-log10 p",
-        samples=unit.size,
-        alpha=alpha,
-        detail=f"chi-square over {cells} cells",
+        sentence, -math.log10(alpha), measured, fits, math.nan, unit, samples, alpha, detail
     )
 
 
@@ -261,17 +251,9 @@ def _tails(name: str, unit: Floats, alpha: float) -> Claim:
         tail, seen = 2 * float(ndtr(-bound)), int((np.abs(unit) > bound).sum())
         rare = min(binom.cdf(seen, unit.size, tail), binom.sf(seen - 1, unit.size, tail))
         chances.append(2 * len(bounds) * float(rare))
-    worst = min(chances)
-    return Claim(
-        f"{name}: noise is large as often as promised",
-        -float(np.log10(alpha)),
-        -float(np.log10(min(max(worst, 1e-300), 1.0))),
-        worst >= alpha,
-        unit="-log10 p",
-        samples=unit.size,
-        alpha=alpha,
-        detail=f"up to {far:.2f} standard deviations",
-    )
+    sentence = f"{name}: noise is large as often as promised"
+    where = f"up to {far:.2f} standard deviations"
+    return _likely(sentence, min(chances), unit.size, alpha, where)
 
 
 def _claim_none(
@@ -279,17 +261,15 @@ def _claim_none(
 ) -> Claim:
     """Return the claim that correlations, none promised, are none as far as can be told."""
     worst, where = max(found, key=lambda pair: abs(pair[0].found))
-    proven = max(worst.low, -worst.high, 0.0)
-    return Claim(
+    return at_most(
         sentence,
         0.0,
         abs(worst.found),
-        proven <= 0,
-        proven,
-        "correlation",
-        samples,
-        alpha,
-        f"most between {where}" if where else "",
+        bound=max(worst.low, -worst.high, 0.0),
+        unit="correlation",
+        samples=samples,
+        alpha=alpha,
+        detail=where,
     )
 
 
@@ -350,15 +330,14 @@ def _claim_between(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
 
 
 def _no_better(words: str, seen: Seen, found: Between, alpha: float) -> Claim:
-    return Claim(
+    return at_most(
         f"{words} no further apart than promised",
         seen.mu,
         found.found,
-        found.low <= seen.mu,
-        found.low,
-        "sigmas",
-        len(seen.below),
-        alpha,
+        bound=found.low,
+        unit="sigmas",
+        samples=len(seen.below),
+        alpha=alpha,
     )
 
 
@@ -374,15 +353,14 @@ def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> I
     found = compare(below.ravel(), above.ravel(), 0.0, effort.alpha)
     single = seen._replace(below=below.reshape(-1, 1))
     yield _no_better("of a single sensor, two readings are told", single, found, effort.alpha)
-    yield Claim(
+    yield at_most(
         "of a single sensor, two readings are told as far apart as promised: no noise is wasted",
         1.0,
         seen.mu / found.found,
-        seen.mu <= found.high,
-        seen.mu / found.high,
-        "sigmas promised / found",
-        below.size,
-        effort.alpha,
+        bound=seen.mu / found.high,
+        unit="sigmas promised / found",
+        samples=below.size,
+        alpha=effort.alpha,
     )
 
 
@@ -390,11 +368,8 @@ def _claim_same_bytes(room: Scenes, device: Device) -> Claim:
     """Return the claim that the same Round gets the same bytes, whatever is there to see."""
     _, signed = message(room.round, 10**6)
     first = [device.answer(signed, scene.tolist()) for scene in (room.below, room.above) * 4]
-    return claim_fact(
-        f"{room.name}: a Round asked again gets the same bytes, and no fresh noise",
-        first[0] is not None and len(set(first)) == 1,
-        samples=len(first),
-    )
+    sentence = f"{room.name}: a Round asked again gets the same bytes, and no fresh noise"
+    return claim_fact(sentence, first[0] is not None and len(set(first)) == 1, samples=len(first))
 
 
 def _claim_once(room: Scenes, device: Device, release: Any, effort: Effort) -> Claim:
@@ -402,11 +377,7 @@ def _claim_once(room: Scenes, device: Device, release: Any, effort: Effort) -> C
     asked, signed = message(room.round, 2 * 10**6)
     payload = device.opened(device.answer(signed, room.below.tolist())).payload
     twice = [payload, [payload[0], payload[1] + 1]]
-    try:
-        release(asked, twice, effort.tape())
-        left_out = False
-    except ValueError:
-        left_out = True
+    left_out = is_refused(lambda: release(asked, twice, effort.tape()))
     return claim_fact(
         f"{room.name}: a release takes one answer for each sensor", left_out, samples=2
     )

@@ -35,7 +35,7 @@ from ...service.rounds import OpenRound, Place
 from ...service.sealing import open_report
 from ...store.store import Store
 from ..bench import SITE, SITE_KEY, Device, message, plans
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
 
 
 class House:
@@ -136,11 +136,10 @@ def impossible_claims(house: House, number: int) -> Iterator[Claim]:
     for seq, payload in enumerate(payloads, report.seq + 1):
         other = report._replace(seq=seq, payload=payload)
         counted += house.deliver([sign(device, other)])[0]
-    yield at_most(
+    yield none_of(
         "no answer counts that no device gives: for others, for none, or beyond what can be drawn",
-        0,
         counted,
-        unit="answers",
+        "answers",
         samples=len(payloads),
     )
     last = next(one for one in reversed(house.sent) if one.topic == topic_of(honest))
@@ -181,29 +180,15 @@ def _count_spent(house: House, rho: Fraction) -> Iterator[Claim]:
     yield claim_fact("a round is charged before a device can hear of it", not late, samples=ROUNDS)
     yield claim_fact("every answer counts", counted == ROUNDS * len(NAMES), samples=counted)
     asked, signed = message(house.round, 999)
-    refused = house.store.open_round(
-        Asked(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
-    )
-    yield claim_fact(
-        "a round that the budget has no room for is not opened", bool(refused), samples=1
-    )
+    another, budget = Asked(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
+    refused = bool(house.store.open_round(another, budget))
+    yield claim_fact("a round that the budget has no room for is not opened", refused, samples=1)
     other = asked._replace(guarantee=asked.guarantee._replace(neighbours="another promise"))
-    try:
-        house.store.open_round(
-            Asked(b"odd", b"odd", other, signed, rho / 4), ROUNDS * rho + rho / 2
-        )
-        added = True
-    except OperatorFault:
-        added = False
-    yield claim_fact("prices of different promises are not added up", not added, samples=1)
-    try:
-        house.store.open_round(Asked(b"none", b"none", asked, signed, rho), 1001 * rho)
-        raised = True
-    except OperatorFault:
-        raised = False
-    yield claim_fact(
-        "a budget does not grow once something is charged to it", not raised, samples=1
-    )
+    odd = Asked(b"odd", b"odd", other, signed, rho / 4)
+    refused = is_refused(lambda: house.store.open_round(odd, budget), OperatorFault)
+    yield claim_fact("prices of different promises are not added up", refused, samples=1)
+    refused = is_refused(lambda: house.store.open_round(another, 1001 * rho), OperatorFault)
+    yield claim_fact("a budget does not grow once something is charged to it", refused, samples=1)
 
 
 def _replay(house: House, effort: Effort) -> Iterator[Claim]:
@@ -216,18 +201,11 @@ def _replay(house: House, effort: Effort) -> Iterator[Claim]:
             shuffled = sorted(house.sent, key=lambda one: rng.below(1 << 30))
             for messages in (shuffled, [one for one in shuffled for _ in range(2)]):
                 found = house.deliver(messages)
-                counted, refused, tries = (
-                    counted + found[0],
-                    refused + found[2],
-                    tries + sum(found),
-                )
-    yield at_most(
-        "no frame counts twice, whenever and however often it comes, over a restart too",
-        0,
-        counted,
-        unit="answers",
-        samples=tries,
-    )
+                counted += found[0]
+                refused += found[2]
+                tries += len(messages)
+    sentence = "no frame counts twice, whenever and however often it comes, over a restart too"
+    yield none_of(sentence, counted, "answers", samples=tries)
     yield claim_fact(
         "a frame that comes again is absorbed and not charged", not refused, samples=tries
     )
@@ -248,13 +226,8 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
             house.restart()
         for one in forged:
             counted += house.deliver([one])[0]
-    yield at_most(
-        "no other bytes count under counters that were used, or that lie behind the newest",
-        0,
-        counted,
-        unit="answers",
-        samples=2 * len(forged),
-    )
+    sentence = "no other bytes count under counters that were used, or that lie behind the newest"
+    yield none_of(sentence, counted, "answers", samples=2 * len(forged))
     found = house.store.refused(1000)
     letters = found[: len(found) - kept]
     raised = house.store.alarms()
@@ -289,13 +262,8 @@ def _behind(house: House) -> Claim:
         house.restart()
         other = report._replace(round=named, epoch=0, seq=seq, payload=[0, 1])
         counted += house.deliver([sign(device, other)])[0]
-    return at_most(
-        "after a restart no frame counts whose counters lie behind, in a new round neither",
-        0,
-        counted,
-        unit="answers",
-        samples=3,
-    )
+    sentence = "after a restart no frame counts whose counters lie behind, in a new round neither"
+    return none_of(sentence, counted, "answers", samples=3)
 
 
 # Layer `sealed`: reports that are private, and who opens them.
@@ -325,12 +293,9 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             device = enrol.Device.of(node.identity)
             told = list(mechanism.report(round, reading, None)) if reading else []
             wrong += open_report(keys[0], round, report, device, SITE) != told
+            other = device._replace(seal_key=rootkeys.seal_key(effort.root("another")))
             for key, to, who in (
-                (
-                    keys[0],
-                    round,
-                    device._replace(seal_key=rootkeys.seal_key(effort.root("another"))),
-                ),
+                (keys[0], round, other),
                 (keys[0], round, device._replace(name="another")),
                 (keys[0], _round(plain, number + 1, keys[0]), device),
                 (keys[1], round, device),
@@ -341,28 +306,13 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         for node in (_node(root, plain, ""), _node(root, plain, "another")):
             none = node.answer(_message(_round(plain, 1, keys[0])), asked.append) is None
             refusals.append(none and node.refusal.startswith("central-not-allowed"))
-    yield claim_fact(
-        "a sealed report opens for its round's key, as it was", not wrong, samples=count
-    )
-    yield at_most(
-        "a sealed report opens for no other key, device or Round",
-        0,
-        strangers,
-        unit="reports opened",
-        samples=4 * count,
-    )
-    yield at_most(
-        "every frame of a round has one length, also where nothing was read",
-        1,
-        lengths,
-        unit="lengths",
-        samples=count,
-    )
-    yield claim_fact(
-        "a device that was not enrolled for it by name reads and answers nothing",
-        all(refusals) and not asked,
-        samples=len(refusals),
-    )
+    yield none_of("a sealed report opens for its round's key, as it was", wrong, samples=count)
+    sentence = "a sealed report opens for no other key, device or Round"
+    yield none_of(sentence, strangers, "reports opened", samples=4 * count)
+    sentence = "every frame of a round has one length, also where nothing was read"
+    yield at_most(sentence, 1, lengths, unit="lengths", samples=count)
+    sentence = "a device that was not enrolled for it by name reads and answers nothing"
+    yield claim_fact(sentence, all(refusals) and not asked, samples=len(refusals))
 
 
 def _node(root: bytes, round: Any, allowed: str) -> Node:

@@ -3,8 +3,8 @@
 import gc
 import hmac
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from itertools import combinations
+from contextlib import AbstractContextManager, nullcontext
+from itertools import combinations, product
 from typing import Any
 
 from edge.core import entropy
@@ -13,15 +13,7 @@ from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 
 from ..bench import SITE, SITE_KEY, Blocks, Device, listen, message, plans, replace
-from ..claim import Claim, Effort, at_most, claim_fact
-
-LABELS = {
-    "mac": b"heatveil-mac-v1",
-    "config": b"heatveil-config-v1",
-    "state": b"heatveil-state-v1",
-    "link": b"heatveil-link-v1",
-    "chain": b"heatveil-chain-v1",
-}
+from ..claim import Claim, Effort, claim_fact, is_refused, none_of
 
 
 def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -47,26 +39,22 @@ def make_mac(key: bytes, *parts: bytes) -> bytes:
 
 def _check_document(root: bytes) -> Claim:
     device = rootkeys.identity(SITE, "n", root, SITE_KEY, 0)
-    chain = make_mac(root, LABELS["chain"])
+    chain = make_mac(root, b"heatveil-chain-v1")
     third = make_mac(make_mac(chain, b"heatveil-ratchet-v1"), b"heatveil-ratchet-v1")
     noise = make_mac(third, b"heatveil-noise-v1")
     wanted = {
-        "mac": (device.mac_key, make_mac(root, LABELS["mac"])),
-        "config": (device.config_key, make_mac(root, LABELS["config"])),
-        "state": (device.state_key, make_mac(root, LABELS["state"])),
-        "link": (rootkeys.link_key(root), make_mac(root, LABELS["link"])),
+        "mac": (device.mac_key, make_mac(root, b"heatveil-mac-v1")),
+        "config": (device.config_key, make_mac(root, b"heatveil-config-v1")),
+        "state": (device.state_key, make_mac(root, b"heatveil-state-v1")),
+        "link": (rootkeys.link_key(root), make_mac(root, b"heatveil-link-v1")),
         "id": (device.key_id, make_mac(root, b"heatveil-id-v1")[:4]),
         "first chain": (rootkeys.first_chain(root), chain),
         "third chain": (rootkeys.chain_at(root, 3), third),
         "epoch": (epoch_key(third, 3), make_mac(noise, (3).to_bytes(8, "big"))),
     }
     wrong = [name for name, (found, right) in wanted.items() if found != right]
-    return claim_fact(
-        "every key is HMAC-SHA256 of the root, or of the key before, and its own label",
-        not wrong,
-        samples=len(wanted),
-        detail=", ".join(wrong),
-    )
+    sentence = "every key is HMAC-SHA256 of the root, or of the key before, and its own label"
+    return none_of(sentence, wrong, samples=len(wanted))
 
 
 def _claim_own(root: bytes, other: bytes) -> Claim:
@@ -92,7 +80,7 @@ def _claim_own(root: bytes, other: bytes) -> Claim:
 
 def _short_refused(root: bytes) -> Claim:
     """Keys that are too short to be safe must be refused everywhere."""
-    short, taken = root[:31], []
+    short = root[:31]
     uses: dict[str, Callable[[], Any]] = {
         "mac key": lambda: rootkeys.mac_key(short),
         "first chain": lambda: rootkeys.first_chain(short),
@@ -101,15 +89,8 @@ def _short_refused(root: bytes) -> Claim:
         "sealed": lambda: entropy.sealed(short),
         "site key": lambda: rootkeys.identity(SITE, "n", root, short, 0),
     }
-    for name, use in uses.items():
-        try:
-            use()
-            taken.append(name)
-        except ValueError:
-            pass
-    return claim_fact(
-        "a short key is refused", not taken, samples=len(uses), detail=", ".join(taken)
-    )
+    taken = [name for name, use in uses.items() if not is_refused(use)]
+    return none_of("a short key is refused", taken, samples=len(uses))
 
 
 def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
@@ -120,26 +101,19 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
             device.boot()
         kept = b"".join(device.slots.read(i) for i in range(COUNT))
         held = _reachable(device.node) | _reachable(device.budget)
-        old = [(e, rootkeys.chain_at(root, e)) for e in range(1, boot)]
+        secrets: dict[str, tuple[bytes, ...]] = {"the root": (root,)}
+        for epoch in range(1, boot):
+            chain = rootkeys.chain_at(root, epoch)
+            secrets[f"a key of boot {epoch}"] = (chain, epoch_key(chain, epoch))
         for where, bytes_held in (("slot", [kept]), ("memory", held)):
-            if any(root in one for one in bytes_held):
-                left.append(f"the root in its {where} at boot {boot}")
-            for epoch, chain in old:
-                wanted = (chain, epoch_key(chain, epoch))
-                if any(key in one for key in wanted for one in bytes_held):
-                    left.append(f"a key of boot {epoch} in its {where} at boot {boot}")
-    yield claim_fact(
-        "after each boot the keys of earlier boots, and the root, are nowhere on the device",
-        not left,
-        samples=boots,
-        detail="; ".join(left[:3]),
-    )
-    chains = [rootkeys.chain_at(root, epoch) for epoch in range(1, boots + 2)]
-    yield claim_fact(
-        "each boot has the chain key of its number",
-        device.budget.epoch == boots and device.budget.chain == chains[boots - 1],
-        samples=boots,
-    )
+            for name, keys in secrets.items():
+                if any(key in one for key in keys for one in bytes_held):
+                    left.append(f"{name} in its {where} at boot {boot}")
+    sentence = "after each boot the keys of earlier boots, and the root, are nowhere on the device"
+    yield none_of(sentence, left, samples=boots)
+    as_named = device.budget.epoch == boots
+    as_named &= device.budget.chain == rootkeys.chain_at(root, boots)
+    yield claim_fact("each boot has the chain key of its number", as_named, samples=boots)
 
 
 def _reachable(thing: Any, depth: int = 6) -> set[bytes]:
@@ -170,18 +144,10 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     if "keyholder" not in modes:
         yield _refuse_held(modes["sealed"], root)
         return
-    yield at_most(
-        "no frame of a sealed device opens with its root key",
-        0,
-        _count_opened(modes["sealed"], root),
-        unit="frames",
-        samples=FRAMES,
-    )
-    yield claim_fact(
-        "every frame of a keyholder device opens with its root key, to the exact readings",
-        _count_opened(modes["keyholder"], root) == FRAMES,
-        samples=FRAMES,
-    )
+    sentence = "no frame of a sealed device opens with its root key"
+    yield none_of(sentence, _count_opened(modes["sealed"], root), "frames", samples=FRAMES)
+    sentence = "every frame of a keyholder device opens with its root key, to the exact readings"
+    yield claim_fact(sentence, _count_opened(modes["keyholder"], root) == FRAMES, samples=FRAMES)
 
 
 def _of_the_system(round: Any, root: bytes) -> Claim:
@@ -192,7 +158,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     """
 
     def said(system: bytes) -> list[Any]:
-        with replace(entropy, "os_entropy", lambda size: (system * size)[:size]):
+        with _system_entropy(system):
             device = Device(round, root)
             signed = [message(round, number)[1] for number in range(1, FRAMES + 1)]
             return [device.opened(device.answer(one, device.seen(1))).payload for one in signed]
@@ -205,49 +171,40 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     )
 
 
+def _system_entropy(system: bytes) -> AbstractContextManager[None]:
+    """Let the system give these bytes, over and over, for its entropy."""
+    return replace(entropy, "os_entropy", lambda size: (system * size)[:size])
+
+
 def _refuse_held(round: Any, root: bytes) -> Claim:
     """Answers that a key holder could tell the true ones by are not given at all."""
     device = Device(round, root, mode="keyholder")
-    answered = [
-        device.answer(message(round, number)[1], device.seen(number))
+    silent = all(
+        device.answer(message(round, number)[1], device.seen(number)) is None
         for number in range(1, FRAMES + 1)
-    ]
-    return claim_fact(
-        "a device whose key somebody holds answers nothing, and is charged nothing",
-        answered == [None] * FRAMES and not device.budget.spent,
-        samples=FRAMES,
     )
+    sentence = "a device whose key somebody holds answers nothing, and is charged nothing"
+    return claim_fact(sentence, silent and not device.budget.spent, samples=FRAMES)
 
 
 def _attack_sealed(root: bytes) -> Iterator[Claim]:
     """Yield what a host could repeat of a sealed device's noise: nothing."""
 
     def drawn(chain: bytes, boot: bytes, system: bytes) -> int:
-        with replace(entropy, "os_entropy", lambda size: (system * size)[:size]):
+        with _system_entropy(system):
             bits: int = entropy.sealed(chain, boot).bits(128)
         return bits
 
     other = make_mac(root, b"another")
-    streams = [
-        drawn(chain, boot, system)
-        for chain in (root, other)
-        for boot in (bytes(7) + b"\1", bytes(7) + b"\2")
-        for system in (b"\0", b"\1", b"system")
-    ]
-    yield claim_fact(
-        "a sealed device's noise depends on its key, its boot and the system's entropy, each",
-        len(set(streams)) == len(streams),
-        samples=len(streams),
+    boots, systems = (bytes(7) + b"\1", bytes(7) + b"\2"), (b"\0", b"\1", b"system")
+    streams = [drawn(*given) for given in product((root, other), boots, systems)]
+    sentence = (
+        "a sealed device's noise depends on its key, its boot and the system's entropy, each"
     )
-    with replace(entropy, "os_entropy", lambda size: b""):
-        try:
-            entropy.sealed(root)
-            careless = True
-        except ValueError:
-            careless = False
-    yield claim_fact(
-        "a sealed device without a system's entropy is refused", not careless, samples=1
-    )
+    yield claim_fact(sentence, len(set(streams)) == len(streams), samples=len(streams))
+    with _system_entropy(b""):
+        refused = is_refused(lambda: entropy.sealed(root))
+    yield claim_fact("a sealed device without a system's entropy is refused", refused, samples=1)
 
 
 def _count_opened(asked: Any, root: bytes) -> int:
@@ -326,26 +283,16 @@ def _complete(chain: bytes, other: bytes) -> Claim:
     heads: dict[int, tuple[Any, ...]] = {}
     alike = []
     readings = [
-        (key, name, epoch, seq, channel)
-        for key in (chain, other)
-        for name in NAMES
-        for epoch in COUNTERS
-        for seq in COUNTERS
-        for channel in CHANNELS[:2]
-    ] + [(chain, "a", 1, 1, channel) for channel in CHANNELS[2:]]
+        *product((chain, other), NAMES, COUNTERS, COUNTERS, CHANNELS[:2]),
+        *((chain, "a", 1, 1, channel) for channel in CHANNELS[2:]),
+    ]
     for reading in readings:
         head = entropy.keyed(*reading).bits(128)
         if head in heads:
             alike.append(f"{heads[head][1:]} and {reading[1:]}")
         heads[head] = reading
-    return at_most(
-        "another key, device, boot, message or sensor is another stream",
-        0,
-        len(alike),
-        unit="streams shared",
-        samples=len(readings),
-        detail="; ".join(alike[:2]),
-    )
+    sentence = "another key, device, boot, message or sensor is another stream"
+    return none_of(sentence, alike, "streams shared", samples=len(readings))
 
 
 def _continues(chain: bytes) -> Claim:
@@ -377,7 +324,7 @@ def _devices(
 ) -> Iterator[Claim]:
     """Yield what devices of one root draw, over two boots and Rounds asked thrice."""
     twins = TWINS[:1] if system else TWINS  # a dead system and one root are one sealed device
-    dead = replace(entropy, "os_entropy", bytes) if system else nullcontext()
+    dead = _system_entropy(b"\0") if system else nullcontext()
     with listen() as blocks, dead:
         devices = [Device(asked, root, name=name, sensors=sensors, first=at) for name, at in twins]
         for boot in range(2):
@@ -385,13 +332,8 @@ def _devices(
                 device.boot()
             _ask(devices, asked, boot, blocks)
     of = f"a {mode} device{system}"
-    yield at_most(
-        f"no block of noise of {of} serves two frames, two boots or two devices",
-        0,
-        blocks.twice,
-        unit="blocks",
-        samples=len(blocks.published),
-    )
+    sentence = f"no block of noise of {of} serves two frames, two boots or two devices"
+    yield none_of(sentence, blocks.twice, "blocks", samples=len(blocks.published))
     frames = len(twins) * 2 * ROUNDS
     yield claim_fact(
         f"every frame of {of} is made of noise of its own",

@@ -26,7 +26,7 @@ from ...service.mqtt import access
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...settings.deployment import Mqtt
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, claim_fact, none_of
 
 HOST = "broker.example"
 HELLO_S = 5.0
@@ -80,14 +80,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _spoken_to(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
     wrong = [broker.name for broker in ways if _agrees(broker.pair, wrap) != broker.trusted]
-    return at_most(
-        sentence,
-        0,
-        len(wrong),
-        unit="brokers",
-        samples=len(ways),
-        detail=", ".join(wrong),
-    )
+    return none_of(sentence, wrong, "brokers", samples=len(ways))
 
 
 def _agrees(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bool:
@@ -97,15 +90,13 @@ def _agrees(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bo
     server.start()
     here.settimeout(HELLO_S)
     try:
-        spoken = wrap(here)
-        spoken.close()
-        agreed = True
+        wrap(here).close()
     except (OSError, ValueError):  # a Door says ValueError
-        agreed = False
+        return False
     finally:
         here.close()
         server.join(HELLO_S)
-    return agreed
+    return True
 
 
 def _serve(pair: certificates.Pair, sock: socket.socket) -> None:

@@ -1,7 +1,7 @@
 """Layers `words` and `moments`: what a device gives away beside its answer."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ from edge.net.ring import Ring
 from edge.net.ticker import Ticker
 
 from ..bench import Device, listen, message, plans, replace, subject_of
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, none_of
 
 TICK_MS = 100
 ROUNDS = 40
@@ -61,25 +61,32 @@ def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
     yield claim_fact(sentence, not unready, samples=ROUNDS // 2)
 
 
+@contextmanager
+def _slow_draws(
+    asking: Any, round: Any, now_ms: list[int], takes_ms: Callable[[int], int]
+) -> Iterator[list[int]]:
+    """Let the clock go on at each draw, by what is made of its noise's size; give their count."""
+    draw, slowed = asking.DRAWS.draw, [0]
+
+    def slow(*given: Any) -> Any:
+        noise = draw(*given)
+        now_ms[0] += takes_ms(int(TICK_MS * asking.size(round, noise)))
+        slowed[0] += 1
+        return noise
+
+    with replace(asking.DRAWS, "draw", slow):
+        yield slowed
+
+
 def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
     """Return whether each frame leaves one tick after its Round, however slow its noise was.
 
     Every fourth Round asks for other noise than the one before, so that what was drawn ahead is
     of no use; then the tick, which is longer than that draw, must hide how long it took.
     """
-    device, waits = Device(round, root), []
-    now_ms, slowest, slowed = [0], [0], [0]
-    ticker = Ticker(device.node, TICK_MS)
-    asking = device.asked
-    draw: Any = asking.DRAWS.draw
-
-    def slow(*given: Any) -> Any:
-        noise = draw(*given)
-        now_ms[0] += 5 + min(int(TICK_MS * asking.size(round, noise)), slowest[0])
-        slowed[0] += 1
-        return noise
-
-    with replace(asking.DRAWS, "draw", slow):
+    device, waits, now_ms, slowest = Device(round, root), [], [0], [0]
+    ticker, asking = Ticker(device.node, TICK_MS), device.asked
+    with _slow_draws(asking, round, now_ms, lambda ms: 5 + min(ms, slowest[0])) as slowed:
         for number in range(1, ROUNDS + 1):
             for _ in range(3):  # nothing is due: time to draw ahead
                 ticker.due(now_ms[0])
@@ -103,20 +110,20 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
 
 
 class _Line:
-    """A client that notes what it is given, and when: (ms, leaf, payload, whether retained)."""
+    """A client that notes what it is given, and when: (ms, leaf, whether retained)."""
 
     connected, reconnects = True, 0
 
     def __init__(self, clock: list[int]) -> None:
         self.clock = clock
-        self.said: list[tuple[int, str, bytes, bool]] = []
+        self.said: list[tuple[int, str, bool]] = []
         self.link = SimpleNamespace(busy=False, hush=lambda uptime, until_ms: None)
 
     async def publish(
         self, topic: str, payload: bytes, qos: int = 0, retain: bool = False
     ) -> bool:
         """Return True: a broker has everything at once."""
-        self.said.append((self.clock[0], topic.rpartition("/")[2], payload, retain))
+        self.said.append((self.clock[0], topic.rpartition("/")[2], retain))
         return True
 
 
@@ -159,19 +166,11 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
 
     Limits come right behind each Round: what is said of them would show when the frame was made.
     """
-    device, now_ms, slowed = Device(round, root), [0], [0]
+    device, now_ms = Device(round, root), [0]
     spoken = _Spoken(device, now_ms)
-    said, asking, site = spoken.line.said, device.asked, device.identity.site
-    draw: Any = asking.DRAWS.draw
-
-    def slow(*given: Any) -> Any:
-        noise = draw(*given)
-        now_ms[0] += 1 + int(TICK_MS * asking.size(round, noise)) % (TICK_MS - 10)
-        slowed[0] += 1
-        return noise
-
-    wrong = []
-    with replace(asking.DRAWS, "draw", slow):
+    said, site = spoken.line.said, device.identity.site
+    wrong: list[str] = []
+    with _slow_draws(device.asked, round, now_ms, lambda ms: 1 + ms % (TICK_MS - 10)) as slowed:
         for number in range(1, ROUNDS + 1):
             spoken.look()
             now_ms[0] += TICK_MS  # what came before the tick after a draw counts as come at it
@@ -184,12 +183,10 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
                 spoken.look()
                 now_ms[0] += 1
             spoken.ring.free()  # as a receipt does
-            first = [(at_ms - came, leaf) for at_ms, leaf, _, _ in said]
+            first = [(at_ms - came, leaf) for at_ms, leaf, _ in said]
             if not first or first[0] != (TICK_MS, "data") or first.count(first[0]) != 1:
                 wrong.append(f"{first[:2]}")
-            wrong += [
-                f"{leaf} is retained" for _, leaf, _, kept in said if kept and leaf == "data"
-            ]
+            wrong += ["data is retained" for _, leaf, kept in said if kept and leaf == "data"]
     return claim_fact(
         f"a {mode} device on the broker says nothing between a Round and its frame's tick",
         not wrong and slowed[0] >= ROUNDS,
@@ -309,11 +306,8 @@ def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]
             payload = device.opened(device.answer(signed, room)).payload
             noises.add(tuple(y - x for y, x in zip(payload[1:], room, strict=True)))
         alike += len(noises) == 1
-    return claim_fact(
-        f"the noise within {round.params[2:4]} is the same whatever is read",
-        alike == ROUNDS // 2,
-        samples=ROUNDS // 2,
-    )
+    sentence = f"the noise within {round.params[2:4]} is the same whatever is read"
+    return claim_fact(sentence, alike == ROUNDS // 2, samples=ROUNDS // 2)
 
 
 def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]) -> Claim:
@@ -375,14 +369,8 @@ def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
         frame = device.answer(message(bent, 1)[1], subject.inputs(round)[0].values)
         if frame is not None or device.budget.spent:
             answered.append(words)
-    return at_most(
-        f"{name}: no Round is answered or charged that asks for more than a device may give",
-        0,
-        len(answered),
-        unit="Rounds",
-        samples=len(asked),
-        detail=", ".join(answered),
-    )
+    sentence = f"{name}: no Round is answered or charged that asks for more than a device may give"
+    return none_of(sentence, answered, "Rounds", samples=len(asked))
 
 
 def _fits(round: Any, root: bytes) -> Claim:

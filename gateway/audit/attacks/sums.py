@@ -7,6 +7,7 @@ up, devices that vanish or lie about their shares.
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from edge.core import wire
@@ -23,7 +24,7 @@ from ...mechanisms import MECHANISMS
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Link
 from ..bench import SITE, SITE_KEY
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
 
 SIZE, LENGTH, BITS = 16, 6, 16
 MISSING = Fraction(1, 5)  # three of sixteen
@@ -106,6 +107,11 @@ def _body(number: int) -> bytes:
     return b"the map of Round %d" % number
 
 
+def _fields(frame: bytes) -> bytes:
+    """Return what a device's frame brings, joined."""
+    return bytes(decode(frame[: -wire.MAC_BYTES])[3])
+
+
 def _give(gateway: Collecting, said: Mapping[int, Sequence[bytes]]) -> list[str]:
     return [gateway.take(place, frame) for place, frames in said.items() for frame in frames]
 
@@ -143,13 +149,8 @@ def _vanishing(effort: Effort) -> Iterator[Claim]:
                 stay = town.sum_of(range(gone if step <= MASKED else 0, SIZE))
                 exact &= gateway.total is not None and gateway.total.tolist() == stay
     yield claim_fact("a secure sum is that of the devices that stayed", exact, samples=5)
-    yield at_most(
-        "a gateway goes on with no secure sum of fewer devices than the threshold",
-        0,
-        opened,
-        unit="sums opened",
-        samples=3,
-    )
+    sentence = "a gateway goes on with no secure sum of fewer devices than the threshold"
+    yield none_of(sentence, opened, "sums opened", samples=3)
 
 
 def _lying_gateway(effort: Effort) -> Iterator[Claim]:
@@ -161,13 +162,8 @@ def _lying_gateway(effort: Effort) -> Iterator[Claim]:
     everybody, others = range(SIZE), range(1, SIZE)
     town.hear([(None, town.set_message(1, everybody))])
     answered, refused = town.hear([(None, town.set_message(1, others))])
-    yield at_most(
-        "no device that was told a set answers to another one of the same round",
-        0,
-        len(answered) + SIZE - len(refused),
-        unit="devices",
-        samples=SIZE,
-    )
+    sentence = "no device that was told a set answers to another one of the same round"
+    yield none_of(sentence, len(answered) + SIZE - len(refused), "devices", samples=SIZE)
     yield _split(effort)
     town = Shard(effort, "few")
     gateway = town.gateway(1)
@@ -191,13 +187,8 @@ def _split(effort: Effort) -> Claim:
         if place:
             said[place] = member.heard(whole if place % 2 else without, True)
     given = [_reveal(town, gateway, place, said) for place in said]
-    return at_most(
-        "no device gives shares where its neighbours were told different sets",
-        0,
-        sum(one is not None for one in given),
-        unit="devices",
-        samples=len(given),
-    )
+    sentence = "no device gives shares where its neighbours were told different sets"
+    return none_of(sentence, sum(one is not None for one in given), "devices", samples=len(given))
 
 
 def _reveal(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes | None:
@@ -208,7 +199,7 @@ def _reveal(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes
     for j in near:
         if j not in said:
             continue
-        confirmed = decode(said[j][0][: -wire.MAC_BYTES])[3]
+        confirmed = _fields(said[j][0])
         order = [i for i in town.shard.neighbours[j] if i in said or j % 2]
         tag = order.index(place) * agreed.TAG
         borne = gateway._devices[j].bearing
@@ -220,11 +211,8 @@ def _reveal(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes
     fields = {3: bits, 4: b"".join(bear), 5: bits, 6: b"".join(know)}
     where = wire.topic(SITE, town.shard.members[place], "told")
     message = agreed.pack(agreed.TAGS, sid, fields, town.keys[place].config_key, where)
-    try:
-        frames = town.members[place].heard(message)
-    except Refused:
-        return None
-    return bytes(decode(frames[0][: -wire.MAC_BYTES])[3])
+    frames, _ = town.hear([(place, message)])
+    return _fields(frames[place][0]) if frames else None
 
 
 def _without_tags(effort: Effort) -> Claim:
@@ -240,14 +228,10 @@ def _without_tags(effort: Effort) -> Claim:
     for place, frames in said.items():
         if place:
             at = town.shard.neighbours[place].index(0)
-            joined = decode(frames[0][: -wire.MAC_BYTES])[3]
+            joined = _fields(frames[0])
             given += any(joined[at * SHARE : (at + 1) * SHARE])
-    return at_most(
-        "no device gives the mask of one that did not prove that it bears theirs",
-        0,
-        given,
-        samples=SIZE - 1,
-    )
+    sentence = "no device gives the mask of one that did not prove that it bears theirs"
+    return at_most(sentence, 0, given, samples=SIZE - 1)
 
 
 def _terms(effort: Effort) -> Iterator[Claim]:
@@ -259,31 +243,21 @@ def _terms(effort: Effort) -> Iterator[Claim]:
         ("sums that wrap around", {"bits": 8}),
         ("no neighbours named", {"adjacency": ""}),
     ):
-        try:
-            town.members[0].begin(b"bent", honest._replace(**changed), list, effort.tape("bent"))
+        bent, tape = honest._replace(**changed), effort.tape("bent")
+        if not is_refused(partial(town.members[0].begin, b"bent", bent, list, tape), Refused):
             begun.append(name)
-        except Refused:
-            pass
-    yield claim_fact(
-        "a device joins no sum whose numbers are not those of its roster",
-        not begun,
-        samples=3,
-        detail=", ".join(begun),
+    yield none_of(
+        "a device joins no sum whose numbers are not those of its roster", begun, samples=3
     )
     roots = {f"n{i:02}": effort.root("sums", i) for i in range(3 * SIZE)}
     drawn = roster.draw_rosters(SITE, roots, 1, 3, BITS, effort.tape("three"), missing=MISSING)
     everybody = [name for one in drawn for name in one.shard.members]
-    try:
-        twice = {**roots, "again": roots["n00"]}
-        roster.draw_rosters(SITE, twice, 1, 3, BITS, effort.tape("again"), missing=MISSING)
-        named = True
-    except ValueError:
-        named = False
-    yield claim_fact(
-        "no device is in two shards, under whatever names",
-        sorted(everybody) == sorted(roots) and not named,
-        samples=2,
+    twice = {**roots, "again": roots["n00"]}
+    refused = is_refused(
+        lambda: roster.draw_rosters(SITE, twice, 1, 3, BITS, effort.tape("again"), missing=MISSING)
     )
+    sentence = "no device is in two shards, under whatever names"
+    yield claim_fact(sentence, sorted(everybody) == sorted(roots) and refused, samples=2)
 
 
 def _broker(effort: Effort) -> Iterator[Claim]:
@@ -306,13 +280,8 @@ def _broker(effort: Effort) -> Iterator[Claim]:
         tried += len(kept) + 2 * len(said)
         _give(gateway, said)
         said, _ = town.hear(gateway.due())
-    yield at_most(
-        "no frame of another round, of another device or with a changed bit is taken",
-        0,
-        why.count(""),
-        unit="frames",
-        samples=tried,
-    )
+    sentence = "no frame of another round, of another device or with a changed bit is taken"
+    yield none_of(sentence, why.count(""), "frames", samples=tried)
     exact = gateway.total is not None and gateway.total.tolist() == town.sum_of(range(SIZE))
     yield claim_fact("a sum is exact beside frames that are none of it", exact, samples=1)
 
@@ -322,11 +291,10 @@ def _lying_devices(effort: Effort) -> Iterator[Claim]:
     for liars in (1, SIZE - 3):
         town = Shard(effort, "liars", liars)
         gateway = town.gateway(1)
-        for place, frames in town.until(gateway, 1, REVEAL).items():
-            for frame in frames:
-                gateway.take(
-                    place, _false(town, gateway, place, frame) if place < liars else frame
-                )
+        said = town.until(gateway, 1, REVEAL)
+        for place in range(liars):
+            said[place] = [_false(town, gateway, place, frame) for frame in said[place]]
+        _give(gateway, said)
         gateway.due()
         if liars == 1:
             total = [] if gateway.total is None else gateway.total.tolist()
@@ -342,7 +310,7 @@ def _lying_devices(effort: Effort) -> Iterator[Claim]:
 
 def _false(town: Shard, gateway: Collecting, place: int, frame: bytes) -> bytes:
     """Return a device's last frame with other shares in it, signed as it would."""
-    joined = decode(frame[: -wire.MAC_BYTES])[3]
+    joined = _fields(frame)
     where = wire.topic(SITE, town.shard.members[place], "sum")
     other = bytes(b ^ 0x15 for b in joined)
     return bytes(agreed.pack(REVEAL, gateway.sid, {3: other}, town.keys[place].mac_key, where))
@@ -386,15 +354,7 @@ def _claim_paid(effort: Effort) -> Iterator[Claim]:
         if not said or again or left >= before:
             unpaid.append(mechanism.name)
         tried += 3
-    yield claim_fact(
-        "a device has paid for a sum before it joins, and joins none of that number again",
-        not unpaid,
-        samples=tried,
-        detail=", ".join(unpaid),
-    )
-    yield claim_fact(
-        "a device brings noise for its roster's divisor, whatever a Round says",
-        not believed,
-        samples=tried,
-        detail=", ".join(believed),
-    )
+    sentence = "a device has paid for a sum before it joins, and joins none of that number again"
+    yield none_of(sentence, unpaid, samples=tried)
+    sentence = "a device brings noise for its roster's divisor, whatever a Round says"
+    yield none_of(sentence, believed, samples=tried)

@@ -33,7 +33,7 @@ from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import Collecting, Link
 from ..bench import SITE, SITE_KEY, Device, message, plans
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, claim_fact, none_of
 from .power import Flash, Memory, PowerCut
 
 HOURS = 24
@@ -156,16 +156,8 @@ def _beside_others(
         said = {0: device.node.heard(where, signed, read)}
         if not said[0]:
             return None
-        body, terms = (
-            wire.round_body(asked),
-            Terms(
-                number,
-                params.threshold - params.colluders,
-                bits,
-                length,
-                ADJACENCIES[params.replace],
-            ),
-        )
+        body, divisor = wire.round_body(asked), params.threshold - params.colluders
+        terms = Terms(number, divisor, bits, length, ADJACENCIES[params.replace])
         for at, member in members.items():
             said[at] = member.begin(body, terms, lambda _: [0] * length, rng)
         gateway = Collecting(drawn.shard, body, bits, length, SITE, SITE_KEY, links)
@@ -342,11 +334,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices with a window gave away within it, of true time."""
     if "window_h" not in mechanism.abouts:
         promises = [plan.guarantee for plan in _first_rounds(mechanism)]
-        yield claim_fact(
-            "nothing is promised for a window of hours, which no device of it counts",
-            not any(map(window_of, promises)),
-            samples=len(promises),
-        )
+        sentence = "nothing is promised for a window of hours, which no device of it counts"
+        yield claim_fact(sentence, not any(map(window_of, promises)), samples=len(promises))
         return
     for kind in kinds(mechanism, effort.tape):
         pairs = effort.pick(*((2, 40) if kind.mode == "summed" else (6, 200)))
@@ -359,21 +348,14 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
                 break
         answers = sum(len(life.answers) for life in lives)
         faults = {fault for life in lives for fault in life.faults}
-        yield at_most(
+        sentence = (
             f"{kind.mode}: no window of true time holds more than its budget, whatever the "
-            "clocks, the power, the sensors and the Rounds do",
-            0,
-            len(faults),
-            unit="faults",
-            samples=answers,
-            detail="; ".join(sorted(faults)),
+            "clocks, the power, the sensors and the Rounds do"
         )
+        yield none_of(sentence, faults, "faults", samples=answers)
         alike = all(a.looks == b.looks for a, b in zip(lives[::2], lives[1::2], strict=True))
-        yield claim_fact(
-            f"{kind.mode}: what was spent comes back, whatever is read, and is seen to",
-            alike and answers > kind.answers * len(lives),
-            samples=answers,
-        )
+        sentence = f"{kind.mode}: what was spent comes back, whatever is read, and is seen to"
+        yield claim_fact(sentence, alike and answers > kind.answers * len(lives), samples=answers)
 
 
 def _first_rounds(mechanism: Any) -> Iterator[Any]:

@@ -4,6 +4,7 @@ import hmac
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from edge.host import post, rootkeys
 
 from ..arithmetic.finite import Family, enumerate_answers
 from ..bench import SITE, SITE_KEY, Device, message, plans, subject_of
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
 from .power import PAID_AHEAD
 
 FEW = 1 << 40  # nano-rho of budget
@@ -102,7 +103,7 @@ def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     data, orders = wire.topic(SITE, who.name, "data"), tightening.topic(SITE, who.name)
     tighter = device.limits._replace(version=2)
     kinds = (
-        Kind("frame", frame, who.mac_key, data, _as_report(who.name)),
+        Kind("frame", frame, who.mac_key, data, partial(post.unpack_report, sender=who.name)),
         Kind("Round", asked, SITE_KEY, wire.round_topic(SITE, round.mechanism), wire.unpack_round),
         Kind(
             "limits message",
@@ -120,24 +121,13 @@ def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield _unpackable(round)
 
 
-def _as_report(name: str) -> Callable[[bytes, bytes, str], Any]:
-    return lambda frame, key, topic: post.unpack_report(frame, key, topic, name)
-
-
-def _opens(kind: Kind, sent: bytes, key: bytes, topic: str) -> bool:
-    try:
-        kind.opened(sent, key, topic)
-    except ValueError:  # a Fault is one
-        return False
-    return True
-
-
 def _genuine(kind: Kind) -> Claim:
     topic, body = kind.topic.encode(), kind.sent[:-MAC_BYTES]
     whole = hmac.digest(kind.key, len(topic).to_bytes(2, "big") + topic + body, "sha256")
     return claim_fact(
         f"a {kind.name} carries 128 bits of HMAC-SHA256 over its topic and all of itself",
-        whole[:MAC_BYTES] == kind.sent[-MAC_BYTES:] and _opens(kind, *kind[1:4]),
+        whole[:MAC_BYTES] == kind.sent[-MAC_BYTES:]
+        and not is_refused(partial(kind.opened, *kind[1:4])),
         samples=1,
     )
 
@@ -160,7 +150,7 @@ def _count_believed(kind: Kind, kinds: tuple[Kind, ...], others: set[bytes]) -> 
         kind.topic.replace("bench-1", "bench-2"),
     }
     forged += [(sent, kind.key, topic) for topic in topics - {kind.topic}]
-    taken = [one for one in forged if _opens(kind, *one)]
+    taken = [one for one in forged if not is_refused(partial(kind.opened, *one))]
     return at_most(
         f"no {kind.name} is believed that was changed, cut, moved or signed by another key",
         0,
@@ -222,20 +212,10 @@ def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
             for dy in range(1, 8 * math.ceil(20 * max(step, planned) / size))
         ):
             wrong.append(f"{step} K")
-    yield at_most(
-        f"{name}: no device answers whose converter moves readings further than is hidden",
-        0,
-        len(wrong),
-        unit="converters",
-        samples=len({*STEPS, *fine}),
-        detail=", ".join(wrong),
-    )
-    yield claim_fact(
-        f"{name}: every device whose steps divide the planned ones answers",
-        not silent,
-        samples=len(fine),
-        detail=", ".join(silent),
-    )
+    sentence = f"{name}: no device answers whose converter moves readings further than is hidden"
+    yield none_of(sentence, wrong, "converters", samples=len({*STEPS, *fine}))
+    sentence = f"{name}: every device whose steps divide the planned ones answers"
+    yield none_of(sentence, silent, samples=len(fine))
 
 
 def _measure_change(change: Fraction, step: Fraction, size: Fraction) -> int:
@@ -325,14 +305,8 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
         wrong += _law(subject, asked) if answered <= laws else []
         if device.budget.spent - spent < device.asked.cost(asked, device.limits):
             wrong.append("an answer was not charged in full")
-    yield at_most(
-        f"{name}: no forged Round gets less privacy than the limits, or a lower price",
-        0,
-        len(wrong),
-        unit="Rounds",
-        samples=tries,
-        detail="; ".join(sorted(set(wrong)))[:200],
-    )
+    sentence = f"{name}: no forged Round gets less privacy than the limits, or a lower price"
+    yield none_of(sentence, wrong, "Rounds", samples=tries)
     yield claim_fact(
         f"{name}: Rounds within the limits are answered", answered > 20, samples=answered
     )
