@@ -139,6 +139,8 @@ class Stream:
         """Return a whole number uniform in 0 to n - 1, by rejection, so without any bias."""
         if n < 1:
             raise ValueError("below(%d): n must be at least 1" % n)
+        if n == 2:  # as most are
+            return self.bits(1)
         width = 0
         while (n - 1) >> width + 16:  # no bit_length on MicroPython
             width += 16

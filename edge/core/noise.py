@@ -8,22 +8,24 @@ Algorithms 1 to 3. The time taken depends on what is drawn, so draw before the r
 taken, as `node` does.
 """
 
-SMALL = 1 << 29  # up to here a board with words of 32 bits makes no big integer
-DIGITS = 16
 
+def coin(num, den, rng, part=0, whole=1):
+    """Return True with probability (num + part/whole)/den, which is 0 to 1; part is below whole.
 
-def coin(num, den, rng):
-    """Return True with probability num/den, for 0 <= num <= den.
-
-    Compares the binary digits of num/den with fair bits and stops at the first that differ:
-    two bits on average, however long the fraction.
+    Compares its binary digits with fair bits and stops at the first that differ: two bits on
+    average, however long the fraction.
     """
-    if den < 1 or not 0 <= num <= den:
+    if not 0 <= num < den:
+        if num == den > 0 and not part:
+            return True
         raise ValueError("coin(%d, %d): not a probability, which is 0 to 1" % (num, den))
-    if num == den:
-        return True
-    while num:
+    while num or part:
         num *= 2
+        if part:
+            part *= 2
+            if part >= whole:
+                part -= whole
+                num += 1
         digit = num >= den
         if digit:
             num -= den
@@ -33,36 +35,18 @@ def coin(num, den, rng):
     return False
 
 
-def exp_coin(num, den, rng):
-    """Return True with probability exp(-num/den), for num/den >= 0. Algorithm 1."""
+def exp_coin(num, den, rng, part=0, whole=1):
+    """Return True with probability exp(-(num + part/whole)/den), for num >= 0. Algorithm 1."""
     if den < 1 or num < 0:
         raise ValueError("exp_coin(%d, %d): num/den must be at least 0" % (num, den))
-    while num > den:  # peel off whole powers of exp(-1)
+    while num > den or (num == den and part):  # peel off whole powers of exp(-1)
         if not exp_coin(1, 1, rng):
             return False
         num -= den
-    digits = (num << DIGITS) // den if den > SMALL else 0
     k = 1
-    while _coin(digits, num, den, k, rng) if digits else coin(num, den * k, rng):
+    while coin(num, den * k, rng, part, whole):
         k += 1
     return k % 2 == 1
-
-
-def _coin(digits, num, den, k, rng):
-    """Return `coin(num, den * k, rng)`; digits: the first of num/den, as a whole number.
-
-    Divided by k and rounded down they are the first of num/(den k), and few coins need more: so
-    one division is all that is done with numbers that no board holds in a word.
-    """
-    known, left = digits // k, DIGITS
-    if known >> left:
-        return True
-    while known & ((1 << left) - 1):
-        left -= 1
-        digit = known >> left & 1
-        if rng.below(2) != digit:
-            return digit == 1
-    return coin((num << (DIGITS - left)) % (den * k), den * k, rng)
 
 
 def geometric(num, den, rng):
@@ -114,9 +98,15 @@ def dgauss(num, den, rng):
     if den < 1 or num < 1:
         raise ValueError("dgauss(%d, %d): the variance must be above 0" % (num, den))
     scale = isqrt(num // den) + 1
-    width = 2 * num * den * scale * scale
+    wide = den * scale
     while True:
         z = dlaplace(scale, 1, rng)
-        excess = abs(z) * scale * den - num
-        if exp_coin(excess * excess, width, rng):
+        excess = abs(z) * wide - num
+        # It is taken with probability exp(-excess**2 / (2 num scale wide)). Most boards hold no
+        # such square in a word, so excess is split: (high + low/wide) wide, and the square, over
+        # scale wide, is den high**2 + (2 high low + low**2/wide) / scale.
+        high, low = excess // wide, excess % wide
+        cross = 2 * high * low + low * low // wide
+        part = cross % scale * wide + low * low % wide
+        if exp_coin(den * high * high + cross // scale, 2 * num, rng, part, scale * wide):
             return z

@@ -98,28 +98,16 @@ Law = dict[int, Bounds]
 
 
 @cache
-def coin(num: int, den: int) -> Law:
-    """Return 1 with probability num/den, else 0."""
-    yes = ratio(num, den)
+def coin(num: int, den: int, part: int = 0, whole: int = 1) -> Law:
+    """Return 1 with probability (num + part/whole)/den, else 0."""
+    yes = ratio(num * whole + part, den * whole)
     return {1: yes, 0: complement_bounds(yes)}
 
 
 @cache
-def wide_coin(digits: int, num: int, den: int, k: int) -> Law:
-    """Return 1 with probability num/(den k), else 0; only for the right first digits of num/den.
-
-    Raises:
-        ValueError: the digits are others, or there are none.
-    """
-    if digits < 1 or digits != (num << noise.DIGITS) // den:
-        raise ValueError(f"{digits} are not the first {noise.DIGITS} digits of {num}/{den}")
-    return coin(num, den * k)
-
-
-@cache
-def exp_coin(num: int, den: int) -> Law:
-    """Return 1 with probability exp(-num/den), else 0."""
-    yes = decay(num, den)
+def exp_coin(num: int, den: int, part: int = 0, whole: int = 1) -> Law:
+    """Return 1 with probability exp(-(num + part/whole)/den), else 0."""
+    yes = decay(num * whole + part, den * whole)
     return {1: yes, 0: complement_bounds(yes)}
 
 
@@ -160,7 +148,6 @@ def dgauss(num: int, den: int) -> Law:
 
 LAWS: dict[str, Callable[..., Law]] = {
     "coin": coin,
-    "_coin": wide_coin,
     "exp_coin": exp_coin,
     "geometric": geometric,
     "dlaplace": dlaplace,
@@ -169,16 +156,16 @@ LAWS: dict[str, Callable[..., Law]] = {
 
 
 def sampler_of(law: Callable[..., Law], kind: type = int) -> Any:
-    """Return a sampler that picks straight from a law: `sampler(*args, walk)`.
+    """Return a sampler that picks straight from a law: `sampler(num, den, walk, *more)`.
 
     It refuses what the real one refuses, for a caller may not lean on less.
     """
 
-    def sampler(*given: Any) -> Any:
-        *args, walk = given
-        if args[-1] < 1 or args[0] < 0:
-            raise ValueError(f"{law.__name__}{tuple(args)}: out of range")
-        values, weights = _sort_by_chance(law, tuple(args))
+    def sampler(num: int, den: int, walk: Any, *more: int) -> Any:
+        args = num, den, *more
+        if den < 1 or num < 0:
+            raise ValueError(f"{law.__name__}{args}: out of range")
+        values, weights = _sort_by_chance(law, args)
         return kind(values[walk.pick(weights)])
 
     return sampler
@@ -311,22 +298,32 @@ class Case(NamedTuple):
     floors: tuple[int, int]
 
 
-WIDE = 3 * 10**12 + 1  # as a denominator: more than a board holds in a word
-PARTS = (2**27, WIDE // 3, WIDE - 1, WIDE)  # of it, from the least that has a digit to all
 CASES = (
-    *(Case("coin", (), args, (60, 90)) for args in [(0, 1), (5, 5), (2, 7), (3, 8), (8, 9)]),
+    *(
+        Case("coin", (), args, (60, 90))
+        for args in [
+            (0, 1),
+            (5, 5),
+            (2, 7),
+            (3, 8),
+            (8, 9),
+            (0, 7, 1, 3),
+            (2, 7, 5, 8),
+            (4, 5, 6, 7),
+        ]
+    ),
     *(
         Case("exp_coin", ("coin",), args, (60, 80))
-        for args in [(0, 1), (1, 3), (1, 1), (3, 2), (7, 2)]
-    ),
-    *(
-        Case("_coin", ("coin",), ((num << noise.DIGITS) // WIDE, num, WIDE, k), (60, 90))
-        for num in PARTS
-        for k in (1, 2, 3, 7)
-    ),
-    *(
-        Case("exp_coin", ("coin", "_coin"), (num, WIDE), (60, 80))
-        for num in (1, *PARTS, 7 * WIDE // 2)
+        for args in [
+            (0, 1),
+            (1, 3),
+            (1, 1),
+            (3, 2),
+            (7, 2),
+            (0, 2, 1, 3),
+            (2, 2, 2, 3),
+            (7, 2, 5, 9),
+        ]
     ),
     *(Case("geometric", ("exp_coin",), args, (20, 30)) for args in [(1, 3), (3, 2), (2, 1)]),
     *(Case("dlaplace", ("geometric",), args, (24, 32)) for args in [(1, 1), (7, 3), (1, 2)]),
@@ -362,7 +359,7 @@ def claim_law(
 
     Exact: what was found is a bound from below, with the leftover one from above.
     """
-    found = enumerate_program(lambda walk: int(sampler(*args, walk)), floor)
+    found = enumerate_program(lambda walk: int(sampler(*args[:2], walk, *args[2:])), floor)
     wrong = list(find_impossible(found, law))
     return Claim(
         f"{_call(name, args)}: every value is drawn with the probability of its formula",
