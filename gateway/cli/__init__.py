@@ -2,9 +2,8 @@
 
 0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage; 4 is a
 store that is not what it was, with which nothing may be started again. Any other exception is our
-own fault and shows its traceback. A command is declared in the module that does its work, which
-`COMMANDS` names and which is imported when it runs: so --help waits for no library, and the
-service loads nothing of the owner's keys.
+own fault and shows its traceback. A command's module is imported when it runs: so --help waits for
+no library, and the service loads nothing of the owner's keys.
 """
 
 import atexit
@@ -24,95 +23,47 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..faults import OperatorFault
 
-# By name: the module, what of it (a function, or a Typer of its own), and the line in the help.
+# By name: the module, which has an `app` or something of that name, and the line in the help.
 COMMANDS = {
-    "demo": ("serve", "demo", "Everything on this machine: broker, gateway, page and sensors."),
-    "serve": ("serve", "serve", "Run the gateway of a deployment, with its page."),
-    "once": ("serve", "once", "Run one round of a deployment and print its map."),
-    "replay": (
-        "records.replay",
-        "replay",
-        "See what becomes of recorded messages; nothing is written.",
-    ),
-    "work": ("serve", "work", "Take a share of a site's devices, beside its gateway."),
-    "enrol": (
-        "devices.fleet",
-        "enrol_fleet",
-        "Make new keys and budgets for the devices of a deployment.",
-    ),
-    "fleet": ("devices.fleet", "fleet", "Run virtual devices against the broker of a deployment."),
-    "check": ("check", "check", "Say what is, or may be, wrong with a deployment."),
-    "config": ("config", "config", "Print a deployment file to begin with, or its schema."),
-    "ledger": (
-        "records.ledger",
-        "ledger",
-        "Say what is spent of a deployment's privacy, and what is left.",
-    ),
-    "show": ("records.show", "show", "Show a map: where the warmth is, and how sure that is."),
-    "report": ("records.report", "report", "Write a day as a page, to be read, sent or printed."),
-    "health": ("health", "health", "Ask a running gateway whether all of it works."),
-    "audit": ("audit", "audit", "Hold every promise against what the code really does."),
-    "backup": (
-        "records.export",
-        "backup",
-        "Copy the store of a deployment while its gateway runs.",
-    ),
-    "export": (
-        "records.export",
-        "export",
-        "Write what a deployment has gathered, with its promise.",
-    ),
-    "delete": (
-        "records.delete",
-        "delete",
-        "Delete what a site has gathered; what was spent stays.",
-    ),
-    "unveil": (
-        "devices.owner",
-        "unveil",
-        "Give the holder of keys the exact readings: NOT PRIVATE.",
-    ),
-    "tighten": (
-        "devices.owner",
-        "tighten",
-        "Send the devices tighter limits: more privacy, never less.",
-    ),
-    "play": ("play", "app", "Play one protocol in memory and hold its map against the truth."),
-    "recover": ("recover", "recover_command", "Draw the map of readings that are public already."),
-    "calibrate": ("calibrate", "app", "Say which noise a promise needs, and what it hides."),
-    "simulate": ("studies", "simulate", "Live through a day in a room."),
-    "reproduce": ("studies", "reproduce", "Make figures of the papers again."),
-    "budget": (
-        "devices.doctor",
-        "budget",
-        "Say how long a battery lasts, and what a board needs.",
-    ),
-    "provision": (
-        "devices.provision",
-        "provision_command",
-        "Make a device of a bare board with MicroPython.",
-    ),
-    "doctor": ("devices.doctor", "doctor", "Say what a board holds, and what is wrong with it."),
-    "rotate": (
-        "devices.provision",
-        "rotate_command",
-        "Bring a new password, or new keys, to a board.",
-    ),
-    "update": ("devices.update", "update", "Bring boards a new release over the air."),
-    "broker": ("devices.broker", "app", "A broker of your own: TLS, passwords, rights."),
-    "device": (
-        "devices.change",
-        "app",
-        "Devices: list, add, remove, new keys, shut out, let back.",
-    ),
-    "keys": ("devices.owner", "keys", "The owner's keys: list, hand out single boots, shred."),
+    "demo": ("serve", "Everything on this machine: broker, gateway, page and sensors."),
+    "serve": ("serve", "Run the gateway of a deployment, with its page."),
+    "once": ("serve", "Run one round of a deployment and print its map."),
+    "replay": ("records.replay", "See what becomes of recorded messages; nothing is written."),
+    "work": ("serve", "Take a share of a site's devices, beside its gateway."),
+    "enrol": ("devices.fleet", "Make new keys and budgets for the devices of a deployment."),
+    "fleet": ("devices.fleet", "Run virtual devices against the broker of a deployment."),
+    "check": ("check", "Say what is, or may be, wrong with a deployment."),
+    "config": ("config", "Print a deployment file to begin with, or its schema."),
+    "ledger": ("records.ledger", "Say what is spent of a deployment's privacy, and what is left."),
+    "show": ("records.show", "Show a map: where the warmth is, and how sure that is."),
+    "report": ("records.report", "Write a day as a page, to be read, sent or printed."),
+    "health": ("health", "Ask a running gateway whether all of it works."),
+    "audit": ("audit", "Hold every promise against what the code really does."),
+    "backup": ("records.export", "Copy the store of a deployment while its gateway runs."),
+    "export": ("records.export", "Write what a deployment has gathered, with its promise."),
+    "delete": ("records.delete", "Delete what a site has gathered; what was spent stays."),
+    "unveil": ("devices.owner", "Give the holder of keys the exact readings: NOT PRIVATE."),
+    "tighten": ("devices.owner", "Send the devices tighter limits: more privacy, never less."),
+    "play": ("play", "Play one protocol in memory and hold its map against the truth."),
+    "recover": ("recover", "Draw the map of readings that are public already."),
+    "calibrate": ("calibrate", "Say which noise a promise needs, and what it hides."),
+    "simulate": ("studies", "Live through a day in a room."),
+    "reproduce": ("studies", "Make figures of the papers again."),
+    "budget": ("devices.doctor", "Say how long a battery lasts, and what a board needs."),
+    "provision": ("devices.provision", "Make a device of a bare board with MicroPython."),
+    "doctor": ("devices.doctor", "Say what a board holds, and what is wrong with it."),
+    "rotate": ("devices.provision", "Bring a new password, or new keys, to a board."),
+    "update": ("devices.update", "Bring boards a new release over the air."),
+    "broker": ("devices.broker", "A broker of your own: TLS, passwords, rights."),
+    "device": ("devices.change", "Devices: list, add, remove, new keys, shut out, let back."),
+    "keys": ("devices.owner", "The owner's keys: list, hand out single boots, shred."),
 }
 
 
 def load(name: str) -> Any:
     """Return a command with everything that it takes."""
-    module, what, _ = COMMANDS[name]
-    declared = getattr(import_module(f".{module}", __name__), what)
+    module = import_module(f".{COMMANDS[name][0]}", __name__)
+    declared = getattr(module, "app", None) or getattr(module, name)
     if not isinstance(declared, typer.Typer):
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         single.command()(declared)
@@ -136,7 +87,7 @@ class Commands(TyperGroup):
     def __init__(self, **given: Any) -> None:
         """Begin with nothing loaded."""
         super().__init__(**given)
-        for name, (_, _, line) in COMMANDS.items():
+        for name, (_, line) in COMMANDS.items():
             self.add_command(TyperCommand(name, help=line))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -49,11 +49,7 @@ PATIENCE_S = 5.0
 
 
 def link_findings(deployment: Deployment, connect: bool) -> Iterator[Finding]:
-    """Yield what is found of page and broker.
-
-    Args:
-        connect: go to the broker; else nobody is spoken to.
-    """
+    """Yield what is found of page and broker; connect: go to the broker."""
     page = deployment.page
     yield from _page(deployment, page.host, page.port, "port")
     if page.probed is not None:
@@ -68,19 +64,17 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
+            state = "free"
         except OSError as wrong:
-            if has_gateway(deployment):
-                yield report_pass(
-                    "page", f"port {port} at {host} is taken, and a gateway of this site runs"
+            if not has_gateway(deployment):
+                yield note(
+                    "page",
+                    f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve needs "
+                    f"it. No gateway of this site runs, so give [page] another {key}",
                 )
                 return
-            yield note(
-                "page",
-                f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve needs "
-                f"it. No gateway of this site runs, so give [page] another {key}",
-            )
-            return
-    yield report_pass("page", f"port {port} at {host} is free")
+            state = "taken, and a gateway of this site runs"
+    yield report_pass("page", f"port {port} at {host} is {state}")
 
 
 def has_gateway(deployment: Deployment) -> bool:
@@ -183,25 +177,22 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     if least is not None and budget < least:
         yield note(
             "store",
-            f"this file promises {unit.said(budget, 6)} in all, and "
-            f"{float(unit.of(least)):.6g} was "
-            "promised before: once a gateway has started with it, no larger promise is taken on "
-            "this database any more. If it was meant as a trial, copy the folder first",
+            f"this file promises {unit.said(budget, 6)} in all, and {float(unit.of(least)):.6g} "
+            "was promised before: once a gateway has started with it, no larger promise is taken "
+            "on this database any more. If it was meant as a trial, copy the folder first",
         )
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"
     if hours := deployment.privacy.window_h:
-        yield report_pass(
-            "store", f"it is of this promise; {told} for now, of what comes back in {hours} h"
-        )
+        told += f" for now, of what comes back in {hours} h"
     elif is_distributed(guarantee) and ledger.left:
-        rest = "further rounds have the rest"
-        yield report_pass("store", f"it is of this promise; {told}, and {rest}")
+        told += ", and further rounds have the rest"
     elif left:
-        more = f"{left} of {deployment.privacy.readings} rounds can be paid for"
-        yield report_pass("store", f"it is of this promise; {told}, and {more}")
+        told += f", and {left} of {deployment.privacy.readings} rounds can be paid for"
     else:
         yield note("store", f"{told}, {SPENT}")
+        return
+    yield report_pass("store", f"it is of this promise; {told}")
 
 
 def describe_kept(deployment: Deployment) -> str:
@@ -256,23 +247,22 @@ def check(
             "no deployment file was named, and there must be one to look through; write "
             "heatveil check gateway.toml"
         )
+    found: list[Finding] = []
+    for one in findings(path, connect):
+        found.append(one)
+        if not as_json:
+            typer.echo(f"{one.grade:5}  {one.subject}: {one.sentence}")
+    faults, notes = (sum(one.grade == grade for one in found) for grade in ("FAULT", "note"))
     if as_json:
-        found = list(findings(path, connect))
-        good = all(one.grade != "FAULT" for one in found)
-        typer.echo(json.dumps({"ok": good, "findings": [one._asdict() for one in found]}))
-        raise typer.Exit(0 if good else 1)
-    faults = notes = 0
-    can, spent = "heatveil serve can run", ""
-    for grade, subject, sentence in findings(path, connect):
-        typer.echo(f"{grade:5}  {subject}: {sentence}")
-        faults += grade == "FAULT"
-        notes += grade == "note"
-        if sentence.endswith(SPENT):
-            spent = ", and would ask nothing: the promise is spent"
-    if not faults and has_gateway(load(path)):
-        can = "a gateway runs already"
-    told = f"{faults} fault{'s' * (faults != 1)}, {notes} note{'s' * (notes != 1)}"
-    typer.echo(f"{told}: {'mend the faults first' if faults else can + spent}")
+        typer.echo(json.dumps({"ok": not faults, "findings": [one._asdict() for one in found]}))
+    else:
+        end = "mend the faults first"
+        if not faults:
+            runs = has_gateway(load(path))
+            end = "a gateway runs already" if runs else "heatveil serve can run"
+            if any(one.sentence.endswith(SPENT) for one in found):
+                end += ", and would ask nothing: the promise is spent"
+        typer.echo(f"{_count(faults, 'fault')}, {_count(notes, 'note')}: {end}")
     if faults:
         raise typer.Exit(1)
 
@@ -353,8 +343,7 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
             "devices",
             f"{_count(sensors - read, 'device' if places else 'sensor')} "
             f"{'not enrolled' if places else 'without a device'}; the map is drawn with the "
-            "others. Enrol more, "
-            "or say in the file that there are fewer",
+            "others. Enrol more, or say in the file that there are fewer",
         )
     if places and deployment.rounds.quorum < 2 <= len(devices.by_name):
         yield fault(
@@ -388,19 +377,18 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
             f"[rounds] every_s {rounds.every_s:g} is less than gather_s {rounds.gather_s:g}: "
             "while a device is silent, rounds begin later than they say",
         )
-    lasts = say_time(rounds.every_s * deployment.privacy.readings)
-    open_hours = " of open hours" * bool(rounds.hours)
-    promised = _count(deployment.privacy.readings, "round")
-    said = f"{promised} under the promise; one every {say_time(rounds.every_s)}, they last {lasts}"
+    every, readings = say_time(rounds.every_s), deployment.privacy.readings
     if hours := deployment.privacy.window_h:
-        said = f"a promise for any {hours} h; one round every {say_time(rounds.every_s)}, for ever"
+        said = f"a promise for any {hours} h; one round every {every}, for ever"
     elif of(deployment).trust == "distributed":
-        maps = _count(deployment.privacy.readings, "map")
+        maps = _count(readings, "map")
+        said = f"{maps} under the promise, from rounds that share epsilon; one round every {every}"
+    else:
+        lasts = say_time(rounds.every_s * readings)
         said = (
-            f"{maps} under the promise, from rounds that share epsilon; one round every "
-            f"{say_time(rounds.every_s)}"
+            f"{_count(readings, 'round')} under the promise; one every {every}, they last {lasts}"
         )
-    yield report_pass("privacy", said + open_hours)
+    yield report_pass("privacy", said + " of open hours" * bool(rounds.hours))
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
         yield note(
             "homeassistant",
@@ -420,5 +408,4 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
 
 
 def _count(number: int, what: str) -> str:
-    """Return a number of things as one says it."""
     return f"{number} {what}{'s' * (number != 1)}"

@@ -20,11 +20,9 @@ from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
 
-# What `heatveil check` found: one line, `report_pass`, `note` for what may be meant, or `FAULT`.
-
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """One thing that `heatveil check` looked at."""
 
     grade: str  # "ok", "note" or "FAULT"
     subject: str
@@ -62,13 +60,13 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
     secrets = _device_keys(path, deployment.site.name)
     if secrets is not None:
         found += _virtual(secrets, devices)
-    folder = find_folder(deployment.mqtt, path)
-    if deployment.mqtt.username is not None:
-        found += _at_broker(folder, deployment.site.name, devices, secrets)
+    file = find_folder(deployment.mqtt, path) / dynamic.FILE
+    here = deployment.mqtt.username is not None and file.exists()
+    if here:
+        found += _at_broker(file, deployment.site.name, devices, secrets)
     yield from found
     if not found:
-        there = (folder / dynamic.FILE).exists() and deployment.mqtt.username is not None
-        files = "the broker's files and " * there
+        files = "the broker's files and " * here
         yield report_pass("devices", f"{files}the devices' keys here fit them")
 
 
@@ -107,12 +105,10 @@ def _virtual(secrets: Secrets, devices: Devices) -> Iterator[Finding]:
 
 
 def _at_broker(
-    folder: Path, site: str, devices: Devices, secrets: Secrets | None
+    file: Path, site: str, devices: Devices, secrets: Secrets | None
 ) -> Iterator[Finding]:
-    """Yield what the broker's files let in otherwise, where they are on this machine."""
+    """Yield what the broker's file lets in otherwise."""
     words = {who.name: key.hex() for who, key in secrets.devices} if secrets else {}
-    if not (file := folder / dynamic.FILE).exists():
-        return
     try:
         yield from _by_plugin(dynamic.parse(file.read_text("utf-8")), site, devices, words)
     except (OSError, ValueError, KeyError, TypeError) as wrong:
@@ -176,13 +172,8 @@ SECRET_LEAST = 16  # characters of a page's token
 
 
 def file_findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
-    """Yield what is found of keys, passwords and certificates.
-
-    Args:
-        path: the deployment file, beside which others lie.
-    """
+    """Yield what is found of keys, passwords and certificates; path: the deployment file."""
     yield from _secrets(deployment, path)
-    yield from _keyholder(path)
     missing = _find_missing(deployment)
     if missing and deployment.site.devices.exists():  # else they come after the devices
         named = " and ".join(f"{key} {file}" for key, file in missing.items())
@@ -239,9 +230,6 @@ def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
             f"{limits} is not there: what devices hold themselves to is not known here, and not "
             "held against the deployment. Bring it back from where it was enrolled",
         )
-
-
-def _keyholder(path: Path) -> Iterable[Finding]:
     if (roots := path.with_name("keyholder.json")).exists():
         yield note(
             "files",
@@ -253,10 +241,9 @@ def _keyholder(path: Path) -> Iterable[Finding]:
 def _find_missing(deployment: Deployment) -> dict[str, Path]:
     """Return the files that `heatveil broker init` makes and that are not there, by their keys."""
     broker = deployment.mqtt
-    named = {
-        "password_file": broker.password_file,
-        "ca_file": None if broker.insecure else broker.ca_file,
-    }
+    named = {"password_file": broker.password_file}
+    if not broker.insecure:
+        named["ca_file"] = broker.ca_file
     return {key: path for key, path in named.items() if path is not None and not path.exists()}
 
 
@@ -285,10 +272,13 @@ def _whose_broker(deployment: Deployment) -> Iterable[Finding]:
 
 def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
     """Yield what is wrong with passwords and tokens, but for those that are told as missing."""
-    named = [("mqtt", "password_file", deployment.mqtt.password_file)]
-    named += [("page", "token_file", deployment.page.token_file)]
-    named += [("page", "viewer_token_file", deployment.page.viewer_token_file)]
-    named += [("store", "password_file", deployment.store.password_file)]
+    page = deployment.page
+    named = (
+        ("mqtt", "password_file", deployment.mqtt.password_file),
+        ("page", "token_file", page.token_file),
+        ("page", "viewer_token_file", page.viewer_token_file),
+        ("store", "password_file", deployment.store.password_file),
+    )
     tokens = []
     for table, key, path in named:
         if path is None or (table == "mqtt" and path in missing):
@@ -307,7 +297,6 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
                 f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
                 "or more, and any password one. Run: openssl rand -hex 32 > FILE",
             )
-    page = deployment.page
     if page.picture is None and not page.floor and len(tokens) < 2:
         return
     from ..web import access  # with all of the page

@@ -17,6 +17,14 @@ from recovery.estimators import HOMES
 
 from ..faults import OperatorFault
 
+
+def command_group(help: str) -> typer.Typer:
+    """Return what several commands of one name are declared in."""
+    return typer.Typer(
+        help=help, no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    )
+
+
 # The options of queries, made of what the fields of every mechanism's query say of themselves.
 
 _KEY = "heatveil.query"

@@ -20,8 +20,9 @@ from edge.core.records import Grid, Release
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Heatmap, to_npz
 
+from .. import mechanisms
 from ..faults import OperatorFault
-from ..mechanisms import Mechanism, find, of_query, recover
+from ..mechanisms import Mechanism, find, of_query
 from ..mechanisms.flags import from_fields, read_text, refuse_undrawable
 from ..mechanisms.flags import value as field_of
 from ..output import Writer, check_places, write_all
@@ -137,7 +138,7 @@ def _parse_whole(digits: str) -> int:
     return int(digits)
 
 
-def recover_command(
+def recover(
     file: Annotated[Path, typer.Argument(help="What play --published wrote.")],
     estimator: flags.Estimator = "",
     out: flags.Out = None,
@@ -150,7 +151,7 @@ def recover_command(
         known = {field.name: getattr(query, field.name) for field in fields(query)}
         query = from_fields(mechanism, known | {"estimator": estimator})
     with refuse_undrawable():
-        found = recover(query, releases)
+        found = mechanisms.recover(query, releases)
     writers: dict[Path, Writer] = {}
     if plot:
         writers[plot] = mechanism.redraw(query, releases, found, file.name)

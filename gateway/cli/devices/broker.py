@@ -187,12 +187,7 @@ TLS_PORT = 8883
 GATEWAY = "gateway"  # its name at the broker, unless [mqtt] username says another
 
 
-app = typer.Typer(
-    help="A broker of your own: TLS, passwords, rights.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = flags.command_group("A broker of your own: TLS, passwords, rights.")
 
 
 @app.callback()

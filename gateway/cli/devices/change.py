@@ -506,12 +506,7 @@ NewBudget = Annotated[
     ),
 ]
 
-app = typer.Typer(
-    help="The devices: list, add, remove, new keys, shut out and let back.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = flags.command_group("The devices: list, add, remove, new keys, shut out and let back.")
 app.command("list")(list_devices)
 
 

@@ -13,7 +13,8 @@ import typer
 from physics.files import has_degrees
 
 from ... import logs
-from ...devices.enrol import budgets, enrol, keycount, limitsfile, roster
+from ...devices.enrol import budgets, keycount, limitsfile, roster
+from ...devices.enrol import enrol as enrolment
 from ...devices.fleet.crowd import Churn, Crowd, allow_open_files
 from ...devices.fleet.spool import keep_in_folder, summarize
 from ...faults import OperatorFault
@@ -137,7 +138,13 @@ def fleet(
     if anew:
         _enrol(deployment, query, kept, way="Move the file away first, or leave --enrol out")
         _warn(deployment, kept)
-    secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
+    secrets = enrolment.load_secrets(kept, deployment.site.name)
+    if nodes is not None and nodes > len(secrets.devices):
+        raise OperatorFault(
+            f"--nodes {nodes} but {len(secrets.devices)} devices are enrolled; each needs its own "
+            "key. Ask for fewer, or enrol a larger fleet with --enrol"
+        )
+    secrets = secrets._replace(devices=secrets.devices[:nodes])
     over, folder = threading.Event(), kept.with_name(budgets.STATE)
     allow_open_files(len(secrets.devices))
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
@@ -164,10 +171,7 @@ def fleet(
     typer.echo(counts_of(crowd, dying, deployment))
 
 
-def enrol_fleet(
-    path: flags.Config,
-    central: flags.Central = "",
-) -> None:
+def enrol(path: flags.Config, central: flags.Central = "") -> None:
     """Make new keys and budgets for the devices of a deployment, and keys for its gateway."""
     deployment = config.load(path)
     query = config.query(deployment)
@@ -198,11 +202,13 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, way: str, central: st
             )
     keyholder = deployment.privacy.keyholder
     limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))
-    made = enrol.enrol_fleet(deployment.site.name, sensors, keyholder=keyholder, central=central)
-    enrol.check_central(enrol.derive_devices(made.secrets), first_round(deployment, query))
+    site = deployment.site
+    made = enrolment.enrol_fleet(site.name, sensors, keyholder=keyholder, central=central)
+    enrolment.check_central(enrolment.derive_devices(made.secrets), first_round(deployment, query))
     shards: list[Any] = []
     if of(deployment).trust == "distributed":
         made, shards = roster.enrol(made, query)
+    devices = enrolment.derive_devices(made.secrets)
     try:
         state.mkdir(0o700)
     except OSError as fault:
@@ -212,20 +218,19 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, way: str, central: st
         ) from fault
     try:
         most = find_service(deployment.rounds.mechanism).key_limit(deployment)
-        keycount.count_fleet(deployment.site.devices, enrol.derive_devices(made.secrets), most)
+        keycount.count_fleet(site.devices, devices, most)
     except OperatorFault:
         state.rmdir()  # nothing is in it yet, and it would be in the way of the next try
         raise
     with budgets.open_folder(state) as place:
         budgets.provision(made, limits, place, windows.record_of(deployment, limits))
     if keyholder:
-        enrol.save_roots(made, holder)
+        enrolment.save_roots(made, holder)
     if shards:
-        roster.save_shards(deployment.site.devices, deployment.site.name, shards)
-    enrol.save_secrets(made.secrets, kept)
-    enrol.save_devices(enrol.derive_devices(made.secrets), deployment.site.devices)
-    fleet, hours = enrol.derive_devices(made.secrets), deployment.privacy.window_h
-    limitsfile.save_first(deployment.site.devices, fleet, limits, hours)
+        roster.save_shards(site.devices, site.name, shards)
+    enrolment.save_secrets(made.secrets, kept)
+    enrolment.save_devices(devices, site.devices)
+    limitsfile.save_first(site.devices, devices, limits, deployment.privacy.window_h)
 
 
 def _warn(deployment: Deployment, kept: Path) -> None:
@@ -235,12 +240,3 @@ def _warn(deployment: Deployment, kept: Path) -> None:
             f"{kept.with_name(HOLDER)} holds the root keys: whoever has it can take the noise "
             "off. Move it away, to where only its owner comes: neither fleet nor gateway needs it"
         )
-
-
-def _first(secrets: enrol.Secrets, nodes: int | None) -> enrol.Secrets:
-    if nodes is not None and nodes > len(secrets.devices):
-        raise OperatorFault(
-            f"--nodes {nodes} but {len(secrets.devices)} devices are enrolled; each needs its own "
-            "key. Ask for fewer, or enrol a larger fleet with --enrol"
-        )
-    return secrets._replace(devices=secrets.devices[:nodes])

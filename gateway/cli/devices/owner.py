@@ -212,12 +212,7 @@ Keys = Annotated[
 ]
 Device = Annotated[list[str] | None, typer.Option("--device", help="Its name; may be repeated.")]
 
-keys = typer.Typer(
-    help="The owner's keys: list, hand out single boots, shred.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+keys = flags.command_group("The owner's keys: list, hand out single boots, shred.")
 
 
 @keys.command("list")

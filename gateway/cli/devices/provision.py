@@ -5,7 +5,7 @@ from contextlib import closing, suppress
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -37,36 +37,38 @@ from .status import find_device, find_unfinished
 #
 # Board and settings are looked at first, so a slip of the hand leaves no device without a board.
 
-Say = Callable[[str], None]
+Which = tuple[int | None, int, str]  # of `would_be`: sensor, count and central
 
 
-def provision(
-    path: Path,
-    name: str,
-    board: Board,
-    own: Path | None,
-    out: Path | None,
-    files: dict[str, bytes] | None,
-    which: tuple[int | None, int, str],
-    replace: bool,
-    wait_s: float,
-    say: Say,
-    updates: Path | None = None,
-) -> None:
+class Job(NamedTuple):
+    """A board that is to be a device of a deployment.
+
+    own: the operator's settings of the board, TOML; those that it has else.
+    files: the modules of edge by their path; as the board has them else.
+    wait_s: how long to look for it at the broker, 0 for not at all.
+    updates: the owner's file of releases, for a board that is to take them.
+    """
+
+    path: Path
+    name: str
+    board: Board
+    own: Path | None = None
+    files: dict[str, bytes] | None = None
+    wait_s: float = 0.0
+    updates: Path | None = None
+    say: Callable[[str], None] = typer.echo
+
+
+def make_device(job: Job, out: Path | None, which: Which, replace: bool) -> None:
     """Enrol a device if it is not, and bring a board to be it; run again, it goes on.
 
     Args:
-        own: the operator's settings of the board, TOML; those that it has else.
         out: the device's file, beside the deployment's else.
-        files: the modules of edge by their path; as the board has them else.
-        which: the first of its sensors, None for one that is free, how many they are, and the
-            mechanism of central trust that it may answer.
-        wait_s: how long to look for it at the broker, 0 for not at all.
-        updates: the owner's file of releases, for a board that is to take them.
 
     Raises:
         OperatorFault: it cannot be done, and why.
     """
+    path, name, board, own, files, *_, say = job
     told = settings.read_settings(own) if own is not None else None
     file = out or path.parent / f"{name}.device.json"
     held = find_kept(path, name, file)
@@ -100,13 +102,26 @@ def provision(
         check_suited(deployment, held, told)
         settings.check_tick(held, told)
     check_unheard(deployment, held)
-    owner = admit_to(updates, held, say)
-    kit = Kit(held, told, files, otherwise, deployment.site.devices, owner)
-    seen = provisioning.provision(board, kit, say)
-    start(board, deployment, held.identity, seen.epoch, wait_s, say)
+    _bring(job, held, told, otherwise)
 
 
-def admit_to(updates: Path | None, held: Held, say: Say) -> Owner | None:
+def _bring(
+    job: Job,
+    held: Held,
+    told: dict[str, Any] | None,
+    otherwise: str | None,
+    waiting: Path | None = None,
+) -> None:
+    """Write a device to its board, remove the file that waited for that, and see it start."""
+    deployment, owner = config.load(job.path), _admit_to(job.updates, held, job.say)
+    kit = Kit(held, told, job.files, otherwise, deployment.site.devices, owner)
+    seen = provisioning.provision(job.board, kit, job.say)
+    if waiting is not None:
+        waiting.unlink()
+    start(job.board, deployment, held.identity, seen.epoch, job.wait_s, job.say)
+
+
+def _admit_to(updates: Path | None, held: Held, say: Callable[[str], None]) -> Owner | None:
     """Return what tells a board of its owner's releases, None where nobody says."""
     if updates is None:
         return None
@@ -123,9 +138,7 @@ def admit_to(updates: Path | None, held: Held, say: Say) -> Owner | None:
     return owner
 
 
-def check_early(
-    path: Path, name: str, board: Board, out: Path | None, which: tuple[int | None, int, str]
-) -> None:
+def check_early(path: Path, name: str, board: Board, out: Path | None, which: Which) -> None:
     """Check what the deployment alone decides, before anything is compiled or a board is asked.
 
     Raises:
@@ -146,6 +159,10 @@ def would_be(
     central: str = "",
 ) -> Held:
     """Return what a board would be given, under keys that are no device's; nothing is written.
+
+    Args:
+        sensor: the first of its sensors; None for one that is free.
+        central: the mechanism of central trust that it may answer.
 
     Raises:
         OperatorFault: no such device can be enrolled.
@@ -237,57 +254,31 @@ def find_kept(path: Path, name: str, file: Path) -> Held | None:
 OTHERWISE = "Plug in its own board, or one that is bare"
 
 
-def rotate(
-    path: Path,
-    name: str,
-    board: Board,
-    own: Path | None,
-    files: dict[str, bytes] | None,
-    keys: bool,
-    budget: bool,
-    wait_s: float,
-    say: Say,
-    updates: Path | None = None,
-) -> None:
+def renew_device(job: Job, keys: bool, budget: bool) -> None:
     """Give a device a new password at the broker, or with `keys` all of them, and its board too.
 
     Args:
-        files: the modules of edge by their path; as the board has them else.
         budget: with keys, all of a budget anew; refused where keys wait that have less.
-        wait_s: how long to look for it at the broker, 0 for not at all.
 
     Raises:
         OperatorFault: it cannot be done, and why.
     """
-    file = path.parent / f"{name}.device.json"
-    with boards.resume_on_fault(board):
-        told = settings.read_settings(own) if own is not None else settings.read_own(board)
-        found = modules.examine(board)  # whole, before a password is worth nothing
+    file = job.path.parent / f"{job.name}.device.json"
+    with boards.resume_on_fault(job.board):
+        own = job.own
+        told = settings.read_settings(own) if own is not None else settings.read_own(job.board)
+        found = modules.examine(job.board)  # whole, before a password is worth nothing
         if keys:
-            _new_keys(path, name, board, told, files, found.chip, budget, say)
-            held = _hold(path, name, file)
+            _new_keys(job, file, told, found.chip, budget)
+            held = _hold(job.path, job.name, file)
         else:
-            held = _new_password(path, name, board, say)
-    marks = config.load(path).site.devices
-    kit = Kit(held, told, files, OTHERWISE, marks, admit_to(updates, held, say))
-    seen = provisioning.provision(board, kit, say)
-    if not keys:
-        file.unlink()
-    start(board, config.load(path), held.identity, seen.epoch, wait_s, say)
+            held = _new_password(job, file)
+    _bring(job, held, told, OTHERWISE, None if keys else file)
 
 
-def _new_keys(
-    path: Path,
-    name: str,
-    board: Board,
-    told: dict[str, Any],
-    files: dict[str, bytes] | None,
-    chip: str,
-    budget: bool,
-    say: Say,
-) -> None:
+def _new_keys(job: Job, file: Path, told: dict[str, Any], chip: str, budget: bool) -> None:
     """Make new keys on the host, if none wait there for this board."""
-    file = path.parent / f"{name}.device.json"
+    path, name, board = job.path, job.name, job.board
     if _is_waiting(file, HOLDS) and _hold(path, name, file).chip not in ("", chip):
         file.unlink()  # of a board that never came to its end; its keys are to be no more
     if _is_waiting(file, HOLDS):
@@ -298,24 +289,24 @@ def _new_keys(
     deployment = config.load(path)
     would = would_be(path, deployment, name, None, 1)
     check_suited(deployment, would, told)  # before the keys of the right board are no more
-    provisioning.check_board(board, would, told, files, OTHERWISE)
-    provisioning.rehearse(board, would, told, files, say)
-    with Change(path, name, file, say) as change:
+    provisioning.check_board(board, would, told, job.files, OTHERWISE)
+    provisioning.rehearse(board, would, told, job.files, job.say)
+    with Change(path, name, file, job.say) as change:
         change.rotate(True, budget)
 
 
-def _new_password(path: Path, name: str, board: Board, say: Say) -> Held:
+def _new_password(job: Job, file: Path) -> Held:
     """Return a board's file with a new password, made on the host if none waits there."""
-    file = path.parent / f"{name}.device.json"
+    path, name = job.path, job.name
     if not _is_waiting(file, boardfile.LINK):
         held = _hold(path, name, file)
-        _check_board(board, held)
+        _check_board(job.board, held)
         if not held.given:
             raise OperatorFault(
                 f"{name} has no board yet, so there is none that a new password could be written "
                 "to. Bring it to a board first: heatveil provision"
             )
-        with Change(path, name, file, say) as change:
+        with Change(path, name, file, job.say) as change:
             change.rotate(False)
     done = boardfile.board_file(file, name)
     link = _link(file, config.load(path).site.name, name)
@@ -398,7 +389,7 @@ Release = Annotated[
 ]
 
 
-def provision_command(
+def provision(
     name: flags.Name,
     config: flags.Config,
     board: flags.Board = "auto",
@@ -439,22 +430,10 @@ def provision_command(
                         provisioning.check_free(place, name, provisioning.OTHERWISE)
                 flash(place, image)
             typer.echo(f"firmware     {firmware.name}")
-        provision(
-            config,
-            name,
-            place,
-            own=settings,
-            out=out,
-            files=files,
-            which=which,
-            replace=replace,
-            wait_s=wait,
-            say=typer.echo,
-            updates=updates,
-        )
+        make_device(Job(config, name, place, settings, files, wait, updates), out, which, replace)
 
 
-def rotate_command(
+def rotate(
     name: flags.Name,
     config: flags.Config,
     board: flags.Board = "auto",
@@ -473,15 +452,5 @@ def rotate_command(
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
     files = load_modules(mpy, release)
     with lend_board(board, wait > 0) as place:
-        rotate(
-            config,
-            name,
-            place,
-            own=settings,
-            files=files,
-            keys=keys,
-            budget=new_budget,
-            wait_s=wait,
-            say=typer.echo,
-            updates=updates,
-        )
+        job = Job(config, name, place, settings, files, wait, updates)
+        renew_device(job, keys, new_budget)

@@ -71,7 +71,7 @@ class Stage:
         self.path = folder / "gateway.toml"
         self._given, self.more, self.login = {**DEFAULTS, **given}, "", ""
         self.write(port or broker.port)
-        fleet.enrol_fleet(self.path)
+        fleet.enrol(self.path)
         self.database: Any = Path(folder, self._given["database"])
         planned = find("thermal").plan(config.query(config.load(self.path)), [])
         self.price = price(planned.guarantee)

@@ -9,7 +9,7 @@ import pytest
 from edge.core.budget import Budget, Limits, unpack
 from gateway.cli.devices import change as devices
 from gateway.cli.devices.doctor import _of_state, examine
-from gateway.cli.devices.provision import rotate
+from gateway.cli.devices.provision import Job, renew_device
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state
@@ -242,7 +242,7 @@ def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
     board = desk.board(lives=True)
     try:
         with pytest.raises(LinkFault, match="no MQTT broker"):
-            rotate(desk.path, NAME, board, None, None, None, keys, keys, 0, lambda _: None)
+            renew_device(Job(desk.path, NAME, board, say=lambda _: None), keys, keys)
 
         assert (folder(desk) / "main.py").exists()
         assert board.starts == 1

@@ -11,7 +11,7 @@ import pytest
 from edge.core.budget import COUNT, Budget, unpack
 from edge.linux import enrol as linux
 from gateway.cli.devices import provision as commands
-from gateway.cli.devices.provision import provision
+from gateway.cli.devices.provision import Job, make_device
 from gateway.devices import bundle
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
 from gateway.devices.kit.boards import Board, read_file
@@ -25,10 +25,10 @@ MAIN = {"main.py": b"pass\n"}
 
 def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[str]:
     said: list[str] = []
-    given = {"out": None, "which": (None, 1), "replace": False, "wait_s": 0}
-    given |= {"files": None, **more}
     told = desk.own if own else None
-    provision(desk.path, NAME, board, told, say=said.append, **given)
+    make_device(
+        Job(desk.path, NAME, board, told, say=said.append, **more), None, (None, 1, ""), False
+    )
     return said
 
 
