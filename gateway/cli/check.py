@@ -69,8 +69,8 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
             if not has_gateway(deployment):
                 yield note(
                     "page",
-                    f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve needs "
-                    f"it. No gateway of this site runs, so give [page] another {key}",
+                    f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve "
+                    f"needs it. No gateway of this site runs, so give [page] another {key}",
                 )
                 return
             state = "taken, and a gateway of this site runs"

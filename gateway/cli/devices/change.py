@@ -77,12 +77,9 @@ class Halves:
             budgets.provision(alone_made, limits, place, window)
         self._keep(name, made.secret, site_key)
 
-    def new_password(self, name: str, link_key: bytes) -> None:
+    def new_password(self, held: Secret, link_key: bytes, site_key: bytes) -> None:
         """Give a virtual device another password."""
-        held = self.virtual(name)
-        assert held is not None  # asked before  # noqa: S101
-        assert self.secrets is not None  # noqa: S101
-        self._keep(name, held._replace(link_key=link_key), self.secrets.site_key)
+        self._keep(held.identity.name, held._replace(link_key=link_key), site_key)
 
     def drop(self, name: str) -> bool:
         """Forget a device's keys and budget, if they are here; return whether they were."""
@@ -101,7 +98,8 @@ class Halves:
             OperatorFault: there is a finished one, or it cannot be written.
         """
         enrol.refuse_old(self.board)
-        who, link = made.identity, self._link(made.identity.name, made.link_key.hex())
+        who = made.identity
+        link = make_link(self._deployment, who.name, made.link_key.hex())
         more = derive_settings(self._deployment)
         if window:
             more["window"] = window.hex()
@@ -109,14 +107,13 @@ class Halves:
             more["steps"] = derive_steps(self._deployment, limits.exponent)
         enrol.save_board(self.begun, who, chain, limits, link, more)
 
-    def hand_out(self, name: str) -> None:
+    def hand_out(self, held: Secret) -> None:
         """Make the file of a board of a virtual device that never spoke, which is none then.
 
         Raises:
             OperatorFault: it spoke, a fleet runs, or the file cannot be written.
         """
-        held = self.virtual(name)
-        assert held is not None  # asked before  # noqa: S101
+        name = held.identity.name
         with budgets.open_folder(self.path.with_name(budgets.STATE)) as place:
             try:
                 record = Copies(place(name), held.identity.state_key).newest()
@@ -138,7 +135,7 @@ class Halves:
     def new_link(self, name: str, password: str) -> None:
         """Write how a board comes to the broker from now on; as `new_board`."""
         enrol.refuse_old(self.board)
-        link = self._link(name, password)
+        link = make_link(self._deployment, name, password)
         enrol.save_link(self.begun, self._deployment.site.name, name, link)
 
     @property
@@ -155,10 +152,6 @@ class Halves:
         """Remove a board's file that is worth nothing."""
         self.begun.unlink(missing_ok=True)
 
-    def _link(self, name: str, password: str) -> dict[str, Any]:
-        session = derive_session(self._deployment.site.name, name, password)
-        return enrol.make_link(self._deployment.mqtt, name, password, session)
-
     def _keep(self, name: str, secret: Secret, site_key: bytes) -> None:
         held = () if self.secrets is None else self.secrets.devices
         rows = tuple(secret if one.identity.name == name else one for one in held)
@@ -174,6 +167,22 @@ class Halves:
             (state / f"{name}.{slot}").unlink(missing_ok=True)
         for spool in state.glob(f"{name}.????????.spool"):
             spool.unlink()
+
+
+def make_link(deployment: Deployment, name: str, password: str) -> dict[str, Any]:
+    """Return how a device comes to the broker with a new password, and so in a new session."""
+    session = derive_session(deployment.site.name, name, password)
+    return enrol.make_link(deployment.mqtt, name, password, session)
+
+
+def enrol_anew(
+    deployment: Deployment, devices: enrol.Devices, name: str, place: Place, central: str
+) -> Newcomer:
+    """Return a device with keys of its own; central: the mechanism of that trust it may answer."""
+    keyholder = deployment.privacy.keyholder
+    return enrol.enrol_device(
+        devices, name, place.sensor, keyholder=keyholder, sensors=place.sensors, central=central
+    )
 
 
 def find_summed(secrets: Secrets | None, name: str) -> Secret:
@@ -281,9 +290,8 @@ class Change:
         unusable = (
             f"{lock} cannot be written ({{why}}); it keeps two changes apart. Mend its folder"
         )
-        self._stack.enter_context(
-            lock_file(lock, unusable, "another `heatveil device` runs; wait for it")
-        )
+        busy = "another `heatveil device` runs; wait for it"
+        self._stack.enter_context(lock_file(lock, unusable, busy))
         self._devices = enrol.load_devices(site.devices, site.name)
         return self
 
@@ -300,8 +308,7 @@ class Change:
         halves = Halves(self._deployment, self._secrets, self._out)
         sums = of(self._deployment).trust == "distributed" and not virtual
         if sums and (halves.virtual(self._name) or not halves.begun.exists()):
-            find_summed(halves.secrets, self._name)
-            halves.hand_out(self._name)
+            halves.hand_out(find_summed(halves.secrets, self._name))
             self._say(
                 f"{self._name} is no device of the fleet any more; {self._out} is all that its "
                 "board needs, and nobody else may have it"
@@ -321,7 +328,7 @@ class Change:
         enrol.check_name(self._name, self._devices, self._deployment.mqtt.username)
         room = prod(of(self._deployment).sensors(self._deployment))
         place = Place(enrol.find_free_sensor(self._devices, room, sensor, count), count)
-        made = self._enrol_anew(place, central)
+        made = enrol_anew(self._deployment, self._devices, self._name, place, central)
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
         self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
@@ -349,9 +356,8 @@ class Change:
         if not halves.drop(self._name) and ours:
             self._say(f"Its keys are on its board, and in {self._out.name} if that is still there")
         if has_store(deployment):
-            store = Store.of(deployment)
-            store.free(self._name)
-            store.close()
+            with closing(Store.of(deployment)) as store:
+                store.free(self._name)
         self._say(
             f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}; "
             "until then the page shows it as silent"
@@ -364,7 +370,9 @@ class Change:
         virtual = halves.virtual(self._name)
         if keys:
             held = self._devices.by_name[self._name]
-            made = self._enrol_anew(held.place, held.central)
+            made = enrol_anew(
+                self._deployment, self._devices, self._name, held.place, held.central
+            )
             change = lambda door: door.rotate(self._name, made.password)  # noqa: E731
             self._enrol(made, virtual is not None, change, budget)
             left = "a whole new budget" if budget else _say_left(self._deployment)
@@ -375,7 +383,7 @@ class Change:
             return
         link_key = os.urandom(32)
         if virtual is not None:
-            halves.new_password(self._name, link_key)
+            halves.new_password(virtual, link_key, self._devices.site_key)
             self._say(f"Its new password is in {self._secrets}; start the fleet again")
         else:
             halves.new_link(self._name, link_key.hex())
@@ -383,7 +391,7 @@ class Change:
             self._at_broker(lambda door: door.rotate(self._name, link_key.hex()))
         except OperatorFault:
             if virtual is not None:
-                halves.new_password(self._name, virtual.link_key)
+                halves.new_password(virtual, virtual.link_key, self._devices.site_key)
             else:
                 halves.abandon()
             raise
@@ -399,12 +407,6 @@ class Change:
         if nearest_name(self._name, self._devices.by_name):
             return False  # a slip of the pen, which is no broker's business
         return let_in(self._deployment, self._folder, self._name)
-
-    def _enrol_anew(self, place: Place, central: str) -> Newcomer:
-        own: Any = {"keyholder": self._deployment.privacy.keyholder, "central": central}
-        return enrol.enrol_device(
-            self._devices, self._name, place.sensor, sensors=place.sensors, **own
-        )
 
     def _enrol(
         self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False

@@ -11,7 +11,6 @@ import typer
 
 from edge.core.budget import NANO
 
-from ...devices.broker.mosquitto import derive_session
 from ...devices.enrol import enrol, keyfile, limitsfile
 from ...devices.enrol.enrol import HOLDS
 from ...devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
@@ -25,12 +24,13 @@ from ...devices.owner.releases import admit
 from ...faults import OperatorFault
 from ...mechanisms import first_limits, first_round, of
 from ...service.ledger import unit_of
+from ...service.rounds import Place
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...store.places import has_store, place_of
 from ...store.reader import Reader
 from .. import flags
-from .change import Change, Keys, NewBudget, Out, find_summed
+from .change import Change, Keys, NewBudget, Out, enrol_anew, find_summed, make_link
 from .status import find_device, find_unfinished
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
@@ -172,21 +172,17 @@ def would_be(
     if of(deployment).trust == "distributed":
         kept = enrol.load_secrets(path.with_name("secrets.json"), site.name)
         who, link_key = find_summed(kept, name)
-        session = derive_session(site.name, name, link_key.hex())
-        link = enrol.make_link(deployment.mqtt, name, link_key.hex(), session)
+        link = make_link(deployment, name, link_key.hex())
         return Held(path, who, limits, link, b"", "", more)
     devices = enrol.load_devices(site.devices, site.name)
     if name in devices.by_name:
-        sensor, count = devices.by_name[name].place
-        central = devices.by_name[name].central
+        place, central = devices.by_name[name].place, devices.by_name[name].central
     else:
         enrol.check_name(name, devices, deployment.mqtt.username)
         room = prod(of(deployment).sensors(deployment))
-        sensor = enrol.find_free_sensor(devices, room, sensor, count)
-    own: Any = {"keyholder": deployment.privacy.keyholder, "central": central}
-    made = enrol.enrol_device(devices, name, sensor, sensors=count, **own)
-    session = derive_session(site.name, name, made.password)
-    link = enrol.make_link(deployment.mqtt, name, made.password, session)
+        place = Place(enrol.find_free_sensor(devices, room, sensor, count), count)
+    made = enrol_anew(deployment, devices, name, place, central)
+    link = make_link(deployment, name, made.password)
     return Held(path, made.secret.identity, limits, link, b"", "", more)
 
 
