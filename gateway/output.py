@@ -93,14 +93,18 @@ def write_all(writers: Mapping[Path, Writer]) -> None:
             ) from fault
 
 
-def as_json(value: Any) -> Writer:
-    """Return the writer of a value as JSON; NaN and infinity are refused, for JSON has none."""
-    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+def as_text(text: str) -> Writer:
+    """Return the writer of a text."""
 
     def write(path: Path) -> None:
         path.write_text(text, "utf-8")
 
     return write
+
+
+def as_json(value: Any) -> Writer:
+    """Return the writer of a value as JSON; NaN and infinity are refused, for JSON has none."""
+    return as_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 def say_time(seconds: float) -> str:

@@ -15,8 +15,8 @@ from ..audit.layers import LAYERS, Layer, tasks_of
 from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, find
-from ..output import Writer, check_places, make_folder, stages, write_all
 from ..output import as_json as written_as_json
+from ..output import as_text, check_places, make_folder, stages, write_all
 from . import flags
 
 FIXED_SEED = 1
@@ -70,7 +70,7 @@ def audit(
     rooms = [own.name] if own else rooms
     found = report.as_object(claims, effort, seconds, rooms)
     text = report.as_page(claims, effort, seconds, rooms)
-    write_all({page: _as_text(text), numbers: written_as_json(found)})
+    write_all({page: as_text(text), numbers: written_as_json(found)})
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
@@ -108,13 +108,13 @@ def _own(path: Path, mechanism: str | None) -> Own:
 
 
 def _layer(name: str) -> Layer:
-    for layer in LAYERS:
-        if layer.name == name:
-            return layer
-    raise OperatorFault(
-        f"{name} is not a layer of the audit; one that is must be named, or nothing would be "
-        f"looked at; {suggestion(name, [layer.name for layer in LAYERS])}"
-    )
+    known = {layer.name: layer for layer in LAYERS}
+    if name not in known:
+        raise OperatorFault(
+            f"{name} is not a layer of the audit; one that is must be named, or nothing would be "
+            f"looked at; {suggestion(name, known)}"
+        )
+    return known[name]
 
 
 def _check_ours(marks: Mapping[Path, str]) -> None:
@@ -126,13 +126,6 @@ def _check_ours(marks: Mapping[Path, str]) -> None:
                 "an older report is, or something of yours would be lost. Give --folder another "
                 "folder"
             )
-
-
-def _as_text(text: str) -> Writer:
-    def write(path: Path) -> None:
-        path.write_text(text, "utf-8")
-
-    return write
 
 
 def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]:

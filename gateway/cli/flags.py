@@ -85,8 +85,7 @@ def load_estimator(text: str) -> str:
 
 
 def _keep(context: typer.Context, option: typer.CallbackParam, text: Any) -> None:
-    source = context.get_parameter_source(option.name or "")
-    if source is not None and source.name == "COMMANDLINE" and option.name is not None:
+    if option.name is not None and is_given(context, option.name):
         if option.name == "estimator":
             load_estimator(str(text))
         context.meta.setdefault(_KEY, {})[option.name] = str(text)
@@ -177,17 +176,13 @@ def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[st
     Raises:
         OperatorFault: there is such a flag.
     """
-    given = (
-        _join_given(context, _FRAMES)
-        if frames is None
-        else _join_given(context, _ROOM, [one for one in asked if one in _OF_ARRAY])
-    )
-    if given and frames is None:
-        raise OperatorFault(
-            f"{given} came without --frames; it speaks of recorded frames, and would be silently "
-            "ignored without them. Add --frames FILE"
-        )
-    if given:
+    if frames is None:
+        if given := _join_given(context, _FRAMES):
+            raise OperatorFault(
+                f"{given} came without --frames; it speaks of recorded frames, and would be "
+                "silently ignored without them. Add --frames FILE"
+            )
+    elif given := _join_given(context, _ROOM, [one for one in asked if one in _OF_ARRAY]):
         raise OperatorFault(
             f"{given} came with --frames; the recording itself determines that, or cannot be "
             "played that way, so it would be silently ignored. Leave it out"
@@ -253,18 +248,14 @@ def one_file(first: Path | None, second: Path | None) -> Path | None:
 
 
 def _join_given(context: typer.Context, names: list[str], asked: Iterable[str] = ()) -> str:
-    """Return those of these flags that stand on the command line, joined for a sentence.
+    """Return those of these flags that were given, and those of a query, for a sentence."""
+    return " and ".join(map(_flag, [*(one for one in names if is_given(context, one)), *asked]))
 
-    Args:
-        asked: flags of a query that do.
-    """
-    sources = {name: context.get_parameter_source(name) for name in names}
-    given = {
-        name for name, one in sources.items() if one is not None and one.name == "COMMANDLINE"
-    }
-    return " and ".join(
-        _flag(name) for name in [*(name for name in names if name in given), *asked]
-    )
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Return whether a parameter stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _flag(name: str) -> str:

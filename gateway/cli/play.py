@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -23,8 +22,7 @@ from . import flags
 from .recover import as_public
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(NamedTuple):
     """Where the results go; None for those that nobody wants."""
 
     out: Path | None = None
@@ -34,31 +32,30 @@ class Files:
 
     def wanted(self) -> list[Path]:
         """Return the paths of the results that somebody wants."""
-        every = (self.out, self.scores, self.plot, self.published)
-        return [path for path in every if path is not None]
+        return [path for path in self if path is not None]
 
 
 def play(
     name: str,
     query_of: Callable[[], Any],
+    inputs: Inputs,
     *,
     seed: int | None,
     files: Files,
     stage: Stage,
-    **seen: Any,
 ) -> list[str]:
     """Play a mechanism once, write the files, and return the lines to print.
 
     Args:
         query_of: makes the query; called when the mechanism is known.
+        inputs: what there is to see.
         seed: makes noise and world repeatable; None for noise that nobody can repeat.
         stage: hears what is being done at the moment.
-        seen: what there is to see, by the names of `Inputs`.
 
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
-    mechanism, inputs = mechanisms.find(name), Inputs(**seen)
+    mechanism = mechanisms.find(name)
     check_places(files.wanted(), inputs.files())
     query = query_of()
     world = mechanism.world(query, inputs, np.random.default_rng(seed))
@@ -172,9 +169,7 @@ def play_command(
     flags.check_taken(context, mechanism, chosen.flags, given)
     if "frames" in chosen.flags:
         flags.check_frames(context, frames, given)
-    if frames is not None:
-        if chosen.play_frames is None:
-            raise RuntimeError(f"{mechanism} takes --frames and cannot play them")
+    if frames is not None and chosen.play_frames is not None:
         ratios = {name: given[name] for name in ("epsilon", "delta") if name in given}
         lines = chosen.play_frames(
             frames=frames,
@@ -191,13 +186,8 @@ def play_command(
         )
         typer.echo("\n".join(lines))
         return
-    seen = {
-        "sources": sources,
-        "sources_random": sources_random,
-        "points": points,
-        "users": users,
-    }
+    inputs = Inputs(sources, sources_random, points, users)
     asks = partial(query_of, chosen, settings or (), **given)
     with stages() as stage:
-        lines = play(mechanism, asks, seed=seed, files=files, stage=stage, **seen)
+        lines = play(mechanism, asks, inputs, seed=seed, files=files, stage=stage)
     typer.echo("\n".join(lines))

@@ -172,6 +172,19 @@ def fan_out(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
     return tell
 
 
+def _page(deployment: Deployment, port: int, **more: Any) -> Page:
+    """Return the page at a port, for whom the file lets in."""
+    where = deployment.page
+    return Page(
+        where.host,
+        port,
+        token=access.read(where.token_file),
+        viewer_token=access.read(where.viewer_token_file, "viewer_token_file"),
+        hosts=where.hosts,
+        **more,
+    )
+
+
 @dataclass
 class Files:
     """What the files said when they were read last, and were right."""
@@ -258,23 +271,17 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
     now = Files.read(path)
     deployment = now.deployment
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
-    query = config.query(deployment)
-    manager = Supervised()
-    where = deployment.page
-    secret = access.read(where.token_file)
-    viewers = access.read(where.viewer_token_file, "viewer_token_file")
+    query, manager, where = config.query(deployment), Supervised(), deployment.page
 
     def reload() -> None:
         manager.reloading()
         now.reload(service.renew)
         manager.reloaded()
 
-    known: Any = {"token": secret, "viewer_token": viewers, "hosts": where.hosts}
-    known |= {"health": health, "metrics": metrics}
-    known |= {"probed": where.probed, "picture": where.picture}
-    known |= {"neighbours": (neighbours := _read_neighbours(deployment))}
+    neighbours = _read_neighbours(deployment)
+    known: Any = {"health": health, "metrics": metrics, "neighbours": neighbours}
     try:
-        page = Page(where.host, where.port, **known)
+        page = _page(deployment, where.port, probed=where.probed, picture=where.picture, **known)
     except OperatorFault as fault:
         if has_gateway(deployment):
             raise TakenFault(
@@ -414,22 +421,12 @@ def work(
         store = Store.of(deployment)
         stack.callback(store.close)
         if port is not None:
-            where = deployment.page
-            page = Page(
-                where.host,
-                port,
-                token=access.read(where.token_file),
-                viewer_token=access.read(where.viewer_token_file, "viewer_token_file"),
-                hosts=where.hosts,
-                health=health,
-                metrics=metrics,
-            )
-            stack.enter_context(page)
+            page = stack.enter_context(_page(deployment, port, health=health, metrics=metrics))
             typer.echo(f"health and metrics: {page.url}readyz and {page.url}metrics")
         guard = guard_of(deployment, now.devices.by_name, store.opened_s())
         # Whom we find guilty is written down; the leader, who reads it, tells the broker.
         minutes = deployment.guard.minutes
-        stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
+        stack.enter_context(Quarantine(store, None, guard, lambda event: None, minutes=minutes))
         us = deployment, now.devices, unique_name(name), store
         stack.enter_context(end_well())
         worker = stack.enter_context(
@@ -450,10 +447,6 @@ def work(
         store.identity.on_loss(over.set)
         over.wait()
         store.identity.check()
-
-
-def _nobody(event: Event) -> None:
-    """Hear of who is shut out: the leader tells it."""
 
 
 def check_parts(deployment: Deployment) -> None:

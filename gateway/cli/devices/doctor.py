@@ -31,7 +31,7 @@ from ...devices.kit.needs import (
     plan_device,
 )
 from ...faults import OperatorFault
-from ...mechanisms import find, of
+from ...mechanisms import find, first_limits, of
 from ...output import say_time
 from ...settings import config
 from ...settings.deployment import Deployment
@@ -60,9 +60,6 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, 
     Raises:
         OperatorFault: the file cannot be read, or no device can serve it, or not with that.
     """
-    from ...mechanisms import first_limits
-    from ...settings import config
-
     deployment = config.load(path)
     tells = of(deployment).reads == "place"
     sensor = sensor or (TELL[0] if tells else USUAL)
@@ -89,13 +86,10 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, 
     return found | {"sensor": sensor}, query.readings, deployment.privacy.window_h, tables
 
 
-Optional = Annotated[
-    Path | None, typer.Option("--config", help="Take variance and cadence from a deployment.")
-]
-
-
 def budget(
-    config: Optional = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Take variance and cadence from a deployment.")
+    ] = None,
     sensor: Annotated[
         str | None,
         typer.Option(
@@ -126,17 +120,17 @@ def budget(
     needs = compute_needs(plan)
     for line in _lines(needs, promised, hours, tables):
         typer.echo(line)
-    if figures:
-        typer.echo("")
-        for name in FIGURES:
-            typer.echo(_figure(name, plan))
-        for name, one in SENSORS.items():
-            typer.echo(
-                f"{name:14} {one.active_ma:g} mA for {one.converts_s:g} s, then "
-                f"{one.idle_ma:g} mA  estimated: {one.source}"
-            )
-    else:
+    if not figures:
         typer.echo("Each number's source: --figures. A figure of your own board: --set NAME=VALUE")
+        return
+    typer.echo("")
+    for name in FIGURES:
+        typer.echo(_figure(name, plan))
+    for name, one in SENSORS.items():
+        typer.echo(
+            f"{name:14} {one.active_ma:g} mA for {one.converts_s:g} s, then {one.idle_ma:g} mA  "
+            f"estimated: {one.source}"
+        )
 
 
 def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iterable[str]:
@@ -262,12 +256,8 @@ def _look(
             raise
         faults.append(f"edge is not whole on it ({fault.raised}); run heatveil provision")
         return told
-    told["device"] = {
-        **there._asdict(),
-        "left": there.left,
-        "answers": there.answers,
-        "state": there.word,
-    }
+    said = {"left": there.left, "answers": there.answers, "state": there.word}
+    told["device"] = there._asdict() | said
     if there.limits is not None:
         told["device"]["limits"] = there.limits._asdict()
     faults += _of_state(there, devices, who)
@@ -282,9 +272,8 @@ def _look(
     except BoardFault as fault:
         faults.append(str(fault))
     if not there.config:
-        told["sensor"], told["sensor_how"], _ = selftest.try_sensor(
-            board, find(there.mechanism).reads
-        )
+        reads = find(there.mechanism).reads
+        told["sensor"], told["sensor_how"], _ = selftest.try_sensor(board, reads)
         if told["sensor"]:
             faults.append(f"its sensor: {told['sensor']}")
             if there.word == "ready":
@@ -330,11 +319,8 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     say(f"interpreter  MicroPython {found['version']} on {found['platform']}, {found['chip']}")
     if device := told.get("device"):
         if device["name"]:
-            tells = (
-                "reads"
-                if find(device["mechanism"]).reads == "temperature"
-                else "tells its place by"
-            )
+            warmth = find(device["mechanism"]).reads == "temperature"
+            tells = "reads" if warmth else "tells its place by"
             say(
                 f"device       {device['name']} of {device['site']}, {device['mode']}, key "
                 f"{device['key']}, {tells} {device['driver']}"
@@ -362,10 +348,8 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     note = f"; not compared: {files['unchecked']}" if "unchecked" in files else ""
     say(f"files        {files['modules']} of edge, {kind}{note}")
     if (release := told.get("release")) and release["number"]:
-        trial = ", on trial" * (release["tries"] > 0)
-        say(
-            f"release      {release['number']}, over the air{trial}; what is said here is of files"
-        )
+        air = "over the air" + ", on trial" * (release["tries"] > 0)
+        say(f"release      {release['number']}, {air}; what is said here is of files")
         say("             that came by cable, which start it")
     if passed := told.get("selftest"):
         say(f"self-test    frame {passed['digest']}, the same on CPython")

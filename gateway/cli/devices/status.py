@@ -154,11 +154,7 @@ def let_in(deployment: Deployment, folder: Path, name: str) -> bool:
         return door is not None and door.knows(name)
 
 
-def _if_there(
-    deployment: Deployment,
-    path: Path,
-    do: Callable[[Doors], str],
-) -> None:
+def _if_there(deployment: Deployment, path: Path, do: Callable[[Doors], str]) -> None:
     try:
         at_broker(deployment, find_folder(deployment.mqtt, path), typer.echo, do)
     except LinkFault as fault:

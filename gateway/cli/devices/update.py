@@ -58,8 +58,7 @@ def update(
             "signing of one, so they would be silently ignored. Leave them out, or sign another "
             "with --updates"
         )
-    source = context.get_parameter_source("patience_s")
-    if out is not None and source is not None and source.name == "COMMANDLINE":
+    if out is not None and flags.is_given(context, "patience_s"):
         raise OperatorFault(
             "--out writes a release and waits for no device, so --patience would be silently "
             "ignored. Leave it out; give it beside --send"

@@ -24,7 +24,7 @@ from recovery.maps.heatmap import BLANK, HATCHED, SOLID, Blocks, Heatmap, Unreso
 from ...faults import OperatorFault
 from ...mechanisms import of
 from ...mechanisms.summary import say_claims
-from ...output import check_places, write_all
+from ...output import as_text, check_places, write_all
 from ...service.ledger import unit_in
 from ...settings import config
 from ...settings.deployment import Deployment
@@ -97,11 +97,7 @@ def report(
             body = reader.map(row.number)
             seen.append(Seen(row, body, None if body is None else read_drawn(body, query)))
         text = _page(deployment, query, wanted, seen, reader)
-
-    def write(file: Path) -> None:
-        file.write_text(text, "utf-8")
-
-    write_all({place: write})
+    write_all({place: as_text(text)})
     many = "1 round" if len(rounds) == 1 else f"{len(rounds)} rounds"
     typer.echo(f"{many} of {wanted} in {place}; print it in a browser for a PDF")
 

@@ -25,7 +25,7 @@ from recovery.thermal import Query
 from recovery.thermal.query import cell_m
 
 from ... import logs
-from ...cli.serve import make_show, on_signal
+from ...cli.serve import fan_out, make_show, on_signal
 from ...devices.broker.embedded import run_broker
 from ...devices.enrol import budgets, enrol
 from ...devices.fleet.crowd import Crowd
@@ -268,12 +268,7 @@ def run(
             highlight=False,
         )
         heard = Audience(console, query.grid, rounds)
-        to_page = make_show(page, query, seeded=seed is not None)
-
-        def tell(event: Event) -> None:
-            heard.hear(event)
-            to_page(event)
-
+        tell = fan_out(heard.hear, make_show(page, query, seeded=seed is not None))
         known = enrol.derive_devices(made.secrets)
         service = stack.enter_context(Service(deployment, known, on_event=tell, health=health))
         page.attach(reader=stack.enter_context(closing(Reader(place_of(deployment)))))
