@@ -1,10 +1,13 @@
-"""How tests wait for what other threads and processes do, and ask whom a broker lets in."""
+"""How tests wait for what other threads and processes do, and hear what a broker says."""
 
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gateway.faults import LinkFault
+from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
@@ -31,3 +34,21 @@ def may_come(pump: Pump, mqtt: Mqtt, site: str = "testsite") -> bool:
         return False
     link.close()
     return True
+
+
+@contextmanager
+def hearing(mqtt: Mqtt, *topics: str, session: str = "") -> Iterator[list[Message]]:
+    """Hear these topics, what is retained first, or what waits in a session; all is let go of."""
+    heard: list[Message] = []
+
+    def take(link: Link, message: Message) -> None:
+        link.ack(message)
+        heard.append(message)
+
+    own: dict[str, Any] = {"subscribe": topics, "on_message": take, "lasting": bool(session)}
+    with Pump("hears") as pump:
+        link = Link(mqtt, session or f"hears-{uuid.uuid4().hex[:8]}", pump, **own).wait()
+        try:
+            yield heard
+        finally:
+            link.close()

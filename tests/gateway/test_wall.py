@@ -31,6 +31,7 @@ from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from tests import processes
 from tests.conftest import plugin
+from tests.waiting import eventually
 
 SITE = "lab"
 DATA, OTHERS = f"heatveil/1/{SITE}/node-0/data", f"heatveil/1/{SITE}/node-1/data"
@@ -118,9 +119,7 @@ class Ears:
 
     def wait(self, count: int, patience_s: float = 5) -> list[tuple[str, bytes]]:
         """Return what came, once it is so much."""
-        until_s = time.monotonic() + patience_s
-        while len(self.heard) < count and time.monotonic() < until_s:
-            time.sleep(0.01)
+        eventually(lambda: len(self.heard) >= count, patience_s)
         return self.heard
 
 
@@ -202,13 +201,8 @@ def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
     topics = ["#", "heatveil/#", leaf("node-1", "#"), leaf("+", "receipt"), leaf("node-0", "data")]
     topics += ["$CONTROL/#", "$CONTROL/dynamic-security/v1/response"]
     topics += [leaf("node-0", "receipt"), leaf("node-0", "cmd/#"), leaf("round", "#")]
-    greedy = Link(
-        wall.device("node-0"),
-        session(wall.device("node-0")),
-        pump,
-        subscribe=topics,
-        on_message=ears,
-    )
+    own = wall.device("node-0")
+    greedy = Link(own, session(own), pump, subscribe=topics, on_message=ears)
     with links(
         pump,
         (wall.mqtt, [], None),
@@ -230,17 +224,11 @@ def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
         for rest in ("receipt", "cmd/limits"):
             gateway.publish(leaf("node-1", rest), b"not yours")
         gateway.publish(leaf("map", "thermal"), b"not yours")
-        for topic in (
-            leaf("node-0", "receipt"),
-            leaf("node-0", "cmd/x"),
-            leaf("round", "thermal"),
-        ):
-            gateway.publish(topic, b"yours")
+        for where, rest in (("node-0", "receipt"), ("node-0", "cmd/x"), ("round", "thermal")):
+            gateway.publish(leaf(where, rest), b"yours")
         control.wait(9)
-        until_s = time.monotonic() + 10
         # Subscriptions that overlap may bring a message twice: the three, not three messages.
-        while len({topic for topic, _ in ears.heard}) < 3 and time.monotonic() < until_s:
-            time.sleep(0.02)
+        eventually(lambda: len({topic for topic, _ in ears.heard}) >= 3, 10)
         greedy.close()
 
         assert len(control.heard) >= 9
@@ -296,13 +284,8 @@ def test_a_shared_subscription_is_no_way_around(wall: Wall, pump: Pump) -> None:
         "$share/any/#",
         f"$share/any/{leaf('round', '#')}",
     ]
-    thief = Link(
-        wall.device("node-0"),
-        session(wall.device("node-0")),
-        pump,
-        subscribe=shared,
-        on_message=stolen,
-    )
+    own = wall.device("node-0")
+    thief = Link(own, session(own), pump, subscribe=shared, on_message=stolen)
     with links(
         pump, (wall.mqtt, [leaf("+", "data")], ears), (wall.device("node-1"), [], None)
     ) as (_, other):
@@ -452,10 +435,9 @@ def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
             device = Link(as_node, session(as_node), pump).wait()
         device.publish(DATA, b"for the right one")
         with running(program, theirs, port):
-            until_s = time.monotonic() + 60
-            while not any("did not sign" in str(line.get("why")) for line in logged):
-                assert time.monotonic() < until_s
-                time.sleep(0.02)
+            assert eventually(
+                lambda: any("did not sign" in str(line.get("why")) for line in logged)
+            )
             time.sleep(1)
         with running(program, ours, port):
             heard = ears.wait(1, 20)

@@ -25,6 +25,7 @@ from gateway.store.opening import lock_store
 from gateway.store.places import place_of
 from gateway.store.store import Store
 from tests import sites
+from tests.waiting import hearing
 
 # A backup is the store as it was at one moment, whole, and never in the place of another file.
 
@@ -199,13 +200,9 @@ def test_nothing_is_asked_on_what_was_deleted_so_that_no_budget_comes_back(
 
 def hear(broker: Mqtt, topics: list[str], waited_s: float = 0.5) -> dict[str, bytes]:
     """Return what the broker retains at these topics."""
-    heard: dict[str, bytes] = {}
-    take = lambda _, message: heard.update({message.topic: message.payload})  # noqa: E731
-    with Pump("look") as pump:
-        link = Link(broker, "look", pump, subscribe=topics, on_message=take, lasting=False).wait()
+    with hearing(broker, *topics) as heard:
         time.sleep(waited_s)
-        link.close()
-    return heard
+    return {one.topic: one.payload for one in heard}
 
 
 def test_the_broker_forgets_the_map_what_was_announced_and_what_waits(
@@ -235,13 +232,9 @@ def test_the_broker_forgets_the_map_what_was_announced_and_what_waits(
     assert (said.status, said.err) == (0, "")
     assert hear(reachable, [*topics, asked]).keys() == {asked}
     assert not note.exists()
-    waiting: list[bytes] = []
-    with Pump("again") as pump:
-        take = lambda _, message: waiting.append(message.payload)  # noqa: E731
-        link = Link(
-            reachable, session, pump, subscribe=[data], on_message=take, lasting=False
-        ).wait()
+    with hearing(reachable, data, session=session) as waiting, Pump("again") as pump:
         time.sleep(0.5)
+        link = Link(reachable, "again", pump, lasting=False).wait()
         link.publish(asked, b"", retain=True)
         link.close()
     assert waiting == []

@@ -38,7 +38,7 @@ from gateway.store.schema import charges
 from gateway.store.store import Store
 from tests import processes
 from tests.conftest import plugin
-from tests.waiting import may_come
+from tests.waiting import hearing, may_come
 
 
 class Site(NamedTuple):
@@ -131,19 +131,8 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
         assert "node-2" not in site.devices.by_name
         assert "node-2" not in {one.identity.name for one in site.secrets.devices}
         assert not list(site.path.with_name("state").glob("node-2.*"))
-        heard: list[str] = []
-        with Pump("look") as pump:
-            topics = [wire.topic("lab", "+", "state")]
-            look = Link(
-                config.load(site.path).mqtt,
-                "look",
-                pump,
-                subscribe=topics,
-                on_message=lambda link, message: heard.append(message.topic),
-                lasting=False,
-            ).wait()
+        with hearing(config.load(site.path).mqtt, wire.topic("lab", "+", "state")) as heard:
             time.sleep(0.3)
-            look.close()
         assert heard == []
 
         came = site.run("add", "attic")

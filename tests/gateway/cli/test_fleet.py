@@ -17,12 +17,9 @@ import pytest
 
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet import crowd
-from gateway.service.mqtt.connection import Message
-from gateway.service.mqtt.pump import Pump
-from gateway.service.mqtt.service import Link
 from gateway.settings import config
 from tests import processes
-from tests.waiting import eventually
+from tests.waiting import eventually, hearing
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 SUMMARY = re.compile(
@@ -35,33 +32,25 @@ SUMMARY = re.compile(
 def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
     """Return what a fleet says till Ctrl-C after a round, its last states, and its log."""
     command = [PROGRAM, "fleet", "--config", site, "--enrol", "--sources-random", "1", *words]
-    states: dict[str, bytes] = {}
+    deployment, piped = config.load(site), {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
-    def came(link: Link, message: Message) -> None:
-        link.ack(message)
-        states[message.topic.split("/")[3]] = message.payload
+    def states() -> dict[str, bytes]:
+        return {one.topic.split("/")[3]: one.payload for one in heard}
 
-    deployment = config.load(site)
-    root = f"heatveil/1/{deployment.site.name}"
     with (
-        Pump("looks") as pump,
-        processes.Child(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as fleet,
+        hearing(deployment.mqtt, f"heatveil/1/{deployment.site.name}/+/state") as heard,
+        processes.Child(command, text=True, **piped) as fleet,
     ):
-        looks = Link(deployment.mqtt, f"looks-{deployment.site.name}", pump,
-                     subscribe=[f"{root}/+/state"], on_message=came)  # fmt: skip
         assert fleet.stdout is not None
         first = fleet.stdout.readline()
         serve = [PROGRAM, "serve", "--config", site, "--rounds", "1"]
         served = processes.run(serve, capture_output=True, text=True, timeout=60, check=False)
         os.killpg(fleet.pid, signal.SIGINT)  # as a terminal does: all of them hear it
         rest, log = fleet.communicate(timeout=60)
-        eventually(lambda: set(states.values()) <= {b"disconnected", b"lost"}, 10)
-        looks.close()
+        eventually(lambda: set(states().values()) <= {b"disconnected", b"lost"}, 10)
     assert served.returncode == 0, served.stderr
     assert fleet.returncode == 0, log
-    return [first.strip(), *rest.splitlines()], states, log
+    return [first.strip(), *rest.splitlines()], states(), log
 
 
 @pytest.mark.long

@@ -3,8 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from gateway.settings.deployment import Deployment, Mqtt
 from physics.fleet import Fleet
 from physics.kernel import forward
 from physics.sensors import PointSensors
-from tests.waiting import eventually
+from tests.waiting import eventually, hearing
 
 SENSORS = 12
 PLACES = np.arange(1, SENSORS + 1) / SENSORS
@@ -80,21 +79,9 @@ class Room:
         """Return the events of a kind, in order."""
         return [event for event in self.events if event["kind"] == kind]
 
-    @contextmanager
-    def listener(self, leaf: str) -> Iterator[list[tuple[str, bytes]]]:
+    def listener(self, leaf: str) -> AbstractContextManager[list[Message]]:
         """Hear everything below a topic of the site, what is retained first."""
-        heard: list[tuple[str, bytes]] = []
-
-        def take(link: Link, message: Message) -> None:
-            link.ack(message)
-            heard.append((message.topic, message.payload))
-
-        topic = f"heatveil/1/{self.site}/{leaf}"
-        name = f"listener-{self.site}-{time.monotonic_ns()}"
-        with Pump("listener") as pump:
-            link = Link(self.mqtt, name, pump, subscribe=[topic], on_message=take).wait()
-            yield heard
-            link.close()
+        return hearing(self.mqtt, f"heatveil/1/{self.site}/{leaf}")
 
 
 @pytest.fixture

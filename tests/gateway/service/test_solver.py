@@ -25,6 +25,7 @@ from gateway.service.solver import Solver
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
 from tests import processes
+from tests.waiting import eventually
 
 # The worker: a map comes back, and a hang, a death or a fault is a result like any other.
 
@@ -91,11 +92,9 @@ def test_the_worker_goes_when_its_gateway_is_killed() -> None:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         owner.kill()
-        until_s = time.monotonic() + solvers.IMPORT_S
-        while running(pid) and time.monotonic() < until_s:
-            time.sleep(0.05)
 
-        assert not running(pid)  # before what is left of the block is killed
+        # Before what is left of the block is killed.
+        assert eventually(lambda: not running(pid), solvers.IMPORT_S)
 
 
 HUNG = """

@@ -24,6 +24,7 @@ from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
 from gateway.store.schema import METADATA
 from gateway.store.store import Store
+from tests.waiting import eventually
 
 SITE = "testsite"
 KEY, NAME, RHO = b"key1", b"nam1", Fraction(1, 7)
@@ -201,10 +202,7 @@ class Bearer:
         self.receipts += 1
 
     def wait(self, count: int) -> None:
-        until_s = time.monotonic() + 60
-        while self.acked < count:
-            assert time.monotonic() < until_s, (self.receipts, self.acked)
-            time.sleep(0.01)
+        assert eventually(lambda: self.acked >= count), (self.receipts, self.acked)
 
 
 # A store that is taken away under whoever writes to it: nobody is told of what went there.

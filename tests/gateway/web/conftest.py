@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -23,6 +22,7 @@ from gateway.store.reader import Reader
 from gateway.store.store import Store
 from gateway.web.server import Page
 from tests.conftest import miss
+from tests.waiting import eventually
 
 FLAGS = [
     "--no-sandbox",
@@ -264,11 +264,7 @@ def opened(browser: Browser) -> Iterator[Callable[..., Tab]]:
 
 def wait_until(tab: Tab, expression: str) -> None:
     """Return once an expression holds; the policy forbids the usual way to wait."""
-    end_s = time.monotonic() + 60
-    while not _holds(tab, expression):
-        if time.monotonic() > end_s:
-            pytest.fail(f"never came true: {expression}")
-        time.sleep(0.02)
+    assert eventually(lambda: _holds(tab, expression)), f"never came true: {expression}"
 
 
 def _holds(tab: Tab, expression: str) -> bool:

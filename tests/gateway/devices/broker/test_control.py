@@ -25,7 +25,7 @@ from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
 from tests import processes
-from tests.waiting import may_come
+from tests.waiting import eventually, hearing, may_come
 
 # The topic of mosquitto's dynamic security, spoken to a real mosquitto.
 
@@ -86,14 +86,11 @@ def test_a_broker_that_is_away_is_not_asked_later(doors: Any, pump: Pump) -> Non
     """A command must not wait for its return: by then it may be wrong."""
     with doors.run():
         gate = Control(doors.comes("gateway"), "control", pump).wait()
-    until = time.monotonic() + 5
-    while gate.up and time.monotonic() < until:
-        time.sleep(0.01)
+    assert eventually(lambda: not gate.up, 5)
     with pytest.raises(Silence, match="is down"):
         gate.ask(dynamic.compose_disable("node-1"))
     with doors.run():
-        while not gate.up and time.monotonic() < until + 10:
-            time.sleep(0.01)
+        eventually(lambda: gate.up, 15)
         assert not gate.clients()["node-1"].get("disabled")
     gate.close()
     held = json.loads((doors.folder / dynamic.FILE).read_text())
@@ -122,29 +119,16 @@ def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
         need("mosquitto")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     threads = set(threading.enumerate())
-    came: list[tuple[str, bytes]] = []
     with embedded.run_broker(kind) as address, Pump() as pump:
         at = Mqtt(host=address.host, port=address.port, insecure=True)
         sender = Link(at, "sender", pump).wait()
         sender.publish("kept/topic", b"retained", retain=True)
-        taker = Link(
-            at,
-            "taker",
-            pump,
-            subscribe=["kept/#", "live/#"],
-            on_message=lambda link, message: (
-                came.append((message.topic, message.payload)),
-                link.ack(message),
-            )[0],
-        ).wait()
-        sender.publish("live/topic", b"now")
-        until_s = time.monotonic() + 60
-        while len(came) < 2 and time.monotonic() < until_s:
-            time.sleep(0.01)
-        taker.close()
+        with hearing(at, "kept/#", "live/#") as came:
+            sender.publish("live/topic", b"now")
+            assert eventually(lambda: len(came) == 2)
         sender.close()
 
-    assert sorted(came) == [("kept/topic", b"retained"), ("live/topic", b"now")]
+    assert sorted(one[:2] for one in came) == [("kept/topic", b"retained"), ("live/topic", b"now")]
     assert not listens(address.port)
     assert set(threading.enumerate()) == threads
     assert folders(tmp_path) == []
@@ -174,9 +158,7 @@ def test_the_broker_dies_with_its_gateway(
         port = int(child.stdout.readline())
         assert listens(port)
         child.send_signal(how)
-    until_s = time.monotonic() + 60
-    while (listens(port) or folders(tmp_path)) and time.monotonic() < until_s:
-        time.sleep(0.02)
+    eventually(lambda: not listens(port) and not folders(tmp_path))
 
     assert not listens(port)
     assert folders(tmp_path) == []

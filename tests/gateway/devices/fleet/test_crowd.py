@@ -29,7 +29,7 @@ from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
-from tests.waiting import eventually
+from tests.waiting import eventually, hearing
 
 FILES = resource.RLIMIT_NOFILE
 
@@ -139,21 +139,15 @@ def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
 
 def test_devices_say_goodbye_when_they_are_stopped(site: Site) -> None:
     """Or "ready" would stand there for ever, and nobody answer."""
-    retained: dict[str, bytes] = {}
-
-    def came(link: Link, message: Message) -> None:
-        link.ack(message)
-        retained[message.topic.split("/")[3]] = message.payload
-
     with site.crowd() as fleet:
         fleet.wait()
-    with Pump("late") as pump:
-        topics = [f"heatveil/1/{site.name}/+/state"]
-        late = Link(site.mqtt, f"late-{site.name}", pump, subscribe=topics, on_message=came)
-        gone = eventually(lambda: retained == dict.fromkeys(NAMES, b"disconnected"))
-        late.close()
-
-    assert gone
+    with hearing(site.mqtt, f"heatveil/1/{site.name}/+/state") as heard:
+        assert eventually(
+            lambda: (
+                {one.topic.split("/")[3]: one.payload for one in heard}
+                == dict.fromkeys(NAMES, b"disconnected")
+            )
+        )
 
 
 def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(

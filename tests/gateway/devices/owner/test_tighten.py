@@ -5,7 +5,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
-from tests.waiting import eventually
+from tests.waiting import eventually, hearing
 
 SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}
 
@@ -86,27 +86,11 @@ def fleet(owned: Any) -> Iterator[Fleet]:
         yield there
 
 
-@contextmanager
-def listener(owned: Any, leaf: str) -> Iterator[list[tuple[str, bytes]]]:
-    """Hear a leaf of every device."""
-    heard: list[tuple[str, bytes]] = []
-
-    def take(link: Link, message: Message) -> None:
-        link.ack(message)
-        heard.append((message.topic.split("/")[3], message.payload))
-
-    site = owned.deployment.site.name
-    with Pump("listener") as pump:
-        topic = wire.topic(site, "+", leaf)
-        link = Link(
-            owned.deployment.mqtt,
-            f"hear-{site}-{leaf[:3]}",
-            pump,
-            subscribe=[topic],
-            on_message=take,
-        ).wait()
-        yield heard
-        link.close()
+def limits_heard(owned: Any) -> AbstractContextManager[list[Message]]:
+    """Hear the limits that are sent to any device."""
+    return hearing(
+        owned.deployment.mqtt, wire.topic(owned.deployment.site.name, "+", "cmd/limits")
+    )
 
 
 def tighten(heatveil: Heatveil, owned: Any, *words: object) -> Any:
@@ -190,7 +174,7 @@ def test_limits_that_are_gone_or_damaged_are_not_taken_for_none(
     if text is not None:
         file.write_text(text)
     site.write(every_s="10")
-    with listener(site, "cmd/limits") as heard:
+    with limits_heard(site) as heard:
         said = tighten(heatveil, site)
         time.sleep(0.2)
 
@@ -216,7 +200,7 @@ def test_what_is_looser_is_not_even_sent(
     site.write(**changes)
     file = limitsfile.locate(site.deployment.site.devices)
     before = file.read_bytes()
-    with listener(site, "cmd/limits") as heard:
+    with limits_heard(site) as heard:
         said = tighten(heatveil, site)
         time.sleep(0.2)
 
@@ -268,21 +252,13 @@ def test_the_broker_keeps_nothing_for_a_command_that_is_over(
     site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
     name = site.deployment.site.name
     heatveil("tighten", "--config", site.config, "--patience", 0)
-    came: list[Message] = []
-
-    def take(link: Link, message: Message) -> None:
-        link.ack(message)
-        came.append(message)
-
     with Pump("late") as pump:
         speaker = Link(site.deployment.mqtt, f"late-{name}", pump).wait()
         speaker.publish(wire.topic(name, "node-0", "ack"), b"{}")
         assert speaker.sent(5)
-        again = Link(site.deployment.mqtt, f"heatveil-{name}-tighten", pump, on_message=take)
-        again.wait()
-        time.sleep(0.3)
         speaker.close()
-        again.close()
+    with hearing(site.deployment.mqtt, session=f"heatveil-{name}-tighten") as came:
+        time.sleep(0.3)
 
     assert came == []
 

@@ -23,6 +23,7 @@ from gateway.service.operate.metrics import Metrics
 from gateway.service.rounds import OpenRound
 from gateway.store import places
 from gateway.store.store import Store
+from tests.waiting import eventually
 
 SITE = "testsite"
 
@@ -42,10 +43,8 @@ class Diary:
 
     def wait(self, kind: str, count: int) -> None:
         """Return once there are so many entries of a kind."""
-        until_s = time.monotonic() + 30  # a loaded machine flushes slowly
-        while sum(entry[0] == kind for entry in self.entries) < count:
-            assert time.monotonic() < until_s, self.entries
-            time.sleep(0.005)
+        came = lambda: sum(entry[0] == kind for entry in self.entries) >= count  # noqa: E731
+        assert eventually(came, 30, 0.005), self.entries  # a loaded machine flushes slowly
 
 
 class Desk:
@@ -295,9 +294,7 @@ def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
     monkeypatch.setattr(desk.store, "keep", broken)
     desk.open()
     desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
-    until_s = time.monotonic() + 60
-    while left[0] and time.monotonic() < until_s:
-        time.sleep(0.005)
+    assert eventually(lambda: not left[0])
     desk.bring("node-1", desk.home.answer("node-1", desk.plan), 2)
     desk.diary.wait("ack", 1)
 
@@ -447,9 +444,7 @@ def test_who_is_held_with_a_batch_in_hand_gives_it_to_nobody_at_the_end() -> Non
     inbox.hold(True)
     taker = threading.Thread(target=lambda: found.append(inbox.batch()), daemon=True)
     taker.start()
-    until_s = time.monotonic() + PATIENCE_S
-    while inbox.waiting and time.monotonic() < until_s:
-        time.sleep(0.001)
+    assert eventually(lambda: not inbox.waiting, PATIENCE_S)
     inbox.end()
     taker.join(PATIENCE_S)
 

@@ -58,10 +58,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pump]:
 
 
 def until(done: Any, patience_s: float = 10.0) -> None:
-    end_s = time.monotonic() + patience_s
-    while not done():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
+    assert eventually(done, patience_s)
 
 
 def test_who_finds_nobody_asks_less_and_less_often_up_to_a_bound(

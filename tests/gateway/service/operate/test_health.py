@@ -26,6 +26,7 @@ from gateway.service.operate.metrics import Counted, Metrics
 from gateway.service.operate.supervision import Supervised, notify, watchdog_of
 from gateway.web.server import Page
 from tests import processes, sites
+from tests.waiting import eventually
 
 # Chores are done at their own pace, one failing stops no other, and none outlives its gateway.
 
@@ -298,10 +299,7 @@ def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
     notify, moves = Told(watchdog_s=0.01), [True]
     notify.moving = lambda: moves[0]
     with notify:
-        until_s = time.monotonic() + 60
-        while "WATCHDOG=1" not in notify.said and time.monotonic() < until_s:
-            time.sleep(0.01)
-        assert "WATCHDOG=1" in notify.said
+        assert eventually(lambda: "WATCHDOG=1" in notify.said)
         moves[0] = False
         time.sleep(0.1)
         before = len(notify.said)

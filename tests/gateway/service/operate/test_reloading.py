@@ -29,6 +29,7 @@ from gateway.service.operate.supervision import Reloading, reread
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt, Rounds
 from tests import processes, sites
+from tests.waiting import eventually
 
 # SIGHUP: what may change is taken between rounds, the rest refused whole, and nothing let go.
 
@@ -61,13 +62,12 @@ class Served:
 
     def logged(self, event: str, times: int = 1) -> dict[str, Any]:
         """Return a line of the log once it has come so often."""
-        until_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until_s:
-            found = [line for line in list(self.lines) if event in line["event"]]
-            if len(found) >= times:
-                return found[times - 1]
-            time.sleep(0.05)
-        pytest.fail(f"{event!r} was not logged {times} times: {self.lines[-5:]}")
+
+        def found() -> list[dict[str, Any]]:
+            return [line for line in list(self.lines) if event in line["event"]]
+
+        assert eventually(lambda: len(found()) >= times, PATIENCE_S), f"{event}: {self.lines[-5:]}"
+        return found()[times - 1]
 
     def sockets(self) -> set[str]:
         """Return the sockets that it holds open: the link, the solver's, the page's."""
@@ -196,9 +196,7 @@ def test_a_request_while_it_is_done_is_done_again_and_one_after_the_end_is_not()
         assert begun.wait(10)
         reloading.ask()  # while the first is at it
         go.set()
-        until_s = time.monotonic() + 60
-        while len(done) < 2 and time.monotonic() < until_s:
-            time.sleep(0.01)
+        eventually(lambda: len(done) == 2)
     reloading.ask()
 
     assert done == [1, 1]

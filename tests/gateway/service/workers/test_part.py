@@ -17,7 +17,7 @@ from gateway.service.workers.worker import Worker, share_of
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
 from tests.proxies import Proxy
-from tests.waiting import eventually
+from tests.waiting import eventually, hearing
 
 # What a part's session hears: exactly its devices, whoever comes and goes.
 
@@ -123,16 +123,12 @@ def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
     gone = [part for part in range(PARTITIONS) if partitions == 1 or part >= partitions]
     assert end_old_sessions(changed, store) == gone
     assert end_old_sessions(changed, store) == []
-    came: list[str] = []
-    with Pump("after") as pump:
-        for part in range(PARTITIONS):
-            name = session_of(deployment.site.name, part)
-            Link(
-                mosquitto, name, pump, on_message=lambda link, message: came.append(message.topic)
-            ).wait()
+    with ExitStack() as open_ones:
+        sessions = [session_of(deployment.site.name, part) for part in range(PARTITIONS)]
+        lists = [open_ones.enter_context(hearing(mosquitto, session=one)) for one in sessions]
         time.sleep(0.3)
     kept = {name for name in home.devices.by_name if part_of(name, PARTITIONS) not in gone}
-    assert {topic.split("/")[3] for topic in came} == kept
+    assert {one.topic.split("/")[3] for came in lists for one in came} == kept
 
 
 def test_parts_are_split_for_ever_and_evenly() -> None:
