@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -147,11 +148,8 @@ def test_a_file_that_does_not_load_is_said(
     """A flash that was full, a file that was cut off: not a silent board."""
     from edge import loading
 
-    def load() -> None:
-        raise fault
-
     monkeypatch.setattr(firmware, "objection", lambda: "")
-    monkeypatch.setattr(loading, "load", load)
+    monkeypatch.setattr(loading, "load", Mock(side_effect=fault))
     with pytest.raises(Ended):
         firmware.go()
 
@@ -164,11 +162,8 @@ def test_a_hand_on_the_console_stops_it(board: Any, monkeypatch: pytest.MonkeyPa
     """Control-C must reach the prompt, or a board could never be mended."""
     from edge import loading
 
-    def load() -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(firmware, "objection", lambda: "")
-    monkeypatch.setattr(loading, "load", load)
+    monkeypatch.setattr(loading, "load", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         firmware.go()
 
@@ -180,12 +175,9 @@ def test_a_start_that_breaks_off_is_said_and_not_silent(
     from edge import loading
     from edge.board import start
 
-    def run(*_: object) -> None:
-        raise MemoryError
-
     monkeypatch.setattr(firmware, "objection", lambda: "")
     monkeypatch.setattr(loading, "load", lambda: None)
-    monkeypatch.setattr(start, "run", run)
+    monkeypatch.setattr(start, "run", Mock(side_effect=MemoryError))
     with pytest.raises(Ended):
         firmware.go()
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -124,12 +125,9 @@ def test_a_copy_stays_awake_and_renews_no_radio(
         def off(self, _: bool) -> None:
             pass
 
-    def sleep(*_: Any) -> None:
-        raise Ended
-
     monkeypatch.setattr(start, "Station", Radio)
     monkeypatch.setattr(start, "AWAKE_MS", 200)
-    monkeypatch.setattr(start.power, "sleep", sleep)
+    monkeypatch.setattr(start.power, "sleep", Mock(side_effect=Ended))
     sensor = SimpleNamespace(faults=0, step=(1, 16), read=None)
     light = start.led.Led(start.led.pin(machine, "LED"))
     parts = start.Parts(found, sensor, light, machine, str(tmp_path))

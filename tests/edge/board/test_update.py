@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -169,11 +170,7 @@ def test_a_trial_that_cannot_be_counted_does_not_begin(
 ) -> None:
     """A worn flash would let it start for ever."""
     fetch()
-
-    def worn(*_: Any) -> None:
-        raise OSError(28)
-
-    monkeypatch.setattr(release, "write_durably", worn)
+    monkeypatch.setattr(release, "write_durably", Mock(side_effect=OSError(28)))
     assert release.choose() is False
     assert not Updates(WHO, KEY, 3).trial, "or the base would confirm what never ran"
 
@@ -364,10 +361,7 @@ def test_a_message_without_memory_for_it_ends_nothing(
 ) -> None:
     """It is retained, and each start that it ended would be paid for by the budget."""
     held = Updates(WHO, KEY, 3)
-
-    def full(*_: Any) -> None:
-        raise MemoryError
-
+    full = Mock(side_effect=MemoryError)
     for name in ("Update", "release"):
         with monkeypatch.context() as patch:
             patch.setattr(update, name, full if name == "Update" else SimpleNamespace(read=full))
@@ -425,10 +419,7 @@ def test_a_firmware_starts_what_is_to_start(
         firmware.go()
     assert (ran, resets) == (["", ""], [])
     assert release.sys.path == [release.ROOTS[1]]
-
-    def broken(why: str = "") -> None:
-        raise ImportError
-
+    broken = Mock(side_effect=ImportError)
     monkeypatch.setattr(firmware, "run", broken)
     with pytest.raises(Reset):
         firmware.go()

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -654,14 +655,11 @@ def test_a_draw_that_breaks_off_leaves_no_noise_of_another_variance(
     asked = message(variance=10**10, keyholder=int(mode == "keyholder"))
     device.prepare()
 
-    def full(*args: object) -> list[int]:
-        raise MemoryError
-
     def noted(variance: int, count: int, rng: object) -> list[int]:
         drawn.append(variance)
         return draw(variance, count, rng)
 
-    monkeypatch.setattr(thermal_half, "draw", full)
+    monkeypatch.setattr(thermal_half, "draw", Mock(side_effect=MemoryError))
     assert device.answer(asked, Thermometer()) is None
     monkeypatch.setattr(thermal_half, "draw", noted)
 
@@ -808,10 +806,6 @@ def array(follower: Follower | None = None) -> Node:
 )
 def test_a_driver_that_ends_in_whatever_way_is_the_same_fault(fault: type[BaseException]) -> None:
     """One that ends the program for some values would tell of them by its silence."""
-
-    def read(params: object) -> tuple[int, ...]:
-        raise fault
-
-    assert looks(array(), message(), read) == FAULT
+    assert looks(array(), message(), Mock(side_effect=fault)) == FAULT
     with pytest.raises(KeyboardInterrupt):  # of somebody at a terminal, who wants it back
         array().answer(message(), lambda params: (_ for _ in ()).throw(KeyboardInterrupt))

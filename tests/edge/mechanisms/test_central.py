@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -178,15 +179,11 @@ def test_what_a_report_is_sealed_for_is_as_stated() -> None:
 
 def test_every_frame_of_a_round_has_one_length() -> None:
     """Also where nothing could be read, which would tell where a receiver hears nothing."""
-
-    def lost(grid: object) -> tuple[int, int]:
-        raise OSError("no fix")
-
     readers: list[Callable[[object], tuple[int, int]]] = [
         lambda grid: (0, 0),
         lambda grid: (4, 3),
         lambda grid: (-99, 10**9),
-        lost,
+        Mock(side_effect=OSError("no fix")),
     ]
     plan = sealed_round()
     frames = [node()[0].answer(message(plan), reader) for reader in readers]
@@ -221,12 +218,8 @@ def test_whatever_fails_with_what_was_read_a_frame_goes_out(
 
 def test_what_fails_in_sealing_is_not_said_of_the_sensor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody would look for it there; and of the sensor nothing is ever said."""
-
-    def full(*_: object) -> None:
-        raise MemoryError
-
     device, _ = node()
-    monkeypatch.setattr(central, "seal", full)
+    monkeypatch.setattr(central, "seal", Mock(side_effect=MemoryError))
 
     assert device.answer(message(sealed_round()), lambda grid: (0, 0)) is None
     assert device.refusal == "its report could not be sealed"

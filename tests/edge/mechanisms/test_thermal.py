@@ -4,6 +4,7 @@ import builtins
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -169,11 +170,8 @@ def test_where_tables_find_no_room_the_round_is_refused_unpaid(
             raise ImportError("no module named 'edge.mechanisms.bulk'")
         return load(name, *args, **more)
 
-    def full(*_: Any) -> None:
-        raise MemoryError
-
     if fault is MemoryError:
-        monkeypatch.setattr(bulk, "Sampler", full)
+        monkeypatch.setattr(bulk, "Sampler", Mock(side_effect=MemoryError))
     else:
         monkeypatch.setattr(builtins, "__import__", missing)
     assert device.answer(device.round(1)) is None
@@ -190,12 +188,8 @@ def test_no_room_for_tables_between_two_rounds_stops_nothing(
     device = Array()
     assert device.answer(device.round(1)) is not None
     device.node.ahead.build(640000, bulk.BITS)
-
-    def full(*_: Any) -> None:
-        raise MemoryError
-
     with monkeypatch.context() as patch:
-        patch.setattr(bulk, "Sampler", full)
+        patch.setattr(bulk, "Sampler", Mock(side_effect=MemoryError))
         device.node.prepare()
         assert device.answer(device.round(2)) is None
         assert "MemoryError" in device.node.refusal

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import jsonschema
 import pytest
@@ -54,11 +55,7 @@ def test_help_does_not_wait_for_numpy() -> None:
 
 def test_our_own_faults_show_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug dressed up as the operator's fault would never be reported."""
-
-    def broken(*_: object, **__: object) -> list[str]:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(play, "play", broken)
+    monkeypatch.setattr(play, "play", Mock(side_effect=ZeroDivisionError))
 
     with pytest.raises(ZeroDivisionError):
         cli.main(["play", "thermal"])
@@ -68,11 +65,7 @@ def test_a_machine_that_is_too_small_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, heatveil: Callable[..., Any]
 ) -> None:
     """A room of 40,000 sensors and 160,000 cells asks for 47.7 GiB: no bug of ours."""
-
-    def large(*_: object, **__: object) -> None:
-        raise MemoryError("Unable to allocate 47.7 GiB")
-
-    monkeypatch.setattr(play, "play", large)
+    monkeypatch.setattr(play, "play", Mock(side_effect=MemoryError("Unable to allocate 47.7 GiB")))
     said = heatveil("play", "thermal")
 
     assert said.status == 1

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import update
@@ -299,12 +300,8 @@ def test_a_kill_at_any_step_is_named_and_the_same_command_mends_it(
         if command[0] == "add":
             assert site.run("remove", "node-3").status == 0
         assert faults(site) == [], "nothing was killed yet"
-
-        def kill(*_: object, **__: object) -> None:
-            raise Killed
-
         with monkeypatch.context() as patched:
-            patched.setattr(STEPS[before], kill)
+            patched.setattr(STEPS[before], Mock(side_effect=Killed))
             with pytest.raises(Killed):
                 site.run(*command)
         assert faults(site), f"killed before {before}, and nobody sees it"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -159,11 +160,7 @@ def test_nothing_goes_out_before_it_may(store: Store, monkeypatch: pytest.Monkey
 def test_a_listener_that_fails_stops_neither_the_others_nor_the_teller() -> None:
     """The page's trouble is not the campaign's."""
     heard: list[Any] = []
-
-    def broken(event: telling.Event) -> None:
-        raise RuntimeError
-
-    teller = Teller(broken, None, heard.append)
+    teller = Teller(Mock(side_effect=RuntimeError), None, heard.append)
     teller.listen(lambda event: heard.append(("late", event["kind"])))
     with structlog.testing.capture_logs() as logs:
         teller.tell({"kind": "done", "why": "over"})

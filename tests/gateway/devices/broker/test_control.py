@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -215,11 +216,7 @@ def test_a_disk_that_fails_leaves_the_old_file(
     """A broker with half a list of passwords would let nobody in."""
     path = tmp_path / "passwords"
     path.write_text("old")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, step, full)
+    monkeypatch.setattr(os, step, Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OperatorFault, match="No space left on device.*stays as it was"):
         replace_file(path, "new")
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -90,11 +91,10 @@ def test_a_key_that_never_left_this_machine_is_not_counted(
 ) -> None:
     """A broker that is away for a day of tries must not use up what a sensor may have."""
     assert heatveil("device", "remove", "node-5", "--config", site).status == 0
-
-    def away(*_: Any) -> None:
-        raise OperatorFault("the broker is away")
-
-    monkeypatch.setattr("gateway.cli.devices.change.at_broker", away)
+    monkeypatch.setattr(
+        "gateway.cli.devices.change.at_broker",
+        Mock(side_effect=OperatorFault("the broker is away")),
+    )
     for _ in range(3):
         assert heatveil("device", "add", "attic", "--config", site).status == 1
     assert keycount.load(site.with_name("devices.json"), devices(site), {})[5] == 1

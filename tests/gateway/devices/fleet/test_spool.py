@@ -5,6 +5,7 @@ What a device keeps until its receipt: over the end of its process, and over a t
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -153,11 +154,7 @@ def test_what_could_not_be_flushed_is_not_left_in_the_file(
     path = tmp_path / "one.spool"
     spool = Lasting(path)
     spool.put(FRAMES[0])
-
-    def broken(file: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr("os.fsync", broken)
+    monkeypatch.setattr("os.fsync", Mock(side_effect=OSError(5, "Input/output error")))
     with pytest.raises(OSError, match="Input/output"):
         spool.put(FRAMES[1])
     monkeypatch.undo()

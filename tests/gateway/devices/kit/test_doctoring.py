@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -231,14 +232,12 @@ def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
     desk: Any, made: Made, monkeypatch: pytest.MonkeyPatch, keys: bool, main: str
 ) -> None:
     """Nothing came of it, so the old password counts; a board at its prompt would be silent."""
-
-    def down(*_: object) -> None:
-        raise LinkFault("no MQTT broker at 127.0.0.1:1")
-
     (folder(desk) / "main.py").unlink()
     (folder(desk) / main).write_bytes(BEAT)
     before = files(desk)
-    monkeypatch.setattr(devices, "at_broker", down)
+    monkeypatch.setattr(
+        devices, "at_broker", Mock(side_effect=LinkFault("no MQTT broker at 127.0.0.1:1"))
+    )
     board = desk.board(lives=True)
     try:
         with pytest.raises(LinkFault, match="no MQTT broker"):

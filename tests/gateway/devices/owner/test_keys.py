@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -162,11 +163,7 @@ def test_a_shredding_that_cannot_be_written_keeps_every_key(
 ) -> None:
     """A full disk must not cost the keys that were to be kept."""
     before = owned.holder.read_bytes()
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     said = run(heatveil, owned, "shred", "--before", 2)
 
     assert said.status == 1

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -233,11 +234,8 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
     class Killed(BaseException):
         pass
 
-    def killed(*_: Any) -> None:
-        raise Killed
-
     site.write(every_s="10")
-    monkeypatch.setattr("gateway.cli.devices.owner.exchange", killed)
+    monkeypatch.setattr("gateway.cli.devices.owner.exchange", Mock(side_effect=Killed))
     with pytest.raises(Killed):
         tighten(heatveil, site)
     known = limitsfile.load(site.deployment.site.devices, site.devices)

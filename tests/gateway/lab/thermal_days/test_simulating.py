@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -132,12 +133,8 @@ def test_who_interrupts_it_finds_nothing_left(
 ) -> None:
     """Ctrl-C in the middle of the day, or while a file is half written."""
     path = written()
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
     stopped = (run, "read_day") if where == "living" else (picture, "draw")
-    monkeypatch.setattr(*stopped, interrupt)
+    monkeypatch.setattr(*stopped, Mock(side_effect=KeyboardInterrupt))
     results = "--out", path.with_name("a.npz"), "--plot", path.with_name("a.png")
     said = heatveil("simulate", path, *results)
     assert said.status == 130

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -348,14 +349,10 @@ def test_what_the_broker_does_not_take_is_not_said_to_be_taken() -> None:
 
 def test_a_fault_of_who_waits_for_a_message_keeps_no_other_waiting() -> None:
     """What is on its way would be counted for ever, and each end would wait in vain."""
-
-    def fails() -> None:
-        raise KeyError
-
     standing, client = Standing(Mqtt(), "node", ((), ()), None), SimpleNamespace()
     standing.attach(client, SimpleNamespace())  # type: ignore[arg-type]
     standing.session.sending(1)
-    standing.sending.began(1, fails)
+    standing.sending.began(1, Mock(side_effect=KeyError))
     with pytest.raises(KeyError):
         client.on_publish(None, None, 1, SimpleNamespace(is_failure=False), None)
 
