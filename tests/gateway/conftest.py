@@ -18,6 +18,7 @@ from edge.host import post
 from gateway import cli
 from gateway.devices.broker import dynamic, embedded
 from gateway.devices.enrol import budgets, enrol
+from gateway.service.mqtt.pump import Pump
 from gateway.settings.deployment import Mqtt
 from tests import processes
 from tests.conftest import plugin
@@ -28,6 +29,13 @@ LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)  # of one millionth of what its round
 PROMISE = Guarantee(
     (1, 1), (1, 100_000), (1, 50), "one source moves", "local", "a day", "presence"
 )
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    """Return a pump for one test."""
+    with Pump() as pump:
+        yield pump
 
 
 @pytest.fixture(scope="session")

@@ -100,13 +100,6 @@ def watch(folder: Path) -> None:
     path.write_text(dynamic.dump(body))
 
 
-@pytest.fixture
-def pump() -> Iterator[Pump]:
-    """Return a pump for one test."""
-    with Pump() as pump:
-        yield pump
-
-
 class Ears:
     """Keeps what comes."""
 

@@ -34,13 +34,6 @@ SITE = "testsite"
 
 
 @pytest.fixture
-def pump() -> Iterator[Pump]:
-    """Return a pump for one test."""
-    with Pump() as pump:
-        yield pump
-
-
-@pytest.fixture
 def gate(doors: Any, pump: Pump) -> Iterator[Control]:
     """Return a control of a broker that runs."""
     with doors.run():

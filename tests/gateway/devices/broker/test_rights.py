@@ -67,13 +67,6 @@ def site(
             child.terminate()
 
 
-@pytest.fixture
-def pump() -> Iterator[Pump]:
-    """Return a pump for one test."""
-    with Pump() as pump:
-        yield pump
-
-
 @pytest.mark.long
 def test_one_device_cannot_take_all_connections_that_there_are(site: Site, pump: Pump) -> None:
     """It has one, and the gateway comes in; one bound to no session would take them all."""

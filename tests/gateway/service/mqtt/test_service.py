@@ -19,13 +19,6 @@ from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
 
 
-@pytest.fixture
-def pump() -> Iterator[Pump]:
-    """Return a pump for one test."""
-    with Pump() as pump:
-        yield pump
-
-
 class Taker:
     """Keeps what comes, and acknowledges it when it is told to."""
 

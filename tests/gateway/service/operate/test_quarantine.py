@@ -47,13 +47,6 @@ class Ward:
 
 
 @pytest.fixture
-def pump() -> Iterator[Pump]:
-    """Return a pump for one test."""
-    with Pump() as pump:
-        yield pump
-
-
-@pytest.fixture
 def wards(tmp_path: Path, pump: Pump) -> Iterator[Callable[..., Ward]]:
     """Return what starts a ward; each ends with the test, if not before."""
     made: list[Ward] = []
