@@ -60,17 +60,15 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     try:
         columns, rows, cell_mm = body[3]
         n, d, dn, dd, rn, rd, neighbours, trust, unit, unprotected = body[5]
-        pairs = [None if num is None else (num, den) for num, den in ((n, d), (dn, dd), (rn, rd))]
-        guarantee = Guarantee(pairs[0], pairs[1], pairs[2], neighbours, trust, unit, unprotected)
-        round = Round(body[1], body[2], Grid((columns, rows), cell_mm), tuple(body[4]), guarantee)
+        ratios = _ratio(n, d), _ratio(dn, dd), _ratio(rn, rd)
+        promise = Guarantee(ratios[0], ratios[1], ratios[2], neighbours, trust, unit, unprotected)
+        round = Round(body[1], body[2], Grid((columns, rows), cell_mm), tuple(body[4]), promise)
     except (KeyError, TypeError, ValueError, IndexError):
         raise fault("a Round misses a part", "the fields of wire.cddl") from None
-    numbers = [round.number, columns, rows, cell_mm]
-    for part in (round.params, pairs[0], pairs[1], pairs[2]):
-        numbers.extend(part or ())
-    for number in numbers:
-        if not isinstance(number, int):
-            raise fault("a Round holds something else than whole numbers", "whole numbers")
+    for numbers in ((round.number, columns, rows, cell_mm), round.params) + ratios:
+        for number in numbers or ():
+            if not isinstance(number, int):
+                raise fault("a Round holds something else than whole numbers", "whole numbers")
     for text in (body[2], neighbours, trust, unit, unprotected):
         if not isinstance(text, str):
             raise fault("a Round has a name or a promise that is no text", "text")
@@ -82,6 +80,10 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         raise fault("a Round has no public key", "%d bytes" % KEY_BYTES)
     return SealedRound(*(tuple(round) + (key,)))
+
+
+def _ratio(num, den):
+    return None if num is None else (num, den)
 
 
 def pack_report(report, key, topic, bits):
@@ -112,21 +114,29 @@ def pack_report(report, key, topic, bits):
 def round_body(round):
     """Return the map of a Round, encoded: always the same bytes for the same Round."""
     promise = round.guarantee
-    ratios = []
+    body = bytearray(HEAD)
+    body[0] += len(round) > 5
+    put(body, round.number)
+    body.append(2)
+    put(body, round.mechanism)
+    body.extend(b"\x03\x83")
+    for size in round.grid.shape:
+        put(body, size)
+    put(body, round.grid.cell_mm)
+    body.append(4)
+    _head(body, 4, len(round.params))
+    for number in round.params:
+        put(body, number)
+    body.extend(b"\x05\x8a")
     for ratio in (promise.epsilon, promise.delta, promise.rho):
-        ratios += [None, None] if ratio is None else list(ratio)
-    words = [promise.neighbours, promise.trust, promise.unit, promise.unprotected]
-    body = {
-        0: VERSION,
-        1: round.number,
-        2: round.mechanism,
-        3: list(round.grid.shape) + [round.grid.cell_mm],
-        4: list(round.params),
-        5: ratios + words,
-    }
+        for number in ratio or (None, None):
+            put(body, number)
+    for words in (promise.neighbours, promise.trust, promise.unit, promise.unprotected):
+        put(body, words)
     if len(round) > 5:
-        body[6] = round.key
-    return encode(body)
+        body.append(6)
+        put(body, round.key)
+    return body
 
 
 def _mac(body, key, topic):
@@ -141,7 +151,7 @@ def write_mac(frame, key, topic):
 
 def sign(body, key, topic):
     """Return the message of a map already encoded: the map and its MAC over topic and map."""
-    return body + _mac(body, key, topic)
+    return bytes(body) + _mac(body, key, topic)
 
 
 def open_message(message, key, topic, longest):
@@ -301,8 +311,8 @@ class Reader:
 
     def value(self, depth):
         """Return the next value, with arrays and maps so deep in one another at most."""
-        major = self._major()
-        number = self._number(major)
+        head = self._byte()
+        major, number = head >> 5, self._number(head)
         if major == 0:
             return number
         if major == 1:
@@ -332,20 +342,24 @@ class Reader:
             found[key] = self.value(depth - 1)
         return found
 
-    def _major(self):
-        if self.at >= len(self._data):
+    def _byte(self):
+        at = self.at
+        if at >= len(self._data):
             raise ValueError("cut short")
-        return self._data[self.at] >> 5
+        self.at = at + 1
+        return self._data[at]
 
-    def _number(self, major):
-        """Return the number in the head that begins here, and be behind it."""
-        number = self._data[self.at] & 31
-        self.at += 1
-        if number < 24 if major != 7 else number == 22:
+    def _number(self, head):
+        """Return the number that a head begins, whose first byte this is, and be behind it."""
+        number = head & 31
+        if number < 24 if head < 0xE0 else number == 22:
             return number
-        if number > 27 or major == 7:
+        if number > 27 or head >= 0xE0:
             raise ValueError("it holds a float, an indefinite length or another value not ours")
-        return int.from_bytes(self._piece(1 << (number - 24)), "big")
+        size, number = 1 << (number - 24), 0
+        for _ in range(size):  # byte by byte, for a slice is one more thing to collect
+            number = number << 8 | self._byte()
+        return number
 
     def _piece(self, size):
         """Return so many bytes from here on, as they lie there, and be behind them."""
@@ -359,9 +373,10 @@ class Reader:
     def _typed(self, tag):
         for bits in TAGS:
             if tag in (TAGS[bits], WORD_TAGS[bits]):
-                if self._major() != 2:  # no recursion: tags could nest for ever
+                head = self._byte()
+                if head >> 5 != 2:  # no recursion: tags could nest for ever
                     raise ValueError("a typed array without all its bytes")
-                packed = self._piece(self._number(2))
+                packed = self._piece(self._number(head))
                 if tag == TAGS[bits]:
                     return unpack_numbers(packed, bits)
                 if len(packed) % (bits // 8):

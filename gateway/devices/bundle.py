@@ -243,7 +243,20 @@ def make_small(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     shorten_names(trees, set(PRIVATE.findall(b" ".join(out.values()).decode())))
     for tree in trees.values():
         shorten_locals(tree)
-    return out | moved | {path: ast.unparse(tree).encode() + b"\n" for path, tree in trees.items()}
+    return out | moved | {path: write_source(tree).encode() for path, tree in trees.items()}
+
+
+def write_source(tree: ast.Module) -> str:
+    """Return a module's text, where tuples are assigned without brackets.
+
+    For MicroPython swaps names in place then, and makes a tuple for each if it sees brackets.
+    """
+    text = ast.unparse(tree) + "\n"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and node.value.elts:
+            told = ast.unparse(node.value)
+            text = text.replace(f" = {told}\n", f" = {told.removeprefix('(').removesuffix(')')}\n")
+    return text
 
 
 def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:

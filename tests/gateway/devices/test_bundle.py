@@ -42,6 +42,13 @@ def test_sentences_go_to_a_file_and_come_back(tmp_path: Path) -> None:
     assert space["f"](3) == "it has 3 params instead of one"
 
 
+def test_names_are_swapped_without_a_tuple() -> None:
+    """MicroPython makes one where it sees brackets, at each step of each loop of a device."""
+    text = bundle.write_source(ast.parse("while a:\n    a, b = (b, f(a, (a, b)))\nnone = ()\n"))
+
+    assert text == "while a:\n    a, b = b, f(a, (a, b))\nnone = ()\n"
+
+
 @pytest.mark.parametrize("held", [None, b"", b"\n\n\n"], ids=["lost", "empty", "cut"])
 def test_a_refusal_is_never_empty(tmp_path: Path, held: bytes | None) -> None:
     """Whoever refuses says why, and who says nothing answers: a file may be lost or cut short."""
