@@ -190,10 +190,8 @@ def run_layer(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done
     began = time.monotonic()
 
     def keep(claim: Claim) -> None:
-        took = time.monotonic() - began
-        claims.append(
-            replace(claim, mechanism=name, layer=layer.name, seed=effort.seed, seconds=took)
-        )
+        claim = replace(claim, mechanism=name, layer=layer.name, seed=effort.seed)
+        claims.append(replace(claim, seconds=time.monotonic() - began))
 
     try:
         for claim in layer.run(watched, effort):
@@ -204,12 +202,11 @@ def run_layer(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done
         if not claims:
             keep(claim_fact(f"{layer.name}: there is something to look at", False, samples=0))
     except Exception as fault:  # whatever it is, the promise was not shown
-        why = f"{type(fault).__name__}: {fault}"
-        keep(
-            claim_fact(
-                f"{layer.name}: the layer runs to its end", False, samples=0, detail=why[:500]
-            )
+        sentence, why = (
+            f"{layer.name}: the layer runs to its end",
+            f"{type(fault).__name__}: {fault}",
         )
+        keep(claim_fact(sentence, False, samples=0, detail=why[:500]))
     return Done(tuple(claims), frozenset(called))
 
 
@@ -221,11 +218,10 @@ def _run_all(
     tasks: Sequence[tuple[Layer, Mechanism | None]], effort: Effort, told: Callable[[str], None]
 ) -> Iterator[tuple[int, Done]]:
     # Planted layers and mechanisms, which stand in no table, cannot be sent to a process.
-    alone = len(tasks) < 2 or not all(
+    if len(tasks) < 2 or not all(
         layer in LAYERS and (mechanism is None or mechanism in MECHANISMS)
         for layer, mechanism in tasks
-    )
-    if alone:
+    ):
         for place, task in enumerate(tasks):
             told(f"{place} of {len(tasks)} done; now {_name(*task)}")
             yield place, run_layer(*task, effort)
@@ -235,10 +231,8 @@ def _run_all(
     with ProcessPoolExecutor(PROCESSES, get_context(start)) as pool:
         try:
             under_way: dict[Future[Done], int] = {
-                pool.submit(
-                    _send, layer.name, mechanism.name if mechanism else None, effort
-                ): place
-                for place, (layer, mechanism) in enumerate(tasks)
+                pool.submit(_send, layer.name, one.name if one else None, effort): place
+                for place, (layer, one) in enumerate(tasks)
             }
             told(f"0 of {len(tasks)} done")
             for count, future in enumerate(as_completed(under_way), 1):

@@ -159,23 +159,19 @@ def accountant_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     grid = [(e, d) for e in epsilons for d in deltas]
     wide = [2.0 ** (k / 2) for k in range(-4, 14, 1 if effort.full else 4)]
     widths = [(sigma, d) for sigma in wide for d in deltas]
-    yield from claim_accountant("sigma of one release", _each(gaussian_sigma, _sigma, grid))
-    yield from claim_accountant(
-        "epsilon of one release", _each(gaussian_epsilon, _epsilon, widths)
-    )
     curved = [(e, s) for e in epsilons for s in wide[1:]]
-    yield from claim_accountant("delta of one release", _each(gaussian_delta, _delta, curved))
     prices = [(1 / (2 * sigma * sigma), d) for sigma, d in widths]
-    yield from claim_accountant(
-        "epsilon of many releases", _each(zcdp_epsilon, decimal_zcdp_epsilon, prices)
-    )
     paid = [(rho, e) for rho, _ in prices[:: len(deltas)] for e in epsilons]
-    yield from claim_accountant(
-        "delta of many releases", _each(zcdp_delta, decimal_zcdp_delta, paid)
+    answers: tuple[tuple[str, Callable[..., Any], Callable[..., Decimal], list[Any]], ...] = (
+        ("sigma of one release", gaussian_sigma, _sigma, grid),
+        ("epsilon of one release", gaussian_epsilon, _epsilon, widths),
+        ("delta of one release", gaussian_delta, _delta, curved),
+        ("epsilon of many releases", zcdp_epsilon, decimal_zcdp_epsilon, prices),
+        ("delta of many releases", zcdp_delta, decimal_zcdp_delta, paid),
+        ("rho of many releases", zcdp_rho, decimal_zcdp_rho, grid),
     )
-    yield from claim_accountant(
-        "rho of many releases", _each(zcdp_rho, decimal_zcdp_rho, grid), lower=True
-    )
+    for name, ours, other, cases in answers:
+        yield from claim_accountant(name, _each(ours, other, cases), lower=ours is zcdp_rho)
     yield claim_refused([(float(e), float(d)) for e, d in grid])
     yield claim_added(effort)
     yield claim_charged(effort)
@@ -191,9 +187,9 @@ def claim_accountant(name: str, pairs: list[Pair], lower: bool = False) -> Itera
     for ours, other, where in pairs:
         if other > TRUSTED:
             ratio = Decimal(ours) / other
-            ratios.append(
-                (float((1 / ratio if ratio else Decimal("inf")) if lower else ratio), where)
-            )
+            if lower:
+                ratio = 1 / ratio if ratio else Decimal("inf")
+            ratios.append((float(ratio), where))
     least, most = min(ratios), max(ratios)
     yield at_most(
         f"the {name}: it never errs on the side of less privacy",
@@ -259,11 +255,8 @@ def claim_charged(effort: Effort) -> Claim:
     """Return the claim that a device never reckons an answer cheaper than it is."""
     tape, wrong, tries = effort.tape("price"), [], effort.pick(300, 5000)
     for _ in range(tries):
-        exponent, square, variance = (
-            tape.below(40) - 8,
-            1 + tape.below(10**6),
-            1 + tape.below(10**9),
-        )
+        exponent, square = tape.below(40) - 8, 1 + tape.below(10**6)
+        variance = 1 + tape.below(10**9)
         finer = exponent + tape.below(12)
         limits = Limits(1, exponent, square, 1, 1, 0)
         grains = Fraction(square) * Fraction(4) ** (finer - exponent)
@@ -334,9 +327,8 @@ def claim_shared(mechanism: Any) -> Iterator[Claim]:
             query = replace(room, epsilon=epsilon, delta=delta, readings=times, keyholder=False)
             asked = mechanism.plan(query, ())
             given = Fraction(mechanism.subject.noise(asked)[1][0])
-            needed = _least_variance(
-                asked.guarantee, mechanism.subject.find_sensitivity(asked), times
-            )
+            square = mechanism.subject.find_sensitivity(asked)
+            needed = _least_variance(asked.guarantee, square, times)
             ratio, slack = needed / _decimal(given), (_decimal(given) - 1) / needed
             most, looked = max(most, slack), looked + 1
             if ratio > least:

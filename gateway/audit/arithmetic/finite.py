@@ -312,8 +312,8 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
     one = subject.price_answer(round)
     yield at_most(
         f"{name}: what a device takes its reports to cost is no more than epsilon, all together",
-        float(seen.epsilon * times),
-        float(one * times),
+        seen.epsilon * times,
+        one * times,
         unit="epsilon",
         samples=times,
     )

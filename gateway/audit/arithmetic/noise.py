@@ -146,8 +146,7 @@ def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     """Return the claim that `report` adds independent draws of the law stated, and no more."""
     family, args = mechanism.subject.noise(round)
     sampler = getattr(noise, family)
-    wrong = []
-    inputs = mechanism.subject.inputs(round)
+    wrong, inputs = [], mechanism.subject.inputs(round)
     for number, reading in enumerate(inputs):
         tape, again = (effort.tape("added", name, number) for _ in range(2))
         sent = mechanism.report(round, reading, tape)
@@ -192,7 +191,7 @@ def gaussian(
     yield at_most(
         f"{name}: neighbours give away no more than epsilon, by the exact probabilities of the "
         "noise, all readings of one promise together",
-        float(promised),
+        promised,
         epsilon,
         unit="epsilon",
         samples=len(found.losses),
@@ -200,7 +199,7 @@ def gaussian(
     )
     yield at_most(
         f"{name}: nor is delta missed at the epsilon promised",
-        float(delta),
+        delta,
         delta_at(float(promised), found),
         unit="delta",
         samples=len(found.losses),
@@ -221,14 +220,8 @@ def laplace(
     """Yield what discrete Laplace noise of scale num/den gives away: a fraction, exactly."""
     given = times * sum(map(abs, shifts)) * Fraction(args[1], args[0])
     promised = Fraction(*promise.epsilon)
-    yield Claim(
-        f"{name}: neighbours give away no more than epsilon, exactly",
-        float(promised),
-        float(given),
-        given <= promised,
-        unit="epsilon",
-        samples=len(shifts),
-    )
+    sentence = f"{name}: neighbours give away no more than epsilon, exactly"
+    yield at_most(sentence, promised, given, unit="epsilon", samples=len(shifts))
 
 
 GIVEN: dict[str, Callable[..., Iterator[Claim]]] = {"dgauss": gaussian, "dlaplace": laplace}
@@ -293,12 +286,8 @@ def promise_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
-        faults = list(_not_whole(round))
-        yield none_of(
-            f"{name}: the round states its parameters in whole numbers, and its promise in ratios",
-            faults,
-            samples=1,
-        )
+        sentence = "the round states its parameters in whole numbers, and its promise in ratios"
+        yield none_of(f"{name}: {sentence}", list(_not_whole(round)), samples=1)
 
 
 def _not_whole(round: Any) -> Iterable[str]:

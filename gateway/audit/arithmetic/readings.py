@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,11 @@ def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     for step in STEPS if own is None else {*STEPS, own}:
         wrong = []
         for exponent in EXPONENTS:
-            sent = pixels.subtract_baseline(
-                span, [0] * len(span), exponent, step.as_integer_ratio()
-            )
+            ratio, size = step.as_integer_ratio(), step * Fraction(2) ** exponent
+            sent = pixels.subtract_baseline(span, [0] * len(span), exponent, ratio)
             seen = grains([float(count * step) for count in span], exponent, step)
-            meant = round_half_up(span, step * Fraction(2) ** exponent)
-            if not sent == seen == meant or too_far(meant, step * Fraction(2) ** exponent):
+            meant = round_half_up(span, size)
+            if not sent == seen == meant or too_far(meant, size):
                 wrong.append(f"at a grain of 2**{-exponent} K")
         yield none_of(
             f"steps of {step} K: a device, the simulator and the formula turn a reading into the "
@@ -102,12 +102,9 @@ def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterat
         for world in (found.before, found.after)
     ]
     levels = partial(subject.follower, query)
-    most = max(_measure_gap(levels, round, worlds, finer) for finer in range(FINER))
-    mixed = max(
-        _measure_gap(levels, round, worlds, finer, other)
-        for finer in range(FINER)
-        for other in range(FINER)
-    )
+    most = max(_measure_gap(levels, round, worlds, finer, finer) for finer in range(FINER))
+    pairs = product(range(FINER), repeat=2)
+    mixed = max(_measure_gap(levels, round, worlds, *pair) for pair in pairs)
     yield at_most(
         f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
         "noise is made for",
@@ -140,15 +137,14 @@ def _measure_gap(
     round: Any,
     worlds: list[list[int]],
     finer: int,
-    last: int | None = None,
+    last: int,
 ) -> float:
     """Return the most that two worlds change what is sent, squared in the Round's own grains.
 
     Args:
         finer: in grains so many halvings finer, as a device must answer too.
-        last: the grains in which it is looked how far apart they are, if not in the same.
+        last: the same of the grains in which it is looked how far apart they are.
     """
-    last = finer if last is None else last
     exponent, most = round.params[1], 0
     there, seen = ([[x << more for x in world] for world in worlds] for more in (finer, last))
     one, other = levels(), levels()

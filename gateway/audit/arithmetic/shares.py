@@ -4,8 +4,10 @@ The noise is what many devices bring together, or what a trusted gateway draws.
 """
 
 import operator
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement, product
 from math import exp, log
 from typing import Any
@@ -17,7 +19,7 @@ from edge.core.records import Grid, Round
 from edge.mechanisms import module_of, summing
 from physics.crowds import shuffle
 
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
 
 FALSE_ALARM = 1e-9
 HEAD = 10  # params that all sums have, before what a mechanism adds
@@ -38,20 +40,11 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for name, query in subject.rooms():
         round = mechanism.plan(query, [])
         epsilon = Fraction(round.params[2], round.params[3])
-        yield at_most(
-            f"{name}: what one device changes is hidden for the epsilon of the round",
-            float(epsilon),
-            float(_most(mechanism, query, round, effort)),
-            samples=TAPES,
-        )
-        noise = _noise(mechanism, query, round, effort)
-        chance = min(_fits(drawn, float(rate)) for rate, drawn in noise.items())
-        yield claim_fact(
-            f"{name}: a sum that is opened has the noise that hides one device",
-            chance > FALSE_ALARM,
-            samples=sum(map(len, noise.values())),
-            detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
-        )
+        most = _most(mechanism, query, round, effort)
+        sentence = f"{name}: what one device changes is hidden for the epsilon of the round"
+        yield at_most(sentence, epsilon, most, samples=TAPES)
+        sentence = f"{name}: a sum that is opened has the noise that hides one device"
+        yield _claim_noise(sentence, _noise(mechanism, query, round, effort))
         yield from _claim_refused(name, mechanism, query, round, effort)
 
 
@@ -87,14 +80,8 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         found = shuffle.analyse(round, mixed[::-1], modulus, USERS).values
         noise.append([value - exact for value, exact in zip(found, MIXED_SUMS, strict=True)])
     for level, places in (("the whole", [0]), ("its quarters", [1, 2, 3, 4])):
-        own = [row[at] for row in noise for at in places]
-        chance = _fits(own, float(MIXED_RATES[places[0]]))
-        yield claim_fact(
-            f"a shuffler's sums of {level} have all of their noise",
-            chance > FALSE_ALARM,
-            samples=len(own),
-            detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
-        )
+        own = {MIXED_RATES[places[0]]: [row[at] for row in noise for at in places]}
+        yield _claim_noise(f"a shuffler's sums of {level} have all of their noise", own)
     # How far shares of two sets of values with one sum are apart, r of them modulo q from n users:
     # exp(-s) with 2 s = (r - 2) (ln n - 1) - ln q, for each of all sums, in both directions.
     apart = exp(-((least - 2) * (log(USERS) - 1) - log(modulus)) / 2)
@@ -149,13 +136,9 @@ def _bent(round: Any) -> Iterator[tuple[str, Any]]:
         ("fewer who collude than were agreed", 6, params[6] - 1),
         ("more epsilon than there is", 2, 100 * params[2] * params[3]),
         ("noise of nobody", 5, params[6]),
+        *[("noise for who joins, not for who moves", 1, 0)] * bool(params[1]),
     ):
         yield words, round._replace(params=(*params[:at], value, *params[at + 1 :]))
-    if params[1]:
-        yield (
-            "noise for who joins, not for who moves",
-            round._replace(params=(params[0], 0, *params[2:])),
-        )
 
 
 def _claim_refused(
@@ -173,12 +156,8 @@ def _claim_refused(
         opened == threshold and short.reports == 0 and not any(short.values),
         samples=2,
     )
-    try:
-        mechanism.release(round, [*shard, shard[0]], tape)
-        twice = True
-    except ValueError:
-        twice = False
-    yield claim_fact(f"{name}: no device is in two sums", not twice, samples=1)
+    refuses = is_refused(lambda: mechanism.release(round, [*shard, shard[0]], tape))
+    yield claim_fact(f"{name}: no device is in two sums", refuses, samples=1)
     device = module_of(mechanism.name)
 
     def refused(asked: Any, newest: int = -1) -> str:
@@ -199,18 +178,23 @@ def _claim_refused(
     )
 
 
+def _claim_noise(sentence: str, drawn: dict[Fraction, list[int]]) -> Claim:
+    """Return the claim that noise has, for each rate, the law of discrete Laplace."""
+    chance = min(_fits(noise, float(rate)) for rate, noise in drawn.items())
+    fits, samples = chance > FALSE_ALARM, sum(map(len, drawn.values()))
+    detail = "" if fits else f"such noise has a chance of {chance:.2g}"
+    return claim_fact(sentence, fits, samples=samples, detail=detail)
+
+
 def _fits(noise: list[int], rate: float) -> float:
     """Return the p-value of Pearson's chi-square against discrete Laplace of this rate."""
-    q = exp(-rate)
-    seen: dict[int, int] = {}
-    for z in noise:
-        seen[z] = seen.get(z, 0) + 1
+    q, seen = exp(-rate), Counter(noise)
     statistic, cells, rest, left = 0.0, 0, float(len(noise)), len(noise)
     for z in range(-int(40 / rate) - 1, int(40 / rate) + 2):
         expected = len(noise) * (1 - q) / (1 + q) * q ** abs(z)
         if expected >= 20:
-            statistic += (seen.get(z, 0) - expected) ** 2 / expected
-            cells, rest, left = cells + 1, rest - expected, left - seen.get(z, 0)
+            statistic += (seen[z] - expected) ** 2 / expected
+            cells, rest, left = cells + 1, rest - expected, left - seen[z]
     statistic += (left - rest) ** 2 / max(rest, 1.0)
     return float(chi2.sf(statistic, cells))
 
@@ -245,8 +229,8 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             releases.append(mechanism.release(round, _crowd(payloads, [0] * CROWD), tape))
         yield at_most(
             f"{name}: one user changes all releases together by at most what the noise hides",
-            float(promised),
-            float(spent),
+            promised,
+            spent,
             unit="epsilon",
             samples=tried,
             detail="" if spent <= promised else f"{spent} where {promised} is promised",
@@ -327,16 +311,7 @@ def _claim_bent(
     bent = [[*crowd, crowd[0]], [*crowd[1:], [0, *([10**30] * (len(crowd[0]) - 1))]]]
     bent += [[*crowd[1:], [0, *crowd[0][1:], *crowd[0][1:]]], [*crowd[1:], [0, *([-1] * 99)]]]
     bent += [[*crowd[1:], [*crowd[0][:-1], number]] for number in (-(10**9), 10**30)]
-    taken = 0
-    for payload in bent:
-        try:
-            mechanism.release(round, payload, effort.tape("central", name, "refused"))
-        except ValueError:
-            continue
-        taken += 1
-    return claim_fact(
-        f"{name}: a user who speaks twice, or of what no Round asks, is not released",
-        not taken,
-        samples=len(bent),
-        detail=f"{taken} of {len(bent)} were taken" if taken else "",
-    )
+    tape = effort.tape("central", name, "refused")
+    taken = sum(not is_refused(partial(mechanism.release, round, one, tape)) for one in bent)
+    sentence = f"{name}: a user who speaks twice, or of what no Round asks, is not released"
+    return none_of(sentence, taken, samples=len(bent))

@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from itertools import cycle, islice
+from functools import partial
+from itertools import cycle, islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType, SimpleNamespace
@@ -31,7 +32,7 @@ from ...faults import OperatorFault
 from ...mechanisms import find_service
 from ...service.rounds import Place
 from ..bench import Device, listen, message
-from ..claim import Claim, Effort, at_most, claim_fact, none_of
+from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
 from . import accountant
 
 # What noise from tables should be, by another path: eighty digits, and one look at a time.
@@ -301,26 +302,19 @@ def _delta_taken(query: Any) -> Decimal:
 
 def _claim_refused(mechanism: Any, tabled: Any) -> Claim:
     """Return the claim that tables are planned just where what is set aside pays for them."""
-    wrong, looked, planned = [], 0, 0
-    for side in (2, 4, 8):
-        for down in range(4, 13):
-            for epsilon in ((1, 2), (1, 1), (2, 1), (4, 1), (8, 1)):
-                query = replace(tabled, sensors=(side, side), epsilon=epsilon, delta=(1, 10**down))
-                pays = (
-                    _delta_taken(query) * 10**down <= Decimal(ASIDE.numerator) / ASIDE.denominator
-                )
-                try:
-                    planned += mechanism.plan(query, ()) is not None
-                    given = True
-                except ValueError:
-                    given = False
-                looked += 1
-                if given != pays:
-                    wrong.append(f"{side * side} sensors at epsilon {epsilon}, delta 1e-{down}")
+    wrong, planned, set_aside = [], 0, Decimal(ASIDE.numerator) / ASIDE.denominator
+    epsilons = ((1, 2), (1, 1), (2, 1), (4, 1), (8, 1))
+    cases = list(product((2, 4, 8), range(4, 13), epsilons))
+    for side, down, epsilon in cases:
+        query = replace(tabled, sensors=(side, side), epsilon=epsilon, delta=(1, 10**down))
+        given = not is_refused(partial(mechanism.plan, query, ()))
+        planned += given
+        if given != (_delta_taken(query) * 10**down <= set_aside):
+            wrong.append(f"{side * side} sensors at epsilon {epsilon}, delta 1e-{down}")
     return claim_fact(
         "tables are planned for just those promises whose delta pays for them",
-        not wrong and 0 < planned < looked,
-        samples=looked,
+        not wrong and 0 < planned < len(cases),
+        samples=len(cases),
         detail="; ".join(wrong[:4]),
     )
 

@@ -135,8 +135,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         else:
             yield at_most(
                 f"{of}: the epsilons of all answers add up to no more than is promised",
-                float(Fraction(*round.guarantee.epsilon)),
-                float(answers * subject.price_answer(round)),
+                Fraction(*round.guarantee.epsilon),
+                answers * subject.price_answer(round),
                 unit="epsilon",
                 samples=times + 2,
             )

@@ -336,8 +336,8 @@ def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -
         answers += device.answer(message(round, number)[1], where) is not None
     yield at_most(
         f"{name}: what a device answers in the life of its key adds up to epsilon at the most",
-        float(Fraction(*round.guarantee.epsilon)),
-        float(answers * one),
+        Fraction(*round.guarantee.epsilon),
+        answers * one,
         unit="epsilon",
         samples=2 * times + 2,
     )
@@ -349,8 +349,8 @@ def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -
     )
     yield at_most(
         f"{name}: a device charges no less for an answer than it is worth",
-        float(Fraction(device.budget.spent, times * 10**9)),
-        float(one * one / 2),
+        Fraction(device.budget.spent, times * 10**9),
+        one * one / 2,
         unit="rho",
         samples=times,
     )
