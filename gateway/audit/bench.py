@@ -13,10 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from edge.core import entropy, tightening, wire
 from edge.core.node import Node
+from edge.core.records import SealedRound
 from edge.core.window import open_budget
 from edge.core.window import pack_first as first_window
 from edge.host import post, rootkeys
@@ -97,6 +99,16 @@ class Device:
         frame: bytes | None = self.node.answer(message, lambda asked: values)
         return frame
 
+    def ask(self, number: int, values: Any = None, round: Any = None) -> bytes | None:
+        """Return the frame that answers its Round under this number, or None: see `node.refusal`.
+
+        Args:
+            values: what it reads; if None, what it may hold under this number.
+            round: another Round than that which it was made for.
+        """
+        _, signed = message(self.round if round is None else round, number)
+        return self.answer(signed, self.seen(number) if values is None else values)
+
     def seen(self, number: int) -> tuple[int, ...]:
         """Return what its sensors may hold, something else for every number."""
         found: tuple[int, ...] = self.asked.seen(self.round, number, self.identity.sensors)
@@ -136,6 +148,17 @@ def message(
     """Return the Round under another number, and the site's signed message of it."""
     asked = round._replace(number=number)
     return asked, post.pack_round(asked, site_key, wire.round_topic(site, round.mechanism))
+
+
+def draw_sealing_key(rng: Any) -> X25519PrivateKey:
+    """Return a private key that reports of a Round may be sealed for."""
+    return X25519PrivateKey.from_private_bytes(rng.bits(256).to_bytes(32, "big"))
+
+
+def seal_round(round: Any, key: X25519PrivateKey) -> Any:
+    """Return a Round whose reports are sealed for a key."""
+    parts: list[Any] = [*round, key.public_key().public_bytes_raw()]
+    return SealedRound(*parts)
 
 
 def releases(

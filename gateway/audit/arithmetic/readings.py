@@ -14,7 +14,7 @@ from edge.core import pixels
 from edge.core.background import Follower
 from physics.sensors import grains
 
-from ..bench import Device, message
+from ..bench import Device
 from ..claim import Claim, Effort, at_most, claim_fact, none_of
 
 STEPS = (Fraction(1, 4), Fraction(1, 10), Fraction(1, 16), Fraction(3, 7))  # in kelvin
@@ -172,7 +172,7 @@ def _on_a_device(round: Any, effort: Effort) -> Iterator[Claim]:
         (1, round, 5000),  # long answered
         (2, round, 7),
     ):
-        device.answer(message(asked, number)[1], [value])
+        device.ask(number, [value], asked)
         moves.append(1000 - level.less((1000,), exponent)[0])
     sentence = "a level moves once for each Round that is answered, by the reading that was sent"
     yield claim_fact(sentence, moves == [5, 5, 5, 5, 5, 7], samples=len(moves), detail=str(moves))

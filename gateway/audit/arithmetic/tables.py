@@ -176,8 +176,7 @@ def _claim_allowed(round: Any, effort: Effort) -> Claim:
         (True, (*round.params[:4], WIDEST + 1, *round.params[5:]), 1, False),
     ):
         device = Device(round, root, sensors=SENSORS, tables=tables)
-        _, signed = message(round._replace(params=params), number)
-        frame = device.answer(signed, [0] * SENSORS)
+        frame = device.ask(number, [0] * SENSORS, round._replace(params=params))
         if (frame is not None, device.budget.spent > 0) != (answers, answers):
             wrong.append(f"{params[4:]} under number {number}")
     return none_of(

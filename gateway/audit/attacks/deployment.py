@@ -12,7 +12,7 @@ from edge.core.entropy import Tape
 
 from ...mechanisms import Mechanism
 from ..arithmetic import accountant
-from ..bench import Device, message
+from ..bench import Device
 from ..claim import Claim, Effort, at_most, claim_fact
 
 TRIES = 24  # backgrounds for each move that is kept
@@ -118,9 +118,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         root = effort.root("deployment", place)
         device, answers = Device(round, root, held=limits), 0
         for number in range(1, times + 3):
-            _, signed = message(round, number)
             values = subject.inputs(round)[0].values[:1] if subject.KIND == "noise" else (0, 0)
-            answers += device.answer(signed, values) is not None
+            answers += device.ask(number, values) is not None
         sentence = f"{of}: no device answers more often than was promised"
         yield at_most(sentence, times, answers, unit="answers", samples=times + 2)
         yield claim_fact(

@@ -26,7 +26,6 @@ from ..bench import (
     Scenes,
     Seen,
     make_single_scenes,
-    message,
     sample_releases,
     scenes,
     stretch,
@@ -366,17 +365,17 @@ def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> I
 
 def _claim_same_bytes(room: Scenes, device: Device) -> Claim:
     """Return the claim that the same Round gets the same bytes, whatever is there to see."""
-    _, signed = message(room.round, 10**6)
-    first = [device.answer(signed, scene.tolist()) for scene in (room.below, room.above) * 4]
+    seen = (room.below, room.above) * 4
+    first = [device.ask(10**6, scene.tolist()) for scene in seen]
     sentence = f"{room.name}: a Round asked again gets the same bytes, and no fresh noise"
     return claim_fact(sentence, first[0] is not None and len(set(first)) == 1, samples=len(first))
 
 
 def _claim_once(room: Scenes, device: Device, release: Any, effort: Effort) -> Claim:
     """Return the claim that a second answer for one sensor is not folded in: it could average."""
-    asked, signed = message(room.round, 2 * 10**6)
-    payload = device.opened(device.answer(signed, room.below.tolist())).payload
-    twice = [payload, [payload[0], payload[1] + 1]]
+    number = 2 * 10**6
+    payload = device.opened(device.ask(number, room.below.tolist())).payload
+    asked, twice = room.round._replace(number=number), [payload, [payload[0], payload[1] + 1]]
     left_out = is_refused(lambda: release(asked, twice, effort.tape()))
     return claim_fact(
         f"{room.name}: a release takes one answer for each sensor", left_out, samples=2

@@ -12,15 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
 from edge.core import wire
-from edge.core.budget import Budget
-from edge.core.node import Node
-from edge.core.records import SealedRound
-from edge.core.wire import round_topic, topic
-from edge.host import post, rootkeys
-from edge.host.enrol import Ram, provision
+from edge.host import rootkeys
 from edge.mechanisms import central, disk_limits
 
 from ...devices.enrol import enrol
@@ -34,7 +27,7 @@ from ...service.mqtt.connection import Message
 from ...service.rounds import OpenRound, Place
 from ...service.sealing import open_report
 from ...store.store import Store
-from ..bench import SITE, SITE_KEY, Device, message, plans
+from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
 from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
 
 
@@ -277,34 +270,36 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     (the tests kill it at every step), and what a gateway that is not honest does with it.
     """
     root, rng, name = effort.root("sealed"), effort.tape("sealed"), mechanism.name
-    keys = [X25519PrivateKey.from_private_bytes(rng.bits(256).to_bytes(32, "big")) for _ in "ab"]
+    key, stranger = (draw_sealing_key(rng) for _ in range(2))
     count = wrong = strangers = lengths = 0
     asked: list[Any] = []
     refusals = []
     for _, query in mechanism.subject.rooms():
         plain = mechanism.plan(query, ())
-        node, frames = _node(root, plain, name), set()
+        sealed = seal_round(plain, key)
+        device, frames = _enrol_for(name, sealed, root), set()
+        who = enrol.Device.of(device.identity)
+        thief = who._replace(seal_key=rootkeys.seal_key(effort.root("another")))
         for number, reading in enumerate([None, *mechanism.subject.inputs(plain)], 1):
-            round = _round(plain, number, keys[0])
+            round, signed = message(sealed, number)
             values = reading.values if reading else ()
-            frame = node.answer(_message(round), lambda _, values=values: values)
-            report = _report(frame, root)
-            frames.add(len(frame or b""))
-            device = enrol.Device.of(node.identity)
+            frame = device.node.answer(signed, lambda _, values=values: values)
+            report = device.opened(frame)
+            frames.add(len(frame))
             told = list(mechanism.report(round, reading, None)) if reading else []
-            wrong += open_report(keys[0], round, report, device, SITE) != told
-            other = device._replace(seal_key=rootkeys.seal_key(effort.root("another")))
-            for key, to, who in (
-                (keys[0], round, other),
-                (keys[0], round, device._replace(name="another")),
-                (keys[0], _round(plain, number + 1, keys[0]), device),
-                (keys[1], round, device),
+            wrong += open_report(key, round, report, who, SITE) != told
+            for other in (
+                (key, round, report, thief),
+                (key, round, report, who._replace(name="another")),
+                (key, round._replace(number=number + 1), report, who),
+                (stranger, round, report, who),
             ):
-                strangers += open_report(key, to, report, who, SITE) is not None
+                strangers += open_report(*other, SITE) is not None
             count += 1
         lengths = max(lengths, len(frames))
-        for node in (_node(root, plain, ""), _node(root, plain, "another")):
-            none = node.answer(_message(_round(plain, 1, keys[0])), asked.append) is None
+        for allowed in ("", "another"):
+            node = _enrol_for(allowed, sealed, root).node
+            none = node.answer(message(sealed, 1)[1], asked.append) is None
             refusals.append(none and node.refusal.startswith("central-not-allowed"))
     yield none_of("a sealed report opens for its round's key, as it was", wrong, samples=count)
     sentence = "a sealed report opens for no other key, device or Round"
@@ -315,26 +310,8 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield claim_fact(sentence, all(refusals) and not asked, samples=len(refusals))
 
 
-def _node(root: bytes, round: Any, allowed: str) -> Node:
+def _enrol_for(allowed: str, round: Any, root: bytes) -> Device:
+    """Return a device that may answer sealed Rounds of this mechanism, and was given this one."""
     who = rootkeys.identity(SITE, "n", root, SITE_KEY, 0, central=allowed)
-    slots = Ram()
     num, den = central.module_of(round.mechanism).epsilon(round)
-    limits = disk_limits.make_limits(num, den, 1000)
-    provision(slots, who.state_key, rootkeys.first_chain(root), limits)
-    budget = Budget(slots, who.state_key)
-    budget.boot()
-    return Node(who, budget, mechanism=round.mechanism)
-
-
-def _round(plain: Any, number: int, key: X25519PrivateKey) -> Any:
-    _, name, grid, params, promise = plain
-    public = key.public_key().public_bytes_raw()
-    return SealedRound(number, name, grid, params, promise, public)
-
-
-def _message(round: Any) -> bytes:
-    return bytes(post.pack_round(round, SITE_KEY, round_topic(SITE, round.mechanism)))
-
-
-def _report(frame: bytes | None, root: bytes) -> Any:
-    return post.unpack_report(frame, rootkeys.mac_key(root), topic(SITE, "n", "data"), "n")
+    return Device(round, root, held=disk_limits.make_limits(num, den, 1000), identity=who)

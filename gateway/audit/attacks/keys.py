@@ -12,7 +12,7 @@ from edge.core.budget import COUNT
 from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 
-from ..bench import SITE, SITE_KEY, Blocks, Device, listen, message, plans, replace
+from ..bench import SITE, SITE_KEY, Blocks, Device, listen, plans, replace
 from ..claim import Claim, Effort, claim_fact, is_refused, none_of
 
 
@@ -160,8 +160,8 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     def said(system: bytes) -> list[Any]:
         with _system_entropy(system):
             device = Device(round, root)
-            signed = [message(round, number)[1] for number in range(1, FRAMES + 1)]
-            return [device.opened(device.answer(one, device.seen(1))).payload for one in signed]
+            frames = [device.ask(number, device.seen(1)) for number in range(1, FRAMES + 1)]
+            return [device.opened(frame).payload for frame in frames]
 
     one, again, other = said(b"one"), said(b"one"), said(b"other")
     return claim_fact(
@@ -179,10 +179,7 @@ def _system_entropy(system: bytes) -> AbstractContextManager[None]:
 def _refuse_held(round: Any, root: bytes) -> Claim:
     """Answers that a key holder could tell the true ones by are not given at all."""
     device = Device(round, root, mode="keyholder")
-    silent = all(
-        device.answer(message(round, number)[1], device.seen(number)) is None
-        for number in range(1, FRAMES + 1)
-    )
+    silent = all(device.ask(number) is None for number in range(1, FRAMES + 1))
     sentence = "a device whose key somebody holds answers nothing, and is charged nothing"
     return claim_fact(sentence, silent and not device.budget.spent, samples=FRAMES)
 
@@ -213,15 +210,14 @@ def _count_opened(asked: Any, root: bytes) -> int:
     device = Device(asked, root, sensors=sensors)
     for number in range(1, FRAMES + 1):
         readings = [number * sensor % 7 for sensor in range(sensors)]
-        planned, signed = message(asked, number)
-        report = device.opened(device.answer(signed, readings))
+        report = device.opened(device.ask(number, readings))
         chain = rootkeys.chain_at(root, report.epoch)
         for stream in (
             entropy.keyed(chain, device.identity.name, report.epoch, report.seq, 0),
             entropy.Stream(chain, b""),
             entropy.Tape(chain),
         ):
-            found = device.asked.unveil(planned, report.payload, stream)
+            found = device.asked.unveil(asked._replace(number=number), report.payload, stream)
             opened += list(found.values) == readings
     return opened
 
@@ -330,7 +326,7 @@ def _devices(
         for boot in range(2):
             for device in devices if boot else ():
                 device.boot()
-            _ask(devices, asked, boot, blocks)
+            _ask(devices, boot, blocks)
     of = f"a {mode} device{system}"
     sentence = f"no block of noise of {of} serves two frames, two boots or two devices"
     yield none_of(sentence, blocks.twice, "blocks", samples=len(blocks.published))
@@ -345,11 +341,10 @@ def _devices(
     )
 
 
-def _ask(devices: list[Device], round: Any, boot: int, blocks: Blocks) -> None:
+def _ask(devices: list[Device], boot: int, blocks: Blocks) -> None:
     for number in range(1, ROUNDS + 1):
-        _, signed = message(round, boot * ROUNDS + number)
         for device in devices:
             for reading in range(3):
-                frame = device.answer(signed, device.seen(number + reading))
+                frame = device.ask(boot * ROUNDS + number, device.seen(number + reading))
                 if frame is not None:
                     blocks.publish(frame)

@@ -230,7 +230,7 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
         devices = [Device(asked, root, sensors=2, budget=budget) for _ in still]
         # One sees the same always, the others do not.
         told = [odd if number % 2 else still for number in range(ROUNDS)]
-        yield from _compare(f"frames of {mechanism.bits(asked)}-bit numbers", asked, devices, told)
+        yield from _compare(f"frames of {mechanism.bits(asked)}-bit numbers", devices, told)
         yield _one_noise(asked, root, (still, odd))
     yield _silent("a reading", asked, [Device(asked, root) for _ in _rubbish(1)], _rubbish(1))
     yield _fits(asked, root)
@@ -243,7 +243,7 @@ def _of_places(mechanism: Any, root: bytes) -> Iterator[Claim]:
         limits, readings = subject.limits(round, ANSWERS), subject.inputs(round)
         told = tuple(readings[at].values for at in (0, len(readings) // 2, -1))
         devices = [Device(round, root, held=limits) for _ in told]
-        yield from _compare(name, round, devices, [told] * (2 * ANSWERS))
+        yield from _compare(name, devices, [told] * (2 * ANSWERS))
         rubbish = _rubbish(2)
         devices = [Device(round, root, held=limits) for _ in rubbish]
         yield _silent(name, round, devices, rubbish)
@@ -257,9 +257,7 @@ def _rubbish(width: int) -> tuple[Any, ...]:
     return (None, 1.5, "21", "7", (), (0,) * (width + 1), *several)
 
 
-def _compare(
-    name: str, round: Any, devices: list[Device], told: Sequence[tuple[Any, ...]]
-) -> Iterator[Claim]:
+def _compare(name: str, devices: list[Device], told: Sequence[tuple[Any, ...]]) -> Iterator[Claim]:
     """Yield what differs between devices that are told different things: their answers alone.
 
     Args:
@@ -269,11 +267,10 @@ def _compare(
     words: list[set[str]] = []
     again = []
     for number, values in enumerate(told, 1):
-        _, signed = message(round, number)
-        frames = [one.answer(signed, own) for one, own in zip(devices, values, strict=True)]
+        frames = [one.ask(number, own) for one, own in zip(devices, values, strict=True)]
         lengths.append({None if frame is None else len(frame) for frame in frames})
         words.append({one.said() for one in devices})
-        anew = [one.answer(signed, own) for one, own in zip(devices, values[::-1], strict=True)]
+        anew = [one.ask(number, own) for one, own in zip(devices, values[::-1], strict=True)]
         again.append(anew == frames)
     yield claim_fact(
         f"{name}: a frame is as long, and what is said beside it the same, whatever is read",
@@ -300,10 +297,9 @@ def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]
     devices = [Device(round, root, sensors=2) for _ in turns[0]]
     alike = 0
     for number in range(1, ROUNDS // 2 + 1):
-        _, signed = message(round, number)
         noises = set()
         for device, room in zip(devices, turns[number % len(turns)], strict=True):
-            payload = device.opened(device.answer(signed, room)).payload
+            payload = device.opened(device.ask(number, room)).payload
             noises.add(tuple(y - x for y, x in zip(payload[1:], room, strict=True)))
         alike += len(noises) == 1
     sentence = f"the noise within {round.params[2:4]} is the same whatever is read"
@@ -333,7 +329,7 @@ def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -
     for number in range(1, 2 * times + 3):
         if number == 2 * times + 2:  # a start costs what is left of a lease
             device.boot()
-        answers += device.answer(message(round, number)[1], where) is not None
+        answers += device.ask(number, where) is not None
     yield at_most(
         f"{name}: what a device answers in the life of its key adds up to epsilon at the most",
         Fraction(*round.guarantee.epsilon),
@@ -366,7 +362,7 @@ def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     answered, limits = [], subject.limits(round, ANSWERS)
     for words, bent, mode in asked:
         device = Device(round, root, held=limits, mode=mode)
-        frame = device.answer(message(bent, 1)[1], subject.inputs(round)[0].values)
+        frame = device.ask(1, subject.inputs(round)[0].values, bent)
         if frame is not None or device.budget.spent:
             answered.append(words)
     sentence = f"{name}: no Round is answered or charged that asks for more than a device may give"
@@ -386,7 +382,7 @@ def _fits(round: Any, root: bytes) -> Claim:
 
             with replace(thermal_half, "draw", huge):
                 device = Device(round, root)
-                frame = device.answer(message(round, 1)[1], (value,))
+                frame = device.ask(1, (value,))
             lengths.add(None if frame is None else len(frame))
     return claim_fact(
         "noise of any size makes a frame, and one of the same length",

@@ -14,12 +14,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
 from edge.board.power import Nap
 from edge.core import wire
 from edge.core.budget import Lost
-from edge.core.records import SealedRound
 from edge.core.window import step_of
 from edge.host import rootkeys
 from edge.mechanisms import module_of
@@ -32,7 +29,7 @@ from recovery.maps.guarantee import window_of
 from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import Collecting, Link
-from ..bench import SITE, SITE_KEY, Device, message, plans
+from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
 from ..claim import Claim, Effort, claim_fact, none_of
 from .power import Flash, Memory, PowerCut
 
@@ -103,9 +100,7 @@ def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
         made, ask = _beside_others(round, query, held, rng)
         yield Kind("summed", made, ask, seen, FEW)
         return
-    private = X25519PrivateKey.from_private_bytes(rng.bits(256).to_bytes(32, "big"))
-    parts: list[Any] = [*round, private.public_key().public_bytes_raw()]
-    sealed = SealedRound(*parts)
+    sealed = seal_round(round, draw_sealing_key(rng))
 
     def allowed(root: bytes, **kept: Any) -> Device:
         who = rootkeys.identity(SITE, "bench-1", root, SITE_KEY, 0, central=mechanism.name)

@@ -323,13 +323,11 @@ def _law(subject: Any, round: Any) -> list[str]:
 
 def _stale(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield whether Rounds already answered get anything after a start, and what meta says."""
-    device, answered = Device(round, root), 0
-    for number in range(2 * PAID_AHEAD):
-        device.answer(message(round, number)[1], device.seen(number))
+    device, numbers = Device(round, root), range(2 * PAID_AHEAD)
+    for number in numbers:
+        device.ask(number)
     device.boot()
-    for number in range(2 * PAID_AHEAD):
-        again = device.answer(message(round, number)[1], device.seen(number))
-        answered += again is not None
+    answered = sum(device.ask(number) is not None for number in numbers)
     yield at_most(
         f"{name}: after a start only Rounds of its last lease are answered again, and paid for",
         PAID_AHEAD - 1,
@@ -351,7 +349,7 @@ def _again(round: Any, root: bytes) -> Claim:
         for number in range(1, far + 2):
             device.boot()
             for one in sorted({number, far + 1}):
-                frame = device.answer(message(round, one)[1], device.seen(one))
+                frame = device.ask(one)
                 answered += frame is not None and one == far + 1
                 asked += 1
         most = max(most, answered)
