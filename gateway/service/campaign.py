@@ -1,4 +1,7 @@
-"""One round after another: plan, charge, ask, gather, release, draw, publish; and the pauses.
+"""One round after another: plan, charge, ask, gather, release, publish; and the pauses.
+
+Maps are drawn beside the rounds, one at a time and always of all releases: where rounds are
+quicker than maps, some have none. The last one has.
 
 What goes out is written first, together with its price, and published from the store by the
 `outbox`. A gateway that died in the middle finds the round in the store, pays nothing for it and
@@ -213,9 +216,9 @@ class Campaign:
 
     @property
     def moving(self) -> bool:
-        """Whether the rounds' thread has shown itself lately; a map may take its time."""
+        """Whether the rounds' thread moves, and a map comes to its end; it may take its time."""
         allowed_s = STILL_S + 2 * self.deployment.rounds.solve_s
-        return time.monotonic() - self.steps.moved_s < allowed_s
+        return time.monotonic() - self.steps.shown_s < allowed_s
 
     def ledger(self) -> Ledger:
         """Return the budget of this deployment and what was charged to it."""
@@ -225,6 +228,7 @@ class Campaign:
         """Run this many rounds, or as many as may be; return the sentence why it ended."""
         try:
             why = self._run(rounds)
+            self.steps.wait_drawn()
         except Stopped:
             return STOPPED
         self.outbox.wait_empty(LINGER_S)  # what has not gone by then waits for the next start
@@ -393,6 +397,7 @@ class Campaign:
             self.steps.post(take_back(self._mechanism.name, self.devices))
             self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
         self._draw(releases)
+        self.steps.wait_drawn()  # a map that was owed is told before another round is
 
     def _draw(self, releases: list[Any]) -> None:
         last = releases[-self.deployment.privacy.readings :] if self._window_h else releases

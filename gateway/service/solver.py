@@ -79,8 +79,10 @@ class Solver:
 
     def allow(self, limit_s: float) -> None:
         """Let maps from now on take so long; not while one is being drawn."""
+        if limit_s == self._limit_s:
+            return
         with self._lock:
-            if limit_s != self._limit_s and not self._stopped:
+            if not self._stopped:
                 self._limit_s = limit_s
                 self._end()
                 self._begin()

@@ -7,9 +7,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from edge.core import wire
 from edge.core.entropy import sealed
@@ -23,6 +25,7 @@ from ..logs import log
 from ..mechanisms import Mechanism, find_service, first_round
 from ..settings import config
 from ..settings.deployment import Deployment
+from ..settings.roomfile import Vacancy
 from ..store.places import Stopped, retry_until_stored
 from ..store.round_rows import Lack
 from ..store.store import Store
@@ -173,6 +176,15 @@ class Outgoing(Protocol):
     def wait_empty(self, patience_s: float) -> bool: ...
 
 
+class Drawing(NamedTuple):
+    """A map that is being drawn: of which round, less which empty room, and since when."""
+
+    name: bytes
+    vacant: Vacancy | None
+    drawn: Future[drawing.Drawn | None]
+    since_s: float
+
+
 @dataclass
 class Steps:
     """What the steps of a round need; on the campaign's thread."""
@@ -188,6 +200,10 @@ class Steps:
     # When devices say that their levels were recorded, in seconds of the epoch, by name.
     recorded_s: Mapping[str, float] = field(default_factory=dict)
     late: int = 0  # reports that came after the end of the round that was gathered last
+    _due: Callable[[], None] | None = None  # begins the map that is drawn next
+    _drawing: Drawing | None = None
+    # It draws and no more: what is asked of the store is asked on the campaign's thread.
+    _thread: Executor = field(default_factory=lambda: ThreadPoolExecutor(1, "map"))
 
     def post(self, *letters: Letter) -> None:
         """Publish something, as soon as may be."""
@@ -319,29 +335,80 @@ class Steps:
         devices: Devices,
         deployment: Deployment,
     ) -> None:
-        """Draw, keep and publish the map of all releases so far, once."""
-        if not (heard := drawing.select_answered(releases)):
-            return
-        last, site = heard[-1], devices.site
-        name = wire.name_of(last.round)
-        body, state = self.kept(self.store.map_of, name), None
-        found = drawing.republish_map(site, last.round.mechanism, body) if body else None
-        if found is None or found.event["status"] == "unresolved":  # another start may have luck
-            counts = last.reports, len(devices.by_name), self.late, deployment.rounds.quorum
-            given = deployment, devices, self.store, dict(self.recorded_s), name
-            asked, turnout = self.kept(drawing.vacancy_of, *given), drawing.Turnout(*counts)
-            found = drawing.draw(self.solver, site, query, releases, turnout, asked)
-            if found is not None and found.state is not None and asked is not None:
-                state = asked.at_s, found.state
-        if found is None:
-            return  # stopped; the next start draws it
+        """Have the map of all releases so far drawn, in place of one that is not begun yet.
+
+        It is drawn beside the rounds; `glance` keeps and publishes it, once.
+        """
+        if heard := drawing.select_answered(releases):
+            counts = heard[-1].reports, len(devices.by_name), self.late, deployment.rounds.quorum
+            turnout, recorded_s = drawing.Turnout(*counts), dict(self.recorded_s)
+            given = query, list(releases), turnout, devices, deployment, recorded_s
+            self._due = partial(self._begin, *given)
+            self._look()
+
+    def wait_drawn(self) -> None:
+        """Return when no map is left to be drawn.
+
+        Raises:
+            Stopped: the next start draws it.
+        """
+        while self._drawing is not None:
+            wait([self._drawing.drawn], GLANCE_S)
+            self.glance()
+
+    def _look(self) -> None:
+        """Keep and publish the map that is drawn, and begin the one that is due."""
+        if self._drawing is not None:
+            if not self._drawing.drawn.done():
+                return
+            begun, self._drawing = self._drawing, None
+            if found := begun.drawn.result():  # else it was stopped; the next start draws it
+                vacant, state = begun.vacant, None
+                if vacant is not None and found.state is not None:
+                    state = vacant.at_s, found.state
+                self._keep(begun.name, found, state)
+        if self._due is not None:
+            begin, self._due = self._due, None
+            begin()
+
+    def _begin(
+        self,
+        query: Any,
+        releases: Sequence[Any],
+        turnout: drawing.Turnout,
+        devices: Devices,
+        deployment: Deployment,
+        recorded_s: Mapping[str, float],
+    ) -> None:
+        """Begin to draw a map, or publish it again where it is drawn already."""
+        last, site = drawing.select_answered(releases)[-1].round, devices.site
+        name = wire.name_of(last)
+        if body := self.kept(self.store.map_of, name):
+            found = drawing.republish_map(site, last.mechanism, body)
+            if found.event["status"] != "unresolved":  # another start may have luck
+                self._keep(name, found)
+                return
+        # Only now, for the map before has just left the empty room as it is gone on from.
+        vacant = self.kept(drawing.vacancy_of, deployment, devices, self.store, recorded_s, name)
+        job = self.solver, site, query, releases, turnout, vacant
+        drawn = self._thread.submit(drawing.draw, *job)
+        self._drawing = Drawing(name, vacant, drawn, time.monotonic())
+
+    def _keep(
+        self, name: bytes, found: drawing.Drawn, state: tuple[float, bytes] | None = None
+    ) -> None:
         self.kept(self.store.keep_map, name, found.body, post=[found.letter], vacant=state)
         self.outbox.wake()
         # A map is told again after a start, and where nobody answers: it is as old as its round.
         self.tell(found.event | {"closed_s": self.kept(self.store.closed_s, name)})
 
+    @property
+    def shown_s(self) -> float:
+        """When thread and drawing last showed themselves, whichever is longer ago."""
+        return min(self.moved_s, self._drawing.since_s if self._drawing else inf)
+
     def glance(self) -> None:
-        """Show that we live, and look whether we are to stop.
+        """Show that we live, take a map that is drawn, and look whether we are to stop.
 
         Raises:
             Stopped: we are.
@@ -349,6 +416,7 @@ class Steps:
         self.moved_s = time.monotonic()
         if self.stopping.is_set():
             raise Stopped
+        self._look()
 
     def kept(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
         """Ask the store, and ask again while the disk will not.

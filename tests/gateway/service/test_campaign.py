@@ -53,13 +53,13 @@ class Entry(NamedTuple):
 class Stage:
     """A campaign whose devices answer at once, unless they are told not to."""
 
-    def __init__(self, folder: Path, **rounds: Any) -> None:
+    def __init__(self, folder: Path, readings: int = 2, **rounds: Any) -> None:
         self.deployment = Deployment(
             site={"name": SITE, "database": folder / "heatveil.sqlite"},
             room={"cells": 12},
             heat={"spread_m2": 0.05},
             sensors={"count": SENSORS},
-            privacy={"epsilon": "10/1", "delta": "1/100000", "readings": 2},
+            privacy={"epsilon": "10/1", "delta": "1/100000", "readings": readings},
             rounds={"gather_s": 60, "every_s": 0, **rounds},
         )
         query = config.query(self.deployment)
@@ -71,6 +71,8 @@ class Stage:
         self.diary: list[Entry] = []
         self.answering = True
         self.drawn_of: list[list[int]] = []  # how many had answered each round of a map
+        self.draws, self.stopped = threading.Event(), False
+        self.draws.set()
         self.store = Store(self.deployment.site.database, SITE)
         self.intake = Intake(self.store, self.devices, lambda *_: None, lambda _: None)
         self.outbox = Outbox(self.store, self.publish, open=True)
@@ -92,12 +94,17 @@ class Stage:
     def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
         """Show one map ever after, the first that was drawn: maps are not what is tested."""
         self.drawn_of.append([release.reports for release in releases])
+        assert self.draws.wait(30)
+        if self.stopped:
+            return None
         if mechanism not in DRAWN:
             DRAWN[mechanism] = find(mechanism).recover(query, releases)
         return DRAWN[mechanism]
 
     def stop(self) -> None:
-        """Nothing is being drawn elsewhere."""
+        """Give up what is being drawn."""
+        self.stopped = True
+        self.draws.set()
 
     def settle(self, receipts: Any, messages: Any) -> None:
         """The devices hear of it and the broker may forget it: what brings messages."""
@@ -360,6 +367,45 @@ def test_a_round_that_no_device_answers_any_more_is_given_up(stage: Callable[...
 
     assert len(on.of("round")) == campaign.AGAIN + 2
     assert [entry.what["reports"] for entry in on.of("release")] == [0, SENSORS]
+
+
+def test_no_round_waits_for_a_map_and_the_last_one_has_one(stage: Callable[..., Stage]) -> None:
+    """A large site's map takes longer than its round, and what is in no map is in the next."""
+    on = stage(readings=4)
+    on.draws.clear()
+    ended: list[str] = []
+    thread = threading.Thread(target=lambda: ended.append(on.campaign.run(None)))
+    thread.start()
+    released = eventually(lambda: len(on.of("release")) == 4)
+    before = ended + on.of("map")
+    on.draws.set()
+    thread.join(30)
+
+    assert released
+    assert before == []
+    assert "all 4 readings" in ended[0]
+    assert [entry.what["number"] for entry in on.of("map")] == [1, 4]
+    assert on.drawn_of == [[SENSORS], [SENSORS] * 4]
+
+
+def test_a_stop_while_a_map_is_drawn_leaves_it_to_the_next_start(
+    stage: Callable[..., Stage],
+) -> None:
+    """It ends at once, and neither round nor map is lost."""
+    on = stage(every_s=60)
+    on.draws.clear()
+    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread.start()
+    assert eventually(lambda: on.drawn_of)
+    on.campaign.stop()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert on.of("map") == []
+    on.stopped = False
+    on.again().run(0)
+
+    assert [entry.what["number"] for entry in on.of("map")] == [1]
+    assert len(on.store.charges()) == 1
 
 
 def test_another_promise_on_the_same_database_does_not_start(
