@@ -9,8 +9,8 @@ sqlite3, and no more), at the same broker. Nothing is asserted.
 What each thread of the gateway took is told by the kernel, to which they are named here: `intake`
 decides, commits and makes receipts, `gateway` is the link to the broker, `rounds` the campaign.
 
-A round is over when all have answered; its map is drawn before the next opens. So less comes in
-all than the pace at which it comes. How long a reading is on its way is told to the device's
+A round is over when all have answered, and the next one opens when it is released; maps are drawn
+meanwhile. While none is open nothing comes: in all it is less than the pace. How long a reading is on its way is told to the device's
 receipt, which follows the commit.
 """
 
