@@ -10,8 +10,8 @@ What each thread of the gateway took is told by the kernel, to which they are na
 decides, commits and makes receipts, `gateway` is the link to the broker, `rounds` the campaign.
 
 A round is over when all have answered, and the next one opens when it is released; maps are drawn
-meanwhile. While none is open nothing comes: in all it is less than the pace. How long a reading is on its way is told to the device's
-receipt, which follows the commit.
+meanwhile. While none is open nothing comes: in all it is less than the pace. How long a reading
+is on its way is told to the device's receipt, which follows the commit.
 """
 
 import argparse
