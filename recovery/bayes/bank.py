@@ -93,12 +93,14 @@ class Family:
 
     Args:
         weights: (worlds,), unnormalised logarithms.
+        fit: (some,), which worlds are not far less likely than the likeliest.
         power: (worlds,), by what a world's heat is multiplied.
         log_evidence: log of the likelihood's mean over the family, as a sampler's.
     """
 
     worlds: Worlds
     weights: Floats
+    fit: Whole
     power: Floats
     log_evidence: float
 
@@ -124,12 +126,12 @@ class Family:
     @cached_property
     def _likely(self) -> tuple[Whole, Floats]:
         """Which worlds can be drawn, and the running sums of what they count."""
-        top = self.weights - self.weights.max()
-        fit = np.flatnonzero(top > -_FAR)
+        fit = self.fit
         if len(fit) < _AT_HAND:
-            fit = np.sort(np.argpartition(-top, _AT_HAND)[:_AT_HAND])
-            fit = fit[np.argsort(-top[fit], kind="stable")]
-        top = top[fit]
+            fit = np.sort(np.argpartition(-self.weights, _AT_HAND)[:_AT_HAND])
+            fit = fit[np.argsort(-self.weights[fit], kind="stable")]
+        top = self.weights[fit]
+        top -= top.max()
         cool, weights = 1.0, np.exp(top)
         while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
             cool *= 0.8
@@ -162,13 +164,15 @@ class Shown:
     Args:
         columns: (r, worlds), in deviations of the noise.
         tilt: (1 + axes, worlds), what of it a level and a slope can account for.
-        square: (worlds,), the squared length of the columns.
+        squares: (2, worlds), the squared length of the columns, and without that part.
+        prior: (worlds,), logarithm of how likely each is before the readings.
     """
 
     worlds: Worlds
     columns: Singles
     tilt: Floats
-    square: Floats
+    squares: Floats
+    prior: Floats
 
 
 def families(seen: Seen, near: Near) -> dict[str, Family]:
@@ -185,24 +189,23 @@ def families(seen: Seen, near: Near) -> dict[str, Family]:
     silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - read)
     found = {}
     for name, shown in _show(room).items():
-        worlds = shown.worlds
-        if worlds.scaled:
-            along = _multiply(readings, shown.columns)
-            both = [by_shape(shown.square, along, read)]
-            if name == "room":
-                along = along - _multiply(tilted, shown.tilt)
-                both.append(by_shape(shown.square - _square(shown.tilt), along, read - leant))
-        else:
-            likelier, one = _numbers(seen, worlds), np.ones(len(worlds.numbers))
-            far = _square(shown.columns, readings)
-            nearer = far - _square(shown.tilt, tilted)
-            both = [(likelier - 0.5 * far, one), (likelier - 0.5 * nearer, one)]
-        for label, (logs, power), law in zip(_LABELS[name], both, (0.0, shrunk), strict=False):
-            weights = logs + worlds.prior + (law - silent)
+        along = _multiply(readings, shown.columns)
+        alongs = along, along - _multiply(tilted, shown.tilt)
+        kinds = zip(alongs, shown.squares, (read, read - leant), (0.0, shrunk), strict=True)
+        for label, (along, square, left, law) in zip(_LABELS[name], kinds, strict=False):
+            if shown.worlds.scaled:
+                weights, power = by_shape(square, along, left)
+                power *= seen.prior.warmest
+            else:
+                weights, power = -0.5 * square, np.broadcast_to(seen.prior.warmest, along.shape)
+                weights += along - 0.5 * left
+            # In place, for there are very many.
+            weights += shown.prior
+            weights += law - silent
             top = float(weights.max())
-            whole = float(np.exp(weights[weights > top - _FAR] - top).sum())
-            evidence = top + math.log(whole)
-            found[label] = Family(worlds, weights, seen.prior.warmest * power, evidence)
+            fit = np.flatnonzero(weights > top - _FAR)
+            evidence = top + math.log(float(np.exp(weights[fit] - top).sum()))
+            found[label] = Family(shown.worlds, weights, fit, power, evidence)
     return found
 
 
@@ -235,7 +238,12 @@ def _show(room: Room) -> dict[str, Shown]:
     for name, worlds in bank(*_lattice(seen, cells)).items():
         columns = np.ascontiguousarray((worlds.heat @ table).T)
         tilt = np.stack([_multiply(row, columns) for row in tilts.T])
-        made[name] = Shown(worlds, columns, tilt, _square(columns))
+        square, prior = _square(columns), worlds.prior
+        if not worlds.scaled:
+            prior = prior + _numbers(seen, worlds)
+        made[name] = Shown(
+            worlds, columns, tilt, np.array([square, square - _square(tilt)]), prior
+        )
     return made
 
 
@@ -244,15 +252,12 @@ def _multiply(row: Floats, columns: Singles | Floats) -> Floats:
     return np.asarray(np.einsum("i,ij->j", row, columns, dtype=np.float64))
 
 
-def _square(columns: Singles | Floats, of: Floats | None = None) -> Floats:
-    """Return how far, squared, each column is from one, (worlds,), or from nothing.
+def _square(columns: Singles | Floats) -> Floats:
+    """Return the squared length of each column, (worlds,), in double precision.
 
-    In double precision: differences of these are worth far less than they are.
+    Differences of these are worth far less than they are.
     """
-    found = np.zeros(columns.shape[1])
-    for row, one in zip(columns, np.zeros(len(columns)) if of is None else of, strict=True):
-        found += np.square(row.astype(np.float64) - one)
-    return found
+    return np.asarray(np.einsum("ij,ij->j", columns, columns, dtype=np.float64))
 
 
 def _numbers(seen: Seen, worlds: Worlds) -> Floats:
