@@ -31,6 +31,8 @@ _FAINT = 1e-4
 # their digits in single precision, which takes half the time. Where powers are known what is
 # proposed is taken, so there these weights are the law, and double.
 _SINGLE = 1e5
+# In exp() this is a weight that is added to others without a trace.
+_NOTHING = -80.0
 # Pairs of sources move among about so many cells around each.
 _AROUND = 11
 
@@ -228,10 +230,12 @@ class Crowd:
 
 def pick(scores: Floats, even: Floats, widths: Floats | None = None) -> Whole:
     """Return one column a row, with the chance widths exp(scores), (rows,)."""
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = scores - scores.max(axis=1, keepdims=True)
+    # Lower weights count for nothing, and have few digits, with which a processor is slow.
+    np.exp(np.maximum(weights, _NOTHING, out=weights), out=weights)
     if widths is not None:
         weights *= widths
-    sums = np.cumsum(weights, axis=1)
-    wanted = even * sums[:, -1]
+    sums = np.cumsum(weights, axis=1, out=weights)
+    wanted = (even * sums[:, -1]).astype(sums.dtype)
     sums[:, -1] = np.inf  # rounding may ask for more than there is
     return np.asarray((sums > wanted[:, None]).argmax(axis=1))

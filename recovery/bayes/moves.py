@@ -1,5 +1,7 @@
 """How scenes are moved: one source, two sources, or all sources of a scene at a time."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
@@ -199,41 +201,43 @@ class Share:
     """How two sources of fixed joint heat share it: w_1 = heat / 2 + d, w_2 = heat / 2 - d."""
 
     def __init__(self, crowd: Crowd, left: Floats, heat: Floats, cool: float) -> None:
-        self._problem = crowd.problem
-        self._left, self._heat, self._cool = left, heat, cool
+        self._problem, self._rows = crowd.problem, crowd.rows[:, None]
+        self._felt = cool * left @ crowd.problem.columns.T
+        self._squares = cool * np.append(crowd.problem.squares, 0.0)
+        self._heat, self._cool = heat, cool
         low, high = crowd.problem.low, crowd.problem.high
         even = np.minimum(heat / 2 - low, high - heat / 2)
-        # The most that d can be; two sources on their bounds leave nothing, and not less.
-        self._even = np.where(even > -_ROUNDING * high, np.maximum(even, 0.0), even)
         self._least = _ROUNDING * high
-        self._known = low == high
+        # The most that d can be; two sources on their bounds leave nothing, and not less.
+        self._even = np.where(even > -self._least, np.maximum(even, 0.0), even)
 
-    def rough(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats]:
-        """Return (scores, widths) of every pair, (scenes, ones, twos), about integrated over d."""
-        base, slope, stiff = (
-            term.astype(self._problem.digits, copy=False) for term in self._terms(ones, twos)
-        )
-        if self._known:
-            return base, np.ones_like(base)
-        most = self._even[:, None, None].astype(self._problem.digits)
-        peak, width = rough_mass(slope, stiff, -most, np.maximum(most, 1e-30))
-        width = width / (self._problem.high - self._problem.low)
-        return np.where(most >= 0, base + peak, -np.inf), width
+    def rough(
+        self, ones: Whole, twos: Whole, like_one: Floats, like_two: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return (scores, widths) of every pair, (scenes, ones, twos), about integrated over d.
+
+        Args:
+            like_one, like_two: log of how likely each cell is beforehand, like `ones` and `twos`.
+        """
+        like_one = np.where(self._even[:, None] >= 0, like_one, -np.inf)
+        digits = self._problem.digits
+        base, slope, stiff = self._terms(ones, twos, like_one, like_two, digits)
+        # Where two cannot share the heat d has no range: with one of less than nothing a width
+        # could be infinite, and all weights of that scene none.
+        most = np.maximum(self._even, 1e-30)[:, None, None].astype(digits)
+        peak, width = rough_mass(slope, stiff, -most, most)
+        peak += base
+        return peak, width
 
     def alone(self, ones: Whole) -> Floats:
         """Return the score of one source that has all the heat, (scenes, ones)."""
         heat = self._heat[:, None]
-        columns = self._problem.columns[ones]
-        slope = np.einsum("sar,sr->sa", columns, self._left)
-        stiff = np.square(columns).sum(axis=2)
-        scores = self._cool * heat * (slope - 0.5 * heat * stiff)
+        scores = heat * (self._felt[self._rows, ones] - 0.5 * heat * self._squares[ones])
         low, high = self._problem.low - self._least, self._problem.high + self._least
         return np.where((low <= heat) & (heat <= high), scores, -np.inf)
 
     def excess(self, one: Whole, two: Whole) -> Floats:
         """Return log(exact / rough integral) of each scene's pair; 0 where one has it all."""
-        if self._known:
-            return np.zeros(len(one))
         _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
         most = np.maximum(self._even, self._least)
         exact = log_mass(slope, stiff, -most, most)
@@ -242,27 +246,37 @@ class Share:
 
     def draw(self, one: Whole, two: Whole, share: Floats) -> Floats:
         """Return the first source's power."""
-        if self._known:
-            return self._heat / 2
         _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
         most = np.maximum(self._even, self._least)
         drawn = self._heat / 2 + at_share(slope, stiff, -most, most, share)
         return np.where(two < self._problem.cells, drawn, self._heat)
 
-    def _terms(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats, Floats]:
-        """Return log-likelihood at d = 0, its slope and its curvature, (scenes, ones, twos)."""
-        first, second = self._problem.columns[ones], self._problem.columns[twos]
-        cross = first @ second.transpose(0, 2, 1)
-        half = self._heat[:, None, None] / 2
-        felt_one = first @ self._left[:, :, None]
-        felt_two = (second @ self._left[:, :, None]).transpose(0, 2, 1)
-        square_one = np.square(first).sum(axis=2)[:, :, None]
-        square_two = np.square(second).sum(axis=2)[:, None, :]
-        both = square_one + square_two
-        base = half * (felt_one + felt_two) - half**2 * (0.5 * both + cross)
-        slope = felt_one - felt_two - half * (square_one - square_two)
-        cool = self._cool
-        return cool * base, cool * slope, cool * (both - 2 * cross)
+    def _terms(
+        self,
+        ones: Whole,
+        twos: Whole,
+        like_one: Bound = 0.0,
+        like_two: Bound = 0.0,
+        digits: type[np.floating[Any]] = np.float64,
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return log-likelihood at d = 0, its slope and its curvature, (scenes, ones, twos).
+
+        The first with what is likely beforehand. What is of one cell is joined before pairs are.
+        """
+        half, columns = self._heat[:, None] / 2, self._problem.columns
+        worth, slopes, squares = [], [], []
+        for cells, like in ((ones, like_one), (twos, like_two)):
+            felt, square = self._felt[self._rows, cells], self._squares[cells]
+            worth.append(half * (felt - half / 2 * square) + like)
+            slopes.append((felt - half * square).astype(digits))
+            squares.append(square.astype(digits))
+        cross = (self._cool * columns[ones]) @ columns[twos].transpose(0, 2, 1)
+        base = worth[0][:, :, None] + worth[1][:, None, :]
+        base -= np.square(half)[:, :, None] * cross
+        stiff = squares[0][:, :, None] + squares[1][:, None, :]
+        cross *= 2
+        stiff -= cross.astype(digits, copy=False)
+        return base, slopes[0][:, :, None] - slopes[1][:, None, :], stiff
 
 
 # Two sources at a time: they slide along each other, split and merge.
@@ -330,23 +344,17 @@ def _pick(
     even: Floats,
 ) -> Whole:
     """Return which pair of cells each scene's sources go to."""
-    beyond, room = crowd.problem.cells, crowd.problem.room
-    number = (others < beyond).sum(axis=1)
-    taken_one = _is_taken(around_one, others, beyond)
-    taken_two = taken_one if merge else _is_taken(around_two, others, beyond)
-
-    scores, widths = law.rough(around_one, around_two)
-    scores -= room[around_one][:, :, None]
+    problem = crowd.problem
+    number = (others < problem.cells).sum(axis=1)
+    like_one = _likely(crowd, around_one, others)
+    like_two = like_one + problem.room[around_one] if merge else _likely(crowd, around_two, others)
     if merge:
-        scores += (crowd.counted[number + 2] - np.log(number + 2))[:, None, None]
-    else:
-        scores -= room[around_two][:, None, :]
-    same = around_one[:, :, None] == around_two[:, None, :]
-    scores[taken_one[:, :, None] | taken_two[:, None, :] | same] = -np.inf
+        fewer, more = (crowd.counted[number + i] - np.log(number + i) for i in (1, 2))
+        alone = law.alone(around_one) + like_one + fewer[:, None]
+        like_one = like_one + (more - np.log(problem.high - problem.low))[:, None]
+    scores, widths = law.rough(around_one, around_two, like_one, like_two)
+    scores[around_one[:, :, None] == around_two[:, None, :]] = -np.inf
     if merge:
-        alone = law.alone(around_one) - room[around_one]
-        alone += (crowd.counted[number + 1] - np.log(number + 1))[:, None]
-        alone[taken_one] = -np.inf
         scores = np.concatenate([scores, alone[:, :, None]], axis=2)
         widths = np.concatenate([widths, np.ones_like(alone)[:, :, None]], axis=2)
     # A scene that is left alone may have no pair at all to choose from.
@@ -377,9 +385,12 @@ def _centre(crowd: Crowd, cells: Whole) -> Whole:
     return near[centre]
 
 
-def _is_taken(around: Whole, others: Whole, beyond: int) -> NDArray[np.bool_]:
-    """Return where another source stands already, or there is no cell."""
-    return np.asarray((around == beyond) | (around[:, :, None] == others[:, None, :]).any(axis=2))
+def _likely(crowd: Crowd, around: Whole, others: Whole) -> Floats:
+    """Return log of how likely each cell around a centre is; not at all where others stand."""
+    beyond, rows = crowd.problem.cells, crowd.rows[:, None]
+    taken = np.zeros((len(rows), beyond + 1), dtype=bool)
+    taken[rows, others] = taken[:, beyond:] = True
+    return np.where(taken[rows, around], -np.inf, -crowd.problem.room[around])
 
 
 # One source at a time, drawn from all the cells given the others: Gibbs sampling.
@@ -401,14 +412,14 @@ def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
     problem = crowd.problem
     which = np.full(len(crowd.rows), slot)
     left = crowd.without(which)
-    slopes = cool * (left @ problem.columns[:-1].T)
+    slopes = cool * left @ problem.columns[:-1].T
     stiff = cool * problem.squares
     even = crowd.even(3)
     chosen = _draw(crowd, slot, slopes, stiff, even[:, 0])
     if problem.low < problem.high:
         before = crowd.cells[:, slot]
-        gain = _excess(crowd, slopes, stiff, chosen) - _excess(crowd, slopes, stiff, before)
-        chosen = np.where(np.log(even[:, 1]) < gain, chosen, before)
+        found, lost = _excess(crowd, slopes, stiff, np.stack([chosen, before]))
+        chosen = np.where(np.log(even[:, 1]) < found - lost, chosen, before)
     crowd.put(which, chosen, _powers(crowd, slopes, stiff, chosen, even[:, 2]), left)
 
 
@@ -420,14 +431,14 @@ def _draw(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) 
     number = (others < problem.cells).sum(axis=1)
     slopes, stiff = (one.astype(problem.digits, copy=False) for one in (slopes, stiff))
     scores = np.empty((len(number), problem.cells + 1), problem.digits)
-    widths = None
+    more, widths = crowd.counted[number + 1][:, None].astype(problem.digits), None
     if problem.low == problem.high:
-        scores[:, :-1] = problem.high * slopes - 0.5 * problem.high**2 * stiff
+        peak = problem.high * slopes - 0.5 * problem.high**2 * stiff
     else:
         widths = np.ones_like(scores)
-        scores[:, :-1], widths[:, :-1] = rough_mass(slopes, stiff, problem.low, problem.high)
-        widths[:, :-1] /= problem.high - problem.low
-    scores[:, :-1] += crowd.counted[number + 1][:, None]
+        peak, widths[:, :-1] = rough_mass(slopes, stiff, problem.low, problem.high)
+        more -= np.log(problem.high - problem.low)
+    np.add(peak, more, out=scores[:, :-1])
     scores[crowd.rows[:, None], others] = -np.inf
     scores[:, -1] = crowd.counted[number]
     return pick(scores, even, widths)
@@ -445,7 +456,7 @@ def _powers(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole, even: Flo
 
 
 def _excess(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole) -> Floats:
-    """Return log(exact / rough integral) at each scene's cell; 0 where the source is off."""
+    """Return log(exact / rough integral) at cells, (any, scenes); 0 where the source is off."""
     problem = crowd.problem
     inside = np.minimum(cells, problem.cells - 1)
     law = (slopes[crowd.rows, inside], stiff[inside], problem.low, problem.high)

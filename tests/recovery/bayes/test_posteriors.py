@@ -20,8 +20,9 @@ from recovery.bayes.chain import (
     from_draws,
     sample_posterior,
 )
+from recovery.bayes.crowd import Crowd, compress
 from recovery.bayes.exact import exact_posterior, scores
-from recovery.bayes.moves import at_share, log_mass
+from recovery.bayes.moves import Share, at_share, log_mass
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 
@@ -334,6 +335,22 @@ def test_the_integral_is_that_of_quadrature(slope: float, precision: float) -> N
     )
 
     assert log_mass(*_one(slope, precision, 0.3, 1.0))[0] == pytest.approx(top + np.log(found))
+
+
+def test_heat_that_is_too_little_for_two_has_no_share_of_less_than_nothing() -> None:
+    """With a negative range its integral could be infinite, and no weight of a scene a number."""
+    places = np.arange(1, 21) / 20
+    operator = forward(places, places[::2], 0.05)
+    seen = Seen(operator, operator[:, 7], 0.1, places[:, None], (1, 20), Prior(1, 4))
+    crowd = Crowd(compress(seen, 0.3), 64, 2)
+    cells = np.tile(np.arange(5), (64, 1))
+    nothing = np.zeros(cells.shape)
+    for heat, two in ((0.5, False), (0.7, True), (1.9, True), (2.1, False)):
+        law = Share(crowd, crowd.residual, np.full(64, heat), 1.0)
+        found, widths = law.rough(cells, cells, nothing, nothing)
+
+        assert (widths > 0).all()
+        assert (np.isfinite(found) if two else np.isneginf(found)).all()
 
 
 @pytest.mark.parametrize(("slope", "precision"), [law for law in LAWS if law[1] > 1e-3])
