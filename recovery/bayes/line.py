@@ -277,8 +277,8 @@ def band_of_draws(curves: Floats, level: float) -> Band:
     order = np.argsort(along, axis=1)
     ranked = np.take_along_axis(along, order, axis=1)
     places = np.arange(count)
-    begins = np.diff(ranked, axis=1, prepend=-1.0) > 0
-    ends = np.diff(ranked, axis=1, append=2.0) > 0
+    begins, ends = np.ones((2, *ranked.shape), dtype=bool)
+    begins[:, 1:] = ends[:, :-1] = ranked[:, 1:] > ranked[:, :-1]
     first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
     last = np.minimum.accumulate(np.where(ends, places, count)[:, ::-1], axis=1)[:, ::-1]
     tails = np.empty(along.shape)

@@ -241,6 +241,8 @@ def _solver(cost: Floats, matrix: Any, limits: Floats, cones: list[Any]) -> Any:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.presolve_enable = False  # or the costs could not be exchanged
+    # Half the time, for bounds that are some 1e-5 looser on average, and as well proved.
+    settings.iterative_refinement_enable = False
     nothing = scipy.sparse.csc_matrix((len(cost), len(cost)))
     return clarabel.DefaultSolver(
         nothing, cost, scipy.sparse.csc_matrix(matrix), limits, cones, settings
