@@ -115,11 +115,7 @@ def delete(
 
 
 def _check_workers(deployment: Deployment, store: Store) -> None:
-    """Check that no worker is left to write down what still comes.
-
-    Raises:
-        OperatorFault: one is at work.
-    """
+    """Check that no worker is left to write down what still comes."""
     if deployment.workers.partitions < 2:
         return
     roll = call_roll(store.engine, deployment.workers.lease_s, deployment.workers.partitions)
@@ -131,11 +127,7 @@ def _check_workers(deployment: Deployment, store: Store) -> None:
 
 
 def _ask() -> None:
-    """Ask whether to delete.
-
-    Raises:
-        OperatorFault: no, or nobody answers.
-    """
+    """Ask whether to delete, and raise where the answer is no."""
     try:
         if typer.confirm("Delete them?"):
             return
@@ -175,9 +167,6 @@ def _clear_broker(
     The round that it retains is no reading, and proves to a ledger begun anew that there was one
     before: it stays. The sessions of gateway and workers end, those of former parts too, and with
     them the reports that wait there.
-
-    Raises:
-        OperatorFault: the broker cannot be reached or does not take it; again it is tried again.
     """
     site, many = deployment.site.name, deployment.workers.partitions
     names = sorted({deployment.rounds.mechanism, *mechanisms})
@@ -236,9 +225,7 @@ def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:
     for kind in ("keyholder.json", "device.json*", "board.json"):  # and unfinished ones
         yield from sorted(path.parent.glob(f"*.{kind}"))
     page = deployment.page
-    passwords = (
-        *(deployment.mqtt.password_file, deployment.store.password_file),
-        *(page.token_file, page.viewer_token_file),
-    )
+    passwords = [deployment.mqtt.password_file, deployment.store.password_file]
+    passwords += [page.token_file, page.viewer_token_file]
     yield from dict.fromkeys(one for one in passwords if one is not None)
     yield from paths_of(deployment)

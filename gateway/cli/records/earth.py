@@ -8,8 +8,8 @@ millionths within twenty kilometres. What is promised of cells is promised of th
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,20 +131,14 @@ def _load(name: str, asked: str) -> Any:
 def writer(ending: str, earth: Earth) -> Callable[..., None]:
     """Return what writes rows of maps as a file of such an ending."""
     write = {".geojson": _geojson, ".geoparquet": _geoparquet, ".tif": _geotiff}[ending]
-
-    def write_bound(place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
-        write(earth, place, kind.columns, rows, promise)
-        with place.open("rb") as file:
-            os.fsync(file.fileno())
-
-    return write_bound
+    return partial(write, earth)
 
 
-def _geojson(earth: Earth, place: Path, columns: Any, rows: Rows, promise: dict[str, Any]) -> None:
+def _geojson(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
     """Write a FeatureCollection as RFC 7946 has it; the promise is its member `heatveil`."""
 
     def features() -> Iterator[str]:
-        for said in (dict(zip(columns, row, strict=True)) for some in rows for row in some):
+        for said in (dict(zip(kind.columns, row, strict=True)) for some in rows for row in some):
             ring = earth.ring(said["row"], said["column"])
             geometry = {"type": "Polygon", "coordinates": [ring]}
             yield json.dumps({"type": "Feature", "geometry": geometry, "properties": said})
@@ -157,44 +151,33 @@ def _geojson(earth: Earth, place: Path, columns: Any, rows: Rows, promise: dict[
         file.write("\n]}\n")
 
 
-def _geoparquet(
-    earth: Earth, place: Path, columns: Any, rows: Rows, promise: dict[str, Any]
-) -> None:
+def _geoparquet(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
     """Write GeoParquet 1.1: polygons as WKB, in degrees of longitude and latitude."""
     shapely, pa = _load("shapely", place.suffix), _load("pyarrow", place.suffix)
     from pyarrow import parquet
 
-    geometry = {
-        "encoding": "WKB",
-        "geometry_types": ["Polygon"],
-        "orientation": "counterclockwise",
-    }
-    about = {
-        "geo": json.dumps(
-            {
-                "version": "1.1.0",
-                "primary_column": "geometry",
-                "columns": {"geometry": geometry},
-            }
-        ),
-        "heatveil.guarantee": json.dumps(promise),
-    }
+    polygons = {"encoding": "WKB", "geometry_types": ["Polygon"]}
+    polygons["orientation"] = "counterclockwise"
+    columns = {"geometry": polygons}
+    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": columns}
+    about = {"geo": json.dumps(geo), "heatveil.guarantee": json.dumps(promise)}
     types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    fields = [*((name, types[of]) for name, of in columns.items()), ("geometry", pa.binary())]
+    fields = [(name, types[of]) for name, of in kind.columns.items()]
+    fields.append(("geometry", pa.binary()))
     schema = pa.schema(fields, metadata=about)
     with parquet.ParquetWriter(place, schema) as file:
         for some in rows:
             table = [list(column) for column in zip(*some, strict=True)]
-            said = dict(zip(columns, table, strict=True))
+            said = dict(zip(kind.columns, table, strict=True))
             rings = [earth.ring(*at) for at in zip(said["row"], said["column"], strict=True)]
             wkb = shapely.to_wkb(shapely.polygons(np.array(rings)))
             file.write_table(pa.table([*table, pa.array(wkb, pa.binary())], schema=schema))
 
 
-def _geotiff(earth: Earth, place: Path, columns: Any, rows: Rows, promise: dict[str, Any]) -> None:
+def _geotiff(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
     """Write a band for each round's shares, and one for their deviations where they are known."""
     rasterio = _load("rasterio", place.suffix)
-    names, bands = list(columns), list[tuple[str, Any]]()
+    names, bands = list(kind.columns), list[tuple[str, Any]]()
     for some in rows:
         for what in ("mass", "sd"):
             values = [row[names.index(what)] for row in some] if what in names else [None]

@@ -7,10 +7,9 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TextIO
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -28,6 +27,7 @@ from ...store.places import place_of
 from ...store.reader import RoundRow, open_reader
 from .. import flags
 from .earth import ENDINGS, Earth, find_earth, writer
+from .ledger import epsilon_spent
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
 
@@ -56,6 +56,7 @@ def backup(
 # What a device answered, and what became of all answers, each mechanism has its own names for: see
 # `export_own`. All else is alike.
 
+Row = list[tuple[Any, ...]]
 PAGE = 500  # rounds or charges of one question: nobody is kept waiting for longer
 
 
@@ -81,13 +82,13 @@ class Kind(NamedTuple):
     columns: dict[str, type]
     units: dict[str, str]
     of: str
-    rows: Callable[[Any, Span], Iterator[list[tuple[Any, ...]]]]  # one list a round, or page
+    rows: Callable[[Any, Span], Iterator[Row]]  # one list a round, or page
 
 
-def reports(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def reports(own: Exported, reader: Any, span: Span) -> Iterator[Row]:
     for row in _rounds(reader, span):
         tails = own.reported(_read_asked(reader, row))
-        found: list[tuple[Any, ...]] = []
+        found: Row = []
         for one in reader.answers(row.number):
             # Its MAC was verified before it was stored, with a key that may be gone by now.
             body = wire.decode(one.frame[: -wire.MAC_BYTES])
@@ -98,7 +99,7 @@ def reports(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, 
         yield found
 
 
-def messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def messages(reader: Any, span: Span) -> Iterator[Row]:
     """Give what went over the broker for a round: it is asked, answered, taken back."""
     for row in _rounds(reader, span):
         asked = wire.round_topic(span.site, row.mechanism)
@@ -112,7 +113,7 @@ def messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
         yield found
 
 
-def releases(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def releases(own: Exported, reader: Any, span: Span) -> Iterator[Row]:
     for row in _rounds(reader, span):
         values = reader.release(row.number)
         if values is not None:
@@ -120,9 +121,7 @@ def releases(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any,
             yield [(*ended, *tail) for tail in own.released(_read_asked(reader, row))(values)]
 
 
-def maps(
-    sure: bool, earth: Earth | None, reader: Any, span: Span
-) -> Iterator[list[tuple[Any, ...]]]:
+def maps(sure: bool, earth: Earth | None, reader: Any, span: Span) -> Iterator[Row]:
     for row in _rounds(reader, span):
         body = reader.map(row.number)
         if body is None:
@@ -158,7 +157,7 @@ def _lines(values: Any) -> Any:
     return values if isinstance(values[0], list) else [values]
 
 
-def ledger(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def ledger(reader: Any, span: Span) -> Iterator[Row]:
     unit = unit_in(reader.promise()[0])
     pages: list[list[Any]] = []
     before = None
@@ -196,7 +195,7 @@ def _read_asked(reader: Any, row: RoundRow) -> Any:
 # spreadsheet would else run it as a formula, whoever it came from. Nothing that is there already
 # is written over.
 
-Rows = Iterable[list[tuple[Any, ...]]]
+Rows = Iterable[Row]
 GROUP = 20_000  # rows of Parquet that are held in memory, and found together in the file
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -211,9 +210,9 @@ def write_rows(
     """
     beside, counted = out.with_name(out.name + ".guarantee.json"), [0, 0]
     ending = out.suffix.lower()
-    write = FORMATS[ending] if ending in FORMATS or earth is None else writer(ending, earth)
+    write = FORMATS[ending] if earth is None or ending in FORMATS else writer(ending, earth)
 
-    def counting() -> Iterator[list[tuple[Any, ...]]]:
+    def counting() -> Iterator[Row]:
         for some in rows:
             counted[0] += len(some)
             counted[1] += 1
@@ -241,7 +240,6 @@ def _csv(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
         writer.writerow(kind.columns)
         for some in rows:
             writer.writerows([[_cell(value) for value in row] for row in some])
-        _flush(file)
 
 
 def _jsonl(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
@@ -249,7 +247,6 @@ def _jsonl(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None
         for some in rows:
             for row in some:
                 file.write(json.dumps(dict(zip(kind.columns, row, strict=True))) + "\n")
-        _flush(file)
 
 
 def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
@@ -265,12 +262,10 @@ def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> No
     types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     told = {"heatveil.guarantee": json.dumps(promise)}
     schema = pa.schema([(name, types[of]) for name, of in kind.columns.items()], metadata=told)
-    with place.open("wb") as file:
-        with parquet.ParquetWriter(file, schema) as writer:
-            for some in rows:
-                columns = [list(column) for column in zip(*some, strict=True)]
-                writer.write_table(pa.table(columns, schema=schema))
-        _flush(file)
+    with parquet.ParquetWriter(place, schema) as writer:
+        for some in rows:
+            columns = [list(column) for column in zip(*some, strict=True)]
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 FORMATS: dict[str, Callable[[Path, Kind, Rows, dict[str, Any]], None]] = {
@@ -280,9 +275,9 @@ FORMATS: dict[str, Callable[[Path, Kind, Rows, dict[str, Any]], None]] = {
 }
 
 
-def _group(rows: Rows) -> Iterator[list[tuple[Any, ...]]]:
+def _group(rows: Rows) -> Iterator[Row]:
     """Yield the rows so many at a time: a group for each round would be slow to read."""
-    held: list[tuple[Any, ...]] = []
+    held: Row = []
     for some in rows:
         held += some
         if len(held) >= GROUP:
@@ -293,9 +288,7 @@ def _group(rows: Rows) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return "'" + value
-    return value
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 @contextmanager
@@ -305,6 +298,8 @@ def _new(path: Path) -> Iterator[Path]:
     try:
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # it names devices
         yield place
+        with place.open("rb") as file:
+            os.fsync(file.fileno())
         os.link(place, path)  # unlike a rename it never takes the place of another file
     except FileExistsError as fault:
         raise _there_already(path) from fault
@@ -322,11 +317,6 @@ def _there_already(path: Path) -> OperatorFault:
         f"{path} already exists and is not overwritten: somebody may be using it. Name another "
         "file, or remove that one"
     )
-
-
-def _flush(file: TextIO | Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 # What can be exported: five kinds of rows, with their columns and the units of these.
@@ -365,11 +355,8 @@ def kinds(mechanism: Mechanism, earth: Earth | None = None) -> dict[str, Kind]:
     heard = {"epoch": "boots of the device", "seq": "its messages", "taken_s": EPOCH}
     ended = {"closed_s": EPOCH, "reports": "devices that answered"}
     cell = {"row": "from 0", "column": "from 0", "mass": "of the cell, as on the map topic"}
-    sure = (
-        {"sd": "of mass, one standard deviation; of a map with blocks more; empty if not known"}
-        if mechanism.words.has_sd
-        else {}
-    )
+    sure = {"sd": "of mass, one standard deviation; of a map with blocks more; empty if not known"}
+    sure = sure if mechanism.words.has_sd else {}
     numbers = {"round": int, "device": str, "epoch": int, "seq": int, "taken_s": float}
     drawn = {"round": int, "opened_s": float, "row": int, "column": int, "mass": float}
     return {
@@ -455,8 +442,8 @@ def export(
         )
     span = Span(first, end, deployment.site.name)
     mechanism = of(deployment)
-    if what is None:
-        what = "reports" if find_service(mechanism.name).exported.report else "releases"
+    exported = find_service(mechanism.name).exported.report
+    what = what or ("reports" if exported else "releases")
     earth = find_earth(deployment, h3, ending in ENDINGS) if what == "maps" else None
     kind = kinds(mechanism, earth)[what]
     with open_reader(deployment) as reader:
@@ -467,7 +454,7 @@ def export(
         if earth is not None:
             promise["on_earth"] = earth.promise()
         rows, used = write_rows(out, kind, kind.rows(reader, span), promise, earth)
-    sealed = what == "reports" and not find_service(mechanism.name).exported.report
+    sealed = what == "reports" and not exported
     gone = ": they are sealed, and what opens them is destroyed with each release" * sealed
     source = f" from {used:,} {kind.of}" * bool(kind.of)
     typer.echo(f"{out}: {rows:,} rows of {what}{source}{gone}")
@@ -493,7 +480,6 @@ def _promise(
     terms, least = reader.promise()
     budget = budget_of(guarantee, deployment.privacy.readings)
     ledger: Ledger = reader.ledger(min(budget, least or budget))
-    epsilon = float(Fraction(*guarantee.epsilon))
     newest, pure = reader.rounds(1), guarantee.delta is None
     spent = {"rho_budget": str(ledger.budget), "rho_spent": str(ledger.spent)}
     return {
@@ -508,9 +494,7 @@ def _promise(
         "guarantee_of": {"epsilon": guarantee.unit} | ({} if pure else {"rho": "one round"}),
         "charged_under": None if terms is None else json.loads(terms),
         **({} if pure else spent),
-        "epsilon_spent": ledger.epsilon(
-            find_service(deployment.rounds.mechanism).ledger_delta(plan), epsilon, budget
-        ),
+        "epsilon_spent": epsilon_spent(deployment, ledger, plan),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,
         "public": "everything here has passed the veil; no key and no exact reading is in it",

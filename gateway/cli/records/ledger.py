@@ -90,9 +90,8 @@ def ledger(
     standing = Ledger(budget, standing.charges)
     if as_json:
         told = _exactly(deployment, standing, rho, plan, charges)
-        typer.echo(
-            json.dumps(told | {"promised": None if promised is None else json.loads(promised)})
-        )
+        told["promised"] = None if promised is None else json.loads(promised)
+        typer.echo(json.dumps(told))
         return
     for line in _in_words(deployment, standing, rho, plan):
         typer.echo(line)
@@ -183,13 +182,11 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
         )
 
 
-def _epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
-    at, promised = (
-        find_service(deployment.rounds.mechanism).ledger_delta(plan),
-        float(Fraction(*plan.guarantee.epsilon)),
-    )
+def epsilon_spent(deployment: Deployment, standing: Ledger, plan: Any) -> float:
+    """Return the epsilon that a ledger comes to, of the promise that a Round is planned for."""
+    at = find_service(deployment.rounds.mechanism).ledger_delta(plan)
     whole = budget_of(plan.guarantee, deployment.privacy.readings)
-    return standing.epsilon(at, promised, whole)
+    return standing.epsilon(at, float(Fraction(*plan.guarantee.epsilon)), whole)
 
 
 def _delta(guarantee: Any) -> str | None:
@@ -209,13 +206,14 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         if not windowed:
             end = "Further rounds have the rest." if standing.left else "Nothing more is asked."
     else:
-        answers = f"an answer, of each device; {_answers(left)} left"
+        many = "1 answer is" if left == 1 else f"{left} answers are"
+        answers = f"an answer, of each device; {many} left"
         each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"
     return [
         f"Site {deployment.site.name}: {share:.1%} of the promise is spent. {end}",
         f"spent    {unit.said(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
-        f"so far   epsilon {_epsilon(deployment, standing, plan):.4g} of "
+        f"so far   epsilon {epsilon_spent(deployment, standing, plan):.4g} of "
         f"{ratio_text(guarantee.epsilon)}"
         + (f" at delta {delta}" if (delta := _delta(guarantee)) else ", which adds up; no delta"),
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
@@ -250,22 +248,17 @@ def _stays(deployment: Deployment, guarantee: Any, unit: Unit) -> Sequence[str]:
     for name, days in DAYS:
         many = windows_in(days, hours)
         cost = unit.said(many * whole)
-        if guarantee.delta:
-            delta = float(Fraction(*guarantee.delta))
-            cost = (
-                f"epsilon {float(f'{min(zcdp_epsilon(float(many * whole), delta), 1e9):.4g}'):,g}"
-            )
-            cost = f"epsilon {ratio_text(guarantee.epsilon)}" if many == 1 else cost
+        if guarantee.delta and many == 1:
+            cost = f"epsilon {ratio_text(guarantee.epsilon)}"
+        elif guarantee.delta:
+            epsilon = zcdp_epsilon(float(many * whole), float(Fraction(*guarantee.delta)))
+            cost = f"epsilon {float(f'{min(epsilon, 1e9):.4g}'):,g}"
         said.append(f"{name} {cost}")
     return [
         f"window   any {hours} h; what is above is of the last {span_s(hours) / HOUR_S:.4g}, for "
         "which devices count an answer at most",
         f"who is there for longer pays at most: {', '.join(said)}",
     ]
-
-
-def _answers(count: int) -> str:
-    return "1 answer is" if count == 1 else f"{count} answers are"
 
 
 def _charges(charges: Sequence[Any], limit: int, unit: Unit) -> Sequence[str]:
@@ -290,17 +283,9 @@ def _charges(charges: Sequence[Any], limit: int, unit: Unit) -> Sequence[str]:
 
 
 def _exactly(
-    deployment: Deployment,
-    standing: Ledger,
-    rho: Fraction,
-    plan: Any,
-    charges: Sequence[Any],
+    deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any, charges: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return everything as fractions, num/den, that add up without loss.
-
-    In rho, whatever was promised; what people are told in stands beside it as `told_in`, with
-    how much of that one rho is.
-    """
+    """Return everything in rho, as fractions; `told_in` is what people are told it in."""
     guarantee, unit = plan.guarantee, unit_of(plan.guarantee)
     return {
         "site": deployment.site.name,
@@ -314,7 +299,7 @@ def _exactly(
         "rounds_left": int(standing.left / rho),
         "epsilon": ratio_text(guarantee.epsilon),
         "delta": _delta(guarantee),
-        "epsilon_spent": _epsilon(deployment, standing, plan),
+        "epsilon_spent": epsilon_spent(deployment, standing, plan),
         "charges": [
             {"round": one.number, "device": one.device, "rho": str(one.rho), "at_s": one.at_s}
             for one in charges

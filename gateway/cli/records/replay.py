@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from fractions import Fraction
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -215,9 +216,8 @@ def read_recording(file: Path) -> Iterator[tuple[int, str, bytes]]:
     """
     try:
         with file.open("rb") as lines:
-            number = 0
-            while line := lines.readline(LINE_BYTES):
-                number += 1
+            pieces = iter(partial(lines.readline, LINE_BYTES), b"")
+            for number, line in enumerate(pieces, 1):
                 if line.strip():
                     yield number, *_message(file, number, line)
     except OSError as fault:

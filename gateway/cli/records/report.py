@@ -260,14 +260,13 @@ def _top(found: Heatmap | Unresolved | None) -> float:
 def _sure(seen: Sequence[Seen], most: float) -> str:
     """Return what colours are on maps of people; nothing where there is none."""
     told = any(isinstance(one.found, Heatmap) and one.found.blocks is not None for one in seen)
-    scale = (
-        f"All maps share one scale: black is 0 %, the brightest {100 * most:.3g} % in one spot."
-    )
-    noise = (
-        " Striped could be chance alone; pale is where fewer people are than if all were spread "
-        "evenly."
-    ) * told
-    return f"<p>{scale}{noise}</p>" if most else ""
+    if not most:
+        return ""
+    said = f"All maps share one scale: black is 0 %, the brightest {100 * most:.3g} % in one spot."
+    if told:
+        said += " Striped could be chance alone; pale is where fewer people are than if all were "
+        said += "spread evenly."
+    return f"<p>{said}</p>"
 
 
 def _picture(

@@ -132,14 +132,13 @@ def read_drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
         OperatorFault: it is of another room than the deployment's.
     """
     guarantee = from_json(json.dumps(body["guarantee"]))
+    columns, rows = query.grid.shape
     if body["status"] == "nobody":
-        columns, rows = query.grid.shape
         even = np.full((rows, columns), 1 / (rows * columns))
         return Heatmap(query.grid, even, guarantee, 0.0, body["why"], nobody=body["nobody"])
     if body["mass"] is None:
         return Unresolved(query.grid, guarantee, np.inf, 0.0, body["why"])
     mass = np.array(body["mass"], dtype=np.float64)
-    columns, rows = query.grid.shape
     if mass.shape != (rows, columns):
         raise OperatorFault(
             f"the map of round {body['number']} has {mass.shape[1]}x{mass.shape[0]} cells and "
@@ -181,10 +180,8 @@ def _tell(
             lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
     if round is not None and before and isinstance(found, Heatmap):
         answers = sum(one.reports or 0 for one in (round, *before))
-        first = before[-1].number
-        lines.append(
-            f"Drawn from {answers} answers of rounds {first} to {body['number']} together."
-        )
+        span = f"rounds {before[-1].number} to {body['number']}"
+        lines.append(f"Drawn from {answers} answers of {span} together.")
     if "sensors_used" in body:
         enrolled = body.get("sensors_enrolled")
         used = f"{mechanism.words.who_answers} used: {body['sensors_used']}"
@@ -193,11 +190,7 @@ def _tell(
 
 
 def _writer(
-    out: Path,
-    body: dict[str, Any],
-    found: Heatmap | Unresolved,
-    deployment: Deployment,
-    values: Any,
+    out: Path, body: dict[str, Any], found: Any, deployment: Deployment, values: Any
 ) -> Writer:
     kind = out.suffix.lower()
     if kind == ".json":
