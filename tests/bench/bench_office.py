@@ -94,7 +94,6 @@ def count(seen: Seen, people: int, world: int, together: bool) -> tuple[bool, bo
     warmth = powers @ felt[times, :, cells]
     noise = seen.sigma * rng.standard_normal(len(warmth))
     sure = estimate("auto", replace(seen, readings=warmth + noise)).credible
-    assert sure is not None
     low, high, _ = sure.between
     off = abs(sure.likeliest - people)
     return off == 0, off <= 1, low <= people <= high

@@ -109,7 +109,6 @@ def serve_many(seconds: float) -> None:
     for event in room():
         page.feed.put(event)
     crowd = subprocess.Popen([*me, "view", page.url], stdout=subprocess.PIPE, text=True)
-    assert crowd.stdout is not None
     crowd.stdout.readline()
     while page.feed.viewers < VIEWERS:
         time.sleep(0.1)

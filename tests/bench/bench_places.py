@@ -259,7 +259,6 @@ def large(side: int) -> None:
             found = recover(query, [whole])
             took, waited = time.process_time() - began, time.perf_counter() - clock
             assert isinstance(found, Heatmap)
-            assert found.blocks is not None
             boxes = found.blocks.boxes
             shares = np.array([people[y : y + h, x : x + w].sum() for y, x, h, w in boxes]) / 1e6
             held = (found.blocks.low <= shares) & (shares <= found.blocks.high)

@@ -246,7 +246,6 @@ class Best:
         return self._weigh(seen, list(self.known))
 
     def _weigh(self, seen: Seen, kinds: list[str]) -> Estimate:
-        assert seen.near is not None
         heard = np.searchsorted(self.room.sensors[:, 0], seen.near.sensors_m[:, 0] - 1e-9)
         logs, heats = [], []
         for heat, felt in (self.known[kind] for kind in kinds):

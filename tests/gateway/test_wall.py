@@ -247,7 +247,6 @@ def dies(wall: Wall, name: str, will: str) -> int:
         bytes([len(body) & 127 | 128, len(body) >> 7]) if len(body) > 127 else bytes([len(body)])
     )
     context = access.tls(wall.mqtt)
-    assert context is not None
     with (
         socket.create_connection((wall.mqtt.host, wall.mqtt.port)) as plain,
         context.wrap_socket(plain, server_hostname=wall.mqtt.host) as link,

@@ -77,7 +77,6 @@ class Bench:
 
     def _read(self, heat: str) -> str:
         answer = self._tries[heat].stdout
-        assert answer is not None
         return str(answer.readline())
 
     def close(self) -> None:

@@ -25,8 +25,6 @@ from tests.edge.linux.test_run import host as host
 spec = importlib.util.spec_from_file_location(
     "chips", Path(__file__).parents[1] / "board/chips.py"
 )
-assert spec is not None
-assert spec.loader is not None
 chips = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(chips)
 

@@ -289,7 +289,6 @@ def test_what_it_starts_is_there() -> None:
     """A path of the unit that has moved would be noticed on somebody's wall."""
     started = re.search(r"ExecStart=\S+ -m (\S+) (\S+)", UNIT.read_text())
 
-    assert started is not None
     assert (UNIT.parents[2] / (started[1].replace(".", "/") + ".py")).is_file()
     assert "--with-key=tpm2" in UNIT.read_text()
 

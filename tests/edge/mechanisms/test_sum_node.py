@@ -99,8 +99,6 @@ def test_the_sum_is_of_those_who_stay_and_a_broken_sensor_marks_nothing(crowd: C
     found = crowd.summed(nodes, round, read)
 
     assert found.state == RELEASED
-    assert found.total is not None
-    assert round is not None
     counts = dict(zip(round.params[10:], found.total.astype("int16").tolist(), strict=True))
     off = {5: 4, 6: 1}  # squares of the second and the third quarter
     assert sum(abs(counts[square] - off.get(square, 0)) for square in counts) <= 3
@@ -147,7 +145,6 @@ def test_numbers_are_sent_in_words_that_hold_the_sum(
 ) -> None:
     """Of 16 bits or of 32, and never of fewer than the Round says."""
     asked, round = [], plan(QUERY, ())
-    assert round is not None
     changed = round._replace(params=(*round.params[:7], bits, *round.params[8:]))
     node = crowd.booted()[crowd.shard.members[0]]
     monkeypatch.setattr(node._member, "begin", lambda body, terms, *_: asked.append(terms) or [])
@@ -182,7 +179,6 @@ def test_what_protects_less_is_refused_and_costs_nothing(
     """Whatever the site has signed: the roster and the limits are the owner's."""
     node = crowd.booted()[crowd.shard.members[0]]
     round = plan(QUERY, ())
-    assert round is not None
     changed = list(round.params)
     for at, number in params.items():
         changed[at] = number
@@ -253,7 +249,6 @@ def test_every_device_brings_its_part_of_the_noise(crowd: Crowd) -> None:
         own = Crowd(made, drawn[0].shard, place)
         nodes = own.booted()
         total = own.summed(nodes, plan(query, ()), dict.fromkeys(nodes, lambda grid: ())).total
-        assert total is not None
         found[epsilon] = total.astype("int16").astype(float)
 
     assert np.var(found[1]) > 2 * 4**2 / 2

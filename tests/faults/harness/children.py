@@ -57,7 +57,6 @@ class Child:
 
     @property
     def pid(self) -> int:
-        assert self._process is not None
         return self._process.pid
 
     @property
@@ -68,12 +67,10 @@ class Child:
         """kill -9: no goodbye, no flush."""
         if self.alive:
             os.kill(self.pid, signal.SIGKILL)
-            assert self._process is not None
             self._process.wait()
 
     def stop(self, patience_s: float = 20.0) -> float:
         """SIGTERM, and wait; return how long that took."""
-        assert self._process is not None
         began_s = time.monotonic()
         with suppress(ProcessLookupError):
             self._process.terminate()
@@ -82,7 +79,6 @@ class Child:
 
     def wait(self, patience_s: float) -> int:
         """Wait until it ends by itself; return its status."""
-        assert self._process is not None
         return self._process.wait(patience_s)
 
     def freeze(self) -> None:

@@ -270,7 +270,6 @@ CORNER = "sensor in the corner"
 def test_what_is_found_is_a_pair_of_neighbours() -> None:
     """In the corner there are four cells and one sensor: the worst can be reckoned by hand."""
     query, plan = ROOMS[CORNER], thermal.plan(ROOMS[CORNER], ())
-    assert plan is not None
     found = search(query, plan, Tape(b"corner"), 20)
     near, far = (
         math.exp(-(distance**2) / 0.04) / math.sqrt(0.04 * math.pi) for distance in (0, 0.25)

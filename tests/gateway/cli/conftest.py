@@ -60,7 +60,6 @@ def fleet(living: Path) -> Iterator[subprocess.Popen[str]]:
     with processes.Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
-        assert process.stdout
         assert process.stdout.readline().startswith("6 devices")
         yield process
         process.kill()
@@ -112,7 +111,6 @@ def _live(site: Path) -> Kept:
     release = Release(asked[0].plan, values, 5)
     solver = SimpleNamespace(recover=lambda _name, q, rs: thermal.recover(q, rs))
     found = drawing.draw(solver, "seen", query, [release], drawing.Turnout(5, 6, 0, 1))
-    assert found is not None
     store.close_round(asked[0].name, values, 5)
     store.keep_map(asked[0].name, found.body)
     store.keep((), extra=[Again(asked[0].name, Charge(rho / 2, "node-3"), b"frame")])

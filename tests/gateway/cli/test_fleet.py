@@ -41,7 +41,6 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
         hearing(deployment.mqtt, f"heatveil/1/{deployment.site.name}/+/state") as heard,
         processes.Child(command, text=True, **piped) as fleet,
     ):
-        assert fleet.stdout is not None
         first = fleet.stdout.readline()
         serve = [PROGRAM, "serve", "--config", site, "--rounds", "1"]
         served = processes.run(serve, capture_output=True, text=True, timeout=60, check=False)

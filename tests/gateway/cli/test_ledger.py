@@ -68,7 +68,6 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
         was = connection.exec_driver_sql("SELECT name, message FROM rounds ORDER BY name").all()
         released = connection.exec_driver_sql("SELECT * FROM releases ORDER BY round").all()
     delta = re.search(r'delta = "1/(\d+)"', text)
-    assert delta is not None
     kept.path.write_text(text.replace(delta[0], f'delta = "1/{int(delta[1]) * 2}"'))
     refused = heatveil("check", "--config", kept.path).out
     assert "heatveil ledger --end-promise" in refused

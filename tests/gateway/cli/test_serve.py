@@ -93,7 +93,6 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     floor = '[[page.floor]]\nsettings = "gone.toml"\ncorner_m = [9.0, 0.0]\n'
     site.write_text(f"{site.read_text()}\n{floor}")
     fleet = start("fleet", "--enrol", "--sources-random", "1")
-    assert fleet.stdout
     assert fleet.stdout.readline().startswith("6 devices")
     once = start("serve", "--rounds", "1")
     said = once.communicate(timeout=60)[0]
@@ -101,7 +100,6 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     assert "as were asked for" in said
     fleet.kill()
     fleet = start("fleet", "--sources-random", "1")
-    assert fleet.stdout
     assert fleet.stdout.readline().startswith("6 devices")
     serve = start("serve")
     found = _map(site, 3)

@@ -110,7 +110,6 @@ def served(path: Path, places: list[Any], heatveil: Callable[..., Any], *words: 
     with processes.Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as fleet:
-        assert fleet.stdout
         assert fleet.stdout.readline().startswith(f"{DEVICES} devices")
         said = [heatveil("serve", "--config", path, "--rounds", "2")]
         fleet.terminate()

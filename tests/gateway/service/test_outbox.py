@@ -250,12 +250,9 @@ def test_what_is_told_is_heard() -> None:
 
     assert verdict == FOUND.verdict
     assert (event["estimator"], event["chosen"]) == ("posterior", "it can")
-    assert credible is not None
-    assert certified is not None
     assert (credible.level, credible.expected_error, certified.level) == (0.8, 0.125, 0.9)
     assert credible.present.tolist() == SURE.present.tolist()
     assert credible.numbers.tolist() == SURE.numbers.tolist()
-    assert credible.band is not None
     assert np.abs(credible.band.low - BAND.low).max() <= 1e-6
 
 
@@ -263,7 +260,6 @@ def test_rounding_never_makes_a_band_narrower() -> None:
     """A bound that holds for nine readings of ten must hold for the same nine afterwards."""
     _, certified, _ = parse_map(carried(FOUND))
 
-    assert certified is not None
     assert (certified.low <= BAND.low).all()
     assert (certified.high >= BAND.high).all()
     assert certified.high.max() == 1

@@ -198,7 +198,6 @@ def test_only_what_this_site_has_signed_is_a_proof(home: Any) -> None:
     message = home.message(good)
     met = steps.verify_round(message, "thermal", own)
 
-    assert met is not None
     assert met.plan == good
     assert steps.verify_round(message[:-1] + bytes([message[-1] ^ 1]), "thermal", own) is None
     assert steps.verify_round(message, "disk", own) is None
@@ -256,7 +255,6 @@ def test_rounds_are_known_by_what_devices_call_them(tmp_path: Path, home: Any) -
     far, near = (wire.name_of(plan._replace(number=n)) for n in (5 + steps.NEAR, 7))
     found = foreseen.find(near, 5)
 
-    assert found is not None
     assert found.plan == plan._replace(number=7)
     assert foreseen.find(far, 5) is None
     assert foreseen.find(wire.name_of(plan._replace(number=7, params=(1,))), 5) is None

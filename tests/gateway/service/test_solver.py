@@ -89,7 +89,6 @@ def test_the_worker_goes_when_its_gateway_is_killed() -> None:
     with processes.Child(
         [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as owner:
-        assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         owner.kill()
 
@@ -251,7 +250,6 @@ def test_below_the_quorum_there_is_no_map_and_the_reason_is_published(
     plan, solver = home.round(), CountingSolver()
     found = draw(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(used, 4, 1, quorum))
 
-    assert found is not None
     assert solver.asked == 0
     said = json.loads(found.letter.payload)
     assert (said["status"], said["mass"]) == ("unresolved", None)

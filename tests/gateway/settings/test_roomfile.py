@@ -84,12 +84,10 @@ def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path
     assert query.spread_m2 == math.inf
     assert query.response is config.query(deployment).response
     found = try_maps(query, lambda stage: None)
-    assert found is not None
     assert found.off is None or found.off < found.blind
     made = calibrate(query, every_s=None, as_json=True, plot=None, inputs=[], stage=print)
     numbers = json.loads("\n".join(made.lines))
     assert numbers["what_if"][0]["spread_m2"] is None
-    assert query.response is not None
     assert query.response.digest in numbers["neighbours"]
     with pytest.raises(OperatorFault, match="--published"):
         as_public(query, ())
@@ -135,7 +133,6 @@ def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) ->
 def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path: Path) -> None:
     """Nearer than that paths are compared cell by cell, and the noise is for two cells here."""
     query = config.query(config.load(deployed(tmp_path)))
-    assert query.response is not None
 
     assert {1, 2} <= set(query.response.far_cells)
     changes = query.response.changes
@@ -159,8 +156,6 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
     query = config.query(config.load(path))
     second = query.response
 
-    assert first is not None
-    assert second is not None
     assert first.digest != second.digest
     promised = [
         terms(made.guarantee)
@@ -172,7 +167,6 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
     assert not np.allclose(first.operator, second.operator)
     (tmp_path / "small.toml").write_text(ROOM + "through_walls = false\n")
     on_foot = config.query(config.load(path)).response
-    assert on_foot is not None
     assert (first.through_walls, on_foot.through_walls) == (True, False)
     assert on_foot.digest != first.digest
 

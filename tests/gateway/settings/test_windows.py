@@ -169,7 +169,6 @@ def test_a_device_is_given_the_window_and_what_was_spent_of_it() -> None:
     provision(slots, key, bytes(32), limits, windows.record_of(told, limits, spent=True))
     record = unpack(slots.read(0), key)
 
-    assert record is not None
     assert len(record.window) == 137
     held = Hours(record.window, None)
     assert (held.length_s, held.spent, held.counted_s) == (86_400, limits.budget, 0)

@@ -182,7 +182,6 @@ def test_a_commit_whose_answer_was_lost_is_not_a_loss(
 
     assert lost[0]
     assert bearer.receipts == len(places)
-    assert closed is not None
     assert closed.reports.keys() == places.keys()
     assert sorted(device for device, _ in store.answers(name)) == sorted(places)
     assert store.refused() == []

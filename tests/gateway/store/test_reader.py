@@ -62,7 +62,6 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     assert [row.number for row in reader.rounds(2)] == [3, 2]
     assert [row.number for row in reader.rounds(2, before=2)] == [1]
     first, last = reader.round(1), reader.round(3)
-    assert first is not None
     assert last is not None
     assert first.closed_s is not None
     assert first.opened_s <= first.closed_s
@@ -164,7 +163,6 @@ def test_without_a_word_it_is_the_file_beside_the_deployment(tmp_path: Path) -> 
 
 def test_with_a_word_it_is_postgresql(tmp_path: Path, database: Database) -> None:
     """The password file too counts from there, and a backup is not ours to make."""
-    assert database.password_file is not None
     (tmp_path / "word").write_text(database.password_file.read_text())
     more = f'[store]\npostgresql = "{database.words}"\npassword_file = "word"\n'
     deployment = _deployment(tmp_path, more)

@@ -291,7 +291,6 @@ def test_two_processes_cannot_spend_more_than_there_is(database: Database) -> No
         for n in (1, 2)
     ]
     for child in children:
-        assert child.stdin is not None
         child.stdin.write("\n")
         child.stdin.flush()
     said = "".join(child.communicate(timeout=60)[0] for child in children)

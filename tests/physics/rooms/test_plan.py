@@ -229,7 +229,6 @@ def test_every_table_is_in_the_sample_and_can_be_taken_from_it(tmp_path: Path) -
     assert lines >= 15
     tables = Document.model_fields
     assert all(re.search(rf"^\[+{name}\]", text, re.MULTILINE) for name in tables)
-    assert room.arrivals is not None
     assert len(room.arrivals.seats_m) == len(room.walkers) == 1
 
 

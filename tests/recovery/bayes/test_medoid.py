@@ -119,7 +119,6 @@ def test_next_to_no_noise_leaves_the_sources_themselves(sigma: float, prior: Pri
     found = estimate("posterior", seen(sigma, prior))
 
     assert np.flatnonzero(found.heat).tolist() == THERE
-    assert found.credible is not None
     assert found.credible.numbers[3] == pytest.approx(1)
     assert found.status.startswith("inaccurate: weighed" if sigma < 1e-6 else "optimal")
 
@@ -237,7 +236,6 @@ def _tally(prior: Prior, low: float, sigma: float, told: float) -> Tally:
         # Ties are broken evenly, so that a right posterior has even ranks.
         ranks.append((below + world.uniform() * same)[[7, 14, 22]])
         credible = from_draws(seen, draws).credible
-        assert credible is not None
         assert credible.band is not None
         band = credible.band
         inside.append(((band.low - 1e-9 <= truth) & (truth <= band.high + 1e-9)).all())

@@ -96,7 +96,6 @@ def test_the_spread_is_weighed_as_every_set_at_every_spread_weighs_it(
     found = estimate_jointly(seen, physics)
     credible = found.estimate.credible
 
-    assert credible is not None
     assert found.log_evidence == pytest.approx(evidence, abs=0.05)
     assert credible.present.ravel() == pytest.approx(present, abs=0.01)
     assert np.cumsum(found.estimate.heat) / found.estimate.heat.sum() == pytest.approx(middle)
@@ -128,7 +127,6 @@ def test_a_room_whose_spread_is_unknown_is_mapped(
     found, far = estimate_jointly(seen, physics), 1 if counted else 10
     credible = found.estimate.credible
 
-    assert credible is not None
     assert found.log_evidence == pytest.approx(evidence, abs=0.06 * far)
     assert credible.present.ravel() == pytest.approx(present, abs=0.01 * far)
     for chance in (0.1, 0.5, 0.9):

@@ -60,8 +60,6 @@ def test_it_is_right_as_often_as_it_says() -> None:
         readings = operator @ heat + 0.3 * world.normal(size=12)
         found = estimate(Seen(operator, readings, 0.3, places, (1, cells), Prior(1, 3)))
         sure = found.credible
-        assert sure is not None
-        assert sure.band is not None
         upto = np.cumsum(heat) / number
         inside = (sure.band.low - 1e-9 <= upto) & (upto <= sure.band.high + 1e-9)
         within.append(inside.all())
@@ -90,7 +88,6 @@ def test_the_heat_is_of_whole_sources_in_open_cells() -> None:
     assert found.status == "optimal"
     assert found.heat.sum() == pytest.approx(6.0)
     assert not found.heat[~allowed].any()
-    assert found.credible is not None
     assert not found.credible.present[0, ~allowed].any()
     assert found.credible.numbers == pytest.approx([0, 0, 1])
     assert found.residual == pytest.approx(np.linalg.norm(PAPER @ found.heat - seen.readings))

@@ -218,7 +218,6 @@ def test_in_a_plane_worlds_weigh_what_their_readings_are_worth() -> None:
     heat = np.zeros(48)
     heat[[9, 40]] = 1
     seen = look(PLANE, [in_a_plane(PLANE, heat, 5)])
-    assert seen is not None
     assert seen.open is not None
     seen = replace(seen, prior=Prior(1, 3))
     found, cells, sigma = weighed(seen), places_of(seen), seen.sigma
@@ -252,7 +251,6 @@ def test_in_a_plane_worlds_weigh_what_their_readings_are_worth() -> None:
 def test_in_a_plane_clusters_stand_where_they_are_drawn() -> None:
     """Three of ten shapes are clusters: their sources are near each other on the floor, too."""
     seen = look(PLANE, [in_a_plane(PLANE, np.eye(48)[9], 5)])
-    assert seen is not None
     worlds = weighed(seen)["powers"].worlds.heat
     places, width = seen.places[places_of(seen)], worlds.shape[1] // 54
     pairs = np.flatnonzero(np.diff(worlds.indptr) == 2)
@@ -273,7 +271,6 @@ def test_in_a_plane_a_level_that_is_off_and_mere_noise_are_told() -> None:
     calm = [recover(query, [in_a_plane(query, heat, trial)]) for trial in range(3)]
     warm = [recover(query, [in_a_plane(query, heat, trial, 4.0)]) for trial in range(3)]
     seen = look(query, [in_a_plane(query, heat, 0)])
-    assert seen is not None
     loud = 1e3 * seen.sigma
     noise = [np.random.default_rng(trial).normal(size=20) * loud for trial in range(3)]
     deaf = [estimate("auto", replace(seen, readings=one, sigma=loud)) for one in noise]
@@ -332,10 +329,7 @@ def test_where_all_is_as_stated_the_map_is_the_posteriors() -> None:
         robust, sure = estimate("robust", seen), estimate("posterior", seen)
         same += bool(np.array_equal(robust.heat, sure.heat))
 
-        assert robust.credible is not None
-        assert sure.credible is not None
         assert robust.credible.expected_error > 1.05 * sure.credible.expected_error
-        assert robust.verdict is not None
         assert robust.verdict.fits
 
     assert same >= 2
@@ -440,12 +434,9 @@ def test_a_world_without_a_source_has_no_say_in_how_far_off_a_map_is() -> None:
     chances = {"stated": 0.6, "walls": 0.4}
 
     found = robust._say_how_far(drawn, {"stated": none, "walls": other}, chances)
-    assert found.credible is not None
     assert found.credible.expected_error == pytest.approx(0.35)
-    assert found.verdict is not None
     assert found.verdict.level == "fits"
     alone = robust._say_how_far(drawn, {"stated": none}, chances)
-    assert alone.verdict is not None
     assert alone.verdict.level == "weak"
 
 

@@ -67,7 +67,6 @@ def test_how_sure_a_map_is_comes_back_with_it(tmp_path: Path, banded: bool) -> N
     assert (here.verdict, here.expected_error) == (Verdict("fits"), 0.25)
     assert (doubted.verdict, doubted.expected_error) == (wrong, None)
     assert (here.estimator, here.why) == ("posterior", "few sources")
-    assert here.credible is not None
     assert (here.credible.level, here.credible.expected_error) == (0.9, 0.25)
     assert (here.credible.present == credible.present).all()
     assert (here.credible.numbers == credible.numbers).all()

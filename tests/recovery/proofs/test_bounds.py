@@ -123,7 +123,6 @@ def test_the_weighted_reading_is_greatest_for_heat_at_the_source() -> None:
     weights = weights_at(sensors, source, spread)
     places = np.linspace(0, 1, 2001)
 
-    assert weights is not None
     assert weights.min() >= 0
     assert np.flatnonzero(weights).tolist() == [0, 1, 3, 4]  # 0.38 and 0.45, 0.58 and 0.62
     weighed = forward(places, sensors, spread).T @ weights
@@ -258,7 +257,6 @@ def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
     basis = directions(matrix, sigma, (2.0, 2.0))
     limits = np.full(cells, 2.0)
 
-    assert found.band is not None
     for point in (184, 405):  # of the twenty that are solved for
         ends = printed(matrix, readings, sigma, (2.0, 2.0), limits, 0.9, point, basis)
         assert ends[0] - 2e-3 <= found.band.low[point] <= ends[0] + 1e-7
@@ -340,7 +338,6 @@ def test_the_certified_distance_is_the_farthest_of_all_that_the_band_holds() -> 
     guess = np.random.default_rng(5).uniform(0, 1, 24)
     share = np.cumsum(guess) / guess.sum()
 
-    assert band is not None
     limit = certified_distance(band, guess, places)
     ends = [np.abs(share - edge)[:-1] @ np.diff(places) for edge in (band.low, band.high)]
     truth = np.abs(share - np.cumsum(heat) / 2)[:-1] @ np.diff(places)

@@ -53,8 +53,6 @@ def test_what_would_help_helps_and_the_half_of_it_would_not() -> None:
     """A step half as coarse, an epsilon twice as large: the first of each that will do."""
     step, epsilon = finer_step(FULL), larger_epsilon(FULL)
 
-    assert step is not None
-    assert epsilon is not None
     assert not converter(replace(FULL, step=step[0], behind=step[1])).blinds
     assert converter(replace(FULL, step=2 * step[0], behind=2 * step[1])).blinds
     assert not converter(replace(FULL, epsilon=epsilon)).blinds

@@ -38,8 +38,6 @@ def test_a_constant_and_what_comes_after_the_veil_cost_nothing() -> None:
 
     assert calibration(gateway) == calibration(ROOM)
     one, other = thermal.plan(gateway, ()), thermal.plan(ROOM, ())
-    assert one is not None
-    assert other is not None
     assert one.guarantee == other.guarantee
     assert one.params[2:4] != other.params[2:4]  # but the clamp holds what the room may do
     assert 3.0 <= (one.params[3] - other.params[3]) * 2.0 ** -one.params[1] <= 3.01
@@ -119,8 +117,6 @@ def test_the_noise_is_for_what_the_query_s_own_devices_send(readings: int) -> No
     query = following(Fraction(3) / 2**alone.exponent, one)  # three grains an answer
     made, apart = calibration(query), math.isqrt(alone.sensitivity_squared)
     here, there, half = follower(query), follower(query), apart // 2
-    assert here is not None
-    assert there is not None
     for _ in range(readings - 1):
         here.less((apart - half,), made.exponent)
         there.less((-half,), made.exponent)

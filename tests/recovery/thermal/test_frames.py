@@ -49,7 +49,6 @@ def recorded(
 def released(frame: Floats, query: Query, rng: Tape) -> Release:
     """Return the frame as one device sends it."""
     round = plan(query, [])
-    assert round is not None
     counts = (4 * frame).astype(int).ravel().tolist()
     grains = subtract_baseline(counts, [0] * SIDE**2, Params(*round.params).exponent, (1, 4))
     return thermal.release(round, [thermal.report(round, Reading(0, grains), rng)], rng)

@@ -76,7 +76,6 @@ def test_a_round_holds_whole_numbers_and_the_whole_promise() -> None:
 def test_a_converter_that_is_finer_than_a_grain_is_planned_as_one_grain() -> None:
     """Where none is named; a device with a step refuses a Round that was planned for nought."""
     made = plan(LINE, ())
-    assert made is not None
 
     assert Params(*made.params).step == 1
 

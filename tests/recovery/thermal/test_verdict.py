@@ -60,7 +60,6 @@ def test_sensors_that_lie_are_named_and_the_map_is_that_of_the_others() -> None:
             silent[0].values[sensor] = None
         without = recover(LINE, silent)
 
-        assert drawn.verdict is not None
         assert drawn.verdict.level == "sensors"
         assert sorted(sensor for sensor, _ in drawn.verdict.dropped) == [4, 21]
         assert dict(drawn.verdict.dropped)[21] < 0
@@ -94,7 +93,6 @@ def test_more_noise_than_stated_is_told_and_counted_on() -> None:
     world, level, scale = np.random.default_rng(3), [], []
     for _ in range(20):
         seen = make_seen(LINE, released(readings(world, 3, 1.8)))
-        assert seen is not None
         kept, verdict = judge(seen)
         level.append(verdict.level)
         scale.append(kept.sigma / seen.sigma)
@@ -211,8 +209,6 @@ def test_no_heat_is_thought_of_in_furniture() -> None:
         certify_shares(LONG, replace(given, open=None)),
     )
 
-    assert band is not None
-    assert wider is not None
     assert np.ptp(band.low[9:30]) == np.ptp(band.high[9:30]) == 0
     assert (band.high - band.low).sum() < 0.9 * (wider.high - wider.low).sum()
 
@@ -237,7 +233,6 @@ def levels(powers: tuple[float, ...], query: Query = LONG, runs: int = 40) -> li
         heat[world.choice(40, len(powers), replace=False)] = powers
         given = replace(seen(heat, world), shape=(8, 5) if run % 2 else (1, 40))
         verdict = certify_shares(query, given)[1]
-        assert verdict is not None
         assert bool(verdict.why) != verdict.fits
         found.append(verdict.level)
     return found
@@ -325,7 +320,6 @@ def test_noise_that_was_raised_stays_raised_without_weights() -> None:
     release = released_of(STATED, 0.03, [20, 45], 0.0, 7)
     drifting = replace(STATED, drift=1.0)
     found = make_seen(drifting, [release])
-    assert found is not None
     plain, _ = drop_weights(drifting, [release], found)
     raised, _ = drop_weights(drifting, [release], replace(found, sigma=2 * found.sigma))
 

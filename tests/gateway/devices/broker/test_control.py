@@ -148,7 +148,6 @@ def test_the_broker_dies_with_its_gateway(
     with processes.Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     ) as child:
-        assert child.stdout is not None
         port = int(child.stdout.readline())
         assert listens(port)
         child.send_signal(how)
@@ -295,7 +294,6 @@ def test_who_is_removed_renewed_or_shut_out_is_cut_off_at_once(doors: Any) -> No
             for name in ("node-0", "node-1", "node-2", "node-3")
         ]
         with opened(doors.comes("gateway"), SITE, doors.folder) as door:
-            assert door is not None
             door.remove("node-1")
             door.rotate("node-2", "another")
             door.disable("node-3")

@@ -77,7 +77,6 @@ def test_two_fleets_do_not_run_on_one_folder(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert keeper.stdout
     assert keeper.stdout.readline() == "kept\n"
     with pytest.raises(OperatorFault, match="another fleet keeps .*Stop the other fleet first"):
         start(folder, secrets)

@@ -244,8 +244,6 @@ class RawRepl:
 
     def _ran(self, code: bytes) -> bytes:
         worker = self._worker
-        assert worker is not None
-        assert worker.stdin is not None
         assert worker.stdout is not None
         worker.stdin.write(b"%d\n" % len(code) + code)
         worker.stdin.flush()

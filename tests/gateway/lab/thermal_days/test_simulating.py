@@ -266,7 +266,6 @@ def scene_exponent(query: Any) -> int:
     from recovery.thermal import plan
 
     round = plan(query, [])
-    assert round is not None
     return int(round.params[1])
 
 

@@ -106,13 +106,11 @@ def test_levels_and_hours_are_those_of_the_sensors_and_of_the_clock_here(tmp_pat
     """Each device has its own level; of the others nothing is known."""
     found = asked(deployment(tmp_path), {"node-03": NINE_S - 60, "stranger": 1.0})
 
-    assert found is not None
     assert found.recorded_s == (*[None] * 3, NINE_S - 60, *[None] * 8)
     assert found.at_s == NINE_S
     assert not found.known
     assert found.state == b"state"
     night = asked(deployment(tmp_path, 'empty = "20:00-10:00"\nweather = "w.csv"'))
-    assert night is not None
     assert night.known
     assert night.weather == tmp_path / "w.csv"
 
@@ -123,7 +121,6 @@ def test_a_virtual_room_has_a_clock_of_its_own(tmp_path: Path) -> None:
     names = [*enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets).by_name]
     found = asked(made, dict.fromkeys(names, NINE_S - 180))
 
-    assert found is not None
     assert found.at_s == NINE_S - 2 * HOUR_S + 3 * HOUR_S
     assert set(found.recorded_s) == {NINE_S - 2 * HOUR_S}
 

@@ -273,7 +273,6 @@ def test_a_closed_round_holds_exactly_what_is_in_the_store(desk: Desk) -> None:
     feeder.join()
     desk.diary.wait("ack", 4)
 
-    assert closed is not None
     assert sorted(closed.reports) == desk.answers()
     assert len(desk.answers()) + len(desk.store.refused()) == 4
 

@@ -140,7 +140,6 @@ def test_a_broker_is_verified_by_certificate_and_by_name_over_no_old_tls(
         warnings.simplefilter("ignore", DeprecationWarning)
         context = access.tls(Mqtt(ca_file=ca_file))
 
-    assert context is not None
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname

@@ -273,7 +273,6 @@ def test_a_change_of_summer_time_is_waited_through(start: str) -> None:
         assert left_s > 0
         now += timedelta(seconds=left_s)
 
-    assert opened is not None
     assert (opened.hour, opened.minute, opened.second) == (3, 0, 0)
 
 

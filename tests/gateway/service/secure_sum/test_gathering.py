@@ -320,7 +320,6 @@ def test_who_lies_in_a_sum_is_named_counted_and_shut_out(square: Square) -> None
     ):
         fleet.wait()
         device = fleet.lives[liar]._device
-        assert device is not None
         device.node._member = Liar(device.node._member)
         link = Link(square.mqtt, "puppet", pump).wait()
         running = threading.Thread(target=service.run)
