@@ -47,9 +47,9 @@ def places_of_most(
     """Return where most of the heat is, the greatest share first: the one list that is shown.
 
     A flat rectangle, of equal cells, is one place, however wide. Of the rest the warmest cell
-    gathers those near it, then the warmest that is left, and so on. Where a posterior says how
-    many sources there most likely are, there are no more places, all heat counts to the nearest
-    of them, and what is flat is no place: nobody believes a source in it more than elsewhere.
+    gathers those near it, then the warmest that is left, and so on. Where a posterior says about
+    how many sources there are, there are no more places, all heat counts to the nearest of them,
+    and what is flat is no place: nobody believes a source in it more than elsewhere.
 
     Args:
         mass: (rows, columns), adds to one.
@@ -76,7 +76,7 @@ def places_of_most(
     kept.sort(key=lambda place: (-round(place.share, 2), *place.at))
     if credible is None or not kept:
         return kept
-    return _with_all_heat(kept[: credible.likeliest], mass, places, credible)
+    return _with_all_heat(kept[: credible.median], mass, places, credible)
 
 
 def _is_even(mass: Floats, credible: Credible) -> bool:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from physics.places import is_plane
-from recovery.maps.heatmap import Blocks, Verdict, most_likely_count
+from recovery.maps.heatmap import Blocks, Verdict, median_count
 
 from ..logs import log
 from ..mechanisms import of
@@ -242,9 +242,7 @@ class Results:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
         return _most(event, self._grid, self._middles) | {
-            "sources": None
-            if credible is None
-            else most_likely_count(np.array(credible["numbers"])),
+            "sources": None if credible is None else median_count(np.array(credible["numbers"])),
             "error": _error(credible),
             "contradicted": _is_contradicted(event.get("verdict")),
             "round": event["number"],

@@ -322,7 +322,7 @@ def _sources(found: Heatmap, event: Event) -> Event:
     if credible is None:
         return {"sources": listed}
     low, high, chance = credible.between
-    count = {"low": low, "high": high, "chance": chance, "likeliest": credible.likeliest}
+    count = {"low": low, "high": high, "chance": chance, "median": credible.median}
     count |= {"several": 0 < len(most) < low, "empty": credible.may_be_empty}
     said = {"says": count_sources(credible, most), "count": count}
     return {"sources": listed, "credible": event["credible"] | said}

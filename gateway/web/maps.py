@@ -36,7 +36,7 @@ class Band(Struct):
 
 
 class Count(Struct):
-    """How many sources there are: from low to high with this chance, and which number likeliest.
+    """How many sources there are: from low to high with this chance, and about how many.
 
     several: one of the places that are named holds several; empty: it may be an empty room.
     """
@@ -44,7 +44,7 @@ class Count(Struct):
     low: int
     high: int
     chance: float
-    likeliest: int
+    median: int
     several: bool
     empty: bool
 
@@ -118,7 +118,7 @@ class Map(MapHead):
 
     sd is how sure each share is, one standard deviation; null where the mechanism says none. Where
     larger blocks are given it is mostly more there, but never more than a share can have.
-    sources is of warmth alone: no more of them than there most likely are.
+    sources is of warmth alone: no more of them than count says that there are about.
     Where blocks are given, of nothing finer than them may anything be said.
     nobody is how likely the room is empty, where that is known.
     Where a code is given, why is one of the gateway's own sentences, and fields are what is in it:

@@ -116,8 +116,7 @@ def _numbers(seen: Seen, numbers: Floats) -> Floats:
 
 def _estimate(seen: Seen, share: Floats, credible: Credible) -> Estimate:
     """Return the map with all of its heat: the median number of sources, each at its heat."""
-    likely = int(np.argmax(np.cumsum(credible.numbers) >= 0.5))
-    heat = share * likely * seen.prior.warmest
+    heat = share * credible.median * seen.prior.warmest
     residual = float(np.linalg.norm(seen.operator @ heat - seen.readings))
     return Estimate(heat, "optimal", residual, credible=credible)
 

@@ -95,8 +95,8 @@ class Credible:
         return low, high, chance
 
     @property
-    def likeliest(self) -> int:
-        return most_likely_count(self.numbers)
+    def median(self) -> int:
+        return median_count(self.numbers)
 
     @property
     def may_be_empty(self) -> bool:
@@ -112,26 +112,29 @@ class Credible:
         """Between what the number of sources lies, and how likely that is, a sentence.
 
         >>> Credible(0.9, np.ones((1, 2)), np.array([0.02, 0.18, 0.8])).says
-        'Number of sources: 1 to 2 (98 %), most likely 2.'
+        'Number of sources: 1 to 2 (98 %), about 2.'
         >>> "an empty room" in Credible(0.9, np.ones((1, 2)), np.array([0.2, 0.4, 0.4])).says
         True
         """
         low, high, chance = self.between
-        likely = f", most likely {self.likeliest}" if low < high else ""
+        about = f", about {self.median}" if low < high else ""
         listed = f"{low} to {high}" if low < high else f"{low}"
-        told = f"Number of sources: {listed} ({100 * chance:.0f} %){likely}."
+        told = f"Number of sources: {listed} ({100 * chance:.0f} %){about}."
         return told + " These readings cannot be told from an empty room's." * self.may_be_empty
 
 
-def most_likely_count(numbers: Floats) -> int:
-    """Return the most likely number of sources; of those above none, where there likely is one.
+def median_count(numbers: Floats) -> int:
+    """Return the number of sources that is off by least on average; none if that is likelier.
+
+    Where heat is all that tells, the likeliest number is often the most that there may be.
 
     Args:
         numbers: the chance of each, from none upwards.
+
+    >>> median_count(np.array([0.0, 0.0, 0.0, 0.3, 0.3, 0.4]))
+    4
     """
-    if numbers[0] > 0.5 or len(numbers) == 1:
-        return 0
-    return 1 + int(np.argmax(numbers[1:]))
+    return int(np.argmax(np.cumsum(numbers) > 0.5))
 
 
 BLANK, HATCHED, SOLID = range(3)

@@ -3,13 +3,12 @@
 Run it: `python tests/bench/bench_office.py [days] [estimators...] [--worlds N]`. Each day has its
 own noise, the same for every estimator; three people are there at either reading, one or two more
 have gone. Off and said are earth mover's distances in metres, from what people gave off lately.
-Then how many sources are the most likely, how often three are within what the map says, and
-milliseconds.
+Then about how many sources it says, how often three are within what it says, and milliseconds.
 
 Then of so many worlds of one to five people each, who have been there for a quarter of an hour to
-eight, together or each for a time of his own: how often the likeliest number is right, within one,
-and within what the map says. Three that sat for hours warm a room as five do that came later, and
-at this noise no shape tells them apart: so the day's own three are taken for four or five.
+eight, together or each for a time of his own: how often the number is right, within one, and
+within what the map says. Three that sat for hours warm a room as five do that came later, and at
+this noise no shape tells them apart: without noise, the day's own three are four or five as well.
 """
 
 import sys
@@ -60,15 +59,15 @@ def main(words: list[str]) -> None:
                 off = long_m * earth_movers(heat, found.mass, normalise=True)
                 sure, said = found.credible, found.expected_error
                 low, high, _ = (np.nan,) * 3 if sure is None else sure.between
-                likely = np.nan if sure is None else sure.likeliest
+                about = np.nan if sure is None else sure.median
                 said = np.nan if said is None else said
-                rows[name].append((off, said, likely, float(low <= 3 <= high), took))
+                rows[name].append((off, said, about, float(low <= 3 <= high), took))
     for name, found in rows.items():
         values = np.array(found)
         half = 1.96 * values[:, 0].std(ddof=1) / len(values) ** 0.5
-        off, said, likely, held, took = values.mean(axis=0)
+        off, said, about, held, took = values.mean(axis=0)
         print(
-            f"{name:12s} {off:.2f} +- {half:.2f} m  said {said:.2f}  most likely {likely:.1f}"
+            f"{name:12s} {off:.2f} +- {half:.2f} m  said {said:.2f}  about {about:.1f}"
             f"  three are within {held:.2f}  ms {took:.0f}"
         )
     seen = look(query, [last.known])
@@ -83,7 +82,7 @@ def main(words: list[str]) -> None:
 
 
 def count(seen: Seen, people: int, world: int, together: bool) -> tuple[bool, bool, bool]:
-    """Return whether the likeliest number is right, within one, and within what is said."""
+    """Return whether the number is right, within one, and within what is said."""
     rng = np.random.default_rng([people, world])
     felt = np.array([seen.operator, *(() if seen.others is None else seen.others)])
     times = np.repeat(rng.integers(len(felt)), people)
@@ -95,7 +94,7 @@ def count(seen: Seen, people: int, world: int, together: bool) -> tuple[bool, bo
     noise = seen.sigma * rng.standard_normal(len(warmth))
     sure = estimate("auto", replace(seen, readings=warmth + noise)).credible
     low, high, _ = sure.between
-    off = abs(sure.likeliest - people)
+    off = abs(sure.median - people)
     return off == 0, off <= 1, low <= people <= high
 
 

@@ -120,7 +120,7 @@ def sure_facts(found: Heatmap) -> list[Fact]:
     if credible is not None and found.total:
         most = places_of_most(found.mass, found.grid, credible=credible)
         counted = count_sources(credible, most)
-        told.append(Fact("Likely sources", credible.likeliest, "", counted))
+        told.append(Fact("Likely sources", credible.median, "", counted))
         if (error := found.expected_error) is not None:
             so = "if sources are as the query says"
             if found.estimator == "robust":  # it counts on other rooms and sources, too

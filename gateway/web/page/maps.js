@@ -165,7 +165,7 @@ function verdictWords({ verdict }) {
 
 function countWords({ says, count }) {
   if (!count) return says; // of a map of before there was one
-  const { low, high, chance, likeliest: n, several, empty } = count, given = { p: percent(chance), low, high, n };
+  const { low, high, chance, median: n, several, empty } = count, given = { p: percent(chance), low, high, n };
   return [t(low < high ? "count" : n < 2 ? `count.exact.${n}` : "count.exact", given), several ? t("count.several") : "", empty ? t("count.empty") : ""].filter(Boolean).join(" ");
 }
 

@@ -102,7 +102,7 @@ const TABLE = {
   "verdict.scatter": ["The readings vary more than they should; the map already allows for that. You need do nothing.", "Die Messwerte schwanken mehr, als sie sollten; die Karte berücksichtigt das schon. Sie brauchen nichts zu tun."],
   "verdict.other": ["The readings do not quite fit the description of the room; the map already allows for that. You need do nothing.", "Die Messwerte passen nicht ganz zur Beschreibung des Raums; die Karte berücksichtigt das schon. Sie brauchen nichts zu tun."],
   "verdict.weak": ["This map is hardly better than a guess.", "Diese Karte ist kaum besser als geraten."],
-  "count": ["There are {low} to {high} sources of warmth, people or things ({p} sure), most likely {n}.", "Es gibt {low} bis {high} Wärmequellen, Personen oder Dinge (zu {p} sicher), am wahrscheinlichsten {n}."],
+  "count": ["There are {low} to {high} sources of warmth, people or things ({p} sure), about {n}.", "Es gibt {low} bis {high} Wärmequellen, Personen oder Dinge (zu {p} sicher), etwa {n}."],
   "count.exact": ["There are {n} sources of warmth, people or things ({p} sure).", "Es gibt {n} Wärmequellen, Personen oder Dinge (zu {p} sicher)."],
   "count.exact.1": ["There is 1 source of warmth, a person or a thing ({p} sure).", "Es gibt 1 Wärmequelle, eine Person oder ein Ding (zu {p} sicher)."],
   "count.exact.0": ["There is no source of warmth ({p} sure).", "Es gibt keine Wärmequelle (zu {p} sicher)."],

@@ -161,7 +161,7 @@ def _heaps(grid: Grid, sure: bool) -> Heatmap:
 @pytest.mark.parametrize("sure", [True, False])
 @pytest.mark.parametrize("grid", [Grid((40, 1), 250), Grid((10, 8), 500), Grid((9, 9), 0)])
 def test_page_text_api_and_home_assistant_show_the_same_sources(grid: Grid, sure: bool) -> None:
-    """A table of five below "most likely 3", or another place elsewhere, tells nobody anything."""
+    """A table of five below "about 3", or another place elsewhere, tells nobody anything."""
     found = _heaps(grid, sure)
     event = json.loads(json.dumps(telling.make_map_event(1, found, 0.1)))
     api = msgspec.convert(event, Map)

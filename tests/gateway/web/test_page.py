@@ -90,7 +90,7 @@ def sure(**more: Any) -> dict[str, Any]:
         "numbers": [0.02, 0.62, 0.3, 0.06],
         "expected_error": 1.25,
         "says": "Number of sources: 1 to 2 (92 %).",
-        "count": {"low": 1, "high": 2, "chance": 0.92, "likeliest": 1, "several": 0, "empty": 0},
+        "count": {"low": 1, "high": 2, "chance": 0.92, "median": 1, "several": 0, "empty": 0},
         **more,
     }
 
@@ -237,7 +237,7 @@ def test_how_sure_a_map_is_is_said_and_drawn(live: Page, tab: Tab, until: Until)
     until(tab, shown(2))
 
     assert sentence == (
-        "There are 1 to 2 sources of warmth, people or things (92 % sure), most likely 1. A place "
+        "There are 1 to 2 sources of warmth, people or things (92 % sure), about 1. A place "
         "on this map is on average about 1.3 m away from the true one. (Without sensors, a guess "
         "would be about 4.5 m away.)"
     )

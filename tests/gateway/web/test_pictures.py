@@ -93,7 +93,7 @@ SPENT = {**BUDGET, "spent": 0.48, "left": 0.52, "epsilon_spent": 5.2, "rounds_le
 
 def counted(sources: int, chance: float) -> dict[str, Any]:
     """Return what a map says of how many sources there are."""
-    number = dict.fromkeys(("low", "high", "likeliest"), sources)
+    number = dict.fromkeys(("low", "high", "median"), sources)
     return {**number, "chance": chance, "several": False, "empty": False}
 
 
