@@ -192,7 +192,8 @@ def main() -> None:
         peer_told = instead(folder, common, broker)
     reading, broker_us, load = gateway_told
     peer_us, peer_broker_us = peer_told
-    solver_us = load["solver_us"]
+    solver_us, rss = load["solver_us"], load["rss_mb"]
+    tenth, half, end = (rss[int(len(rss) * part)] for part in (0.1, 0.5, 1 - 1e-9))
     print(
         f"{load['received']} readings of {asked.devices} devices over TLS in {load['rounds']} "
         f"rounds and {load['seconds']:.0f} s, {load['received'] / load['seconds']:.0f}/s in all, "
@@ -205,8 +206,8 @@ def main() -> None:
         f"{reading / peer_us:.2f}\n"
         f"  publish -> receipt: p50 {load['late_s']['p50'] * 1e3:.0f} ms, p99 "
         f"{load['late_s']['p99'] * 1e3:.0f} ms, worst {load['worst_s'] * 1e3:.0f} ms\n"
-        f"  memory of the gateway: {load['rss_mb'][0]:.0f} MB at a tenth, {load['rss_mb'][-1]:.0f}"
-        f" MB at the end, at most {max(load['rss_mb']):.0f}; solver {load['solver_mb']:.0f} MB"
+        f"  memory of the gateway: {tenth:.0f} MB at a tenth, {half:.0f} at half, {end:.0f} at "
+        f"the end, at most {max(rss):.0f}; solver {load['solver_mb']:.0f} MB"
     )
 
 
@@ -246,7 +247,7 @@ def measured(
         f"{name} {seconds / max(told['received'], 1) * 1e6:.0f} us"
         for name, seconds in threads.most_common(6)
     ]
-    told |= {"rss_mb": rss[len(rss) // 10 :], "solver_mb": solver_mb, "solver_us": used[2]}
+    told |= {"rss_mb": rss, "solver_mb": solver_mb, "solver_us": used[2]}
     return used[0], used[1], told
 
 

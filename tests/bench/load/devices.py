@@ -26,6 +26,7 @@ from gateway.devices.broker.mosquitto import derive_session
 SITE, MECHANISM = "lab", "thermal"
 ROUND = f"heatveil/1/{SITE}/round/{MECHANISM}".encode()
 PUBACK, PUBLISH = 0x40, 0x30
+LOOK_S = 0.001  # from one look at all links to the next: at once it would be a busy loop
 SILENT_S = 30.0  # after which what is still without a receipt is lost
 
 
@@ -35,7 +36,8 @@ class Device:
     def __init__(self, own: dict[str, Any], port: int, context: ssl.SSLContext) -> None:
         self.name, self.sensor = own["name"].encode(), own["sensor"]
         self._key = bytes.fromhex(own["mac_key"])
-        self.data = b"heatveil/1/%s/%s/data" % (SITE.encode(), self.name)
+        data = b"heatveil/1/%s/%s/data" % (SITE.encode(), self.name)
+        self._topic = text(data)
         self.sent_s, self._into = 0.0, b""
         link = socket.create_connection(("127.0.0.1", port))
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -46,7 +48,7 @@ class Device:
         words = (session.encode(), self.name, own["link_key"].encode())
         rest = b"".join(map(text, words))
         self.link.sendall(packet(0x10, b"\x00\x04MQTT\x04\xc2\x02\x58" + rest))
-        receipt = self.data.removesuffix(b"data") + b"receipt"
+        receipt = data.removesuffix(b"data") + b"receipt"
         topics = b"".join(text(one) + b"\x01" for one in (ROUND, receipt))
         self.link.sendall(packet(0x82, b"\x00\x01" + topics))
         while not any(kind == 0x90 for kind, _ in self.read()):
@@ -83,11 +85,11 @@ class Device:
         body = b"\xa6\x00\x01\x01\x1a%b\x02\x01\x03\x44%b\x04\xd8\x4d\x42%b\x05\x1a%b" % (
             *(seq, name, values, self.sensor.to_bytes(4, "big")),
         )
-        return body + hmac.digest(self._key, text(self.data) + body, "sha256")[:16]
+        return body + hmac.digest(self._key, self._topic + body, "sha256")[:16]
 
     def answer(self, number: int, name: bytes) -> None:
         """Send it."""
-        rest = text(self.data) + (number % 65_535 + 1).to_bytes(2, "big")
+        rest = self._topic + (number % 65_535 + 1).to_bytes(2, "big")
         self.sent_s = time.monotonic()
         self.link.send(packet(0x32, rest + self.frame(number, name)))
 
@@ -123,7 +125,8 @@ def main() -> None:
     began_s = until_s = paced_s = 0.0
     answered, sent, waiting, received, before = 0, 0, 0, 0, 0.0
     while True:
-        for file, _ in poll.poll(0.002 if not due else 0):
+        time.sleep(LOOK_S)
+        for file, _ in poll.poll(0):
             one = by_file[file]
             for kind, rest in one.read():
                 if kind & 0xF0 != PUBLISH:
