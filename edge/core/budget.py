@@ -197,7 +197,7 @@ class Budget:
     @property
     def exhausted(self):
         """Say whether nothing is left: it stays so for the life of the key."""
-        return self.left == 0
+        return self.spent >= self.limits.budget
 
     @property
     def words(self):

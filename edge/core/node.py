@@ -29,7 +29,6 @@
 from .. import mechanisms
 from . import entropy, wire
 from .budget import NAMES
-from .compat import hmac_pads
 from .entropy import epoch_key
 from .records import Reading, Report
 
@@ -61,11 +60,10 @@ class Node:
         self.faults = 0  # times in a row that the sensor gave nothing
         self.forged = 0  # messages that were not signed, or by somebody else
         self.budget = budget
-        self._step = step
         self._follower = follower
         self.ahead = Ahead(identity, budget)
-        self._may_table = tables
         self._warm = mechanisms.reads(mechanism) == "temperature"
+        self._has = (step, (tables, self.ahead.build)) if self._warm else ()
         # What is drawn ahead: of a temperature variance and tables' bits. Till a Round came, which
         # tells the next.
         self._like = budget.limits.variance, 0
@@ -74,8 +72,10 @@ class Node:
         else:
             self.half, self._like = mechanisms.half(mechanism, identity, step, follower, tables)
         self._seals = hasattr(self.half, "sealed")
-        self._site_key = hmac_pads(identity.site_key)
-        self._mac_key = hmac_pads(identity.mac_key)
+        self._asks = wire.round_topic(identity.site, self.half.NAME)
+        self._site_key = wire.signer(identity.site_key, self._asks)
+        self._data = wire.topic(identity.site, identity.name, "data")
+        self._mac_key = wire.signer(identity.mac_key, self._data)
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
@@ -100,8 +100,8 @@ class Node:
         """
         self.refusal = ""
         try:
+            where = wire.round_topic(self.identity.site, mechanism) if mechanism else self._asks
             mechanism = mechanism or self.half.NAME
-            where = wire.round_topic(self.identity.site, mechanism)
             round, name = self.opened(message, where)
             if name == self._name:
                 return self._frame
@@ -140,7 +140,8 @@ class Node:
 
     def opened(self, message, where):
         """Return the Round that the site signed in a message to that topic, and its name."""
-        round = wire.unpack_round(message, self._site_key, where)
+        key = self._site_key if where == self._asks else self.identity.site_key
+        round = wire.unpack_round(message, key, where)
         return round, wire.name_of(round)
 
     def tighten(self, message):
@@ -181,10 +182,7 @@ class Node:
         held = self.budget.limits
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
-        given = [round, self.identity, held, self.budget.round]
-        if self._warm:
-            given += [self._step, (self._may_table, self.ahead.build)]
-        return self.half.objection(*given)
+        return self.half.objection(round, self.identity, held, self.budget.round, *self._has)
 
     def _charge(self, round):
         """Pay for an answer; return nothing, or why it cannot be paid for."""
@@ -214,8 +212,7 @@ class Node:
         report = Report(name, self.identity.name, self.budget.epoch, self.ahead.seq, payload)
         if self._seals:
             report = half.sealed(round, report, noise)
-        where = wire.topic(self.identity.site, self.identity.name, "data")
-        return wire.pack_report(report, self._mac_key, where, half.bits(round))
+        return wire.pack_report(report, self._mac_key, self._data, half.bits(round))
 
 
 class Ahead:
@@ -256,10 +253,9 @@ class Ahead:
             self._noise = None  # a draw that breaks off must not leave what another needs
             self.drawn += 1
             self.build(variance, digits)
-            given = [variance, self._identity.sensors, self._stream()]
-            if self._tables is not None:
-                given.append(self._tables)
-            self._noise = mechanism.draw(*given)
+            more = () if self._tables is None else (self._tables,)
+            stream = self._stream()
+            self._noise = mechanism.draw(variance, self._identity.sensors, stream, *more)
             self._for = (mechanism.NAME, variance, digits)
 
     def build(self, variance, digits):

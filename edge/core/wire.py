@@ -20,7 +20,7 @@
 
 from collections import namedtuple
 
-from .compat import hmac_sha256, same_bytes, sha256
+from .compat import hmac_pads, hmac_sha256, same_bytes, sha256
 from .records import Grid, Guarantee, Round, SealedRound
 
 VERSION = 1
@@ -89,6 +89,8 @@ def _ratio(num, den):
 def pack_report(report, key, topic, bits):
     """Return the signed frame of a Report; bits (16 or 32) is what the mechanism asks for.
 
+    key: of 32 bytes, or its `signer` on this topic, here and wherever a message is opened.
+
     bits of a sealed one are its own business.
     """
     sealed = isinstance(report.payload, bytes)
@@ -139,9 +141,15 @@ def round_body(round):
     return body
 
 
-def _mac(body, key, topic):
+def signer(key, topic):
+    """Return what stands for a key on this one topic: for a key that is used there often."""
     name = topic.encode()
-    return hmac_sha256(key, len(name).to_bytes(2, "big"), name, body)[:MAC_BYTES]
+    inner, outer = hmac_pads(key)
+    return inner + len(name).to_bytes(2, "big") + name, outer
+
+
+def _mac(body, key, topic):
+    return hmac_sha256(key if isinstance(key, tuple) else signer(key, topic), body)[:MAC_BYTES]
 
 
 def write_mac(frame, key, topic):
@@ -312,6 +320,8 @@ class Reader:
     def value(self, depth):
         """Return the next value, with arrays and maps so deep in one another at most."""
         head = self._byte()
+        if head < 24:  # the number itself, as most are
+            return head
         major, number = head >> 5, self._number(head)
         if major == 0:
             return number

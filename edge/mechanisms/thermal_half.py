@@ -61,10 +61,12 @@ def said(round):
 def bits(round):
     """Return how wide a number of this Round's reports is, 16 or 32 bits, whatever is read."""
     params = params_of(round)
-    reach = max(abs(params.low), abs(params.high)) + MARGIN * (isqrt(params.variance) + 1)
+    reach = max(abs(params.low), abs(params.high))
     for width in (16, 32):
-        if reach < 1 << (width - 1):
+        deviation = ((1 << (width - 1)) - 1 - reach) // MARGIN  # how wide one may be, to fit
+        if deviation > 0 and params.variance < deviation * deviation:
             return width
+    reach += MARGIN * (isqrt(params.variance) + 1)
     raise ValueError(
         "round %d has readings and noise up to %d grains, a report carries up to 2**31: numbers "
         "would be cut. Plan it with a coarser grain" % (round.number, reach)
