@@ -48,15 +48,8 @@ class Trial(NamedTuple):
 class Row(NamedTuple):
     """What became of all the trials of one estimator, scene and epsilon: means of `Trial`.
 
-    error: how far a map is off (earth mover's distance), in parts of the longer side, as is:
-    half_width: of the 95 % interval of the mean error, by Student's law; NaN for one trial.
-    said: the error that the maps themselves expect.
-    covered: the share of trials in which the truth is within the band all along the line.
-    beyond: the share that is off by more than twice of what was said.
-    blind: the error of a uniform map, which has seen no data.
-    worse: the share in which that one is less off.
-    told: the share in which there is no map, or it says that something is not as stated.
-    seconds: of processor time, a map.
+    half_width: of the 95 % interval of the mean error, by Student's law; NaN for one trial. Every
+    other number is the mean of that field over the trials that know it.
     """
 
     estimator: str

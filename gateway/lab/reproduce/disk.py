@@ -79,21 +79,18 @@ def by_radius(task: Task) -> Iterator[Value]:
     for line in ("DAM", "DAM-NS", "HUEM", "area"):
         found = recover(line, people, setting, _world(task, line, factor))
         yield Value(f"W2 in cells, {name}", line, factor, measure_w2_cells(people, found))
-    yield Value(
-        f"W2 in cells, {name}", UNIFORM, factor, measure_w2_cells(people, np.ones(people.shape))
-    )
+    even = measure_w2_cells(people, np.ones(people.shape))
+    yield Value(f"W2 in cells, {name}", UNIFORM, factor, even)
 
 
 def best_radius(results: Results) -> Finding:
     """Return whether the ends are worse than the best radius."""
-    return judge(
-        {
-            f"{panel} {end:g}": results.less(panel, ("DAM", 1.0), ("DAM", end))
-            for panel in results.panels()
-            for end in (FACTORS[0], FACTORS[-1])
-        },
-        "DAM at the best radius below DAM at both ends: ",
-    )
+    asked = {
+        f"{panel} {end:g}": results.less(panel, ("DAM", 1.0), ("DAM", end))
+        for panel in results.panels()
+        for end in (FACTORS[0], FACTORS[-1])
+    }
+    return judge(asked, "DAM at the best radius below DAM at both ends: ")
 
 
 # Figures 9 and 13: the distance of all mechanisms by d and by epsilon.
@@ -114,9 +111,8 @@ def compare(task: Task) -> Iterator[Value]:
             worst = privacy(line, (side, side), epsilon).worst_log_ratio
             if math.isfinite(worst):
                 yield Value(WORST, line, at, worst)
-    yield Value(
-        f"W2 in cells, {name}", UNIFORM, at, measure_w2_cells(people, np.ones(people.shape))
-    )
+    even = measure_w2_cells(people, np.ones(people.shape))
+    yield Value(f"W2 in cells, {name}", UNIFORM, at, even)
 
 
 def _by_side(figure: str) -> bool:
@@ -231,24 +227,20 @@ def divide(task: Task) -> Iterator[Value]:
     for panel, of in (("least share of a cell", min), ("greatest share of a cell", max)):
         yield Value(panel, "Theorem VI.1 as printed", radius, of(printed, default=1.0))
         yield Value(panel, "enumerated", radius, of(ours))
-    given = compute_true_epsilon(radius, 1.0)
+    panel, given = "epsilon that is given where 1 is promised", compute_true_epsilon(radius, 1.0)
     if math.isfinite(given):
-        yield Value("epsilon that is given where 1 is promised", "printed", radius, given)
-    yield Value("epsilon that is given where 1 is promised", "enumerated", radius, 1.0)
+        yield Value(panel, "printed", radius, given)
+    yield Value(panel, "enumerated", radius, 1.0)
 
 
 def is_share(results: Results) -> Finding:
     """Return whether each printed share is between nought and one."""
     least, greatest = results.panels()[:2]
-    line = "Theorem VI.1 as printed"
-    return judge(
-        {
-            f"radius {at:g}": 1 if results.mean(least, line, at) >= 0
-            and results.mean(greatest, line, at) <= 1 else -1
-            for at in results.places(least, line)
-        },
-        "within 0 and 1; ",
-    )  # fmt: skip
+    line, asked = "Theorem VI.1 as printed", {}
+    for at in results.places(least, line):
+        within = results.mean(least, line, at) >= 0 and results.mean(greatest, line, at) <= 1
+        asked[f"radius {at:g}"] = 1 if within else -1
+    return judge(asked, "within 0 and 1; ")
 
 
 def compare_outer_counts(task: Task) -> Iterator[Value]:
@@ -268,12 +260,13 @@ def count_crossed(task: Task) -> Iterator[Value]:
     listed, true = list_crossed(radius), count_cells(radius)
     within = sum(inside(x, y, radius) for x, y in listed)
     crossed, held = "crossed, centre outside (VI.3)", "centre inside (VI.4)"
+    outside = "listed by VI.3 though the centre is inside"
     yield Value(crossed, "counted", radius, true.mixed)
     yield Value(crossed, "theorem", radius, len(listed))
     yield Value(held, "counted", radius, true.high)
     yield Value(held, "theorem", radius, count_inside(radius))
-    yield Value("listed by VI.3 though the centre is inside", "theorem", radius, within)
-    yield Value("listed by VI.3 though the centre is inside", "counted", radius, 0)
+    yield Value(outside, "theorem", radius, within)
+    yield Value(outside, "counted", radius, 0)
 
 
 def is_counted(results: Results) -> Finding:
@@ -309,17 +302,6 @@ def one_point(
     return _map(walks.places[walks.starts + drawn], side, epsilon, world, name)
 
 
-def share_epsilon(walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator) -> Floats:
-    """Return the map from every point, at an even part of epsilon."""
-    part = Fraction(*epsilon) / LONGEST
-    return _map(walks.places, side, part.as_integer_ratio(), world)
-
-
-def each_point(walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator) -> Floats:
-    """Return the map from every point, at all of epsilon each: no promise for a trajectory."""
-    return _map(walks.places, side, epsilon, world)
-
-
 def _map(
     places: Floats, side: int, epsilon: Ratio, world: np.random.Generator, name: str = "DAM"
 ) -> Floats:
@@ -331,6 +313,7 @@ def follow(task: Task) -> Iterator[Value]:
     side, text = int(task.place[0]), str(task.place[1])
     walks, epsilon = _walks(task.seed, task.scale, task.points), ratio(text)
     truth, number = count(walks.places, side), float(text)
+    shared = (Fraction(*epsilon) / LONGEST).as_integer_ratio()
     at = float(side) if task.figure == "disk-14a" else number
     ways: dict[str, Callable[[np.random.Generator], Any]] = {
         LDPTRACE: lambda world: traces.estimate_ldptrace(walks, side, number, world),
@@ -338,14 +321,15 @@ def follow(task: Task) -> Iterator[Value]:
         NOBODY: lambda world: traces.guess(walks, side, world),
         ONE: lambda world: one_point(walks, side, epsilon, world),
         OURS: lambda world: one_point(walks, side, epsilon, world, AUTO),
-        SHARED: lambda world: share_epsilon(walks, side, epsilon, world),
-        EACH: lambda world: each_point(walks, side, epsilon, world),
+        SHARED: lambda world: _map(walks.places, side, shared, world),
+        EACH: lambda world: _map(
+            walks.places, side, epsilon, world
+        ),  # no promise for a trajectory
         UNIFORM: lambda _: np.ones(truth.shape),
     }
     for line, way in ways.items():
-        yield Value(
-            "W2 in cells, all points", line, at, measure_w2_cells(truth, way(_world(task, line)))
-        )
+        off = measure_w2_cells(truth, way(_world(task, line)))
+        yield Value("W2 in cells, all points", line, at, off)
 
 
 def _places(

@@ -7,7 +7,7 @@ devices and a gateway do is the same law, held by `tests/physics/crowds`.
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +40,6 @@ class Privacy(NamedTuple):
     notion: str  # what is promised, and to whom
 
 
-def of_disk(channel: Channel) -> Privacy:
-    """Return both for a disk round, exactly, from its channel."""
-    if channel.rows * channel.columns == 1:
-        return Privacy(0.0, 0.0, LOCAL)
-    matrix = channel.matrix()
-    away = distances(channel.columns, channel.rows)
-    return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
-
-
 LOCAL = "local, epsilon a user"
 GEO = "by distance: exponent a cell, at the disk's local privacy"
 
@@ -62,19 +53,21 @@ def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Priv
         return Privacy(0.0, 0.0, GEO if name == "SEM-Geo-I" else LOCAL)
     away = distances(columns, rows)
     scheme = {**DISKS, DAM_AUTO: "dam", AUTO: "wave", "k-RR": "krr"}.get(name)
-    if scheme is not None:
-        return of_disk(plan_disk(scheme, Setting(shape, epsilon))[1])
-    if name.startswith("MDSW"):
-        split: mdsw.Split = "budget" if name.endswith("budget") else "users"
-        across, down = (line(query)[1] for query in mdsw.queries(Grid(shape, 0), epsilon, split))
-        matrix = mdsw.matrix(across, down, split)
-        return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
     if name == "OUE":
         return Privacy(frequency_oracles.local_privacy(away, value), value, LOCAL)
-    size, _, table = calibrate(shape, epsilon)
-    same = of_disk(plan_disk("dam", Setting(shape, epsilon))[1])
-    worst = sem_geo_i.worst_log_ratio(table, size)
-    return Privacy(same.local_privacy_cells, worst, f"{GEO}, k = {size}")
+    if name == "SEM-Geo-I":
+        size, _, table = calibrate(shape, epsilon)
+        same = privacy("DAM", shape, epsilon).local_privacy_cells
+        worst = sem_geo_i.worst_log_ratio(table, size)
+        return Privacy(same, worst, f"{GEO}, k = {size}")
+    if name.startswith("MDSW"):
+        split: mdsw.Split = "budget" if name.endswith("budget") else "users"
+        queries = mdsw.queries(Grid(shape, 0), epsilon, split)
+        across, down = (plan_channel(query)[1] for query in queries)
+        matrix = mdsw.matrix(across, down, split)
+    else:
+        matrix = plan_disk(scheme, Setting(shape, epsilon))[1].matrix()
+    return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -98,16 +91,16 @@ DAM_AUTO, AUTO = "DAM, auto", "wave, auto"
 
 
 @lru_cache(maxsize=64)
-def plan_disk(scheme: str, setting: Setting) -> tuple[Round, Channel]:
-    """Return the Round of a disk scheme and its channel."""
-    query = Query(
-        Grid(setting.shape, 0),
-        setting.epsilon,
-        scheme=scheme,  # type: ignore[arg-type]  # the names of DISKS, and krr
-        radius=setting.radius,
-    )
+def plan_channel(query: Query) -> tuple[Round, Channel]:
+    """Return the Round of a query and its channel."""
     made = disk_round(query, 1, promise(query))
     return made, channel_of(made)
+
+
+def plan_disk(scheme: Any, setting: Setting) -> tuple[Round, Channel]:
+    """Return the Round of a disk scheme, of DISKS or krr, and its channel."""
+    grid, radius = Grid(setting.shape, 0), setting.radius
+    return plan_channel(Query(grid, setting.epsilon, scheme=scheme, radius=radius))
 
 
 def disk(scheme: str, estimator: str = "em") -> Contender:
@@ -130,7 +123,7 @@ def square_wave(split: mdsw.Split) -> Contender:
 
     def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
         asked = mdsw.queries(Grid(setting.shape, 0), setting.epsilon, split)
-        axes = [line(query) for query in asked]
+        axes = [plan_channel(query) for query in asked]
         first = world.binomial(people, 0.5) if split == "users" else people
         second = people - first if split == "users" else people
         answers = (
@@ -142,13 +135,6 @@ def square_wave(split: mdsw.Split) -> Contender:
         return fits.mass
 
     return run
-
-
-@lru_cache(maxsize=64)
-def line(query: Query) -> tuple[Round, Channel]:
-    """Return the Round of one axis and its channel."""
-    made = disk_round(query, 1, promise(query))
-    return made, channel_of(made)
 
 
 def randomise(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
@@ -169,7 +155,7 @@ def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats
 def calibrate(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
     """Return SEM-Geo-I's set size, its exponent and its table at the disk's local privacy."""
     away = distances(*shape)
-    target = of_disk(plan_disk("dam", Setting(shape, epsilon))[1]).local_privacy_cells
+    target = privacy("DAM", shape, epsilon).local_privacy_cells
     size, exponent = size_for(away, target, epsilon[0] / epsilon[1])
     return size, exponent, sem_geo_i.anchors(away, exponent)
 

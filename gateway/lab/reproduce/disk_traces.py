@@ -71,22 +71,27 @@ def walk(
 
 def _next(at: Whole, counts: Whole, side: int, world: np.random.Generator) -> Whole:
     """Return the neighbour each walk goes to, by how many points it has; itself if none has."""
+    around, inside = _neighbours(at, side)
+    rising = np.cumsum(np.where(inside, counts[around], 0), axis=1)
+    drawn = (world.random(len(at)) * rising[:, -1]).astype(np.int64)
+    chosen = np.minimum((rising <= drawn[:, None]).sum(axis=1), len(_MOVES) - 1)
+    return np.where(rising[:, -1] > 0, around[np.arange(len(at)), chosen], at)
+
+
+_MOVES = tuple((dx, dy) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dx or dy)
+
+
+def _neighbours(at: Whole, side: int) -> tuple[Whole, NDArray[np.bool_]]:
+    """Return the eight cells around each, (cells, 8), 0 where there is none, and where one is."""
     y, x = np.divmod(at, side)
-    moves = [(dx, dy) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dx or dy]
-    across = np.stack([x + dx for dx, _ in moves])
-    down = np.stack([y + dy for _, dy in moves])
-    inside = (across >= 0) & (across < side) & (down >= 0) & (down < side)
-    around = np.where(inside, down * side + across, 0)
-    rising = np.cumsum(np.where(inside, counts[around], 0), axis=0)
-    drawn = (world.random(len(at)) * rising[-1]).astype(np.int64)
-    chosen = (rising <= drawn).sum(axis=0)
-    gone = np.take_along_axis(around, np.minimum(chosen, len(moves) - 1)[None, :], axis=0)[0]
-    return np.where(rising[-1] > 0, gone, at)
+    over = np.stack([x + dx for dx, _ in _MOVES], axis=1)
+    down = np.stack([y + dy for _, dy in _MOVES], axis=1)
+    inside = (over >= 0) & (over < side) & (down >= 0) & (down < side)
+    return np.where(inside, down * side + over, 0), inside
 
 
 _QUANTILE = 0.9
 _LENGTH_SHARE = 0.1
-_MOVES = tuple((dx, dy) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dx or dy)
 
 
 def estimate_ldptrace(
@@ -182,11 +187,7 @@ def _estimate(
 ) -> Floats:
     """Return the share of points in each cell of walks drawn from what was told."""
     cells = side * side
-    y, x = np.divmod(np.arange(cells), side)
-    over = np.stack([x + dx for dx, _ in _MOVES], axis=1)
-    down = np.stack([y + dy for _, dy in _MOVES], axis=1)
-    inside = (over >= 0) & (over < side) & (down >= 0) & (down < side)
-    around = np.where(inside, down * side + over, 0)
+    around, inside = _neighbours(np.arange(cells), side)
     going = np.where(inside, np.maximum(moved, 0), 0.0)
     ending = np.maximum(last, 0)
     long = world.choice(cells, size=walks, p=_chances(lengths)) + 1
@@ -292,13 +293,14 @@ def _copy(
     pivot = place % 2 == parity
     found = np.empty_like(at)
     found[pivot] = _blur(at[pivot], each[pivot], None, side, world)
-    allowed = np.ones((len(at), 1), bool) & np.ones(side * side, bool)
+    allowed = np.ones((len(at), side * side), bool)
     last = place + 1 == np.repeat(lengths, lengths)
+    cells = np.arange(side * side)
+    every = _sector(cells[:, None], cells[None, :], side)  # of every cell around every cell
     for step, neighbour in ((-1, place > 0), (1, ~last)):
         told = np.flatnonzero(~pivot & neighbour)
         origin = found[told + step]
         sector = _turn(_sector(origin, at[told], side), each[told], world)
-        every = _sectors(side)
         allowed[told] &= every[origin] == sector[:, None]
     between = np.flatnonzero(~pivot)
     mask = allowed[between]
@@ -336,12 +338,6 @@ def _sector(origin: Whole, at: Whole, side: int) -> Whole:
     (y0, x0), (y1, x1) = np.divmod(origin, side), np.divmod(at, side)
     turn = np.arctan2(y1 - y0, x1 - x0) % (2 * math.pi)
     return np.minimum((turn / (2 * math.pi) * SECTORS).astype(np.int64), SECTORS - 1)
-
-
-def _sectors(side: int) -> NDArray[np.int64]:
-    """Return the sector of every cell around every cell, (cells, cells)."""
-    cells = np.arange(side * side)
-    return _sector(cells[:, None], cells[None, :], side)
 
 
 def _turn(sector: Whole, epsilons: Floats, world: np.random.Generator) -> Whole:

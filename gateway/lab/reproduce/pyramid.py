@@ -138,9 +138,8 @@ def compare(task: Task) -> Iterator[Value]:
     if kind == "gazes":
         setting = Setting(gather_gazes(task, 50, world), 320, 50, epsilon, GAZES, 240)
     elif kind.endswith("clusters"):
-        clusters = (
-            20 if kind == "20 clusters" else {0.02: 5, 0.05: 10, 0.15: 20, 0.3: 40}.get(at, 80)
-        )
+        more = {0.02: 5, 0.05: 10, 0.15: 20, 0.3: 40}.get(at, 80)
+        clusters = 20 if kind == "20 clusters" else more
         wide = math.sqrt(at / clusters) / 5  # fills about such a part of the cells
         people = draw_gazes(200 * SAMPLES, world, clusters, wide)
         setting = Setting(people, 64, 200, epsilon, SAMPLES)

@@ -55,7 +55,13 @@ SIDE = 256
 MSE, LENGTH = "MSE in 1e-9", "numbers that a device sends"
 TREE = "quadtree"
 
-ask = partial(Query, aim=0.1)  # as the paper aims; a finer one is nearer on most maps
+
+def ask(users: int, side: int = SIDE, **more: Any) -> Query:
+    """Return what so many people are asked at epsilon 1, with noise aimed at as the paper does.
+
+    A finer aim than that is nearer on most maps.
+    """
+    return Query(Grid((side, side), 0), (1, 1), "zero-out", users, **{"aim": 0.1, **more})
 
 
 def play(query: Query, cells: Any, present: int, rng: Any) -> list[Release]:
@@ -115,43 +121,35 @@ def beside_peers(task: Task) -> Iterator[Value]:
     users, one = task.people(int(task.place[0])), Fraction(1)
     shards, cells = -(-users // 10_000), _everybody(task, users)
     truth, everybody, rng = cells / users, Crowd(cells, users), Tape(task.tape())
+    off = partial(measure_squared_error, truth=truth)
     draw = _draws(shards, rng)
-    asked = ask(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users)
+    asked = ask(users)
     releases = play(asked, cells, users, rng)
     for name, query in ((TREE, asked), (f"{TREE}, last round", replace(asked, estimator="last"))):
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
-            yield Value(MSE, name, users, measure_squared_error(mapped.mass, truth))
+            yield Value(MSE, name, users, off(mapped.mass))
             yield Value(LENGTH, name, users, _length(releases))
     levels = (
-        (
-            measure_squared_error(hierarchies.hierarchy(everybody, one, draw, 2, depth), truth),
-            (4 ** (depth + 1) - 4) // 3,
-        )
+        (off(hierarchies.hierarchy(everybody, one, draw, 2, depth)), (4 ** (depth + 1) - 4) // 3)
         for depth in (3, 4, 5, 6)
     )
     # Its rule for how fine a grid is knows epsilon alone, and not of the noise of many shards.
     root = Fraction(math.sqrt(shards)).limit_denominator(1000)
     fine = grids.adaptive_grid(everybody, one / root, partial(_narrower, draw, root))
     told: dict[str, tuple[float, int]] = {
-        "flat": (measure_squared_error(grids.laplace(everybody, one, draw), truth), truth.size),
+        "flat": (off(grids.laplace(everybody, one, draw)), truth.size),
         "hierarchy": min(levels),
-        "spatial": (
-            measure_squared_error(hierarchies.quadtree(everybody, one, draw, 6), truth),
-            4**7 // 3,
-        ),
-        "sketch": (measure_squared_error(count_min(everybody, one, draw), truth), 40_000),
-        "grid": (measure_squared_error(fine, truth), 0),
-        "privtree": (
-            measure_squared_error(privtree(everybody, one, partial(dlaplace, rng=rng)), truth),
-            0,
-        ),
+        "spatial": (off(hierarchies.quadtree(everybody, one, draw, 6)), 4**7 // 3),
+        "sketch": (off(count_min(everybody, one, draw)), 40_000),
+        "grid": (off(fine), 0),
+        "privtree": (off(privtree(everybody, one, partial(dlaplace, rng=rng))), 0),
     }
     for name, (error, sent) in told.items():
         yield Value(MSE, PEERS[name], users, error)
         if name in _SENT:
             yield Value(LENGTH, PEERS[name], users, float(sent))
-    yield Value(MSE, UNIFORM, users, measure_squared_error(1 / truth.size, truth))
+    yield Value(MSE, UNIFORM, users, off(1 / truth.size))
 
 
 def _nearest(results: Results) -> Finding:
@@ -214,7 +212,10 @@ def visit(task: Task) -> Iterator[Value]:
     """Yield the error by how many parts a person is split into, and by the bits of a sum."""
     people = Visitors(task, task.people(2000))
     rng, users = Tape(task.tape()), people.users
-    asked = ask(Grid((ROUGH, ROUGH), 0), (1, 1), "zero-out", users, places=PLACES)
+    asked, off = (
+        ask(users, ROUGH, places=PLACES),
+        partial(measure_squared_error, truth=people.truth),
+    )
     mass = density(count_squares(asked, play(asked, people.dearest, users, rng)))[0]
     for kind in KINDS:
         for scale in SCALES:
@@ -224,19 +225,9 @@ def visit(task: Task) -> Iterator[Value]:
                 while made := plan(query, releases):
                     releases.append(people.release(made, bits, rng))
                 found = density(count_squares(query, releases))[0]
-                yield Value(
-                    f"{kind}, {MSE}",
-                    f"{scale} parts",
-                    bits,
-                    measure_squared_error(found, people.truth),
-                )
+                yield Value(f"{kind}, {MSE}", f"{scale} parts", bits, off(found))
         for bits in BITS:
-            yield Value(
-                f"{kind}, {MSE}",
-                "the dearest place alone",
-                bits,
-                measure_squared_error(mass, people.truth),
-            )
+            yield Value(f"{kind}, {MSE}", "the dearest place alone", bits, off(mass))
 
 
 def _parts_help(results: Results) -> Finding:
@@ -255,18 +246,11 @@ def share_noise(task: Task) -> Iterator[Value]:
     """Yield the error of 64 x 64 cells with noise of each device's own, and shared."""
     users = task.people(int(task.place[0]))
     flat = _everybody(task, users).reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
-    truth = flat / users
+    panel, off = f"64 x 64 cells, {MSE}", partial(measure_squared_error, truth=flat / users)
     for name, many in (("each device has all of the noise", users), ("all share one noise", 1)):
         noise = sums(flat.size, many, 1, 1, 1, Tape(task.tape(name))).reshape(flat.shape)
-        yield Value(
-            f"64 x 64 cells, {MSE}",
-            name,
-            users,
-            measure_squared_error(normalise(flat + noise), truth),
-        )
-    yield Value(
-        f"64 x 64 cells, {MSE}", UNIFORM, users, measure_squared_error(1 / truth.size, truth)
-    )
+        yield Value(panel, name, users, off(normalise(flat + noise)))
+    yield Value(panel, UNIFORM, users, off(1 / flat.size))
 
 
 _LAW = "how often noise has a value"
@@ -275,12 +259,8 @@ _LAW = "how often noise has a value"
 def add_shares(task: Task) -> Iterator[Value]:
     """Yield how often sums of 20 devices' shares have each value, beside the discrete Laplace."""
     rng, members, count, q = Tape(task.tape()), 20, 2000, math.exp(-0.5)
-    added = Counter(
-        sum(column)
-        for column in zip(
-            *(shares(count, members, 1, 2, rng) for _ in range(members)), strict=True
-        )
-    )
+    told = [shares(count, members, 1, 2, rng) for _ in range(members)]
+    added = Counter(map(sum, zip(*told, strict=True)))
     one = Counter(shares(count, members, 1, 2, rng))
     for value in range(-8, 9):
         yield Value(_LAW, "sums of 20 shares", value, added[value] / count)
@@ -306,16 +286,16 @@ def say_yes(task: Task) -> Iterator[Value]:
     cells = _everybody(task, users)
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     yes = world.binomial(cells, 0.8 * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) / (2 * 0.15**2)))
-    asked = ask(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users, kind="proportions")
+    asked = ask(users, kind="proportions")
     found = proportions(asked, play(asked, np.stack([yes, cells - yes]), users, rng))
     where = ~np.isnan(found.share) & (cells > 0)
     true, weight = yes[where] / cells[where], cells[where]
-    panel = "mean error of the share, over people"
-    mean = yes.sum() / cells.sum()
-    yield Value(
-        panel, "quadtree", users, np.average(abs(found.share[where] - true), weights=weight)
-    )
-    yield Value(panel, "one share for all", users, np.average(abs(mean - true), weights=weight))
+    for line, share in (
+        ("quadtree", found.share[where]),
+        ("one share for all", yes.sum() / cells.sum()),
+    ):
+        off = np.average(abs(share - true), weights=weight)
+        yield Value("mean error of the share, over people", line, users, off)
 
 
 # Figures 4, 5, 7 and 8: what changes the error.
@@ -326,10 +306,7 @@ def vary(task: Task) -> Iterator[Value]:
     what, at = str(task.place[0]), float(task.place[1])
     users = task.people(int(at) if what == "users" else 100_000)
     drop = Fraction(at).limit_denominator(100) if what == "drop" else Fraction(0)
-    given: dict[str, dict[str, Any]] = {
-        "threshold": {"threshold": at},
-        "reserve": {"reserve": at},
-        "aim": {"aim": at},
+    others: dict[str, dict[str, Any]] = {
         "shard": {"shard": max(100, int(at * task.scale))},
         "drop": {"dropout": drop.as_integer_ratio()},
         "users": {},
@@ -346,7 +323,7 @@ def vary(task: Task) -> Iterator[Value]:
     if what == "threshold":
         lines = {TREE: {}, "given up again below k": {"collapse": at}}
     for line, more in lines.items():
-        query = ask(grid, (1, 1), "zero-out", users, **given[what], **more)
+        query = ask(users, **others.get(what, {what: at}), **more)
         releases = play(query, there, present, Tape(task.tape()))
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
@@ -357,7 +334,7 @@ def vary(task: Task) -> Iterator[Value]:
 def spend(task: Task) -> Iterator[Value]:
     """Yield what each round spends of epsilon 1."""
     users = task.people(int(task.place[0]))
-    query = ask(Grid((SIDE, SIDE), 0), (1, 1), "zero-out", users)
+    query = ask(users)
     releases = play(query, _everybody(task, users), users, Tape(task.tape()))
     panel, line = "epsilon", f"{task.place[0]:,} people"
     yield Value(panel, line, 1, float(epsilon_of(releases[0].round)))
@@ -365,9 +342,8 @@ def spend(task: Task) -> Iterator[Value]:
 
 
 def _last_has_most(results: Results) -> Finding:
-    asked = {
-        line: results.less("epsilon", (line, 1), (line, 2)) for line in results.lines("epsilon")
-    }
+    lines = results.lines("epsilon")
+    asked = {line: results.less("epsilon", (line, 1), (line, 2)) for line in lines}
     return judge(asked, "the first round below the last one: ")
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,10 @@ from recovery.peers.equi_width import SHARE, equi_width, sort_then_count
 from recovery.peers.grids import Crowd
 from recovery.peers.hierarchies import wavelet
 from recovery.ranks import Query, plan, recover
-from recovery.ranks.groups import (
-    PRINTED as PRINTED_SIZES,
-)
-from recovery.ranks.groups import (
-    TABLE_EPSILONS,
-    TABLE_POINTS,
-    expected_error,
-    paper_group,
-    rule_group,
-)
+from recovery.ranks.groups import PRINTED as PRINTED_SIZES
+from recovery.ranks.groups import TABLE_EPSILONS as EPSILONS
+from recovery.ranks.groups import TABLE_POINTS as POINTS
+from recovery.ranks.groups import expected_error, paper_group, rule_group
 from recovery.ranks.order import Order as Sorted
 from recovery.ranks.order import cells_of, order_behind, places_of, voronoi_density
 from recovery.ranks.query import ORDERS
@@ -46,6 +41,7 @@ from .figures import (
     Figure,
     Finding,
     Floats,
+    Place,
     Results,
     Task,
     Value,
@@ -151,13 +147,10 @@ def _as_even(results: Results) -> Finding:
     panel, grouped = results.panels()[:2]
     last = results.places(panel, EVENLY)[-1]
     even = results.mean(panel, EVENLY, last)
-    alike = {
-        name: 1 if abs(results.mean(panel, name, last) / even - 1) <= 0.25 else -1
-        for name in (CITY, HILLS)
-    }
-    least = {
-        name: results.less(panel, (SINGLE, last), (name, last)) for name in (EVENLY, CITY, HILLS)
-    }
+    near = {name: abs(results.mean(panel, name, last) / even - 1) for name in (CITY, HILLS)}
+    alike = {name: 1 if off <= 0.25 else -1 for name, off in near.items()}
+    others = EVENLY, CITY, HILLS
+    least = {name: results.less(panel, (SINGLE, last), (name, last)) for name in others}
     cost = {
         f"{name} in groups of {at:g}": -results.less(grouped, ("k / 4n", at), (name, at)) or 1
         for name in (CITY, HILLS)
@@ -198,16 +191,16 @@ def _near_sum(results: Results) -> Finding:
     """Return whether the sum is within a tenth of the error, and least at the same size."""
     asked, said = dict[str, int](), list[str]()
     for panel in results.panels():
-        sizes = results.places(panel, SUM)
-        above = [
-            results.mean(panel, SUM, at) / results.mean(panel, MEASURED, at) - 1 for at in sizes
-        ]
-        for at, off in zip(sizes, above, strict=True):
-            asked[f"{panel} k = {at:g}"] = 1 if off <= 0.1 else -1
-        at_sum, at_all = (
-            min(sizes, key=partial(results.mean, panel, line)) for line in (SUM, MEASURED)
+        sums, alls = (
+            {at: results.mean(panel, line, at) for at in results.places(panel, SUM)}
+            for line in (SUM, MEASURED)
         )
-        said.append(f"{panel}: least at {at_sum:g} and {at_all:g}, up to {max(above):.0%} above")
+        above = {at: sums[at] / alls[at] - 1 for at in sums}
+        for at, off in above.items():
+            asked[f"{panel} k = {at:g}"] = 1 if off <= 0.1 else -1
+        at_sum, at_all = (min(line, key=line.__getitem__) for line in (sums, alls))
+        most = max(above.values())
+        said.append(f"{panel}: least at {at_sum:g} and {at_all:g}, up to {most:.0%} above")
     return judge(asked, "; ".join(said) + "; within a tenth of it: ")
 
 
@@ -217,7 +210,7 @@ def _near_sum(results: Results) -> Finding:
 def group_sizes(task: Task) -> Iterator[Value]:
     """Yield the sizes of groups, printed and by the rule, and the error of each, measured."""
     n, e = (int(one) for one in task.place)
-    count, epsilon = TABLE_POINTS[n], TABLE_EPSILONS[e]
+    count, epsilon = POINTS[n], EPSILONS[e]
     own = places(EVENLY, count, task)
     for line, size in (("printed", PRINTED_SIZES[n][e]), ("rule", rule_group(count, epsilon))):
         yield Value(f"group size, epsilon {epsilon:g}", line, count, size)
@@ -225,17 +218,18 @@ def group_sizes(task: Task) -> Iterator[Value]:
         yield Value(f"{ERROR}, evenly, epsilon {epsilon:g}", line, count, error_of(own, found))
 
 
+def _sizes(*points: int) -> tuple[Place, ...]:
+    """Return the places of these rows of Table 1, at every epsilon."""
+    return tuple(product(points, range(len(EPSILONS))))
+
+
 def _printed_is_best(results: Results) -> Finding:
-    asked = {
-        f"{panel} {at:g}": results.less(panel, ("printed", at), ("rule", at))
-        for panel in results.panels() if panel.startswith(ERROR)
-        for at in results.places(panel, "rule")
-    }  # fmt: skip
-    less = [
-        1 - results.mean(panel, "rule", at) / results.mean(panel, "printed", at)
-        for panel in results.panels() if panel.startswith(ERROR)
-        for at in results.places(panel, "rule")
-    ]  # fmt: skip
+    asked, less = dict[str, int](), list[float]()
+    for panel in (one for one in results.panels() if one.startswith(ERROR)):
+        for at in results.places(panel, "rule"):
+            asked[f"{panel} {at:g}"] = results.less(panel, ("printed", at), ("rule", at))
+            rule, printed = (results.mean(panel, line, at) for line in ("rule", "printed"))
+            less.append(1 - rule / printed)
     return judge(asked, f"1.74 sqrt(n / epsilon) errs {min(less):.0%} to {max(less):.0%} less: ")
 
 
@@ -479,9 +473,8 @@ FIGURES = (
     Figure(
         "ranks-table1", "the printed sizes of groups are the best",
         "epsilon 0.5 to 3, even places; the rule is k = 1.74 sqrt(n / epsilon)", "places",
-        tuple((n, e) for n in range(len(TABLE_POINTS)) for e in range(len(TABLE_EPSILONS))),
-        group_sizes, _printed_is_best, 100,
-        (10, 1.0, tuple((n, e) for n in (0, 2, 5) for e in range(len(TABLE_EPSILONS)))),
+        _sizes(*range(len(POINTS))), group_sizes, _printed_is_best, 100,
+        (10, 1.0, _sizes(0, 2, 5)),
     ),
     Figure(
         "ranks-8", "the best width of squares is another one for each of three data sets",

@@ -38,9 +38,8 @@ _SOURCES = "the source is at 1/2 as printed, and anywhere beside it; 200 trials,
 
 def operator(n: int, m: int, spread: float) -> Floats:
     """Return what each of m sensors feels of a unit source in each of n cells, (m, n)."""
-    return heat_kernel(
-        np.arange(1, m + 1)[:, None] / m - np.arange(1, n + 1) / n, spread
-    )  # cells at 1/n to 1, as sensors at 1/m to 1
+    # Cells at 1/n to 1, as sensors at 1/m to 1.
+    return heat_kernel(np.arange(1, m + 1)[:, None] / m - np.arange(1, n + 1) / n, spread)
 
 
 def radius(sigma: float, m: int, sure: float | None = None) -> float:
@@ -166,29 +165,25 @@ def weigh(task: Task) -> Iterator[Value]:
 
 def keeps_delta(results: Results) -> Finding:
     """Return whether printed noise gives the delta that is promised, or less, everywhere."""
+    line = "Lemma 3 as printed"
     asked = {
-        f"{panel} at epsilon {at:g}": results.less(
-            panel, ("Lemma 3 as printed", at), ("promised", at)
-        )
+        f"{panel} at epsilon {at:g}": results.less(panel, (line, at), ("promised", at))
         for panel in results.panels()
         for at in results.places(panel, "promised")
     }
     wide = paper_sigma(1, 0.1) / gaussian_sigma(1, 0.1)
-    return judge(
-        asked,
-        f"the root is lost: {wide:.1f} times too wide at epsilon 1; below what is promised: ",
-    )
+    said = f"the root is lost: {wide:.1f} times too wide at epsilon 1; below what is promised: "
+    return judge(asked, said)
 
 
 def feasible(task: Task) -> Iterator[Value]:
     """Yield how often the true heat is within the radius of Algorithm 1."""
     m = int(task.place[0])
     noise = np.linalg.norm(task.world(m).normal(size=(400, m)), axis=1)
+    panel = "share of trials in which the truth is allowed"
     for line, within in ((PRINTED, radius(1, m)), (WIDER, radius(1, m, 0.95))):
-        yield Value(
-            "share of trials in which the truth is allowed", line, m, (noise <= within).mean()
-        )
-    yield Value("share of trials in which the truth is allowed", "0.9", m, 0.9)
+        yield Value(panel, line, m, (noise <= within).mean())
+    yield Value(panel, "0.9", m, 0.9)
 
 
 def is_allowed(results: Results) -> Finding:
