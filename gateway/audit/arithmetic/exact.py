@@ -361,14 +361,25 @@ def claim_law(
     """
     found = enumerate_program(lambda walk: int(sampler(*args[:2], walk, *args[2:])), floor)
     wrong = list(find_impossible(found, law))
+    sentence = f"{_call(name, args)}: every value is drawn with the probability of its formula"
+    return _claim_near(sentence, found, wrong, _compare_laws(found, law))
+
+
+def _claim_near(
+    sentence: str, found: Found, wrong: list[int], apart: float, shares: int = 1
+) -> Claim:
+    """Return the claim that so many draws together are as near their law as they were followed."""
+    detail = f"the probability of {', '.join(map(str, wrong[:5]))} is wrong" if wrong else ""
+    if found.leftover > MOST_LEFT:
+        detail = f"{number(found.leftover):.2g} of the probability could not be followed"
     return Claim(
-        f"{_call(name, args)}: every value is drawn with the probability of its formula",
-        claimed=number(found.leftover),
-        measured=_compare_laws(found, law),
-        fits=not wrong and found.leftover <= MOST_LEFT,
+        sentence,
+        claimed=shares * number(found.leftover),
+        measured=apart,
+        fits=not detail,
         unit="total variation",
         samples=found.runs,
-        detail=_tell(found, wrong),
+        detail=detail,
     )
 
 
@@ -397,15 +408,11 @@ def shares_add_up(args: tuple[int, ...], polya: Callable[..., Any], floor: int) 
     sums = [Bounds(*pair) for pair in zip(_sum(low, shares), _sum(high, shares), strict=True)]
     wrong = [k for k, (less, more) in enumerate(sums) if less > law[k].high or law[k].low > more]
     wrong += [value for value in found.law if value < 0]
-    return Claim(
-        f"{_call('polya', args)}: the shares of noise of all devices add up to the whole noise",
-        claimed=shares * number(found.leftover),
-        measured=sum(abs(number(law[k].low - one.low)) for k, one in enumerate(sums)) / 2,
-        fits=not wrong and found.leftover <= MOST_LEFT,
-        unit="total variation",
-        samples=found.runs,
-        detail=_tell(found, wrong),
+    apart = sum(abs(number(law[k].low - one.low)) for k, one in enumerate(sums)) / 2
+    sentence = (
+        f"{_call('polya', args)}: the shares of noise of all devices add up to the whole noise"
     )
+    return _claim_near(sentence, found, wrong, apart, shares)
 
 
 def _sum(parts: list[int], times: int) -> list[int]:
@@ -426,11 +433,3 @@ def _compare_laws(found: Found, law: Mapping[int, Bounds]) -> float:
         for value in {*found.law, *law}
     )
     return math.fsum(gaps) / 2
-
-
-def _tell(found: Found, wrong: list[int]) -> str:
-    if found.leftover > MOST_LEFT:
-        return f"{number(found.leftover):.2g} of the probability could not be followed"
-    if wrong:
-        return f"the probability of {', '.join(map(str, wrong[:5]))} is wrong"
-    return ""
