@@ -8,6 +8,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from edge.core import wire
+from edge.core.window import JUMPED
 from recovery.maps.sentence import Wording, describe
 
 from ..devices.enrol.check import check_together
@@ -81,7 +82,9 @@ class Uplink:
         wanted, unwanted = topics
         # When devices say that their levels were recorded, in seconds of the epoch, by name.
         self.recorded_s: dict[str, float] = {}
-        self._metas = wire.topic(site, "+", "meta") if deployment.room.plan else ""
+        asked = deployment.room.plan or deployment.privacy.window_h
+        self._metas = wire.topic(site, "+", "meta") if asked else ""
+        self._jumped = set[str]()  # whose clock did, and the log says so
         self._wanted = {*wanted, *self._announcer.births, *([self._metas] if self._metas else ())}
         # A session that lasts keeps filters that nobody wants any more. Until they are gone from
         # there the store remembers both.
@@ -189,16 +192,24 @@ class Uplink:
             self._announcer.heard(message.topic, message.payload)
             link.ack(message)
         elif self._metas and message.topic.endswith("/meta"):
-            self._level(message)
+            self._note(message.topic.split("/")[-2], message.payload)
             link.ack(message)
         else:
             self._take(link, message)
 
-    def _level(self, message: Message) -> None:
-        """Note when a device says that its level was recorded; whoever lies spoils a map alone."""
-        self.recorded_s.pop(name := message.topic.split("/")[-2], None)
-        if (at_s := level_s(message.payload)) and len(self.recorded_s) < _DEVICES:
+    def _note(self, name: str, meta: bytes) -> None:
+        """Note when a device says that its level was recorded, and whether its clock jumped.
+
+        Whoever lies spoils a map, or a line of the log.
+        """
+        self.recorded_s.pop(name, None)
+        if (at_s := level_s(meta)) and len(self.recorded_s) < _DEVICES:
             self.recorded_s[name] = at_s
+        if not clock_jumped(meta):
+            self._jumped.discard(name)
+        elif name not in self._jumped and len(self._jumped) < _DEVICES:
+            self._jumped.add(name)  # it says so for as long as it runs
+            log.warning("a device's sleep was not counted", device=name, why=JUMPED)
 
     def _linked(self, up: bool, why: str) -> None:
         self._up = up
@@ -209,12 +220,22 @@ class Uplink:
 
 def level_s(meta: bytes) -> float | None:
     """Return when a device's level was recorded, by its `meta`; None where it does not say."""
+    at_ms = _read(meta).get("recorded_ms")
+    return at_ms / 1000 if type(at_ms) is int and 0 < at_ms < 1 << 48 else None
+
+
+def clock_jumped(meta: bytes) -> bool:
+    """Return whether a device says, by its `meta`, that its clock jumped in its last sleep."""
+    limits = _read(meta).get("limits")
+    return isinstance(limits, dict) and limits.get("clock") == JUMPED
+
+
+def _read(meta: bytes) -> dict[str, Any]:
     try:
         said = json.loads(meta) if len(meta) < _META else None
     except (ValueError, RecursionError):
-        return None
-    at_ms = said.get("recorded_ms") if isinstance(said, dict) else None
-    return at_ms / 1000 if type(at_ms) is int and 0 < at_ms < 1 << 48 else None
+        said = None
+    return said if isinstance(said, dict) else {}
 
 
 PATIENCE_S = 3.0  # for a broker, where one must be there

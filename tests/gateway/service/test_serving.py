@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import structlog.testing
 
 from edge.core import wire
 from edge.core.records import Report
+from edge.core.window import JUMPED
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.mechanisms import find
@@ -139,6 +141,31 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
     with room.listener("round/thermal") as retained:
         time.sleep(0.2)
         assert retained == []  # nothing is asked any more
+
+
+@pytest.mark.usefixtures("here")
+def test_a_device_whose_clock_jumped_in_its_sleep_is_told_of_once(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its budget comes back later than that of others, and its own words lie at the broker."""
+    # They were enrolled without a window, of which no more than the deployment's is looked at.
+    monkeypatch.setattr("gateway.service.serving.check_together", lambda *_: None)
+    said = json.dumps({"limits": {"clock": JUMPED}}).encode()
+    with structlog.testing.capture_logs() as logs, Pump("test") as pump:
+        link = Link(room.mqtt, f"test-{room.site}", pump).wait()
+        with room.service(privacy={"window_h": 24}, rounds={"every_s": 50_000}) as service:
+            service.wait_connected()
+            for name, meta in (("node-1", said), ("node-1", said), ("node-2", b"{}")):
+                link.publish(wire.topic(room.site, name, "meta"), meta)
+            link.publish(wire.topic(room.site, "node-3", "meta"), said)
+            assert eventually(lambda: any(one.get("device") == "node-3" for one in logs))
+        link.close()
+    told = [one for one in logs if one.get("why") == JUMPED]
+
+    assert [(one["device"], one["log_level"]) for one in told] == [
+        ("node-1", "warning"),
+        ("node-3", "warning"),
+    ]
 
 
 @pytest.mark.usefixtures("here")

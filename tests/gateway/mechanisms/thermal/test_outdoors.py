@@ -16,7 +16,7 @@ from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.thermal.deployment import first_round
 from gateway.mechanisms.thermal.vacant import find_outdoor_temperature
 from gateway.service.drawing import vacancy_of
-from gateway.service.serving import level_s
+from gateway.service.serving import clock_jumped, level_s
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.settings.roomfile import Vacancy
@@ -61,7 +61,8 @@ def test_a_weather_file_that_is_not_there_is_told_and_stops_nothing(tmp_path: Pa
         (b'{"recorded_ms": -5}', None),
         (b'{"recorded_ms": 1e12}', None),
         (b'{"recorded_ms": 1152921504606846976}', None),
-        (b'{"other": 1}', None),
+        (b'{"other": 1, "limits": [{}]}', None),
+        (b'{"limits": {"clock": "something else"}}', None),
         (b"[1, 2]", None),
         *((junk, None) for junk in (b"", b"{", b"[" * 4000, b"\xff", b" " * 5000 + b"{}")),
     ],
@@ -71,6 +72,7 @@ def test_a_device_says_when_its_level_was_recorded_or_nothing(
 ) -> None:
     """Its `meta` is not signed, so nothing in it may do more harm than to a map."""
     assert level_s(said) == at_s
+    assert not clock_jumped(said)
 
 
 class Kept:
