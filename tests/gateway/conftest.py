@@ -147,6 +147,18 @@ class Said(NamedTuple):
     out: str
     err: str
 
+    @property
+    def success(self) -> str:
+        """Return what was printed by a command that did what was asked."""
+        assert self.status == 0, self.err
+        return self.out
+
+    @property
+    def refusal(self) -> str:
+        """Return the complaint of a command that could not."""
+        assert self.status == 1, self.out
+        return self.err
+
 
 @pytest.fixture
 def heatveil(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:

@@ -95,8 +95,7 @@ def test_a_backup_takes_the_place_of_nothing(
     out.write_text("precious")
     said = heatveil("backup", "--config", site, "--out", out)
 
-    assert said.status == 1
-    assert "is there already" in said.err
+    assert "is there already" in said.refusal
     assert out.read_text() == "precious"
 
 
@@ -106,21 +105,18 @@ def test_a_backup_that_fails_leaves_nothing(
     """Half a copy would be found on the day that it is needed."""
     out = tmp_path / "copy.sqlite"
     said = heatveil("backup", "--config", site, "--out", out)
-    assert said.status == 1
-    assert "no store" in said.err
+    assert "no store" in said.refusal
 
     Store(tmp_path / "heatveil.sqlite", "lab").close()
     before = sorted(one.name for one in tmp_path.iterdir())
     counts = iter(({"reports": 3}, {"reports": 2}))
     monkeypatch.setattr(sqlite, "_rows", lambda _connection: next(counts))
     said = heatveil("backup", "--config", site, "--out", out)
-    assert said.status == 1
-    assert "not whole" in said.err
+    assert "not whole" in said.refusal
     assert sorted(one.name for one in tmp_path.iterdir()) == before
 
     said = heatveil("backup", "--config", site, "--out", tmp_path / "nowhere" / "copy.sqlite")
-    assert said.status == 1
-    assert "cannot be copied" in said.err
+    assert "cannot be copied" in said.refusal
 
 
 def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(

@@ -166,8 +166,7 @@ def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) 
     (site.parent / "keyholder.json").write_text("{}")
     said = heatveil("check", site)
 
-    assert said.status == 0
-    assert f"chmod 600 {site.parent / 'devices.json'}" in said.out
+    assert f"chmod 600 {site.parent / 'devices.json'}" in said.success
     assert "take the noise off" in said.out
 
 
@@ -182,8 +181,7 @@ def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> Non
 
     assert f"port {deployment.page.port} at 127.0.0.1 is taken, and a gateway of this" in said.out
     assert said.out.splitlines()[-1].endswith("a gateway runs already")
-    assert twice.status == 1
-    assert f"a gateway of site {deployment.site.name} runs already" in twice.err
+    assert f"a gateway of site {deployment.site.name} runs already" in twice.refusal
 
 
 @pytest.mark.parametrize(("days", "grade"), [(400, "ok"), (29, "note"), (-1, "FAULT")])
@@ -309,8 +307,7 @@ def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatvei
     store.close()
 
     assert "shut out" not in before.out
-    assert told.status == 0
-    assert "note  node-3 is shut out: it rings at night\nready\n" in told.out
+    assert "note  node-3 is shut out: it rings at night\nready\n" in told.success
     assert as_json["shut_out"] == [{"device": "node-3", "why": "it rings at night"}]
 
 

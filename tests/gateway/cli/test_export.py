@@ -176,8 +176,7 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
     for there in (out, tmp_path / "reports.csv.guarantee.json"):
         there.write_text("precious")
         said = heatveil(*command)
-        assert said.status == 1
-        assert "already exists" in said.err
+        assert "already exists" in said.refusal
         assert there.read_text() == "precious"
         there.unlink()
     assert sorted(one.name for one in tmp_path.iterdir()) == before
@@ -185,8 +184,7 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
     for module in ("pyarrow", "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, module, None)
     said = heatveil("export", "--config", filled.config, "--out", out.with_suffix(".parquet"))
-    assert said.status == 1
-    assert "pip install -e '.[parquet]'" in said.err
+    assert "pip install -e '.[parquet]'" in said.refusal
     assert sorted(one.name for one in tmp_path.iterdir()) == before
 
 
@@ -213,8 +211,7 @@ def test_what_cannot_be_meant_is_said(
     monkeypatch.chdir(filled.config.parent)
     found = heatveil("export", "--config", filled.config, *words)
 
-    assert found.status == 1
-    assert said in found.err
+    assert said in found.refusal
 
 
 @pytest.mark.parametrize(
@@ -399,8 +396,7 @@ def test_what_has_no_place_on_the_earth_is_refused(
     Store.of(config.load(tmp_path / "gateway.toml")).close()
     found = heatveil("export", "--config", "gateway.toml", *words)
 
-    assert found.status == 1
-    assert said in found.err
+    assert said in found.refusal
     assert {path.suffix for path in tmp_path.iterdir()} <= {".toml", ".sqlite"}
 
 
@@ -413,8 +409,7 @@ def test_a_map_of_an_earlier_grid_is_not_put_where_the_present_one_lies(
         site[0].write_text(one)
         out = site[0].with_name("a.geojson")
         said = heatveil("export", "--config", site[0], "--what", "maps", "--out", out)
-        assert said.status == 1
-        assert "round 1 was asked on 3x2 cells of 100 m" in said.err
+        assert "round 1 was asked on 3x2 cells of 100 m" in said.refusal
         assert not list(site[0].parent.glob("*a.*"))
 
 

@@ -111,8 +111,7 @@ def test_a_store_replayed_gives_what_it_holds_and_bad_messages_are_named(
     without = [line for line in whole[: closing + 1] if line is not late]
     recording.write([others, stranger, *whole[: first + 1], *whole[first:closing]])
     said = heatveil(*words)
-    assert said.status == 0
-    assert "line 2 is refused: it is no round that this site has asked" in said.out
+    assert "line 2 is refused: it is no round that this site has asked" in said.success
     assert "6 reports taken, 1 messages that came again, 1 refused, 1 not" in said.out
     assert "ends within round 1" in said.out
     assert _results(said.out) == {1: recording.results[1]}
@@ -148,8 +147,7 @@ def test_a_line_that_is_no_message_ends_it_by_its_number(
     file.write_bytes(good + b"\n" + line + b"\n" + good)
     said = heatveil("replay", file, "--config", site)
 
-    assert said.status == 1
-    assert f"line 3 of {file} is no recorded message" in said.err
+    assert f"line 3 of {file} is no recorded message" in said.refusal
     assert len(said.err.splitlines()) == 1
 
 

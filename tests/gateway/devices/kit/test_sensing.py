@@ -58,8 +58,7 @@ def test_a_board_whose_sensor_is_silent_is_no_device(desk: Any, folder: Path) ->
 
     desk.own.write_text(right)
     again = run(desk, folder, *words)
-    assert again.status == 0, again.err
-    assert "it answers" in again.out
+    assert "it answers" in again.success
     assert names(folder) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
     assert given(desk)
 
@@ -97,8 +96,7 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
         assert desk.run("device", "rotate", NAME, "--keys").status == 0
     said = run(desk, folder, "rotate", NAME, "--settings", desk.own, "--keys")
 
-    assert said.status == 0, said.err
-    assert "it answers" not in said.out
+    assert "it answers" not in said.success
     assert "\nready" in said.out
     assert given(desk)
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
