@@ -288,7 +288,14 @@ def test_every_reading_of_an_array_has_noise_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("round", "bits"), [(a_round(), 16), (a_round(high=30000), 32), (a_round(variance=10**8), 32)]
+    ("round", "bits"),
+    [
+        (a_round(), 16),
+        (a_round(high=30000), 32),
+        (a_round(variance=10**8), 32),
+        (a_round(variance=1797**2 - 1), 16),  # 4000 + 16 * 1797 is below 2**15, 1798 is not
+        (a_round(variance=1797**2), 32),
+    ],
 )
 def test_frames_are_as_narrow_as_the_noise_allows(round: Round, bits: int) -> None:
     """Two bytes a reading where they suffice: that is radio time."""
