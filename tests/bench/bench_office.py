@@ -8,7 +8,7 @@ Then about how many sources it says, how often three are within what it says, an
 Then of so many worlds of one to five people each, who have been there for a quarter of an hour to
 eight, together or each for a time of his own: how often the number is right, within one, and
 within what the map says. Three that sat for hours warm a room as five do that came later, and at
-this noise no shape tells them apart: without noise, the day's own three are four or five as well.
+this noise no shape tells them apart: the day's own three are said to be four, without noise too.
 """
 
 import sys
