@@ -84,8 +84,9 @@ class Process:
         self._child.wait()
 
     def solvers(self) -> list[int]:
-        """Return its children that live."""
-        return [int(one) for one in _read(f"{self.id}/task/{self.id}/children").split()]
+        """Return its children that live, whichever thread began them."""
+        tasks = Path("/proc", str(self.id), "task").iterdir()
+        return [int(one) for task in tasks for one in _read(f"{task}/children").split()]
 
     def solved_s(self) -> float:
         """Return the processor time of its children, of those too that took too long and ended."""
