@@ -22,8 +22,7 @@ ANSWERS = [5, 12]
 BOARD = """
 before = used()
 from edge.board import start
-from edge.board.drivers import find_driver
-find_driver("tmp117")
+from edge.board.sensors import tmp117
 print(used() - before)
 """
 
