@@ -131,6 +131,11 @@ for remove, paths in ((os.remove, %r), (os.rmdir, %r)):
 """
 
 
+def parse_lines(said: str) -> dict[str, str]:
+    """Return what a board printed, by the first word of each line."""
+    return {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
+
+
 def read_file(board: Board, path: str) -> bytes:
     """Return what a file on the board holds; BoardFault where there is none."""
     return b"".join(binascii.unhexlify(line) for line in board.run(_GET % path).split())
@@ -192,7 +197,8 @@ def copy_files(board: Board, files: dict[str, bytes]) -> list[str]:
     Raises:
         BoardFault: its flash is full, or does not hold what was written to it.
     """
-    folders = sorted({path[:at] for path in files for at in _slashes(path)})
+    marks = ((path, at) for path in files for at, letter in enumerate(path) if letter == "/")
+    folders = sorted({path[:at] for path, at in marks})
     if folders:
         board.run(_MAKE % folders)
     wanted = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
@@ -249,10 +255,6 @@ def _put_all(board: Board, files: dict[str, bytes]) -> None:
         return
     for path, data in files.items():
         board.put(path, data)
-
-
-def _slashes(path: str) -> list[int]:
-    return [at for at, letter in enumerate(path) if letter == "/"]
 
 
 ASIDE = "main.off"

@@ -238,14 +238,9 @@ class StandIn:
             files = [one for one in self._folder.rglob("*") if one.is_file() and one not in own]
             held = sum(one.stat().st_size for one in files)
             if held + len(data) > self._flash:
-                self._write(file, data[: max(0, self._flash - held)])
+                _write_private(file, data[: max(0, self._flash - held)])
                 raise BoardFault(f"{self.where} is full", "OSError: 28")
-        self._write(file, data)
-
-    def _write(self, file: Path, data: bytes) -> None:
-        """Write a file for its owner alone: it may hold keys."""
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
-            opened.write(data)
+        _write_private(file, data)
 
     def restart(self) -> None:
         """Start anew; where it lives, with what its main.py does."""
@@ -280,6 +275,12 @@ class StandIn:
 
     def _environment(self) -> dict[str, str]:
         return {"PATH": os.environ.get("PATH", ""), "MICROPYPATH": ".:.frozen"}
+
+
+def _write_private(file: Path, data: bytes) -> None:
+    """Write a file for its owner alone: it may hold keys."""
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+        opened.write(data)
 
 
 LONGEST_S = 120
@@ -330,8 +331,7 @@ class Remote:
             words: list[str] = []
             for number, (path, data) in enumerate(files.items()):
                 file = Path(folder, str(number))
-                with open(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
-                    opened.write(data)
+                _write_private(file, data)
                 words += ["+", "fs", "cp", str(file), f":{path}"]
             self._call(*words[1:])
 
@@ -370,7 +370,7 @@ class Remote:
 
     def _fault(self, said: str, what: str) -> BoardFault:
         low = said.lower()
-        busy = any(word in low for word in BUSY)
+        busy, silent = (any(word in low for word in words) for words in (BUSY, SILENT))
         if busy and self._address.startswith("socket:"):
             return BoardFault(
                 f"no board's console answers at {self._address}. Start the emulator, or correct "
@@ -392,9 +392,9 @@ class Remote:
                 "name it with --board"
             )
         raised = RAISED.findall(said.replace("\r", ""))
-        if raised and not any(word in low for word in SILENT):
+        if raised and not silent:
             return describe_failure(self.where, raised[-1])
-        if any(word in low for word in SILENT):
+        if silent:
             return BoardFault(
                 f"{self.where} is there but gives no MicroPython prompt; its raw REPL is how "
                 "everything gets there. Flash MicroPython 1.22 or later (micropython.org/"

@@ -5,7 +5,7 @@ password, no key and no reading is printed. What comes back is the first step th
 """
 
 from ..bundle import CONFIG
-from .boards import Board, BoardFault
+from .boards import Board, BoardFault, parse_lines
 
 _ASK = """
 import gc
@@ -111,8 +111,7 @@ def diagnose_link(board: Board) -> str:
         return (
             f"its program stops with {fault.raised}; run heatveil doctor, and provision it again"
         )
-    lines = (line.partition(" ") for line in said.splitlines())
-    return explain({word: rest for word, _, rest in lines})
+    return explain(parse_lines(said))
 
 
 def explain(said: dict[str, str]) -> str:

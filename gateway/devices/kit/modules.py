@@ -108,12 +108,12 @@ def examine(board: Board) -> Interpreter:
         OperatorFault: edge cannot run there, and why.
     """
     try:
-        lines = board.run(_ASK).splitlines()
+        printed = board.run(_ASK)
     except BoardFault as fault:
         if fault.raised:
             raise _wrong(board, f"it stopped with {fault.raised}") from fault
         raise
-    said = {word: rest for word, _, rest in (line.partition(" ") for line in lines)}
+    said = boards.parse_lines(printed)
     if said.get("python") != "micropython" or "version" not in said:
         raise _wrong(board, f"it is {said.get('python', 'no Python')!r}")
     version = tuple(int(part) for part in said["version"].split(".")[:2])

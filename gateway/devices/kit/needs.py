@@ -367,17 +367,19 @@ def _memory(plan: Plan) -> Memory:
     more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
     rest = round(array + plan.figure("tls_kb") * 1024)
-    rest_mpy = rest + round(plan.figure("place_mpy_kb") * 1024 if plan.tells else 0)
-    rest += round(plan.figure("place_kb") * 1024 if plan.tells else 0)
+
+    def heap(what: str, form: str) -> int:
+        place = plan.figure(f"place{form}_kb") if plan.tells else 0.0
+        held = plan.figure(f"{what}{form}_kb") + plan.figure(f"board{form}_kb")
+        return round(held * 1024) + rest + round(place * 1024)
+
     answers = 365 * DAY_S / plan.every_s
     written = 1 / plan.figure("lease") + (1 / plan.figure("boots") if plan.sleeps else 0)
     return Memory(
-        running=round((plan.figure("heap_kb") + plan.figure("board_kb")) * 1024) + rest,
-        running_mpy=round((plan.figure("heap_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
-        + rest_mpy,
-        load_source=round((plan.figure("load_kb") + plan.figure("board_kb")) * 1024) + rest,
-        load_mpy=round((plan.figure("load_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
-        + rest_mpy,
+        running=heap("heap", ""),
+        running_mpy=heap("heap", "_mpy"),
+        load_source=heap("load", ""),
+        load_mpy=heap("load", "_mpy"),
         flash_source=round(plan.figure("source_kb") * 1024 + more),
         flash_mpy=round(plan.figure("mpy_kb") * 1024 + more),
         erasures_year=answers * written * plan.figure("erasures"),

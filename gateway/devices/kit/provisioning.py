@@ -56,7 +56,8 @@ def find_step(own: dict[str, Any], word: str = "step") -> Any:
     """Return the step of the driver that a board is told of, (num, den) of a kelvin, if known.
 
     Args:
-        word: or what else it says, "behind": the counts of a converter behind it, if there is one.
+        word: or what else it says: "behind", the counts of a converter behind it, if there is one;
+            "sensors", how many it reads.
     """
     driver = own.get("driver")
     name = driver.get("name") if isinstance(driver, dict) else None
@@ -72,14 +73,9 @@ def find_count(own: dict[str, Any]) -> int | None:
     driver = own.get("driver")
     if not isinstance(driver, dict) or driver.get("name") not in drivers.NAMES:
         return None
-    if driver["name"] == "yours":
-        found = _read_word(Path(driver["file"]), "sensors") if "file" in driver else None
-    elif isinstance(roms := driver.get("roms"), list):
-        found = len(roms)
-    else:
-        found = getattr(
-            drivers.find_driver(driver["name"]), "sensors", None
-        )  # none: what is on the wire
+    if isinstance(roms := driver.get("roms"), list) and driver["name"] != "yours":
+        return len(roms)
+    found = find_step(own, "sensors")  # none of a driver that reads what is on the wire
     return found if isinstance(found, int) else None
 
 

@@ -32,7 +32,7 @@ from edge.mechanisms.footprint import exp_floor
 from ...mechanisms import USUAL, find
 from ...service.secure_sum import ciphers
 from ..bundle import CONFIG, FOLDER
-from .boards import Board, BoardFault
+from .boards import Board, BoardFault, parse_lines
 
 SITE, NAME, READINGS, VARIANCE = "selftest", "board", 8, 250_000
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "a move", "local", "unit", "presence")
@@ -49,11 +49,25 @@ class Ram:
         self.slots[i] = bytes(data)
 """
 
-_CODE = """
+_HEAD = """
 import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
+"""
+
+_HEAP = """
+gc.collect()
+print("heap", gc.mem_free() if hasattr(gc, "mem_free") else 0)
+"""
+
+# What a board says whose draws are not those of this machine.
+_WRONG = (
+    "its noise is wrong, so nothing may be sent with it. Run this again; if it happens again, "
+    "flash MicroPython anew, and report which board it is"
+)
+
+_CODE = f"""{_HEAD}
 from edge.core.budget import COUNT, Budget
 from edge.core.entropy import Identity
 from edge.core.node import Node
@@ -67,8 +81,7 @@ budget = Budget(place, who.state_key)
 budget.boot()
 node = Node(who, budget)
 frame = node.answer(unhexlify(%r), lambda params: %r)
-gc.collect()
-print("heap", gc.mem_free() if hasattr(gc, "mem_free") else 0)
+{_HEAP}
 print("frame", hexlify(frame).decode() if frame else node.refusal)
 """
 
@@ -99,7 +112,7 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     values = [100 * reading - 300 for reading in range(READINGS)]
 
     told = _plain(who), _RAM, records, bytes(message).hex(), values
-    lines = _lines(board.run(_CODE % told))
+    lines = parse_lines(board.run(_CODE % told))
 
     budget = Budget(kept, who.state_key)
     budget.boot()
@@ -109,8 +122,7 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
         there = shorten_digest(frame) if frame else lines.get("frame", "nothing")[:80]
         raise BoardFault(
             f"{board.where} makes the frame {there} from test data, but it must be "
-            f"{shorten_digest(here)}: its noise is wrong, so nothing may be sent with it. Run "
-            "this again; if it happens again, flash MicroPython anew, and report which board it is"
+            f"{shorten_digest(here)}: {_WRONG}"
         )
     topic = wire.topic(SITE, NAME, "data")
     report = post.unpack_report(frame, rootkeys.mac_key(root), topic, NAME)
@@ -135,11 +147,7 @@ PLACE_PROMISE = Guarantee(
     (12, 1), None, None, "any two cells", "local", "2 answers", "that it answers"
 )
 
-_PLACE_CODE = """
-import gc
-if hasattr(gc, "threshold"):
-    gc.threshold(2000)
-from binascii import hexlify, unhexlify
+_PLACE_CODE = f"""{_HEAD}
 from edge.core import entropy, wire
 from edge.mechanisms import disk_half, footprint
 from edge.core.budget import COUNT, Budget
@@ -170,8 +178,7 @@ budget = Budget(kept, who.state_key)
 budget.boot()
 node = Node(who, budget, mechanism="disk")
 own = node.answer(message, lambda grid: (4, 3))
-gc.collect()
-print("heap", gc.mem_free() if hasattr(gc, "mem_free") else 0)
+{_HEAP}
 print("own", hexlify(own).decode() if own else node.refusal)
 """
 
@@ -191,7 +198,7 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, disk_half.NAME)))
 
     told = _plain(who), _RAM, records, message.hex(), chain.hex(), DRAWS
-    lines = _lines(board.run(_PLACE_CODE % told))
+    lines = parse_lines(board.run(_PLACE_CODE % told))
 
     table, cells = footprint.Table(asked), [0]
     rng = entropy.keyed(chain, NAME, 1, 1, 0)
@@ -203,8 +210,7 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     if lines.get("frame") != here.hex():
         raise BoardFault(
             f"{board.where} draws other answers from test data than it must "
-            f"({shorten_digest(here)}): its noise is wrong, so nothing may be sent with it. Run "
-            "this again; if it happens again, flash MicroPython anew, and report which board it is"
+            f"({shorten_digest(here)}): {_WRONG}"
         )
     try:
         own = _bytes(lines.get("own", ""))
@@ -225,11 +231,7 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
     )
 
 
-_SUM_CODE = """
-import gc
-if hasattr(gc, "threshold"):
-    gc.threshold(2000)
-from binascii import hexlify, unhexlify
+_SUM_CODE = f"""{_HEAD}
 from edge.core.entropy import Tape
 from edge.core.shares import shares
 from edge.mechanisms import crypto, secure_sum, sum_node
@@ -239,8 +241,7 @@ key = own.agree(unhexlify(%r))
 made = own.public + key + crypto.seal(key, secure_sum.NONCE, key, seed)
 made += crypto.aes(key, secure_sum.counters(0, 64))
 noise = shares(20, 7, 1, 2, Tape(seed))
-gc.collect()
-print("heap", gc.mem_free() if hasattr(gc, "mem_free") else 0)
+{_HEAP}
 print("made", hexlify(made).decode(), " ".join([str(one) for one in noise]))
 """
 
@@ -252,7 +253,7 @@ def check_sums(board: Board) -> Passed:
         BoardFault: it is not, or the board cannot make it: some have no AES.
     """
     seed, other = os.urandom(32), ciphers.Secret(os.urandom(32)).public
-    lines = _lines(board.run(_SUM_CODE % (seed.hex(), other.hex())))
+    lines = parse_lines(board.run(_SUM_CODE % (seed.hex(), other.hex())))
     own = ciphers.Secret(seed)
     key = own.agree(other)
     made = own.public + key + ciphers.seal(key, secure_sum.NONCE, key, seed)
@@ -289,11 +290,6 @@ def shorten_digest(frame: bytes) -> str:
 def _plain(who: Any) -> list[Any]:
     """Return who a device is as it can stand in code."""
     return [key.hex() if isinstance(key, bytes) else key for key in who]
-
-
-def _lines(said: str) -> dict[str, str]:
-    """Return what a board printed, by the first word of each line."""
-    return {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
 
 
 def _bytes(text: str) -> bytes:
@@ -429,7 +425,7 @@ def try_sensor(board: Board, reads: str, told: str = CONFIG) -> SensorTrial:
         if not fault.raised:
             raise
         return SensorTrial(f"it cannot be asked for: {fault.raised}")
-    lines = _lines(said)
+    lines = parse_lines(said)
     counts = lines.get("sensors", "").split()
     if len(counts) == 2 and counts[0] != counts[1]:
         return SensorTrial(

@@ -17,7 +17,7 @@ from edge.mechanisms.disk_limits import total_epsilon
 
 from ...mechanisms import USUAL, find
 from ..bundle import CONFIG, FOLDER
-from .boards import Board
+from .boards import Board, parse_lines
 
 _ASK = """
 import gc
@@ -86,6 +86,7 @@ except Exception:
 """
 
 
+WORDS = ("config", "name", "site", "mode", "key", "driver", "lost", "mended")  # "" if not said
 WAITS = "its window is spent; it answers again by itself"  # and needs no new keys
 
 
@@ -178,25 +179,16 @@ def read_state(board: Board, mac_key: bytes | None = None) -> State:
     """
     question = os.urandom(16)
     said = board.run(_ASK % (CONFIG, question.hex(), FOLDER))
-    lines = {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
+    lines = parse_lines(said)
     counts = [int(number) for number in lines.get("counts", "0 0 0 -1").split()]
     numbers = [int(number) for number in lines.get("limits", "").split()]
     shown = binascii.unhexlify(lines.get("shown", ""))
-    ours = False
-    if mac_key is not None:
-        ours = hmac.compare_digest(shown, hmac.digest(mac_key, question, hashlib.sha256))
     counter, epoch, spent, newest = counts
     return State(
-        config=lines.get("config", ""),
-        name=lines.get("name", ""),
-        site=lines.get("site", ""),
-        mode=lines.get("mode", ""),
-        key=lines.get("key", ""),
-        driver=lines.get("driver", ""),
+        **{word: lines.get(word, "") for word in WORDS},
         mechanism=lines.get("mechanism", USUAL),
-        ours=ours,
-        lost=lines.get("lost", ""),
-        mended=lines.get("mended", ""),
+        ours=mac_key is not None
+        and hmac.compare_digest(shown, hmac.digest(mac_key, question, hashlib.sha256)),
         counter=counter,
         epoch=epoch,
         spent=spent,
