@@ -74,7 +74,7 @@ def seldom() -> None:
 
 
 BATCH = 500
-LINGER_S = 0.08  # how long the first message of a batch waits for others
+LINGER_S = 0.04  # how long the first message of a batch waits for others
 QUIET_S = 0.02  # a gap this long ends the batch sooner
 END_S = 0.8  # how long messages are still given out after the end was asked for
 
