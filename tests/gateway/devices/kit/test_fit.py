@@ -62,18 +62,18 @@ def test_what_the_settings_say_is_held_against_the_deployment_first(
 
 @pytest.mark.long
 def test_old_keys_are_worth_something_until_the_new_ones_can_be_brought(
-    desk: Any, made: str
+    desk: Any, made: tuple[str, str]
 ) -> None:
     """Another's board, or settings that it would refuse: they stay, and what to do is said."""
     before = kept(desk)
-    other = desk.run("rotate", "node-3", "--board", made, "--keys")
+    other = desk.run("rotate", "node-3", *made, "--keys")
     assert (other.status, "Plug in its own board" in other.err) == (1, True)
     assert "--replace" not in other.err
 
     desk.own.write_text('[driver]\nname = "sht4x"\n')
-    wrong = desk.run("rotate", BOARD, "--board", made, "--keys", "--settings", desk.own)
+    wrong = desk.run("rotate", BOARD, *made, "--keys", "--settings", desk.own)
     assert (wrong.status, "adc_step" in wrong.err) == (1, True)
-    nobody = desk.run("rotate", "attik", "--board", made, "--keys")
+    nobody = desk.run("rotate", "attik", *made, "--keys")
     assert (nobody.status, "no device attik is enrolled" in nobody.err) == (1, True)
     assert kept(desk) == before
 
