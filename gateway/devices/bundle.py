@@ -13,10 +13,9 @@ partition (MicroPython 1.25 or later) a board runs them in place:
     mpremote romfs deploy edge.romfs
 
 What a board is given takes less heap than our sources say: sentences lie in edge/words.txt, from
-which `edge.words` reads one when it is said, and private names and those of local variables and
-arguments are short, so that the table of names that a board holds is small. Docstrings are left
-out, and no other statement is added, left out or moved; but in what is compiled the modules that
-every device loads are one (`linking`).
+which `edge.words` reads one when it is said, and private names and those of local variables are
+short, so that the table of names that a board holds is small. Docstrings are left out, and no
+statement is added, left out or moved.
 
 Source: MicroPython's `extmod/vfs_rom.c`, whose comment is the specification of the image.
 """
@@ -31,8 +30,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -43,7 +41,6 @@ from edge.mechanisms import module_of
 
 from ..faults import OperatorFault
 from ..mechanisms import TABLE, find
-from .linking import link_modules
 
 # Of edge, and no board loads it.
 HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py", "cpython.py")
@@ -234,24 +231,18 @@ SENTENCE = range(18, 500)  # letters: what is shorter takes no more memory than 
 PRIVATE = re.compile(r"_[A-Za-z]\w*")
 
 
-def make_small(sources: Mapping[str, bytes], linked: bool = False) -> dict[str, bytes]:
-    """Return sources that do what these do in less heap, and the file of their sentences.
-
-    linked: with those that every device loads in one module, which a board could not compile.
-    """
+def make_small(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return sources that do what these do in less heap, and the file of their sentences."""
     out = {path: sources[path] for path in [YOURS] if path in sources}  # for who reads it
     trees = {path: ast.parse(data) for path, data in sources.items() if path not in out}
     for tree in trees.values():
         _drop_docstrings(tree)
     if VIPER in trees:  # its names are what its compiler takes
         out[VIPER] = ast.unparse(trees.pop(VIPER)).encode() + b"\n"
-    if linked:
-        link_modules(trees)
     moved = {WORDS: move_sentences(trees)} if SPEAKER in sources else {}
     shorten_names(trees, set(PRIVATE.findall(b" ".join(out.values()).decode())))
-    keywords = find_keywords()
     for tree in trees.values():
-        shorten_locals(tree, keywords)
+        shorten_locals(tree)
     return out | moved | {path: write_source(tree).encode() for path, tree in trees.items()}
 
 
@@ -276,7 +267,7 @@ def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """
     program, out = find_compiler(), {}
     with tempfile.TemporaryDirectory() as folder:
-        for path, text in sorted(make_small(sources, linked=True).items()):
+        for path, text in sorted(make_small(sources).items()):
             if path in (WORDS, VIPER):  # machine code: a board compiles it
                 out[path] = text
                 continue
@@ -367,7 +358,6 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
     for path, tree in trees.items():
         _refuse_hidden(path, tree, defined)
     held = {path: {name for _, _, name in _names(tree)} & defined for path, tree in trees.items()}
-    kinds = _find_kinds(trees.values())
     near = {path: {path} for path in trees}
     for path, tree in trees.items():
         for other in find_imported(path, tree) & set(trees):
@@ -377,72 +367,30 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
     for name in sorted(
         defined, key=lambda name: (-sum(name in own for own in held.values()), name)
     ):
-        homes = [path for path, own in held.items() if name in own]
-        taken = set().union(*[held[path] for path in homes])
-        taken = {other for other in taken if kinds[other] & kinds[name]}
-        if "member" in kinds[name]:
-            around = set().union(*[held[path] for home in homes for path in near[home]])
-            taken |= {other for other in around if "member" in kinds[other]}
-        used = {short.get(other) for other in taken}
-        short[name] = next(new for i in count() if (new := f"_{i}") not in used)
+        around = set().union(*[near[path] for path, own in held.items() if name in own])
+        taken = {short.get(other) for path in around for other in held[path]}
+        short[name] = next(new for i in count() if (new := f"_{i}") not in taken)
     for tree in trees.values():
         for node, field, name in _names(tree):
             if name in short:
                 setattr(node, field, short[name])
 
 
-def _find_kinds(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
-    """Return of each name where it is looked up: in a scope, among an object's, or in both.
-
-    What is met in a class, but in no function of it, is looked up in both.
-    """
-    found = defaultdict[str, set[str]](set)
-    for tree in trees:
-        special: dict[ast.AST, set[str]] = {}
-        for made in [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]:
-            for part in made.body:
-                met: list[ast.AST | None] = [part]
-                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-                    special[part] = {"member"}
-                    met = [*part.decorator_list, *part.args.defaults, *part.args.kw_defaults]
-                for top in filter(None, met):
-                    special.update((node, {"member", "scope"}) for node in ast.walk(top))
-        for node, _, name in _names(tree):
-            usual = "member" if isinstance(node, ast.Attribute) else "scope"
-            found[name] |= special.get(node, {usual})
-    return found
-
-
-def shorten_locals(tree: ast.Module, keywords: set[str]) -> None:
-    """Give what a function keeps for itself short names, the same ones in every function.
-
-    keywords: the names by which anybody gives an argument; those stay.
-    """
+def shorten_locals(tree: ast.Module) -> None:
+    """Give what a function keeps for itself short names, the same ones in every function."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     parts = [*tree.body, *[part for made in classes for part in made.body]]
     for made in [part for part in parts if isinstance(part, kinds)]:
         inside = list(ast.walk(made))
         names = [node for node in inside if isinstance(node, ast.Name)]
-        given = [arg for arg in made.args.args if arg.arg not in keywords]
-        found = [(node, name) for node, _, name in _names(made) if node not in given]
-        kept = {name for node, name in found if not isinstance(node, ast.Name | ast.Attribute)}
-        own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        own = (own | {arg.arg for arg in given}) - kept
-        taken = kept | {node.id for node in names} | {arg.arg for arg in given}
+        kept = {name for node, _, name in _names(made) if not isinstance(node, ast.Name)}
+        own = {node.id for node in names if isinstance(node.ctx, ast.Store)} - kept
+        taken = kept | {node.id for node in names}
         free = (new for i in count() if (new := f"_{i}") not in taken)
         short = {name: next(free) for name in sorted(own)}
         for node in names:
             node.id = short.get(node.id, node.id)
-        for arg in given:
-            arg.arg = short.get(arg.arg, arg.arg)
-
-
-def find_keywords() -> set[str]:
-    """Return the names by which edge gives arguments, what only hosts need of it included."""
-    files = sorted(Path(str(edge.__file__)).parent.rglob("*.py"))
-    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_bytes()))]
-    return {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
 
 
 def _drop_docstrings(tree: ast.Module) -> None:

@@ -22,7 +22,8 @@ ANSWERS = [5, 12]
 BOARD = """
 before = used()
 from edge.board import start
-from edge.board.sensors import tmp117
+from edge.board.drivers import find_driver
+find_driver("tmp117")
 print(used() - before)
 """
 

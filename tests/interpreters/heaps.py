@@ -55,14 +55,11 @@ del loading
 loaded = used()
 """
 PARTS = """
-try:
-    from edge.linked import Budget, Client, Device, Files, Identity, Ring
-except ImportError:
-    from edge.core.budget import Budget, Files
-    from edge.net.device import Device
-    from edge.core.entropy import Identity
-    from edge.net.mqtt import Client
-    from edge.net.ring import Ring
+from edge.core.budget import Budget, Files
+from edge.net.device import Device
+from edge.core.entropy import Identity
+from edge.net.mqtt import Client
+from edge.net.ring import Ring
 """
 LIVE = """
 import asyncio
