@@ -78,7 +78,10 @@ class Fresh:
         self._truth = np.zeros(self.count)
 
     def step(self, own: slice) -> Fraction | None:
-        """Return what the least move may show, in kelvin: `recovery.noise.worst.least_shown`."""
+        """Return what the least move may show, in kelvin.
+
+        See `recovery.noise.worst.find_least_shown`.
+        """
         step = self._sensors.step
         return step if step is None else step * (self._sensors.behind // step + 1)
 

@@ -52,7 +52,7 @@ OUTSIDE = describe(  # of a field that is "clamp" or "refuse"
 WINDOW_H = describe("", elsewhere="[privacy] window_h in a deployment file")  # 0: for a key's life
 
 
-def about(field: Field[Any] | Any) -> About:
+def describe_field(field: Field[Any] | Any) -> About:
     """Return what a field says; empty words where it says nothing."""
     metadata: Mapping[str, Any] = field.metadata
     found: About = metadata.get("about", About())
@@ -69,7 +69,11 @@ def check(query: Any) -> None:
         ValueError: one is not.
     """
     for field in fields(query):
-        value, said, parts = getattr(query, field.name), about(field), get_args(field.type)
+        value, said, parts = (
+            getattr(query, field.name),
+            describe_field(field),
+            get_args(field.type),
+        )
         if get_origin(field.type) is Literal:
             good, needed = value in parts, f"one of {', '.join(parts)}"
         elif (field.type is int or int in parts) and (said.low, said.high) != (None, None):

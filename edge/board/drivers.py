@@ -90,7 +90,9 @@ def converters(name):
 
 
 def least_shown(step, behind):
-    """Return what the least move shows in a driver's readings: `recovery.noise.worst.least_shown`.
+    """Return what the least move shows in a driver's readings.
+
+    As `recovery.noise.worst.find_least_shown`.
 
     step, behind: of `converters`, ratios (num, den) of a kelvin, as what is returned.
     """

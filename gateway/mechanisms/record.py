@@ -25,7 +25,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from recovery.fields import About, about
+from recovery.fields import About, describe_field
 
 from .words import PLACES, Words
 
@@ -300,7 +300,7 @@ class Mechanism(Verbs):
     @property
     def abouts(self) -> Mapping[str, About]:
         """What each field of the query says of itself."""
-        return {one.name: about(one) for one in fields(self.query)}
+        return {one.name: describe_field(one) for one in fields(self.query)}
 
     def lines(self, found: Any) -> list[str]:
         """Return what was recovered, a line each."""

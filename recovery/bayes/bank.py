@@ -194,7 +194,7 @@ def families(seen: Seen, near: Near) -> dict[str, Family]:
         kinds = zip(alongs, shown.squares, (read, read - leant), (0.0, shrunk), strict=True)
         for label, (along, square, left, law) in zip(_LABELS[name], kinds, strict=False):
             if shown.worlds.scaled:
-                weights, power = by_shape(square, along, left)
+                weights, power = integrate_power(square, along, left)
                 power *= seen.prior.warmest
             else:
                 weights, power = -0.5 * square, np.broadcast_to(seen.prior.warmest, along.shape)
@@ -286,14 +286,14 @@ def _lattice(seen: Seen, cells: Whole) -> tuple[tuple[int, ...], bytes]:
     return (rows, columns), nearest.astype(np.int64).tobytes()
 
 
-def by_shape(square: Floats, along: Floats, read: float) -> tuple[Floats, Floats]:
+def integrate_power(square: Floats, along: Floats, read: float) -> tuple[Floats, Floats]:
     """Return log L of each shape, its power integrated over, and the likeliest power.
 
     Args:
         square, along: (shapes,), a'a and a'c.
         read: c'c.
 
-    >>> logs, power = by_shape(np.array([25.0]), np.array([52.0]), 108.25)
+    >>> logs, power = integrate_power(np.array([25.0]), np.array([52.0]), 108.25)
     >>> logs.round(4), power
     (array([-3.1353]), array([2.08]))
     """

@@ -26,7 +26,7 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
-from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, pure, said_of_window
+from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
 from ..maps.sentence import Wording, join
 from .channel import channel_of
@@ -67,12 +67,12 @@ def promise(query: Query) -> Guarantee:
     """Return what the reports of this query promise; true of the whole numbers really drawn."""
     plural = "s" * (query.readings > 1)
     reports = REPORTS(n=query.readings, s=plural)
-    return pure(
+    return make_pure(
         query.epsilon,
         epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=TOGETHER(window=said_of_window(query.window_h, reports, "epsilon")),
+        unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
         unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 

@@ -79,14 +79,14 @@ class ByTransform:
         return back[: self.inner[0], : self.inner[1]]
 
 
-def outer_of(inner: tuple[int, int], kernel: Floats) -> tuple[int, int]:
+def find_outer_shape(inner: tuple[int, int], kernel: Floats) -> tuple[int, int]:
     """Return the shape of what a kernel makes of a map."""
     return inner[0] + kernel.shape[0] - 1, inner[1] + kernel.shape[1] - 1
 
 
-def by_matrix(inner: tuple[int, int], kernel: Floats) -> ByMatrix:
+def make_by_matrix(inner: tuple[int, int], kernel: Floats) -> ByMatrix:
     """Return the kernel written out as a matrix."""
-    outer = outer_of(inner, kernel)
+    outer = find_outer_shape(inner, kernel)
     matrix = np.zeros((*outer, *inner))
     high, wide = kernel.shape
     for y in range(inner[0]):
@@ -95,9 +95,9 @@ def by_matrix(inner: tuple[int, int], kernel: Floats) -> ByMatrix:
     return ByMatrix(matrix.reshape(outer[0] * outer[1], -1), inner, outer)
 
 
-def by_transform(inner: tuple[int, int], kernel: Floats) -> ByTransform:
+def make_by_transform(inner: tuple[int, int], kernel: Floats) -> ByTransform:
     """Return the kernel's transform, of a size that has small factors."""
-    outer = outer_of(inner, kernel)
+    outer = find_outer_shape(inner, kernel)
     good = [scipy.fft.next_fast_len(size, real=True) for size in outer]
     padded = (good[0], good[1])
     return ByTransform(scipy.fft.rfft2(kernel, padded), inner, outer, padded)
@@ -140,9 +140,9 @@ class Channel:
         inner = (self.rows, self.columns)
         way: ByMatrix | ByTransform
         if self.support.size * self.rows * self.columns <= _ENTRIES_MAX:
-            way = by_matrix(inner, self.kernel)
+            way = make_by_matrix(inner, self.kernel)
         else:
-            way = by_transform(inner, self.kernel)
+            way = make_by_transform(inner, self.kernel)
         reached = way.forward(np.ones(inner))[~self.support]
         if reached.size and reached.max() > 1e-9 * self.kernel.max():
             raise ValueError(
@@ -192,7 +192,7 @@ class Channel:
             )
         way = self._way
         if not isinstance(way, ByMatrix):
-            way = by_matrix((self.rows, self.columns), self.kernel)
+            way = make_by_matrix((self.rows, self.columns), self.kernel)
         return way.matrix + self._even.reshape(-1, 1)
 
 
@@ -252,7 +252,7 @@ def square_laws(channel: Channel, step: int, block: int, mass: Floats | None = N
     filled = np.ones(shape) if mass is None else mass + 1e-12 / math.prod(shape)
     even = channel.base * channel.support.astype(np.float64)
     kept = sum_blocks(channel.support.astype(np.float64), block) > 0
-    way = by_transform((step, step), channel.kernel)
+    way = make_by_transform((step, step), channel.kernel)
     laws = []
     for top, left in product(range(0, shape[0], step), range(0, shape[1], step)):
         part = filled[top : top + step, left : left + step]

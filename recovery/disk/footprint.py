@@ -31,24 +31,24 @@ from collections.abc import Callable
 # Source: the disk area mechanism's paper, Section VI.A and Theorem VI.1.
 
 
-def inside(x: int, y: int, radius: float) -> bool:
+def has_centre_inside(x: int, y: int, radius: float) -> bool:
     """Say whether the cell's centre is in the disk or on its edge."""
     return x * x + y * y <= radius * radius
 
 
-def meets(x: int, y: int, radius: float) -> bool:
+def touches_disk(x: int, y: int, radius: float) -> bool:
     """Say whether the open cell meets the disk, for cells with x, y >= 0."""
     return max(x - 0.5, 0.0) ** 2 + max(y - 0.5, 0.0) ** 2 < radius * radius
 
 
-def shrunken(x: int, y: int, radius: float) -> float:
+def measure_shrunken_area(x: int, y: int, radius: float) -> float:
     """Return Theorem VI.1's area of the rectangle that shrinks to the disk, kept in [0, 1]."""
     nearer = radius / math.sqrt(x * x + y * y) - 1
     sides = max(nearer * x + 0.5, 0.0), max(nearer * y + 0.5, 0.0)
     return min(1.0, 4 * sides[0] * sides[1])
 
 
-def part_inside(x: int, y: int, radius: float, line: bool) -> float:
+def measure_part_inside(x: int, y: int, radius: float, line: bool) -> float:
     """Return how much of the cell lies in the disk; along a line, in the interval."""
     if line:
         return min(1.0, radius - (x - 0.5)) if x else min(1.0, 2 * radius)
@@ -120,24 +120,24 @@ def disk(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | N
 
     Source: Definition 8, Equation (13) and Theorem VI.1.
     """
-    if inside(x, y, radius):
+    if has_centre_inside(x, y, radius):
         return 1.0
-    return shrunken(x, y, radius) if meets(x, y, radius) else None
+    return measure_shrunken_area(x, y, radius) if touches_disk(x, y, radius) else None
 
 
-def unshrunken(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def share_by_centre(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share without border cells: all where the centre is inside, none elsewhere.
 
     Source: Section VII.B, "Non-Shrink".
     """
-    return 1.0 if inside(x, y, radius) else None
+    return 1.0 if has_centre_inside(x, y, radius) else None
 
 
 def exact_area(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the part of the cell that lies in the disk, or along a line in the interval."""
     if x == y == radius == 0:
         return 1.0
-    return part_inside(x, y, radius, line) if meets(x, y, radius) else None
+    return measure_part_inside(x, y, radius, line) if touches_disk(x, y, radius) else None
 
 
 def hybrid(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
@@ -149,15 +149,15 @@ def hybrid(x: int, y: int, radius: float, epsilon: float, line: bool) -> float |
 
     Source: Definition 5, and Appendix A for rings.
     """
-    outside = not inside(x, y, radius)
-    if outside and not meets(x, y, radius):
+    outside = not has_centre_inside(x, y, radius)
+    if outside and not touches_disk(x, y, radius):
         return None
     last = max(1, math.ceil(radius))
     ring = last + 1 if outside else max(1, math.ceil(math.sqrt(x * x + y * y)))
     circle = min(float(ring - 1), radius)
     share = _ring(ring, radius, epsilon)
-    if ring > 1 and meets(x, y, circle):
-        part = shrunken(x, y, circle)
+    if ring > 1 and touches_disk(x, y, circle):
+        part = measure_shrunken_area(x, y, circle)
         share = part * _ring(ring - 1, radius, epsilon) + (1 - part) * share
     return share
 
@@ -170,7 +170,7 @@ def share_true_cell(x: int, y: int, radius: float, epsilon: float, line: bool) -
 # What "wave" is made of stands in its own module.
 SCHEMES: dict[str, Share] = {
     "dam": disk,
-    "dam-ns": unshrunken,
+    "dam-ns": share_by_centre,
     "area": exact_area,
     "huem": hybrid,
     "krr": share_true_cell,

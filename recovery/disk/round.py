@@ -159,12 +159,12 @@ def why_refused(query: Query, round: Round) -> str:
     """Return why a query's Round cannot be sent, and which radius could; "" if it can."""
     if not (why := refusal(round)):
         return ""
-    radius = longest(query)
+    radius = find_longest_radius(query)
     can = f"a radius of {radius} cells or less does" if radius >= 0 else "no radius does"
     return f"{why}. Of scheme {scheme_of(query)}, {can} fit this grid, epsilon and promise"
 
 
-def longest(query: Query) -> int:
+def find_longest_radius(query: Query) -> int:
     """Return the greatest whole radius, up to the query's, whose Round fits; -1 if none does."""
     low, high, end = -1, 1, math.ceil(radius_of(query)) + 1
     while high < end and _fits_at(query, high):

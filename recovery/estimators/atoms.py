@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from .convex import GAP_MAX, Small, make_estimate, small
+from .convex import GAP_MAX, Small, make_estimate, reduce_problem
 from .record import Estimate, Seen, moments, power
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ def estimate_linear(seen: Seen, made: Small) -> Floats:
     return np.asarray(prior.mean + felt @ np.linalg.solve(spread, surprise))
 
 
-def gather_quantiles(seen: Seen, heat: Floats) -> Floats:
+def gather_at_quantiles(seen: Seen, heat: Floats) -> Floats:
     """Return the heat gathered in its own quantiles: as many as sources, all equally warm.
 
     For the median is the point of least mean distance, here of each source in their order.
@@ -77,7 +77,7 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
     Differs from the source:
     1. The misfit is weighed by its own likelihood, not driven to its expected value.
     """
-    made = small(seen)
+    made = reduce_problem(seen)
     unit = power(seen.prior)
     number = float(estimate_linear(seen, made).sum()) / unit
     if number <= 0:
@@ -89,7 +89,7 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
     if gap > GAP_MAX * max(1.0, number):
         status = f"inaccurate: the surprise is up to {gap:.2g} above the least"
     if seen.places.shape[1] == 1:
-        heat = gather_quantiles(seen, heat)
+        heat = gather_at_quantiles(seen, heat)
     return make_estimate(seen, made.cells, heat, status, gap)
 
 

@@ -40,7 +40,7 @@ class Small:
     cells: NDArray[np.intp]
 
 
-def small(seen: Seen) -> Small:
+def reduce_problem(seen: Seen) -> Small:
     """Return the readings in the directions of the operator, and the cells that are open."""
     ready = prepare(seen.operator)
     inside, beyond = ready.compress(seen.readings)
@@ -85,7 +85,7 @@ def estimate_by_lasso(seen: Seen) -> Estimate:
     comes nearer than "l1": by a third or more with one source, and with four by a fifth in much
     noise and a twentieth in little. Along a line and in a plane alike.
     """
-    made = small(seen)
+    made = reduce_problem(seen)
     price = seen.sigma * float(np.linalg.norm(made.operator, axis=0).max())
     found = fit(made.operator, made.readings, seen.upper, price)
     return make_estimate(seen, made.cells, found.heat, found.status, found.gap)
@@ -264,12 +264,12 @@ _WORDS = {
 
 def estimate_by_l1(seen: Seen) -> Estimate:
     """Return the least heat within the radius, or the nearest where there is none within it."""
-    return within(seen, seen.sigma * chi_radius(len(seen.readings), seen.failure))
+    return find_least_heat(seen, seen.sigma * chi_radius(len(seen.readings), seen.failure))
 
 
-def within(seen: Seen, radius: float) -> Estimate:
+def find_least_heat(seen: Seen, radius: float) -> Estimate:
     """Return the least heat within that radius of all readings, in kelvin."""
-    cells = small(seen).cells
+    cells = reduce_problem(seen).cells
     found: Solution = minimise_l1(seen.operator[:, cells], seen.readings, radius, seen.upper)
     words = _WORDS.get(
         found.status,
@@ -288,4 +288,4 @@ def estimate_as_printed(seen: Seen) -> Estimate:
     Limits: those of "l1". The radius leaves out the truth half of the time and every heat in a
     third of the runs; then the heat that comes nearest is returned, and its status says so.
     """
-    return within(seen, seen.sigma * math.sqrt(len(seen.readings)))
+    return find_least_heat(seen, seen.sigma * math.sqrt(len(seen.readings)))

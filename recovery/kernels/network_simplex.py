@@ -236,7 +236,7 @@ def simplex(tails, heads, costs, both, block, patience, links, upward, flow, pri
 INFINITE = 1 << 60
 
 
-def along(height, chosen, best, source, parabola, begins):
+def transform_line(height, chosen, best, source, parabola, begins):
     """Fill `best` with the least (x - y)**2 + height[y] of every place x, and `source` with where.
 
     Source: Felzenszwalb and Huttenlocher 2012, "Distance transforms of sampled functions".
@@ -273,7 +273,7 @@ def along(height, chosen, best, source, parabola, begins):
         source[x] = chosen[y]
 
 
-def nearest(height):
+def find_nearest(height):
     """Return, for every cell, the least squared distance plus height, and the cell it is at.
 
     `height` is (rows, columns) of whole numbers, INFINITE where there is nothing to go to.
@@ -286,17 +286,17 @@ def nearest(height):
     line, mine = np.empty(most, np.int64), np.empty(most, np.int64)
     for y in range(rows):
         cells = np.arange(y * columns, (y + 1) * columns)
-        along(height[y], cells, line[:columns], mine[:columns], parabola, begins)
+        transform_line(height[y], cells, line[:columns], mine[:columns], parabola, begins)
         half[:, y] = line[:columns]
         via[:, y] = mine[:columns]
     for x in range(columns):
-        along(half[x], via[x], line[:rows], mine[:rows], parabola, begins)
+        transform_line(half[x], via[x], line[:rows], mine[:rows], parabola, begins)
         best[:, x] = line[:rows]
         source[:, x] = mine[:rows]
     return best, source
 
 
-def cheapest(away, y_from, x_from, y_to, x_to, height):
+def find_cheapest(away, y_from, x_from, y_to, x_to, height):
     """Return, for every place to start from, the least way plus height, and the index of where.
 
     `away` is (rows, columns), what a move by so many rows and columns costs. Every pair is

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from edge.core.records import Guarantee as Guarantee
 
-from ..noise import Ratio, lowest
+from ..noise import Ratio, reduce_ratio
 from .sentence import Sentence, Wording
 
 # Said here and not beside the record, for a board has no room for it.
@@ -22,7 +22,7 @@ are sentences: `neighbours` says what is hidden, `trust` from whom, `unprotected
 _RATIOS = ("epsilon", "delta", "rho")
 
 
-def pure(epsilon: Ratio, one: Fraction, **words: str) -> Guarantee:
+def make_pure(epsilon: Ratio, one: Fraction, **words: str) -> Guarantee:
     """Return a promise of epsilon alone, that never fails.
 
     A pure epsilon is at most epsilon**2 / 2 of zCDP: Bun and Steinke 2016, Proposition 1.4.
@@ -32,7 +32,7 @@ def pure(epsilon: Ratio, one: Fraction, **words: str) -> Guarantee:
         one: the epsilon of one answer, which is what a device prices.
         words: neighbours, trust, unit and unprotected.
     """
-    return Guarantee(lowest(epsilon), None, (one * one / 2).as_integer_ratio(), **words)
+    return Guarantee(reduce_ratio(epsilon), None, (one * one / 2).as_integer_ratio(), **words)
 
 
 # In a window of hours, of a device whose receiver may tell a place that it had before.
@@ -49,13 +49,13 @@ _WINDOW = Wording(
 )
 
 
-def said_of_window(hours: int, answers: str, unit: str) -> str:
+def describe_window(hours: int, answers: str, unit: str) -> str:
     """Return for what a promise holds: for so many answers, or for any window of hours.
 
     Args:
         unit: what adds up.
 
-    >>> said_of_window(0, "24 readings", "rho"), said_of_window(24, "26 readings", "rho")
+    >>> describe_window(0, "24 readings", "rho"), describe_window(24, "26 readings", "rho")
     ('the window of 24 readings', 'any 24 hours (k times as long costs k times rho), 26 readings')
     """
     if not hours:
@@ -66,7 +66,7 @@ def said_of_window(hours: int, answers: str, unit: str) -> str:
 def window_of(guarantee: Guarantee) -> int:
     """Return the hours of the window that a promise holds for, 0 where it is for a life.
 
-    >>> window_of(Guarantee(None, None, None, "", "", said_of_window(36, "9 reports", "rho"), ""))
+    >>> window_of(Guarantee(None, None, None, "", "", describe_window(36, "9 reports", "rho"), ""))
     36
     """
     hours = re.match(r"any (\d+) hours ", guarantee.unit)
@@ -138,9 +138,9 @@ def reword(guarantee: Guarantee, made: Guarantee) -> Guarantee:
 
 
 def _span(unit: str) -> str:
-    """Return for what a promise holds, a window in more words than `said_of_window` sends.
+    """Return for what a promise holds, a window in more words than `describe_window` sends.
 
-    >>> print(_span(said_of_window(1, "9 reports", "rho")).partition("; ")[0])
+    >>> print(_span(describe_window(1, "9 reports", "rho")).partition("; ")[0])
     any hour, wherever it begins, and at most 9 reports in it
     """
     parts = re.fullmatch(r"any (\d+) hours \(k times as long costs k times (\w+)\), (.*)", unit)

@@ -44,7 +44,7 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
             f"{name} {text!r} is not a ratio of positive whole numbers; write "
             f"{_find_meant(text, name)}, so that every device computes the same noise"
         )
-    return lowest((num, den))
+    return reduce_ratio((num, den))
 
 
 def _find_meant(text: str, name: str) -> str:
@@ -60,10 +60,10 @@ def _find_meant(text: str, name: str) -> str:
     return "1/100000 for one in a hundred thousand" if "delta" in name else "1/2 for a half"
 
 
-def lowest(ratio: Ratio) -> Ratio:
+def reduce_ratio(ratio: Ratio) -> Ratio:
     """Return the same ratio in lowest terms.
 
-    >>> lowest((10, 4))
+    >>> reduce_ratio((10, 4))
     (5, 2)
     """
     shared = math.gcd(*ratio)

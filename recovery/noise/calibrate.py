@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from edge.core.budget import NANO
 
-from . import Ratio, check_ratio, lowest
+from . import Ratio, check_ratio, reduce_ratio
 from .gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -32,10 +32,10 @@ from .gaussian import (
 )
 from .worst import (
     NOT_BEHIND,
+    bound_counted_norm,
     coarsest_exponent,
-    counted_norm,
+    find_least_shown,
     find_worst_sensitivity,
-    least_shown,
     list_distances,
     shifts,
     whole_square,
@@ -145,7 +145,7 @@ def change_of_move(
     def square(exponent: int) -> int:
         return whole_square(shifts(*scales), exponent, step)
 
-    counted, sensors = counted_norm(shifts(*scales), step), operator.shape[-2]
+    counted, sensors = bound_counted_norm(shifts(*scales), step), operator.shape[-2]
     return Moved(sensors, intensity_max, step, readings, continuous, counted, square, behind)
 
 
@@ -172,7 +172,7 @@ def round_noise(
     grain = Fraction(2) ** -exponent
     square = change.square(exponent)
     whole = math.ceil(variance(grain, square))
-    least = grain if change.step is None else least_shown(change.step, change.behind)
+    least = grain if change.step is None else find_least_shown(change.step, change.behind)
     return Calibration(
         exponent=exponent,
         step=math.ceil(least / grain),
@@ -326,4 +326,4 @@ def state_noise(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
 
 def epsilon_of(made: Calibration) -> Ratio:
     """Return what a calibration really costs, as a ratio that is never too small."""
-    return lowest((max(1, math.ceil(made.epsilon * _PARTS)), _PARTS))
+    return reduce_ratio((max(1, math.ceil(made.epsilon * _PARTS)), _PARTS))

@@ -6,7 +6,7 @@ from typing import Any
 
 from edge.core.records import Guarantee
 
-from ..maps.guarantee import pure
+from ..maps.guarantee import make_pure
 from ..maps.sentence import Wording
 from . import shard_limits
 
@@ -105,7 +105,7 @@ def promise(query: Any, one: Fraction, neighbours: str, unit: str) -> Guarantee:
     Its rho is the Round's share of what all of epsilon costs. So prices add up as epsilons do, and
     no Round has less than its own epsilon**2 / 2.
     """
-    made = pure(
+    made = make_pure(
         query.epsilon,
         one,
         neighbours=neighbours,

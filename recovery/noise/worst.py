@@ -112,7 +112,7 @@ def pass_behind(block: Floats, behind: Fraction) -> Floats:
     return (block + float(behind)) * (1 + _SLACK) if behind else block
 
 
-def least_shown(step: Fraction, behind: Fraction) -> Fraction:
+def find_least_shown(step: Fraction, behind: Fraction) -> Fraction:
     """Return what the least change of a temperature may show, in kelvin: whole steps.
 
     As dy falls to nought, ceil((dy + behind) / step) steps do; see `pass_behind`.
@@ -121,15 +121,15 @@ def least_shown(step: Fraction, behind: Fraction) -> Fraction:
         step: of the converter, in kelvin.
         behind: counts of the converter before that one, in kelvin, or 0.
 
-    >>> least_shown(Fraction(1, 100), Fraction(1, 5))
+    >>> find_least_shown(Fraction(1, 100), Fraction(1, 5))
     Fraction(21, 100)
-    >>> least_shown(Fraction(1, 100), Fraction(1, 250))
+    >>> find_least_shown(Fraction(1, 100), Fraction(1, 250))
     Fraction(1, 100)
     """
     return step * (behind // step + 1)
 
 
-def counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
+def bound_counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
     """Return the greatest l2 norm of what the converters show, in the temperatures' unit.
 
     Args:
@@ -147,7 +147,7 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
     """Return the greatest squared l2 norm of what is sent, in grains squared.
 
     Args:
-        blocks, step: as for `counted_norm`.
+        blocks, step: as for `bound_counted_norm`.
         exponent: a grain is 2**-exponent of the temperatures' unit.
 
     >>> whole_square([np.array([[0.3], [1.1]])], exponent=0, step=None)
@@ -247,7 +247,7 @@ class Change(NamedTuple):
     each: Floats  # (sensors,)
 
 
-def most_sent(
+def bound_sent(
     change: Change, exponent: int, step: Fraction | None, behind: Fraction = NOT_BEHIND
 ) -> int:
     """Return the greatest squared l2 norm of what is sent, in grains squared.
@@ -260,9 +260,9 @@ def most_sent(
     Raises:
         ValueError: it is beyond what can be squared exactly.
 
-    >>> most_sent(Change(1.1, np.array([0.3, 1.1])), exponent=0, step=None)
+    >>> bound_sent(Change(1.1, np.array([0.3, 1.1])), exponent=0, step=None)
     5
-    >>> most_sent(Change(0.5, np.array([0.5, 0.5])), exponent=1, step=Fraction(1))
+    >>> bound_sent(Change(0.5, np.array([0.5, 0.5])), exponent=1, step=Fraction(1))
     8
     """
     unit = math.ldexp(1.0, -exponent) if step is None else float(step)
@@ -406,7 +406,7 @@ def scan_spreads(room: Room, cells: tuple[int, ...]) -> Felt:
 
 
 @lru_cache(maxsize=32)
-def bound_warmest(room: Room) -> float:
+def bound_greatest_response(room: Room) -> float:
     """Return the most that a sensor feels of a unit source, at the stated spread or later.
 
     Between two of the spreads that are looked at a peak rises by less than one in a hundred:

@@ -30,7 +30,7 @@ from ..disk.channel import Channel
 from ..disk.em import Fit
 from ..disk.estimators import estimate as estimate_line
 from ..disk.query import Query
-from ..noise import Ratio, lowest
+from ..noise import Ratio, reduce_ratio
 from .local_privacy import both_channel, either_channel
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def share(epsilon: Ratio, split: Split) -> Ratio:
             f"split is {split!r} but must be users or budget: either half the users answer each "
             "axis, or each answers both at half of epsilon. Write one of the two."
         )
-    return epsilon if split == "users" else lowest((epsilon[0], 2 * epsilon[1]))
+    return epsilon if split == "users" else reduce_ratio((epsilon[0], 2 * epsilon[1]))
 
 
 def estimate(

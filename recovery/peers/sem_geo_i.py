@@ -197,10 +197,14 @@ def local_privacy(away: ArrayLike, exponent: float, size: int, draws: int = 3_00
         draws: how many answers are tried where not all are.
     """
     few = math.comb(len(np.asarray(away)), size) <= _SETS_MAX
-    return exact(away, exponent, size) if few else sample_privacy(away, exponent, size, draws)
+    return (
+        sum_local_privacy(away, exponent, size)
+        if few
+        else sample_privacy(away, exponent, size, draws)
+    )
 
 
-def exact(away: ArrayLike, exponent: float, size: int) -> float:
+def sum_local_privacy(away: ArrayLike, exponent: float, size: int) -> float:
     """Return the local privacy of SEM-Geo-I, summed over all sets of the size."""
     apart = np.asarray(away, np.float64)
     table = anchors(apart, exponent)
@@ -289,7 +293,7 @@ def exponent_for(away: ArrayLike, target: float, size: int, draws: int = 3_000) 
     By Brent's bisection of the logarithm, for local privacy falls as the exponent
     grows, but for single steps of a sampled one.
     """
-    if not least(away, size) < target:
+    if not compute_least_privacy(away, size) < target:
         return None
 
     def above(log_exponent: float) -> float:
@@ -334,7 +338,7 @@ def wished_size(cells: int, epsilon: float) -> int:
     return max(1, round(cells * math.exp(-epsilon)))
 
 
-def least(away: ArrayLike, size: int) -> float:
+def compute_least_privacy(away: ArrayLike, size: int) -> float:
     """Return the local privacy at an infinite exponent, below which no exponent comes."""
     apart = np.asarray(away, np.float64)
     cells = len(apart)

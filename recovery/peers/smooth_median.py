@@ -53,10 +53,10 @@ def scale(values: ArrayLike, epsilon: float, delta: float | None = None) -> floa
     return 2 / epsilon * smooth_sensitivity(values, beta)
 
 
-def heavy(chances: ArrayLike) -> Floats:
+def compute_heavy_quantiles(chances: ArrayLike) -> Floats:
     """Return the quantiles of the density proportional to 1 / (1 + |z|^4).
 
-    >>> heavy([0.5, 0.75]).round(3)
+    >>> compute_heavy_quantiles([0.5, 0.75]).round(3)
     array([0.   , 0.566])
     """
     places = np.sinh(np.linspace(-15, 15, 60_001))

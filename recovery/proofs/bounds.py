@@ -56,7 +56,7 @@ def weights_at(sensors: Floats, source: float, spread: float) -> Floats | None:
     return weights
 
 
-def farthest(budget: float, missing: Floats, away: Floats) -> float:
+def find_farthest(budget: float, missing: Floats, away: Floats) -> float:
     """Return the largest mean of `away` over shares of cells whose mean of `missing` fits.
 
     Its dual has one price: the least over price of price budget + max (away - price missing).
@@ -159,7 +159,7 @@ def theorem_9(
     printed = inequality_2(excess, missing, away, near, count, length)
     if excess >= count:
         return _vacuous(length, _reason(excess - tail, tail, count))
-    distance = farthest(excess / count, missing, away)
+    distance = find_farthest(excess / count, missing, away)
     distance += (count > 1) * length * excess / count
     if distance >= length:
         return _vacuous(length, _reason(excess - tail, tail, count))

@@ -134,7 +134,7 @@ def highest_shares(heats: Explaining, solved: NDArray[np.int64]) -> Floats | Non
     return np.stack([_prove(heats, *multipliers, last=last) for last in (False, True)])
 
 
-def nearest(heats: Explaining) -> float:
+def measure_least_misfit(heats: Explaining) -> float:
     """Return how near to the readings any heat of such a total within the bounds comes."""
     cells, rows = heats.operator.shape[1], len(heats.readings)
     size = float(np.linalg.norm(heats.readings)) or 1.0
@@ -316,7 +316,7 @@ def certified_band(
         np.linspace(0, len(open_cells) - 1, max(1, points)).round().astype(np.int64)
     )
     highest = highest_shares(heats, solved)
-    least = nearest(heats) if highest is None else math.inf
+    least = measure_least_misfit(heats) if highest is None else math.inf
     if least <= radius:  # the solver is at odds with itself, and has proved nothing
         highest = np.ones((2, len(open_cells)))
     if highest is not None:
@@ -330,7 +330,7 @@ def certified_band(
             where = np.cumsum(limits > 0) - 1  # a closed cell has what the one before it has
             low, high = (np.where(where < 0, 0.0, bound[where]) for bound in (low, high))
             return Certified(Band(level, low, high), status, basis.shape[1])
-        least = nearest(heats)
+        least = measure_least_misfit(heats)
     return Certified(
         None,
         f"infeasible: no such heat comes nearer to the readings than {least / sigma:.2f} "
@@ -369,7 +369,7 @@ def least_deviation(
     open_cells = np.flatnonzero(limits)
     span = (min(low, most), most)
     basis = directions(matrix[:, open_cells], sigma, span)
-    least = nearest(
+    least = measure_least_misfit(
         Explaining(
             basis.T @ matrix[:, open_cells],
             basis.T @ target,

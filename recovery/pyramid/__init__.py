@@ -29,7 +29,7 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.pyramid import NAME as NAME
 from edge.mechanisms.pyramid import params_of, within
 
-from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, pure, said_of_window
+from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from ..maps.sentence import Wording, join
 from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
@@ -68,12 +68,12 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
     reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
-    return pure(
+    return make_pure(
         query.epsilon,
         epsilon_a_report(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=TOGETHER(window=said_of_window(query.window_h, reports, "epsilon")),
+        unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
         unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 

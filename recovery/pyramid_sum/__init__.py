@@ -22,7 +22,7 @@ from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_
 from edge.mechanisms.pyramid_sum import NAME as NAME
 
 from ..fields import describe
-from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, said_of_window
+from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window
 from ..maps.heatmap import Heatmap, Unresolved
 from ..maps.sentence import join
 from ..noise import Ratio
@@ -136,7 +136,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
     reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
-    unit = TOGETHER(window=said_of_window(query.window_h, reports, "epsilon"))
+    unit = TOGETHER(window=describe_window(query.window_h, reports, "epsilon"))
     promised = _promise(query, epsilon_of(query), REPLACED, unit)
     more = LAST_PLACE if query.window_h else ""
     return promised._replace(unprotected=join((promised.unprotected, more), by=""))

@@ -17,7 +17,7 @@ from edge.mechanisms.quadtree import NAME as NAME
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise.sums import NONE_OPENED
 from .query import Query as Query
-from .schedule import by_map, next_step, of_one_map
+from .schedule import group_by_map, next_step, query_one_map
 from .schedule import plan as plan
 from .schedule import promise as promise
 
@@ -39,7 +39,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     """
     if not releases:
         raise ValueError("no release came, and a map needs one. Play a round first.")
-    one, several = of_one_map(query), by_map(query, releases)
+    one, several = query_one_map(query), group_by_map(query, releases)
     for rounds in several:
         next_step(one, rounds)  # refuses what is of another query
     promised = releases[-1].round.guarantee

@@ -80,21 +80,21 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """
     if _sum_spent(releases) >= Fraction(*query.epsilon):
         return None
-    one = of_one_map(query)
-    step = next_step(one, by_map(query, releases)[-1]) or next_step(one, ())
+    one = query_one_map(query)
+    step = next_step(one, group_by_map(query, releases)[-1]) or next_step(one, ())
     if step is None:
         return None
     params = _params(query, step)
     return Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query, step.epsilon))
 
 
-def of_one_map(query: Query) -> Query:
+def query_one_map(query: Query) -> Query:
     """Return the query of one of its maps, which share epsilon evenly."""
     epsilon = Fraction(*query.epsilon) / query.readings
     return replace(query, epsilon=epsilon.as_integer_ratio(), readings=1)
 
 
-def by_map(query: Query, releases: Sequence[Release]) -> list[list[Release]]:
+def group_by_map(query: Query, releases: Sequence[Release]) -> list[list[Release]]:
     """Return the releases of each map: the next one begins when one's epsilon is spent."""
     whole, several = Fraction(*query.epsilon) / query.readings, [list[Release]()]
     for release in releases:

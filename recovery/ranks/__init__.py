@@ -26,7 +26,7 @@ from edge.core.records import Grid, Guarantee, Release, Round
 from edge.mechanisms.ranks import NAME as NAME
 from edge.mechanisms.ranks import Params, epsilon, params_of
 
-from ..maps.guarantee import LAST_PLACE, pure, said_of_window
+from ..maps.guarantee import LAST_PLACE, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from ..maps.sentence import Wording, join
 from .groups import expected_error, group_of
@@ -68,27 +68,27 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         axes_of(query),
         query.points,
     )
-    return Round(len(releases) + 1, NAME, told_grid(query), tuple(params), promise(query))
+    return Round(len(releases) + 1, NAME, refine_grid(query), tuple(params), promise(query))
 
 
 def promise(query: Query) -> Guarantee:
     """Return what the releases of this query promise; true of the whole numbers really drawn."""
     many = {"s": "s" * (query.readings > 1), "plural": "s" * (query.points > 1)}
     releases = _RELEASES(n=query.readings, points=query.points, **many)
-    return pure(
+    return make_pure(
         query.epsilon,
         epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit=said_of_window(query.window_h, releases, "epsilon"),
+        unit=describe_window(query.window_h, releases, "epsilon"),
         unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 
 
-def told_grid(query: Query) -> Grid:
+def refine_grid(query: Query) -> Grid:
     """Return the grid whose cells devices tell: each cell halved while whole millimetres allow.
 
-    >>> told_grid(Query(Grid((20, 10), 500), (1, 1)))
+    >>> refine_grid(Query(Grid((20, 10), 500), (1, 1)))
     Grid(shape=(80, 40), cell_mm=125)
     """
     (columns, rows), side = query.grid.shape, query.grid.cell_mm

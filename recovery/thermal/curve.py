@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..noise import Ratio, check_ratio, lowest
+from ..noise import Ratio, check_ratio, reduce_ratio
 from ..noise.calibrate import (
     Calibration,
     change_of_move,
@@ -31,11 +31,11 @@ from ..noise.worst import (
 from .guarantee import adjust_epsilon, exact_delta
 from .noise import (
     as_printed,
+    bound_sent,
     calibration,
     change_by_coming,
     displacement,
     grains_of,
-    most_sent,
     operator,
     room,
     sent_square,
@@ -99,7 +99,7 @@ def presence(query: Query) -> float:
 def presence_square(query: Query, made: Calibration) -> int:
     """Return how much a source that comes or goes changes what is sent, squared in grains."""
     if query.response is not None:
-        found = most_sent(change_by_coming(query), made.exponent, query.step, query.behind)
+        found = bound_sent(change_by_coming(query), made.exponent, query.step, query.behind)
         return sent_square(query, found, made.exponent)
     if as_printed(query):
         warmth = operator(query)
@@ -130,7 +130,7 @@ def _changes(
     """Return the most that moves up to each distance change: in kelvin, and squared in grains."""
     if query.response is not None:
         paths = [displacement(query, far) for far in cells]
-        squares = [most_sent(path, made.exponent, query.step, query.behind) for path in paths]
+        squares = [bound_sent(path, made.exponent, query.step, query.behind) for path in paths]
         return [path.joint for path in paths], _send(query, squares, made)
     if as_printed(query):
         scales = query.intensity_max, query.step, 1, "", query.behind
@@ -184,7 +184,7 @@ def converter(query: Query) -> Converter:
     Raises:
         ValueError: the noise cannot be had.
     """
-    with_step, without = calibration(query), calibration(without_step(query))
+    with_step, without = calibration(query), calibration(drop_step(query))
     if query.response is not None:
         apart = displacement(query, query.response.far_cells[-1]).joint
     else:
@@ -199,7 +199,7 @@ def converter(query: Query) -> Converter:
     )
 
 
-def without_step(query: Query) -> Query:
+def drop_step(query: Query) -> Query:
     """Return the query of sensors that are finer than any grain."""
     return replace(query, step=None, behind=NOT_BEHIND)
 
@@ -223,7 +223,7 @@ def larger_epsilon(query: Query) -> Ratio | None:
     num, den = query.epsilon
     for _ in range(_TRIES):
         num *= 2
-        asked = lowest((num, den))
+        asked = reduce_ratio((num, den))
         if max(asked) >= 2**63:
             break
         if _sees(replace(query, epsilon=asked)):
@@ -260,7 +260,7 @@ class WhatIf(NamedTuple):
     sigma: float | None  # that keeps the promise there, None where it cannot be had
 
 
-def what_if(query: Query) -> Iterator[WhatIf]:
+def compare_choices(query: Query) -> Iterator[WhatIf]:
     """Yield every such difference that has a meaning for this query."""
     made = calibration(query)
     if query.sigma is not None:  # then the promise is what that noise gives, as rounded up

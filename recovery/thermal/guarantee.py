@@ -12,9 +12,9 @@ from edge.mechanisms.bulk import BITS, ROUNDS, SLACK
 from edge.mechanisms.thermal_half import NAME, digits
 from physics.response import Response
 
-from ..maps.guarantee import TOGETHER, ratio_text, round_up, said_of_window
+from ..maps.guarantee import TOGETHER, describe_window, ratio_text, round_up
 from ..maps.sentence import Wording, join, recognise
-from ..noise import Ratio, lowest
+from ..noise import Ratio, reduce_ratio
 from ..noise.calibrate import Calibration, delta_of_variance, epsilon_of
 from ..noise.tables import exponential, slack
 from .query import Query, protected_cells
@@ -53,16 +53,16 @@ def exact_delta(query: Query) -> Ratio:
             'the exact sampler (sampler = "exact")'
         )
     asked = Fraction(*query.delta)
-    if delta_taken(query, Fraction(*query.epsilon)) > ASIDE * asked:
+    if compute_table_delta(query, Fraction(*query.epsilon)) > ASIDE * asked:
         raise ValueError(
             "noise from tables takes "
-            f"{float(delta_taken(query, Fraction(*query.epsilon))):.2g} of "
+            f"{float(compute_table_delta(query, Fraction(*query.epsilon))):.2g} of "
             f"delta {query.delta[0]}/{query.delta[1]} at epsilon {query.epsilon[0]}/"
             f"{query.epsilon[1]} with {math.prod(query.sensors)} sensors, but {float(ASIDE):g} of "
             "it is set aside for them, and what is promised is kept to the last digit. Ask for "
             'the exact sampler (sampler = "exact"), or for a smaller epsilon'
         )
-    return lowest(((1 - ASIDE) * asked).as_integer_ratio())
+    return reduce_ratio(((1 - ASIDE) * asked).as_integer_ratio())
 
 
 def delta_of_prices(round: Round) -> float:
@@ -72,7 +72,7 @@ def delta_of_prices(round: Round) -> float:
     return float((1 - ASIDE) * delta if tables else delta)
 
 
-def delta_taken(query: Query, epsilon: Fraction, windows: int = 1) -> Fraction:
+def compute_table_delta(query: Query, epsilon: Fraction, windows: int = 1) -> Fraction:
     """Return what tables take of delta at an epsilon, in so many windows."""
     if epsilon > _WIDE:
         return Fraction(1)
@@ -89,7 +89,7 @@ def adjust_epsilon(query: Query, epsilon: float, windows: int = 1) -> float:
     if query.sampler == "exact" or math.isinf(epsilon):
         return epsilon
     aside = ASIDE * Fraction(*query.delta)
-    if delta_taken(query, Fraction(epsilon), windows) > aside:
+    if compute_table_delta(query, Fraction(epsilon), windows) > aside:
         return math.inf
     return epsilon
 
@@ -132,8 +132,8 @@ _WHICH_ROOM = Wording(
 def promise(query: Query, made: Calibration) -> Guarantee:
     """Return what a round of this query promises; true of the whole numbers really sent."""
     return Guarantee(
-        epsilon=lowest(query.epsilon) if query.sigma is None else epsilon_of(made),
-        delta=lowest(query.delta),
+        epsilon=reduce_ratio(query.epsilon) if query.sigma is None else epsilon_of(made),
+        delta=reduce_ratio(query.delta),
         rho=made.rho,
         neighbours=_neighbours(query),
         trust=_trust(query),
@@ -265,17 +265,17 @@ _LEVEL = Wording(
 
 def _unit(query: Query, made: Calibration) -> str:
     readings = _READINGS(n=made.readings, s="s" * (made.readings > 1))
-    window = join((said_of_window(query.window_h, readings, "rho"), _level(query)), by="")
+    window = join((describe_window(query.window_h, readings, "rho"), _level(query)), by="")
     if query.sampler == "table":
         return _TABLES(window=window)
     if query.calibration == "exact" or query.sigma is not None:
         return TOGETHER(window=window)
-    epsilon, delta = really_given(query, made)
+    epsilon, delta = compute_true_promise(query, made)
     return (
         f"{window} together; the noise is the paper's printed formula and really gives epsilon "
-        f"{round_up(epsilon)} at delta {ratio_text(lowest(query.delta))}, or delta "
-        f"{round_up(delta)} at epsilon {ratio_text(lowest(query.epsilon))}, at the stated spread "
-        "alone and not at longer ones"
+        f"{round_up(epsilon)} at delta {ratio_text(reduce_ratio(query.delta))}, or delta "
+        f"{round_up(delta)} at epsilon {ratio_text(reduce_ratio(query.epsilon))}, at the stated "
+        "spread alone and not at longer ones"
     )
 
 
@@ -287,7 +287,7 @@ def _level(query: Query) -> str:
     return _LEVEL(slew=slew, n=query.readings)
 
 
-def really_given(query: Query, made: Calibration) -> tuple[float, float]:
+def compute_true_promise(query: Query, made: Calibration) -> tuple[float, float]:
     """Return the epsilon at the query's delta, and the delta at the epsilon that is promised.
 
     The printed formula's label is neither; noise that was calibrated gives just what it says.

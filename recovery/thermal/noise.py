@@ -14,8 +14,15 @@ from physics.places import length_m
 from physics.response import Response
 
 from ..noise.calibrate import Calibration, Moved, change_of_move, check_scales, grant, state_noise
-from ..noise.worst import Change, Grains, Room, bound_warmest, scan_spreads, worst_squares
-from ..noise.worst import most_sent as most_sent
+from ..noise.worst import (
+    Change,
+    Grains,
+    Room,
+    bound_greatest_response,
+    scan_spreads,
+    worst_squares,
+)
+from ..noise.worst import bound_sent as bound_sent
 from .guarantee import check_variance, exact_delta
 from .query import Query, protected_cells
 
@@ -159,12 +166,12 @@ def move_in_room(query: Query, cells: int) -> Moved:
     if query.step is not None:
         # In steps of the converter, as if they were the grains.
         steps = Change(change.joint / float(query.step), change.each / float(query.step))
-        counted = math.sqrt(most_sent(steps, 0, None, query.behind / query.step)) * float(
+        counted = math.sqrt(bound_sent(steps, 0, None, query.behind / query.step)) * float(
             query.step
         )
 
     def square(exponent: int) -> int:
-        return most_sent(change, exponent, query.step, query.behind)
+        return bound_sent(change, exponent, query.step, query.behind)
 
     sensors, scales = math.prod(query.sensors), (query.intensity_max, query.step, query.readings)
     return Moved(sensors, *scales, change.joint, counted, square, query.behind)
@@ -285,7 +292,7 @@ def warmest_felt(query: Query) -> float:
     """Return the most that a sensor feels of a unit of heat, whenever and wherever that is."""
     if query.response is not None:
         return float(change_by_coming(query).each.max()) / query.intensity_max
-    return bound_warmest(room(query))
+    return bound_greatest_response(room(query))
 
 
 def grains_of(query: Query, exponent: int) -> Grains:

@@ -137,8 +137,12 @@ class Query:
                 "positive: heat must have had time",
             ),
             ("intensity_max", _positive(self.intensity_max), "positive: it scales the noise"),
-            ("sources_max", whole(self.sources_max), "a whole number from 1: it sets the clamp"),
-            ("readings", whole(self.readings), "a whole number from 1: they share the promise"),
+            (
+                "sources_max",
+                is_whole(self.sources_max),
+                "a whole number from 1: it sets the clamp",
+            ),
+            ("readings", is_whole(self.readings), "a whole number from 1: they share the promise"),
             ("walls", self.walls in ("none", "insulated"), "'none' or 'insulated'"),
             ("calibration", self.calibration in ("exact", "paper"), "'exact' or 'paper'"),
             (
@@ -149,7 +153,8 @@ class Query:
             ("estimator", self.estimator in ESTIMATORS, f"one of {', '.join(ESTIMATORS)}"),
             (
                 "sources",
-                self.sources is None or (whole(self.sources) and self.sources <= self.sources_max),
+                self.sources is None
+                or (is_whole(self.sources) and self.sources <= self.sources_max),
                 f"left out or from 1 to sources_max, {self.sources_max}",
             ),
             (
@@ -299,7 +304,7 @@ def check_room(grid: Grid, sensors: tuple[int, ...], distance: float | None, pla
         ValueError: they do not.
     """
     counts = (grid.shape, sensors)
-    if not all(isinstance(part, tuple) and all(map(whole, part)) for part in counts) or (
+    if not all(isinstance(part, tuple) and all(map(is_whole, part)) for part in counts) or (
         len(grid.shape) != 2 or max(grid.shape) < 2
     ):
         raise ValueError(
@@ -318,7 +323,7 @@ def check_room(grid: Grid, sensors: tuple[int, ...], distance: float | None, pla
         )
 
 
-def whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
     """Return whether it is a whole number from 1."""
     return type(value) is int and value > 0
 

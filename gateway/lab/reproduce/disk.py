@@ -16,7 +16,7 @@ import numpy as np
 
 from edge.core.records import Grid
 from recovery.disk import promise
-from recovery.disk.footprint import inside, meets, radius_cells, shares
+from recovery.disk.footprint import has_centre_inside, radius_cells, shares, touches_disk
 from recovery.disk.query import Query
 from recovery.disk.round import disk_round, domain_of, weights_of
 from recovery.distance import wasserstein2
@@ -187,8 +187,10 @@ def count_cells(radius: int) -> Counted:
     """Return what Theorems VI.3 and VI.4 say, by looking at every cell."""
     eighth = [(x, y) for x in range(1, radius + 2) for y in range(1, x)]
     return Counted(
-        mixed=sum(not inside(x, y, radius) and meets(x, y, radius) for x, y in eighth),
-        high=sum(inside(x, y, radius) for x, y in eighth),
+        mixed=sum(
+            not has_centre_inside(x, y, radius) and touches_disk(x, y, radius) for x, y in eighth
+        ),
+        high=sum(has_centre_inside(x, y, radius) for x, y in eighth),
     )
 
 
@@ -200,13 +202,16 @@ def weights(radius: int, epsilon: float) -> dict[Cell, float]:
     """
     more = math.expm1(epsilon)
     found = {
-        (x, y): 1.0 + more for x in range(radius + 1) for y in range(x + 1) if inside(x, y, radius)
+        (x, y): 1.0 + more
+        for x in range(radius + 1)
+        for y in range(x + 1)
+        if has_centre_inside(x, y, radius)
     }
     for cell in list_crossed(radius):
         found[cell] = 1.0 + area(cell, radius) * more
     step = radius / math.sqrt(2) - 0.5
     corner = math.floor(step) + 1
-    if not inside(corner, corner, radius):
+    if not has_centre_inside(corner, corner, radius):
         part = step - math.floor(step)
         found[corner, corner] = 1.0 + (4 * part**2 if part < 0.5 else 1.0) * more
     return found
@@ -258,7 +263,7 @@ def count_crossed(task: Task) -> Iterator[Value]:
     """Yield what Theorems VI.3 and VI.4 say of one radius, beside counting."""
     radius = int(task.place[0])
     listed, true = list_crossed(radius), count_cells(radius)
-    within = sum(inside(x, y, radius) for x, y in listed)
+    within = sum(has_centre_inside(x, y, radius) for x, y in listed)
     crossed, held = "crossed, centre outside (VI.3)", "centre inside (VI.4)"
     outside = "listed by VI.3 though the centre is inside"
     yield Value(crossed, "counted", radius, true.mixed)

@@ -426,7 +426,7 @@ def of_median(task: Task) -> Iterator[Value]:
         values = values_of(sensitivity, task.world(int(100 * sensitivity)))
         median = float(np.median(values))
         for name, delta, noise in (
-            (SMOOTH, None, smooth_median.heavy(chances)),
+            (SMOOTH, None, smooth_median.compute_heavy_quantiles(chances)),
             (SOME, 1e-6, laplace),
         ):
             scale = smooth_median.scale(values, float(epsilon), delta)

@@ -9,7 +9,7 @@ import numpy as np
 from edge.core.records import Release
 from edge.mechanisms.quadtree import length, params_of, sensitivity
 from recovery.quadtree.estimate import count_squares, density
-from recovery.quadtree.schedule import by_map, epsilon_of, of_one_map
+from recovery.quadtree.schedule import epsilon_of, group_by_map, query_one_map
 
 from ...faults import OperatorFault
 from ...output import Stage
@@ -63,8 +63,8 @@ def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
     from ..panels import Panel  # half a second
 
     query, releases = (
-        replace(of_one_map(query), estimator="last"),
-        by_map(query, releases)[-1],
+        replace(query_one_map(query), estimator="last"),
+        group_by_map(query, releases)[-1],
     )
     shown = []
     for number in sorted({1, (1 + len(releases)) // 2, len(releases)}):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import ranks as device
 from physics.points import cells_of
-from recovery.ranks import told_grid
+from recovery.ranks import refine_grid
 from recovery.ranks.query import Query
 
 from .. import places, usual
@@ -31,7 +31,7 @@ class Crowd:
     def truth(self) -> Floats:
         """How much of everybody was in each cell of the map, (rows, columns): one a user."""
         columns, rows = self.query.grid.shape
-        fine, finer = told_grid(self.query).shape
+        fine, finer = refine_grid(self.query).shape
         counts = np.zeros(columns * rows)
         for users in self.cells:
             flat = np.concatenate(users)
@@ -62,7 +62,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     Raises:
         OperatorFault: neither is given, or the file is wrong.
     """
-    fine = told_grid(query)
+    fine = refine_grid(query)
     if query.points == 1 or inputs.points is None or inputs.points in EXAMPLES:
         asked = OnGrid(fine, query.readings, query.outside)
         advice = f"{places.IN_TURN}, or for points={{rows}}, which tells all of them at once"
@@ -111,7 +111,7 @@ def _count(query: Query, users: int) -> Query:
 
 def stand(query: Query, seen: Any, people: int, world: np.random.Generator) -> StandingCrowd:
     """Return where people are, on the grid that devices tell."""
-    return places.stand(query, seen, people, world, told_grid(query))
+    return places.stand(query, seen, people, world, refine_grid(query))
 
 
 def read_release(query: Query, written: Any) -> Release:
@@ -121,6 +121,6 @@ def read_release(query: Query, written: Any) -> Release:
         ValueError: it has not the shape of one.
     """
     found = usual.read_release(query, written)
-    release = found._replace(round=found.round._replace(grid=told_grid(query)))
+    release = found._replace(round=found.round._replace(grid=refine_grid(query)))
     device.params_of(release.round)
     return release

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from recovery.maps.guarantee import ratio_text, round_up
-from recovery.noise.worst import least_shown
+from recovery.noise.worst import find_least_shown
 from recovery.thermal import Query, calibration
 from recovery.thermal.curve import (
     BLIND,
     Converter,
     converter,
+    drop_step,
     finer_step,
     larger_epsilon,
-    without_step,
 )
 from recovery.thermal.noise import room, spread_fault, too_long
 from recovery.thermal.query import cell_m
@@ -334,7 +334,7 @@ def _describe_converter(query: Query) -> Converter | str:
         if query.step is None:
             raise
         try:
-            first_round(without_step(query))
+            first_round(drop_step(query))
         except OperatorFault:
             raise fault from None
         return (
@@ -345,7 +345,7 @@ def _describe_converter(query: Query) -> Converter | str:
 
 def _flips(query: Query) -> str:
     """Return what the least move may show, as a ratio: a step, with what is behind it."""
-    return ratio_text(least_shown(query.step or Fraction(1), query.behind).as_integer_ratio())
+    return ratio_text(find_least_shown(query.step or Fraction(1), query.behind).as_integer_ratio())
 
 
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:

@@ -64,8 +64,8 @@ from recovery.noise import check_ratio
 from recovery.noise.calibrate import exact_epsilon
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query
-from recovery.thermal.curve import Converter, curve, presence, what_if
-from recovery.thermal.guarantee import adjust_epsilon, exact_delta, really_given
+from recovery.thermal.curve import Converter, compare_choices, curve, presence
+from recovery.thermal.guarantee import adjust_epsilon, compute_true_promise, exact_delta
 from recovery.thermal.noise import follower
 from recovery.thermal.query import cell_m, protected_cells, standing_room, unknown_physics
 from recovery.thermal.seen import sensors_m
@@ -242,7 +242,7 @@ def numbers(
     ]
     attempt, others = try_maps(query, stage), []
     names = ("readings", "sensors", "walls", "spread_m2", "intensity_max")
-    for other in what_if(query):
+    for other in compare_choices(query):
         stage(f"tried {other.said.strip()}")
         others.append(
             {
@@ -273,7 +273,7 @@ def numbers(
 
 def _promise(query: Query, there: float) -> dict[str, Any]:
     promise, made = first_round(query).guarantee, thermal.calibration(query)
-    (epsilon, delta), cells = really_given(query, made), protected_cells(query)
+    (epsilon, delta), cells = compute_true_promise(query, made), protected_cells(query)
     squares, at = (made.sensitivity_squared, made.variance), exact_delta(query)
     return {
         "unprotected": promise.unprotected,

@@ -15,7 +15,7 @@ from recovery.maps.sentence import Sentence, Wording, join
 from recovery.proofs.certified import certified_distance
 from recovery.thermal import Query
 from recovery.thermal.curve import curve
-from recovery.thermal.guarantee import really_given
+from recovery.thermal.guarantee import compute_true_promise
 from recovery.thermal.noise import as_printed
 from recovery.thermal.query import cell_m, protected_cells
 
@@ -55,7 +55,7 @@ def label(query: Query, guarantee: Guarantee) -> str:
     epsilon = f"epsilon {guarantee.epsilon[0] / guarantee.epsilon[1]:g}"
     if not as_printed(query):
         return epsilon
-    given, delta = really_given(query, thermal.calibration(query))
+    given, delta = compute_true_promise(query, thermal.calibration(query))
     return f"{epsilon} as printed, really {round_up(given)} (or delta {round_up(delta, 2)})"
 
 

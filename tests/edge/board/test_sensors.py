@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edge.board import drivers
-from recovery.noise.worst import least_shown
+from recovery.noise.worst import find_least_shown
 
 CHIPS = (Path(__file__).parent / "chips.py").read_text("utf-8")
 
@@ -262,7 +262,7 @@ def test_a_driver_holds_rounds_against_what_its_least_move_shows(name: str) -> N
     step, behind = drivers.converters(name)
     least = Fraction(*drivers.least_shown(step, behind))
 
-    assert least == least_shown(Fraction(*step), Fraction(*behind))
+    assert least == find_least_shown(Fraction(*step), Fraction(*behind))
     assert least > Fraction(*behind)
 
 

@@ -59,7 +59,7 @@ from gateway.store.reader import Reader
 from gateway.store.store import Store
 from gateway.web.operations import OPERATIONS
 from gateway.web.server import Page
-from recovery.maps.guarantee import said_of_window
+from recovery.maps.guarantee import describe_window
 from recovery.maps.heatmap import Heatmap
 from tests import tally
 
@@ -296,7 +296,7 @@ def test_no_window_holds_more_releases_than_it_has_budget_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asked as fast as may be, through a death: charged with each release, and it comes back."""
-    now_s, promise = [1.8e9], said_of_window(24, "4 reports", "epsilon")
+    now_s, promise = [1.8e9], describe_window(24, "4 reports", "epsilon")
 
     def planned(query: Any, releases: Any) -> Any:
         asked = tally.a_round(len(releases) + 1, SHAPE)

@@ -27,7 +27,7 @@ from gateway.store import message_rows as rows
 from gateway.store.places import Place
 from gateway.store.reader import Reader
 from gateway.store.store import Store
-from recovery.maps.guarantee import said_of_window
+from recovery.maps.guarantee import describe_window
 
 NAME = b"\x00\x01\x02\x03"
 KEY, NEW_KEY = b"key1", b"key2"
@@ -46,7 +46,7 @@ def test_what_is_older_than_a_window_counts_no_more(
     store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To the second at which the oldest ends; a promise for life forgets nothing."""
-    at_s, unit = 1.8e9, said_of_window(24, "2 readings", "rho")
+    at_s, unit = 1.8e9, describe_window(24, "2 readings", "rho")
     monkeypatch.setattr("time.time", lambda: at_s)
     plans = [home.round(number) for number in (1, 2, 3)]
     plans = [plan._replace(guarantee=plan.guarantee._replace(unit=unit)) for plan in plans]

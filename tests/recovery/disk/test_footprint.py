@@ -9,7 +9,7 @@ import pytest
 
 from edge.core.records import Grid
 from recovery.disk import Query, promise
-from recovery.disk.footprint import SCHEMES, inside, meets, shares
+from recovery.disk.footprint import SCHEMES, has_centre_inside, shares, touches_disk
 from recovery.disk.round import disk_round, domain_of, total_of, weights_of
 
 PLANE = (15, 15)
@@ -41,7 +41,7 @@ def mixed(radius: int) -> list[tuple[int, int]]:
         (x, y)
         for y in range(1, radius + 2)
         for x in range(y + 1, radius + 2)
-        if meets(x, y, radius) and not inside(x, y, radius)
+        if touches_disk(x, y, radius) and not has_centre_inside(x, y, radius)
     ]
 
 
@@ -81,8 +81,10 @@ def test_a_cell_whose_centre_is_inside_has_all_of_the_weight() -> None:
     for radius in RADII:
         found = whole(shares("dam", radius, 3.5, PLANE))
 
-        assert all(share == 1 for cell, share in found.items() if inside(*cell, radius))
-        assert all(0 <= share < 1 for cell, share in found.items() if not inside(*cell, radius))
+        assert all(share == 1 for cell, share in found.items() if has_centre_inside(*cell, radius))
+        assert all(
+            0 <= share < 1 for cell, share in found.items() if not has_centre_inside(*cell, radius)
+        )
 
 
 @pytest.mark.parametrize("radius", [0.3, 0.5, 0.7, 1, 1.7, 3, 3.5, 7])
@@ -112,7 +114,7 @@ def test_theorem_vi_1_as_printed_is_negative_and_above_one() -> None:
         on_diagonal = [
             (x, x)
             for x in range(1, radius + 1)
-            if meets(x, x, radius) and not inside(x, x, radius)
+            if touches_disk(x, x, radius) and not has_centre_inside(x, x, radius)
         ]
         least = min((printed_area(*cell, radius) for cell in mixed(radius)), default=0.0)
         most = max((printed_area(*cell, radius) for cell in printed_mixed(radius)), default=0.0)

@@ -18,7 +18,7 @@ from recovery.disk.query import Query, epsilon_of_one
 from recovery.disk.round import (
     disk_round,
     domain_of,
-    longest,
+    find_longest_radius,
     octant_of,
     refusal,
     total_of,
@@ -185,7 +185,7 @@ def test_a_refusal_says_which_radius_fits_and_it_is_the_greatest(
 ) -> None:
     """That one can be sent, and one more cannot: tried, not reckoned."""
     asked = large(radius, epsilon, scheme)
-    most = longest(asked)
+    most = find_longest_radius(asked)
     said = why_refused(asked, disk_round(asked, 1, promise(asked)))
 
     assert f"Of scheme {scheme}, a radius of {most} cells or less does fit" in said

@@ -11,7 +11,7 @@ import pytest
 from physics.kernel import forward
 from recovery.distance import earth_movers
 from recovery.estimators import atoms
-from recovery.estimators.convex import small
+from recovery.estimators.convex import reduce_problem
 from recovery.estimators.posterior import estimate
 from recovery.estimators.record import Prior, Seen, moments
 
@@ -142,13 +142,13 @@ def test_no_other_linear_estimate_has_a_smaller_error(line, plane, prior: Prior)
         second += seen.sigma**2 * np.eye(len(second))
         best = mean + both @ np.linalg.solve(second, seen.readings - expected)
 
-        assert atoms.estimate_linear(seen, small(seen)) == pytest.approx(best, abs=1e-9)
+        assert atoms.estimate_linear(seen, reduce_problem(seen)) == pytest.approx(best, abs=1e-9)
 
 
 def test_atoms_stand_where_the_gathered_heat_first_passes_their_level(line) -> None:
     """Heat below nothing takes back what was passed, and moves no atom."""
     _, seen = line(1, cells=5, sensors=5)
-    gathered = atoms.gather_quantiles(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
+    gathered = atoms.gather_at_quantiles(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
 
     assert gathered == pytest.approx([1.0, 0.0, 0.0, 0.0, 1.0])
 
@@ -170,7 +170,7 @@ def test_the_surprise_is_the_least_that_cvxpy_finds(line, plane) -> None:
             free = slice(None) if seen.open is None else seen.open
             columns = seen.operator[:, free] / seen.sigma
             number, cells = seen.prior.most, columns.shape[1]
-            made = small(seen)
+            made = reduce_problem(seen)
             shares, gap = atoms.least_surprise(
                 made.operator / seen.sigma, made.readings / seen.sigma, number
             )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from physics.sensors import grains
-from recovery.noise.worst import Change, coarsest_exponent, most_sent, shifts, whole_square
+from recovery.noise.worst import Change, bound_sent, coarsest_exponent, shifts, whole_square
 
 # Whole numbers that two bounds are known of: held against all that there are.
 
@@ -42,7 +42,7 @@ def test_steps_that_are_no_whole_grains_round_up_on_every_sensor(
     """A step of 1/10 K is 1.6 grains of 1/16 K: one shows as two, and on all sensors at once."""
     change = Change(joint, np.array([0.28, 0.24, 0.33, 0.21]))
     most = tried(change, exponent, Fraction(1, 10), lag)
-    found = most_sent(change, exponent, Fraction(1, 10), Fraction(lag, 10))
+    found = bound_sent(change, exponent, Fraction(1, 10), Fraction(lag, 10))
 
     assert most <= found
     assert found <= (most**0.5 + 2 * 4**0.5 + 2) ** 2
@@ -51,8 +51,8 @@ def test_steps_that_are_no_whole_grains_round_up_on_every_sensor(
 def test_what_cannot_be_squared_exactly_is_refused() -> None:
     """Beyond 2**53 a float is no whole number any more, and a promise would rest on it."""
     with pytest.raises(ValueError, match="squared exactly.*Lower intensity_max"):
-        most_sent(Change(1e8, np.array([1e8])), 0, None)
-    assert most_sent(Change(9e7, np.array([9e7])), 0, None) == 81 * 10**14
+        bound_sent(Change(1e8, np.array([1e8])), 0, None)
+    assert bound_sent(Change(9e7, np.array([9e7])), 0, None) == 81 * 10**14
 
 
 STEPS = [None, Fraction(1, 16), Fraction(1, 4), Fraction(3, 8), Fraction(1, 100), Fraction(2, 7)]

@@ -20,9 +20,9 @@ from recovery.noise.worst import (
     Grains,
     Room,
     bound_changes,
-    bound_warmest,
+    bound_greatest_response,
     count_sent,
-    least_shown,
+    find_least_shown,
     list_distances,
     pass_behind,
     scan_spreads,
@@ -236,7 +236,7 @@ def test_a_step_that_divides_rounded_grains_may_show_more() -> None:
         == 12
         > most_shown(Fraction(1, 64) + dy, *behind, 9)
     )
-    assert least_shown(*behind) * 2**9 <= 6  # which four do not divide
+    assert find_least_shown(*behind) * 2**9 <= 6  # which four do not divide
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -315,4 +315,4 @@ def test_the_warmest_sensor_is_the_nearest(room: Room) -> None:
     """Found without an operator where there are no walls; by 0.01 more where that is later."""
     peaks = [float(room.operator(s).max()) for s in scan_spreads(room, ()).spreads_m2]
 
-    assert max(peaks) <= bound_warmest(room) <= 1.01 * max(peaks)
+    assert max(peaks) <= bound_greatest_response(room) <= 1.01 * max(peaks)

@@ -23,12 +23,12 @@ from recovery.peers.local_privacy import (
 from recovery.peers.mdsw import Split, estimate, matrix, queries
 from recovery.peers.sem_geo_i import (
     anchors,
+    compute_least_privacy,
     em,
-    exact,
     exponent_for,
-    least,
     sample_privacy,
     strict_exponent,
+    sum_local_privacy,
 )
 from recovery.peers.sem_geo_i import worst_log_ratio as set_ratio
 
@@ -224,11 +224,11 @@ def test_sampled_privacy_is_that_of_every_set(size: int) -> None:
     for exponent in (0.2, 1.0, 3.0):
         whole = local_privacy(all_sets(away, size, exponent)[1], away)
 
-        assert exact(away, exponent, size) == pytest.approx(whole)
+        assert sum_local_privacy(away, exponent, size) == pytest.approx(whole)
         assert sample_privacy(away, exponent, size) == pytest.approx(whole, abs=0.03)
 
     milder = sample_privacy(away, 0.7, size)
-    assert milder != pytest.approx(exact(away, 1.0, size), abs=0.03)
+    assert milder != pytest.approx(sum_local_privacy(away, 1.0, size), abs=0.03)
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
@@ -237,8 +237,8 @@ def test_no_exponent_comes_below_the_least(size: int) -> None:
     away = distances(4, 4) if size < 5 else AWAY
     whole = local_privacy(all_sets(away, size, 60.0)[1], away)
 
-    assert whole == pytest.approx(least(away, size))
-    assert exponent_for(away, least(away, size) * 0.99, size) is None
+    assert whole == pytest.approx(compute_least_privacy(away, size))
+    assert exponent_for(away, compute_least_privacy(away, size) * 0.99, size) is None
 
 
 def test_calibration_finds_the_exponent_it_began_with() -> None:
@@ -247,7 +247,7 @@ def test_calibration_finds_the_exponent_it_began_with() -> None:
     target = sample_privacy(away, 0.9, 5)
     found = exponent_for(away, target, 5)
 
-    assert exponent_for(away, exact(away, 0.9, 2), 2) == pytest.approx(0.9, rel=1e-6)
+    assert exponent_for(away, sum_local_privacy(away, 0.9, 2), 2) == pytest.approx(0.9, rel=1e-6)
     assert found == pytest.approx(0.9, rel=0.02)
     assert sample_privacy(away, found, 5) == pytest.approx(target, abs=2e-3)
 

@@ -18,7 +18,7 @@ from physics.points import histogram, mnormal
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
 from recovery.quadtree.estimate import count_squares
-from recovery.quadtree.schedule import by_map, deviation, epsilon_of, grow_squares
+from recovery.quadtree.schedule import deviation, epsilon_of, group_by_map, grow_squares
 from recovery.quadtree.tree import find_owners, paint, parents, square_of
 
 GRID = Grid((16, 16), 0)
@@ -282,7 +282,7 @@ def test_several_maps_share_epsilon_and_each_begins_anew() -> None:
     """Each with a third, from the whole grid on, and drawn from its own rounds alone."""
     asked, cells = query(readings=3, epsilon=(2, 1)), crowd(1000)
     releases = played(asked, cells)
-    several = by_map(asked, releases)
+    several = group_by_map(asked, releases)
     firsts = [params_of(rounds[0].round).squares for rounds in several]
 
     assert [release.round.number for release in releases] == list(range(1, len(releases) + 1))

@@ -13,6 +13,7 @@ from physics.places import length_m
 from recovery.thermal.curve import (
     BLIND,
     WhatIf,
+    compare_choices,
     converter,
     curve,
     distances,
@@ -20,7 +21,6 @@ from recovery.thermal.curve import (
     finer_step,
     larger_epsilon,
     presence,
-    what_if,
 )
 from recovery.thermal.noise import calibration, operator, room
 from recovery.thermal.query import Query
@@ -146,7 +146,7 @@ DAY = replace(PAPER, readings=24)
 
 
 def rows(query: Query) -> dict[str, WhatIf]:
-    return {row.name: row for row in what_if(query)}
+    return {row.name: row for row in compare_choices(query)}
 
 
 @pytest.mark.parametrize(

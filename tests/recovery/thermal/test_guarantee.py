@@ -15,7 +15,7 @@ from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import slack
 from recovery.thermal import Query, calibration, guarantee, plan
 from recovery.thermal.curve import curve, presence
-from recovery.thermal.guarantee import delta_of_prices, exact_delta, really_given
+from recovery.thermal.guarantee import compute_true_promise, delta_of_prices, exact_delta
 from recovery.thermal.search import make_parted
 from tests.recovery.thermal.test_noise import asking
 
@@ -47,7 +47,7 @@ def test_the_delta_that_is_told_is_that_at_the_epsilon_that_was_asked(
     query = Query(Grid((20, 1), 500), (10,), 0.1, epsilon)
     delta = float(Fraction(*query.delta))
 
-    assert 0.9 * delta < really_given(query, calibration(query))[1] <= delta
+    assert 0.9 * delta < compute_true_promise(query, calibration(query))[1] <= delta
 
 
 @pytest.mark.parametrize("query", QUERIES)
