@@ -234,6 +234,7 @@ def inline() -> None:
             pass
 
         def recover(self, *_: Any) -> None:
+            print("it hangs", flush=True)
             time.sleep(3600)
 
     serving.Solver = Here  # type: ignore[misc, assignment]
