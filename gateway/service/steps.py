@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -202,8 +202,6 @@ class Steps:
     late: int = 0  # reports that came after the end of the round that was gathered last
     _due: Callable[[], None] | None = None  # begins the map that is drawn next
     _drawing: Drawing | None = None
-    # It draws and no more: what is asked of the store is asked on the campaign's thread.
-    _thread: Executor = field(default_factory=lambda: ThreadPoolExecutor(1, "map"))
 
     def post(self, *letters: Letter) -> None:
         """Publish something, as soon as may be."""
@@ -391,7 +389,10 @@ class Steps:
         # Only now, for the map before has just left the empty room as it is gone on from.
         vacant = self.kept(drawing.vacancy_of, deployment, devices, self.store, recorded_s, name)
         job = self.solver, site, query, releases, turnout, vacant
-        drawn = self._thread.submit(drawing.draw, *job)
+        # It draws and no more: what is asked of the store is asked on the campaign's thread.
+        thread = ThreadPoolExecutor(1, "map")
+        drawn = thread.submit(drawing.draw, *job)
+        thread.shutdown(wait=False)  # it ends with this map
         self._drawing = Drawing(name, vacant, drawn, time.monotonic())
 
     def _keep(
