@@ -12,8 +12,8 @@ import sys
 import time
 
 if (1 << 70) >> 69 != 2:
-    # The acceptance test of the Gaussian squares numbers of some 70 bits; on a build with
-    # 64-bit integers it would overflow at a moment that depends on the noise.
+    # Keys are whole numbers of 512 bits here, and great noise squares more than 64; on a build
+    # with 64-bit integers it would overflow at a moment that depends on the noise.
     raise RuntimeError(
         "this Python has no big integers, which exact noise needs; "
         "flash a firmware built with MICROPY_LONGINT_IMPL_MPZ"

@@ -121,9 +121,10 @@ def round_body(round):
     put(body, round.number)
     body.append(2)
     put(body, round.mechanism)
+    columns, rows = round.grid.shape
     body.extend(b"\x03\x83")
-    for size in round.grid.shape:
-        put(body, size)
+    put(body, columns)
+    put(body, rows)
     put(body, round.grid.cell_mm)
     body.append(4)
     _head(body, 4, len(round.params))
@@ -131,8 +132,9 @@ def round_body(round):
         put(body, number)
     body.extend(b"\x05\x8a")
     for ratio in (promise.epsilon, promise.delta, promise.rho):
-        for number in ratio or (None, None):
-            put(body, number)
+        num, den = ratio or (None, None)
+        put(body, num)
+        put(body, den)
     for words in (promise.neighbours, promise.trust, promise.unit, promise.unprotected):
         put(body, words)
     if len(round) > 5:

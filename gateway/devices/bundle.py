@@ -253,9 +253,12 @@ def write_source(tree: ast.Module) -> str:
     """
     text = ast.unparse(tree) + "\n"
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and node.value.elts:
-            told = ast.unparse(node.value)
-            text = text.replace(f" = {told}\n", f" = {told.removeprefix('(').removesuffix(')')}\n")
+        match node:
+            case ast.Assign(targets=[ast.Tuple()], value=ast.Tuple() as value):
+                told = ast.unparse(value)
+                text = text.replace(f" = {told}\n", f" = {told[1:-1]}\n")
+    if ast.dump(ast.parse(text)) != ast.dump(tree):
+        raise AssertionError("a module's text means something else without brackets")
     return text
 
 
