@@ -172,17 +172,19 @@ def fan_out(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
     return tell
 
 
-def _page(deployment: Deployment, port: int, **more: Any) -> Page:
-    """Return the page at a port, for whom the file lets in."""
+def read_access(deployment: Deployment) -> dict[str, Any]:
+    """Return where a page listens and whom it lets in, for the arguments of `Page`.
+
+    Raises:
+        OperatorFault: a file of a token is at fault.
+    """
     where = deployment.page
-    return Page(
-        where.host,
-        port,
-        token=access.read(where.token_file),
-        viewer_token=access.read(where.viewer_token_file, "viewer_token_file"),
-        hosts=where.hosts,
-        **more,
-    )
+    return {
+        "host": where.host,
+        "token": access.read(where.token_file),
+        "viewer_token": access.read(where.viewer_token_file, "viewer_token_file"),
+        "hosts": where.hosts,
+    }
 
 
 @dataclass
@@ -278,10 +280,17 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
         now.reload(service.renew)
         manager.reloaded()
 
-    neighbours = _read_neighbours(deployment)
-    known: Any = {"health": health, "metrics": metrics, "neighbours": neighbours}
+    neighbours, lets_in = _read_neighbours(deployment), read_access(deployment)
     try:
-        page = _page(deployment, where.port, probed=where.probed, picture=where.picture, **known)
+        page = Page(
+            port=where.port,
+            health=health,
+            metrics=metrics,
+            probed=where.probed,
+            picture=where.picture,
+            neighbours=neighbours,
+            **lets_in,
+        )
     except OperatorFault as fault:
         if has_gateway(deployment):
             raise TakenFault(
@@ -421,7 +430,8 @@ def work(
         store = Store.of(deployment)
         stack.callback(store.close)
         if port is not None:
-            page = stack.enter_context(_page(deployment, port, health=health, metrics=metrics))
+            lets_in = read_access(deployment)
+            page = stack.enter_context(Page(port=port, health=health, metrics=metrics, **lets_in))
             typer.echo(f"health and metrics: {page.url}readyz and {page.url}metrics")
         guard = guard_of(deployment, now.devices.by_name, store.opened_s())
         # Whom we find guilty is written down; the leader, who reads it, tells the broker.

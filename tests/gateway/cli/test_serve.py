@@ -1,5 +1,6 @@
 """`heatveil serve` and `heatveil fleet`: two programs, an operator's broker between them."""
 
+import http.client
 import json
 import os
 import re
@@ -34,6 +35,7 @@ from tests import processes, sites
 
 query = partial(query_of, find("thermal"))
 
+PICTURE = b"\x89PNG\r\n\x1a\nIEND\xaeB`\x82"  # a whole one, as far as the gateway looks
 PROGRAM = Path(sys.executable).with_name("heatveil")
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -170,6 +172,53 @@ def test_who_is_stopped_as_it_begins_ends_as_later(
     said = heatveil("serve", "--config", site)
 
     assert said.status == 0, said.err
+
+
+def test_the_page_is_for_whom_the_file_says_with_its_picture_and_floor(
+    site: Path, heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token or a name that is dropped on the way to the page would open it to everybody."""
+    room = site.read_text().replace("cells = 40", "cells = [8, 5]")
+    room = room.replace("count = 6", "count = [3, 2]")
+    (hall := site.with_name("hall")).mkdir()
+    (hall / "hall.toml").write_text(room.replace("hosting", "hall"))
+    held = {name: f"the-token-of-{name}" for name in ("operators", "viewers")}
+    for name, token in held.items():
+        site.with_name(name).write_text(token)
+        site.with_name(name).chmod(0o600)
+    site.with_name("floor.png").write_bytes(PICTURE)
+    site.write_text(
+        f'{room}hosts = ["maps.example"]\npicture = "floor.png"\ntoken_file = "operators"\n'
+        'viewer_token_file = "viewers"\nhealth_port = 0\n'
+        '[[page.floor]]\nsettings = "hall/hall.toml"\ncorner_m = [10.0, 0.0]\n'
+    )
+    port = config.load(site).page.port
+    found: list[tuple[int, bytes]] = []
+
+    def ask(path: str, host: str, token: str) -> None:
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        link.request("GET", path, headers={"Host": host, "Authorization": f"Bearer {token}"})
+        answer = link.getresponse()
+        found.append((answer.status, answer.read()))
+        link.close()
+
+    def entered(service: Service) -> None:
+        for host in ("maps.example", "evil.example"):
+            for token in ("", *held.values()):
+                ask("/api/v1/devices", host, token)
+        ask("/floor", "localhost", held["viewers"])
+        ask("/api/v1/floor", "localhost", held["viewers"])
+        sys.exit(128 + signal.SIGTERM)
+
+    assert heatveil("enrol", "--config", site).status == 0
+    monkeypatch.setattr(Service, "__enter__", entered)
+    said = heatveil("serve", "--config", site)
+
+    assert said.status == 0, said.err
+    # 503: let in, before there is a store to read.
+    assert [status for status, _ in found] == [401, 503, 403, 421, 421, 421, 200, 200]
+    assert found[-2][1] == PICTURE
+    assert [one["site"] for one in json.loads(found[-1][1])["rooms"]] == ["hall"]
 
 
 @pytest.mark.parametrize("words", [[], ["--hold"]])
