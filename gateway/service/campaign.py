@@ -372,6 +372,7 @@ class Campaign:
         """
         while True:
             self.steps.glance()
+            self.steps.take_drawn()
             if self.changed():
                 return False
             rounds, why = self.deployment.rounds, self.hindrance()
@@ -397,7 +398,6 @@ class Campaign:
             self.steps.post(take_back(self._mechanism.name, self.devices))
             self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
         self._draw(releases)
-        self.steps.wait_drawn()  # a map that was owed is told before another round is
 
     def _draw(self, releases: list[Any]) -> None:
         last = releases[-self.deployment.privacy.readings :] if self._window_h else releases

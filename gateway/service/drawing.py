@@ -23,6 +23,7 @@ from ..store.store import Store
 from . import telling
 from .intake.outcomes import Letter
 from .operate.schedule import parse
+from .solver import FAILED
 
 
 class Drawer(Protocol):
@@ -113,15 +114,33 @@ def draw(
     twelve were meant looks like one of twelve.
     """
     began_s, last = time.monotonic(), select_answered(releases)[-1].round
-    result = (
-        Unresolved(query.grid, last.guarantee, inf, inf, _few(turnout))
-        if turnout.used < turnout.quorum
-        else solver.recover(
-            last.mechanism, query, list(map(strip_key, releases)), *([vacant] if vacant else [])
-        )
-    )
-    if result is None:
-        return None
+
+    def pack(result: Heatmap | Unresolved | Cleared) -> Drawn:
+        return _pack(site, last, result, turnout, vacant, began_s)
+
+    def refuse(why: str) -> Drawn:
+        return pack(Unresolved(query.grid, last.guarantee, inf, inf, why))
+
+    if turnout.used < turnout.quorum:
+        return refuse(_few(turnout))
+    job = last.mechanism, query, list(map(strip_key, releases)), *([vacant] if vacant else [])
+    try:
+        result = solver.recover(*job)
+        return None if result is None else pack(result)
+    except Exception as fault:  # another round is open by now, and must not end with it
+        log.exception("no map")
+        return refuse(FAILED(why=str(fault)))
+
+
+def _pack(
+    site: str,
+    last: Round,
+    result: Heatmap | Unresolved | Cleared,
+    turnout: Turnout,
+    vacant: Vacancy | None,
+    began_s: float,
+) -> Drawn:
+    """Return a map of this round as it is kept and told."""
     state, notes = None, tuple[str, ...]()
     if isinstance(result, Cleared):
         result, state, notes = result

@@ -31,7 +31,7 @@ _BEGUN, _OVER = "compiling", "compiled"  # what the worker says
 
 _SLOW = Wording("solver.slow", "no map was found within {limit} s, the time it was given")
 _DIED = Wording("solver.died", "the program that draws the map died; it was started again")()
-_FAILED = Wording("solver.failed", "the program that draws the map failed: {why}")
+FAILED = Wording("solver.failed", "the program that draws the map failed: {why}")
 
 
 class Solver:
@@ -46,7 +46,8 @@ class Solver:
             limit_s: longest time for one map.
             on_state: hears whether there was one, or why not.
         """
-        self._limit_s, self._on_state = limit_s, on_state
+        self._limit_s = self._allowed_s = limit_s
+        self._on_state = on_state
         self._lock, self._stopped = threading.Lock(), False
         self._begin()
 
@@ -63,6 +64,10 @@ class Solver:
         with self._lock:
             if self._stopped:
                 return None
+            if self._limit_s != self._allowed_s:
+                self._limit_s = self._allowed_s
+                self._end()
+                self._begin()
             try:  # too slow, dead and failed are results too
                 return self._asked(mechanism, query, releases, *vacant)
             except TimeoutError:  # which is an OSError, so it comes first
@@ -78,14 +83,8 @@ class Solver:
         return Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
 
     def allow(self, limit_s: float) -> None:
-        """Let maps from now on take so long; not while one is being drawn."""
-        if limit_s == self._limit_s:
-            return
-        with self._lock:
-            if not self._stopped:
-                self._limit_s = limit_s
-                self._end()
-                self._begin()
+        """Let maps that are begun from now on take so long."""
+        self._allowed_s = limit_s  # not under the lock, which a drawing holds
 
     def stop(self) -> None:
         """Give up the map that is being drawn, if there is one, and draw no other."""
@@ -168,7 +167,7 @@ def work(pipe: Connection, limit_s: float) -> None:
             )
         except Exception as fault:
             log.exception("recovery failed")
-            why = _FAILED(why=str(fault))
+            why = FAILED(why=str(fault))
             result = Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
         signal.setitimer(signal.ITIMER_REAL, 0)
         pipe.send(result)

@@ -8,10 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from sqlalchemy.exc import DBAPIError
 
 from edge.core import wire
 from edge.core.entropy import sealed
@@ -231,6 +234,7 @@ class Steps:
         self.post(make_round_proof(asked, devices), make_opening(asked, devices))
         while not self.outbox.wait_empty(GLANCE_S):
             self.glance()
+            self.take_drawn()
         self.out_s = time.monotonic()
         closes_s = self.out_s + gather_s
         if standing := self.intake.standing():
@@ -239,6 +243,8 @@ class Steps:
             if self.intake.wait_complete(min(GLANCE_S, left_s)):
                 break
             self.glance()
+            with suppress(DBAPIError):  # no round is held open for a map that cannot be kept yet
+                self._take_drawn()
         self.glance()
         if patient and self.kept(self.store.answered_s, asked.name) is None:
             return None
@@ -335,14 +341,13 @@ class Steps:
     ) -> None:
         """Have the map of all releases so far drawn, in place of one that is not begun yet.
 
-        It is drawn beside the rounds; `glance` keeps and publishes it, once.
+        It is drawn beside the rounds; `take_drawn` begins it, keeps it and publishes it, once.
         """
         if heard := drawing.select_answered(releases):
             counts = heard[-1].reports, len(devices.by_name), self.late, deployment.rounds.quorum
             turnout, recorded_s = drawing.Turnout(*counts), dict(self.recorded_s)
             given = query, list(releases), turnout, devices, deployment, recorded_s
             self._due = partial(self._begin, *given)
-            self._look()
 
     def wait_drawn(self) -> None:
         """Return when no map is left to be drawn.
@@ -350,24 +355,35 @@ class Steps:
         Raises:
             Stopped: the next start draws it.
         """
+        self.take_drawn()
         while self._drawing is not None:
             wait([self._drawing.drawn], GLANCE_S)
             self.glance()
+            self.take_drawn()
 
-    def _look(self) -> None:
-        """Keep and publish the map that is drawn, and begin the one that is due."""
+    def take_drawn(self) -> None:
+        """Keep and publish the map that is drawn, if one is, and begin the one that is due.
+
+        Raises:
+            Stopped: we are to stop, and the disk will not.
+        """
+        self.kept(self._take_drawn)
+
+    def _take_drawn(self) -> None:
+        """Do so in steps, each of which is done when the store has let it be done."""
         if self._drawing is not None:
             if not self._drawing.drawn.done():
                 return
-            begun, self._drawing = self._drawing, None
-            if found := begun.drawn.result():  # else it was stopped; the next start draws it
-                vacant, state = begun.vacant, None
+            name, vacant, drawn, _ = self._drawing
+            if found := drawn.result():  # else it was stopped; the next start draws it
+                state = None
                 if vacant is not None and found.state is not None:
                     state = vacant.at_s, found.state
-                self._keep(begun.name, found, state)
+                self._keep(name, found, state)
+            self._drawing = None
         if self._due is not None:
-            begin, self._due = self._due, None
-            begin()
+            self._due()
+            self._due = None
 
     def _begin(
         self,
@@ -381,13 +397,13 @@ class Steps:
         """Begin to draw a map, or publish it again where it is drawn already."""
         last, site = drawing.select_answered(releases)[-1].round, devices.site
         name = wire.name_of(last)
-        if body := self.kept(self.store.map_of, name):
+        if body := self.store.map_of(name):
             found = drawing.republish_map(site, last.mechanism, body)
             if found.event["status"] != "unresolved":  # another start may have luck
                 self._keep(name, found)
                 return
         # Only now, for the map before has just left the empty room as it is gone on from.
-        vacant = self.kept(drawing.vacancy_of, deployment, devices, self.store, recorded_s, name)
+        vacant = drawing.vacancy_of(deployment, devices, self.store, recorded_s, name)
         job = self.solver, site, query, releases, turnout, vacant
         # It draws and no more: what is asked of the store is asked on the campaign's thread.
         thread = ThreadPoolExecutor(1, "map")
@@ -398,18 +414,20 @@ class Steps:
     def _keep(
         self, name: bytes, found: drawing.Drawn, state: tuple[float, bytes] | None = None
     ) -> None:
-        self.kept(self.store.keep_map, name, found.body, post=[found.letter], vacant=state)
-        self.outbox.wake()
         # A map is told again after a start, and where nobody answers: it is as old as its round.
-        self.tell(found.event | {"closed_s": self.kept(self.store.closed_s, name)})
+        event = found.event | {"closed_s": self.store.closed_s(name)}
+        self.store.keep_map(name, found.body, post=[found.letter], vacant=state)
+        self.outbox.wake()
+        self.tell(event)
 
     @property
     def shown_s(self) -> float:
         """When thread and drawing last showed themselves, whichever is longer ago."""
-        return min(self.moved_s, self._drawing.since_s if self._drawing else inf)
+        one = self._drawing
+        return self.moved_s if one is None or one.drawn.done() else min(self.moved_s, one.since_s)
 
     def glance(self) -> None:
-        """Show that we live, take a map that is drawn, and look whether we are to stop.
+        """Show that we live, and look whether we are to stop.
 
         Raises:
             Stopped: we are.
@@ -417,7 +435,6 @@ class Steps:
         self.moved_s = time.monotonic()
         if self.stopping.is_set():
             raise Stopped
-        self._look()
 
     def kept(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
         """Ask the store, and ask again while the disk will not.

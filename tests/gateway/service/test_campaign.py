@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy.exc import DatabaseError, OperationalError
@@ -405,6 +406,124 @@ def test_a_stop_while_a_map_is_drawn_leaves_it_to_the_next_start(
 
     assert [entry.what["number"] for entry in on.of("map")] == [1]
     assert len(on.store.charges()) == 1
+
+
+def test_a_map_that_waited_is_told_with_the_turnout_of_its_own_round(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then another round has closed, which had another."""
+    on = stage(readings=3, gather_s=0.2)
+    publish, close_round, nodes = on.publish, on.intake.close_round, list(on.nodes.items())
+    answer = {1: SENSORS, 2: SENSORS - 1, 3: 0}
+
+    def answered(topic: str, payload: bytes, **how: Any) -> None:
+        if payload and topic == wire.round_topic(SITE, "thermal"):
+            on.nodes = dict(nodes[: answer[len(on.of("release")) + 1]])
+        publish(topic, payload, **how)
+
+    def closed() -> Any:
+        round = close_round()
+        round.late = round.plan.number
+        return round
+
+    monkeypatch.setattr(on.outbox, "_publish", answered)
+    monkeypatch.setattr(on.intake, "close_round", closed)
+    on.draws.clear()
+    thread = threading.Thread(target=on.campaign.run, args=(3,))
+    thread.start()
+    assert eventually(lambda: len(on.of("release")) == 3)
+    on.draws.set()
+    thread.join(30)
+
+    told = [entry.what for entry in on.of("map")]
+    assert [(one["number"], one["sensors_used"], one["late"]) for one in told] == [
+        (1, SENSORS, 1),
+        (2, SENSORS - 1, 2),
+    ]
+
+
+def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It closes in time, and the map is kept when the disk lets it be."""
+    on, keep_map = stage(gather_s=0.3), Store.keep_map
+    refused = threading.Event()
+
+    def refusing(*_: Any, **__: Any) -> None:
+        refused.set()
+        raise locked()
+
+    monkeypatch.setattr(places, "AGAIN_S", 0.005)
+    monkeypatch.setattr(Store, "keep_map", refusing)
+    on.draws.clear()
+    thread = threading.Thread(target=on.campaign.run, args=(2,))
+    thread.start()
+    assert eventually(lambda: len(on.of("release")) == 1)
+    on.answering = False
+    assert eventually(lambda: len(on.of("round")) == 2)
+    on.draws.set()
+    closed = refused.wait(30) and eventually(lambda: len(on.of("release")) == 2, 10)
+    monkeypatch.setattr(Store, "keep_map", keep_map)
+    thread.join(30)
+
+    assert closed
+    assert [entry.what["number"] for entry in on.of("map")] == [1]
+
+
+def test_what_hangs_is_the_drawing_and_not_who_waits_for_the_disk_with_a_map(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service manager kills a gateway that hangs; a full disk is no better for that."""
+    monkeypatch.setattr(campaign, "STILL_S", 0.5)
+    monkeypatch.setattr(places, "AGAIN_S", 0.005)
+    on = stage(solve_s=0.01)
+    monkeypatch.setattr(on.store, "keep_map", Mock(side_effect=locked()))
+    on.draws.clear()
+    thread = threading.Thread(target=on.campaign.run, args=(1,))
+    thread.start()
+
+    assert eventually(lambda: on.drawn_of)
+    assert on.campaign.moving
+    assert eventually(lambda: not on.campaign.moving)
+    on.draws.set()
+    assert eventually(lambda: on.campaign.moving)
+    time.sleep(0.6)
+    assert on.campaign.moving
+    on.campaign.stop()
+    thread.join(30)
+
+
+def test_a_fault_in_a_map_is_the_reason_that_there_is_none_and_ends_no_round(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another round is open when it is found."""
+    on = stage()
+    monkeypatch.setattr(on, "recover", lambda *_: "no map at all")
+
+    assert "all 2 readings" in on.campaign.run(None)
+    told = [entry.what for entry in on.of("map")]
+    assert [(one["status"], one["code"]) for one in told] == [("unresolved", "solver.failed")] * 2
+
+
+def test_after_a_start_no_round_waits_for_the_map_that_is_owed(
+    stage: Callable[..., Stage],
+) -> None:
+    """That of a large site takes its minutes, and its devices would be asked nothing meanwhile."""
+    on = stage()
+    on.stopped = True  # no map comes of it
+    on.campaign.run(1)
+    on.stopped = False
+    on.draws.clear()
+    thread = threading.Thread(target=on.again().run, args=(None,))
+    thread.start()
+    released = eventually(lambda: len(on.of("release")) == 2)
+    before = on.of("map")
+    on.draws.set()
+    thread.join(30)
+
+    assert released
+    assert before == []
+    assert [entry.what["number"] for entry in on.of("map")] == [1, 2]
 
 
 def test_another_promise_on_the_same_database_does_not_start(

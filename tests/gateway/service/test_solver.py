@@ -75,6 +75,23 @@ def test_stopping_does_not_wait_for_a_map() -> None:
         assert time.monotonic() - began_s < 15
 
 
+@pytest.mark.long
+def test_another_limit_holds_from_the_next_map_on_and_waits_for_none() -> None:
+    """It is asked for between two rounds, beside a map that may take its time."""
+    with Solver(limit_s=30.0) as solver:
+        os.kill(solver._process.pid, signal.SIGSTOP)
+        drawing = threading.Thread(target=solver.recover, args=("thermal", QUERY, releases()))
+        drawing.start()
+        assert eventually(solver._lock.locked)
+        began_s = time.monotonic()
+        solver.allow(0.001)
+        assert time.monotonic() - began_s < 1
+        os.kill(solver._process.pid, signal.SIGKILL)
+        drawing.join(60)
+
+        assert "within 0.001 s" in solver.recover("thermal", QUERY, releases()).why
+
+
 OWNER = """
 from gateway.service.solver import Solver
 solver = Solver()
