@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from gateway.audit import layers
-from gateway.audit.claim import ALPHA, FALSE_ALARM, WHOLE, Claim, Effort, at_most, claim_fact
+from gateway.audit.claim import (
+    ALPHA,
+    FALSE_ALARM,
+    WHOLE,
+    Claim,
+    Effort,
+    at_most,
+    claim_fact,
+    is_refused,
+    none_of,
+)
 from gateway.audit.layers import LAYERS, VERBS, Layer, audit, run_layer
 from gateway.audit.report import TITLE, as_page
 from gateway.cli import audit as command
@@ -315,6 +325,20 @@ def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int) -> None:
 
 def variance(sentence: str, over: float) -> Claim:
     return at_most(sentence, 1.0, over, samples=1, unit="variance asked / given")
+
+
+@pytest.mark.parametrize(("found", "holds"), [(0, True), ([], True), (1, False), (["a"], False)])
+def test_one_of_what_must_not_be_is_one_too_many(found: int | list[str], holds: bool) -> None:
+    """Counted, or named."""
+    assert none_of("x", found, samples=1).holds is holds
+
+
+def test_an_attempt_that_breaks_was_not_refused() -> None:
+    """A mistake of the audit's own must not be taken for a device that says no."""
+    assert is_refused(lambda: int("x"))
+    assert not is_refused(lambda: int("1"))
+    with pytest.raises(ZeroDivisionError):
+        is_refused(lambda: 1 // 0)
 
 
 def test_a_sentence_cannot_break_the_page() -> None:
