@@ -59,9 +59,7 @@ class Halves:
         held = self.secrets.devices if self.secrets is not None else ()
         return next((one for one in held if one.identity.name == name), None)
 
-    def new_virtual(
-        self, made: Newcomer, site_key: bytes, limits: Any, window: bytes = b""
-    ) -> None:
+    def new_virtual(self, made: Newcomer, limits: Any, window: bytes = b"") -> None:
         """Give a virtual device its budget and its keys; what it had under an old key goes.
 
         Raises:
@@ -72,14 +70,14 @@ class Halves:
         state.mkdir(0o700, exist_ok=True)
         with budgets.open_folder(state) as place:
             self._forget(name)
-            alone = Secrets(site, site_key, (made.secret,))
+            alone = Secrets(site, made.secret.identity.site_key, (made.secret,))
             alone_made = enrol.Enrolment(alone, {name: made.root})
             budgets.provision(alone_made, limits, place, window)
-        self._keep(name, made.secret, site_key)
+        self._keep(made.secret)
 
-    def new_password(self, held: Secret, link_key: bytes, site_key: bytes) -> None:
+    def new_password(self, held: Secret, link_key: bytes) -> None:
         """Give a virtual device another password."""
-        self._keep(held.identity.name, held._replace(link_key=link_key), site_key)
+        self._keep(held._replace(link_key=link_key))
 
     def drop(self, name: str) -> bool:
         """Forget a device's keys and budget, if they are here; return whether they were."""
@@ -152,12 +150,12 @@ class Halves:
         """Remove a board's file that is worth nothing."""
         self.begun.unlink(missing_ok=True)
 
-    def _keep(self, name: str, secret: Secret, site_key: bytes) -> None:
-        held = () if self.secrets is None else self.secrets.devices
-        rows = tuple(secret if one.identity.name == name else one for one in held)
+    def _keep(self, secret: Secret) -> None:
+        held, who = () if self.secrets is None else self.secrets.devices, secret.identity
+        rows = tuple(secret if one.identity.name == who.name else one for one in held)
         if secret not in rows:
             rows += (secret,)
-        self.secrets = Secrets(self._deployment.site.name, site_key, rows)
+        self.secrets = Secrets(self._deployment.site.name, who.site_key, rows)
         enrol.save_secrets(self.secrets, self.path)
 
     def _forget(self, name: str) -> None:
@@ -383,7 +381,7 @@ class Change:
             return
         link_key = os.urandom(32)
         if virtual is not None:
-            halves.new_password(virtual, link_key, self._devices.site_key)
+            halves.new_password(virtual, link_key)
             self._say(f"Its new password is in {self._secrets}; start the fleet again")
         else:
             halves.new_link(self._name, link_key.hex())
@@ -391,7 +389,7 @@ class Change:
             self._at_broker(lambda door: door.rotate(self._name, link_key.hex()))
         except OperatorFault:
             if virtual is not None:
-                halves.new_password(virtual, virtual.link_key, self._devices.site_key)
+                halves.new_password(virtual, virtual.link_key)
             else:
                 halves.abandon()
             raise
@@ -456,7 +454,7 @@ class Change:
         enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
         again = who.name in devices.by_name
         if virtual:
-            halves.new_virtual(made, devices.site_key, limits, window)
+            halves.new_virtual(made, limits, window)
             self._say(f"Its keys are in {halves.path}; start the fleet again")
         else:
             halves.new_board(made.secret, rootkeys.first_chain(made.root), limits, window)

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from gateway.cli import check_files
-from gateway.devices.broker import certificates
+from gateway.devices.broker import certificates, dynamic
+from gateway.devices.broker.doors import find_folder
 from gateway.service.operate.health import Health
 from gateway.service.telling import shut_out
 from gateway.settings import config, roomfile
@@ -93,6 +94,24 @@ def test_one_token_for_both_roles_is_found_as_serve_finds_it(
 
     assert faults(said) == ["page"]
     assert "Make another one" in said.out
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_broker_whose_files_do_not_count_is_no_fault(
+    site: Path, heatveil: Heatveil, known: bool
+) -> None:
+    """It stands on another machine, or lets in whoever comes, whatever an old file says."""
+    if known:
+        (word := site.with_name("word")).write_text("sesame")
+        word.chmod(0o600)
+        edited(site, "insecure", 'username = "gateway"\npassword_file = "word"\ninsecure')
+    else:
+        (file := find_folder(config.load(site).mqtt, site) / dynamic.FILE).parent.mkdir()
+        file.write_text("of another time")
+    said = heatveil("check", site)
+
+    assert faults(said) == []
+    assert "devices: the devices' keys here fit them" in said.out
 
 
 def test_a_new_deployment_is_told_its_next_command_and_no_more(

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 from sqlalchemy import update
@@ -182,6 +182,34 @@ def test_a_virtual_device_gets_new_keys_and_its_old_ones_are_worth_nothing(
     with site.broker():
         assert site.may_come("node-1", third.link_key.hex())
         assert not site.may_come("node-1", old.link_key.hex())
+
+
+def test_a_board_with_a_new_password_comes_in_a_new_session(make: Callable[..., Site]) -> None:
+    """Whoever knew the old one knows the old session, and could throw the board off."""
+    site, links = make(), []
+    site.run("remove", "node-3")
+    for command in ("add", "rotate"):
+        assert site.run(command, "attic").status == 0
+        links.append(site.board("attic")["link"])
+        site.path.with_name("attic.device.json").unlink()
+
+    for secret in ("password", "client_id"):
+        assert links[0].pop(secret) != links[1].pop(secret)
+    assert links[0] == links[1]
+
+
+def test_a_store_that_fails_is_let_go_of(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who holds it on would keep the gateway from it."""
+    site = make()
+    spend(site, 1)
+    monkeypatch.setattr(Store, "free", Mock(side_effect=OperatorFault("no room")))
+    with patch.object(Store, "close", autospec=True, side_effect=Store.close) as close:
+        said = site.run("remove", "node-3")
+
+    assert "no room" in said.refusal
+    assert close.called
 
 
 @pytest.mark.parametrize(
@@ -474,6 +502,33 @@ def test_rights_that_somebody_widened_are_named_and_mended(make: Callable[..., S
     assert "other rights for node-1" in found
     assert site.run("rotate", "node-1").status == 0
     assert faults(site) == []
+    assert "the broker's files and the devices' keys here" in site.heatveil("check", site.path).out
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "mode", "central"), [("thermal", "keyholder", ""), ("ranks", "sealed", "ranks")]
+)
+def test_who_comes_later_may_answer_what_the_others_may(
+    tmp_path: Path, heatveil: Any, mechanism: str, mode: str, central: str
+) -> None:
+    """Under a key holder, and where a gateway is trusted; else each round would be refused."""
+    path, agreed = tmp_path / "gateway.toml", ["--central", central] * bool(central)
+    text = re.sub(r"(?m)^(ca_file|username|password_file) .*\n", "", config.sample(mechanism))
+    text = re.sub(r"(?m)^(count|devices) = \d+", r"\1 = 4", text)
+    text = text.replace("# insecure", "insecure").replace("keyholder = false", "keyholder = true")
+    path.write_text(text)
+    for command in (
+        ["enrol", *agreed],
+        ["device", "remove", "node-3"],
+        ["device", "add", "attic", "--virtual", *agreed],
+        ["device", "rotate", "node-1", "--keys"],
+    ):
+        said = heatveil(*command, "--config", path)
+        assert said.status == 0, said.err
+    held = enrol.load_devices(tmp_path / "devices.json", config.load(path).site.name).by_name
+
+    assert held.keys() == {"node-0", "node-1", "node-2", "attic"}
+    assert {(one.mode, one.central) for one in held.values()} == {(mode, central)}
 
 
 SUMS = """
