@@ -66,11 +66,14 @@ def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Fi
             listener.bind((host, port))
             state = "free"
         except OSError as wrong:
-            if not has_gateway(deployment):
-                yield note(
+            broker = deployment.mqtt.host, deployment.mqtt.port
+            brokers = broker in ((host, port), ("localhost", port))
+            if brokers or not has_gateway(deployment):
+                why = "the broker's" if brokers else "of no gateway of this site"
+                yield fault(
                     "page",
-                    f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve "
-                    f"needs it. No gateway of this site runs, so give [page] another {key}",
+                    f"port {port} at {host} cannot be had ({wrong.strerror}), and it is {why}; "
+                    f"heatveil serve needs it. Give [page] another {key}",
                 )
                 return
             state = "taken, and a gateway of this site runs"

@@ -153,6 +153,15 @@ class Page(Section):
         return (self.health_host, self.health_port) if self.health_port else None
 
     @model_validator(mode="after")
+    def _ports_apart(self) -> Self:
+        if self.probed == (self.host, self.port):
+            raise ValueError(
+                f"port and health_port are both {self.port}, and two cannot listen there. Give "
+                "health_port another, or 0: then the page's own port answers"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _closed_to_strangers(self) -> Self:
         if self.viewer_token_file is not None and self.token_file is None:
             raise ValueError(

@@ -214,6 +214,6 @@ def _tell_missing(number: int | None, newest: Any) -> OperatorFault:
     known = f"the newest round is {newest[0].number}" if newest else "no round was asked yet"
     wanted = "there is no map yet" if number is None else f"there is no map of round {number}"
     return OperatorFault(
-        f"{wanted}; {known}. A map is drawn when its round has closed, and is deleted after "
-        "keep_days under [store]. Name another round, or wait"
+        f"{wanted}; {known}. A map is drawn when its round has closed, unless the next "
+        "closes before that, and is deleted after keep_days under [store]. Name another round"
     )

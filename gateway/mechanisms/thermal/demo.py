@@ -275,7 +275,9 @@ def run(
         stack.enter_context(Crowd(deployment.mqtt, fleet_in(room, devices))).wait()
         stops.append(service.stop)
         if not over.is_set():
-            service.wait_connected().run(rounds)
+            service.wait_connected()
+            for _ in range(rounds):  # which waits for the map of each
+                service.run(1)
         if not over.is_set() or heard.best is not None:
             report(console, room, heard, picture, seeded=seed is not None)
         if keep and not over.is_set():

@@ -189,6 +189,18 @@ def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) 
     assert "take the noise off" in said.out
 
 
+def test_a_port_that_another_program_has_is_a_fault(site: Path, heatveil: Heatveil) -> None:
+    """`serve` would end at it; that a gateway runs explains its own port, and not the broker's."""
+    deployment = config.load(site)
+    with socket.create_server((deployment.page.host, deployment.page.port)):
+        alone = heatveil("check", site)
+        edited(site, f"port = {deployment.mqtt.port}", f"port = {deployment.page.port}")
+        with lock_store(place_of(deployment)):
+            beside = heatveil("check", site)
+
+    assert (alone.status, faults(alone)) == (beside.status, faults(beside)) == (1, ["page"])
+
+
 def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> None:
     """Beside it the operator is not sent to look for another port."""
     deployment = config.load(site)
