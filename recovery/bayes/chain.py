@@ -112,8 +112,8 @@ LAST_SWEEPS = 2
 # So many scenes are drawn of the prior, and those that fit best go on; of them only so many have
 # a say in how far the first step goes.
 _FIRST, _BEST = 32_768, 4096
-# Each later step keeps weights worth this share of the scenes.
-_WORTH = 0.35
+# Each step keeps weights worth this share of the scenes that are moved.
+_WORTH = 0.25
 # Pairs that are drawn a sweep, where powers are not known, and shifts by what share of a
 # difference: whole ones jump between modes, parts of one search near by.
 _PAIRS = 2
@@ -185,11 +185,10 @@ def _pool(runs: list[Draws]) -> Draws:
 
 def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Draws:
     crowd = Crowd(problem, max(scenes, _FIRST), stream)
-    cool, evidence, wanted = 0.0, 0.0, float(scenes)
+    cool, evidence = 0.0, 0.0
     fit = crowd.log_likelihood()
     while cool < 1:
-        warmer = _next(fit, cool, wanted)
-        wanted = _WORTH * scenes
+        warmer = _next(fit, cool, _WORTH * scenes)
         gain = (warmer - cool) * fit
         evidence += float(np.log(np.mean(np.exp(gain - gain.max()))) + gain.max())
         crowd.keep(_resample(gain, float(crowd.even()[0]), scenes))
