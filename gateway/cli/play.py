@@ -169,7 +169,9 @@ def play_command(
     flags.check_taken(context, mechanism, chosen.flags, given)
     if "frames" in chosen.flags:
         flags.check_frames(context, frames, given)
-    if frames is not None and chosen.play_frames is not None:
+    if frames is not None:
+        if chosen.play_frames is None:
+            raise RuntimeError(f"{mechanism} takes --frames and cannot play them")
         ratios = {name: given[name] for name in ("epsilon", "delta") if name in given}
         lines = chosen.play_frames(
             frames=frames,

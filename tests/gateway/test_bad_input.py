@@ -91,7 +91,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     ((*GOOD, "--sensors", "5x5"), "--sensors 50"),
     ((*GOOD, "--cells", "1"), "--cells 1 is one place"),
     ((*GOOD, "--cells", "10x10", "--sensors", "64"), "--sensors 8x8"),
-    ((*GOOD, "--length", "-3"), "whole millimetres"),
+    ((*GOOD, "--length", "-3"), "must be above 0"),
     ((*GOOD, "--set", "readings=0"), "readings is 0"),
     ((*GOOD, "--set", "redings=4"), "did you mean readings"),
     ((*GOOD, "--set", "protect_distance_m=5"), "between one cell"),
@@ -114,7 +114,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     (("serve", "--config", "missing.toml"), "No such file"),
     (("serve", "--config", "no.toml"), "cannot be read"),
     (("serve", "--config", "other.toml"), "room"),
-    (("fleet", "--config", "site.toml", "--nodes", "9"), "9"),
+    (("fleet", "--config", "site.toml", "--nodes", "9"), "--nodes 9 but"),
     (("demo", "--epsilon", "0.5"), "write 1/2, so"),
     (("demo", "--folder", "good.csv"), "cannot be made"),
 ]

@@ -260,6 +260,13 @@ def test_parameters_out_of_range_are_refused(sampler: str, args: tuple[int, ...]
         getattr(noise, sampler)(*args, Tape(b""))
 
 
+def test_a_coin_above_one_is_refused_and_one_is_sure() -> None:
+    """What a part adds to a probability of 1 is too much, however small."""
+    assert noise.coin(5, 5, Tape(b""))
+    with pytest.raises(ValueError, match="coin"):
+        noise.coin(5, 5, Tape(b""), part=1, whole=2)
+
+
 # Parts of noise that many devices bring add up to the law that is promised.
 
 

@@ -74,9 +74,12 @@ def test_each_fault_is_found_and_named(
 ) -> None:
     """Before anything is started, and with the exit status that a script looks at."""
     said = heatveil("check", edited(site, old, new))
+    program = heatveil("check", site, "--json")
+    found = json.loads(program.out)
 
-    assert said.status == 1
+    assert (said.status, program.status, found["ok"]) == (1, 1, False)
     assert faults(said) == [subject]
+    assert [one["subject"] for one in found["findings"] if one["grade"] == "FAULT"] == [subject]
     assert words in said.out
     assert said.err == ""
 
@@ -279,6 +282,7 @@ def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: He
     after = heatveil("check", kept.path)
 
     assert words not in before.out
+    assert before.success.endswith("can run, and would ask nothing: the promise is spent\n")
     assert words in after.out
     assert sorted(os.listdir(kept.path.parent)) == files
 

@@ -1,13 +1,16 @@
 """An export is what the store holds, in grains, with its promise, and nobody's formula."""
 
 import csv
+import errno
 import json
+import os
 import sys
 import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -179,6 +182,11 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
         assert "already exists" in said.refusal
         assert there.read_text() == "precious"
         there.unlink()
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
+        assert "(No space left); no incomplete file" in heatveil(*command).refusal
     assert sorted(one.name for one in tmp_path.iterdir()) == before
 
     for module in ("pyarrow", "pyarrow.parquet"):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gateway import mechanisms
 from gateway.mechanisms import find
 from gateway.mechanisms.flags import query_of
 from recovery.maps.heatmap import from_npz
@@ -37,6 +39,17 @@ def test_a_seed_repeats_the_run_and_says_that_it_is_not_private(
     assert (maps[0].mass == maps[1].mass).all()
     assert (maps[0].mass != maps[2].mass).any()
     assert "--seed" in maps[0].guarantee.trust
+
+
+def test_frames_that_nobody_plays_are_not_passed_over(
+    heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The map of an invented room would be taken for that of the recording."""
+    without = replace(find("thermal"), play_frames=None)
+    monkeypatch.setattr(mechanisms, "find", lambda _: without)
+
+    with pytest.raises(RuntimeError, match="cannot play"):
+        heatveil("play", "thermal", "--frames", tmp_path / "frames.npz")
 
 
 @pytest.mark.long
