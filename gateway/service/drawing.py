@@ -161,7 +161,7 @@ def _pack(
 def republish_map(site: str, mechanism: str, body: str) -> Drawn:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
     letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
-    return Drawn(body, json.loads(body), letter)
+    return Drawn(body, telling.complete_map(json.loads(body)), letter)
 
 
 def strip_key(release: Any) -> Any:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from physics.places import is_plane
-from recovery.maps.heatmap import Blocks, Verdict, median_count
+from recovery.maps.heatmap import Blocks, Verdict
 
 from ..logs import log
 from ..mechanisms import of
@@ -206,7 +206,7 @@ class Results:
     def __init__(self, grid: Any, middles: bool = False) -> None:
         self.values: dict[str, Any] = dict.fromkeys(NAMES)
         self._grid, self._middles = grid, middles
-        self._opened: tuple[int, float] | None = None  # number and time of the latest round
+        self._opened = dict[int, float]()  # when rounds did, by number, of those yet to be drawn
 
     def take(self, event: Event, now: datetime, clock_s: float) -> bool:
         """Take an event; return whether there is something new to show.
@@ -216,10 +216,11 @@ class Results:
         """
         kind = event["kind"]
         if kind == "round":
-            self._opened = event["number"], clock_s
+            self._opened[event["number"]] = clock_s
         elif kind == "release":
             self.values["sensors"] = event["reports"]
         elif kind == "map":
+            self._opened = {n: s for n, s in self._opened.items() if n >= event["number"]}
             self.values |= self._drawn(event, now, clock_s)
         elif kind == "budget":
             left = None if "window_h" in event else event["rounds_left"]  # there are always more
@@ -229,25 +230,24 @@ class Results:
         return kind in ("map", "budget")  # a release has its map yet to come
 
     def age(self, event: Event, now: datetime) -> float:
-        """Return how many seconds old a map is: that of the latest round is new.
+        """Return how many seconds old a map is: that of a round that opened here is new.
 
         Only one that is told again is dated by the clock of the day, which may have been set.
         """
-        opened, closed_s = self._opened, event.get("closed_s")
-        if closed_s is None or (opened is not None and opened[0] == event["number"]):
+        closed_s = event.get("closed_s")
+        if closed_s is None or event["number"] in self._opened:
             return 0.0
         return max(now.timestamp() - float(closed_s), 0.0)
 
     def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
-        credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
-        lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
+        credible, opened_s = event.get("credible") or {}, self._opened.get(event["number"])
         return _most(event, self._grid, self._middles) | {
-            "sources": None if credible is None else median_count(np.array(credible["numbers"])),
+            "sources": (credible.get("count") or {}).get("median"),
             "error": _error(credible),
             "contradicted": _is_contradicted(event.get("verdict")),
             "round": event["number"],
             "sensors": event.get("sensors_used", self.values["sensors"]),
-            "lag": lag_s,
+            "lag": None if opened_s is None else round(clock_s - opened_s, 1),
             "drawn": (now - timedelta(seconds=self.age(event, now))).isoformat(timespec="seconds"),
         }
 
@@ -320,9 +320,9 @@ def _is_contradicted(verdict: Event | None) -> str | None:
     return "ON" if found.contradicts or found.level == "other" else "OFF"
 
 
-def _error(credible: Event | None) -> float | None:
+def _error(credible: Event) -> float | None:
     """Return how far off the map expects to be, the nearest of ten values a decade."""
-    error = None if credible is None else credible["expected_error"]
+    error = credible.get("expected_error")
     if error is None or not 0 < error < math.inf:
         return None
     return float(f"{10 ** (round(10 * math.log10(error)) / 10):.1e}")

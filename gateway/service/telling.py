@@ -328,6 +328,13 @@ def _sources(found: Heatmap, event: Event) -> Event:
     return {"sources": listed, "credible": event["credible"] | said}
 
 
+def complete_map(event: Event) -> Event:
+    """Return a map that was kept, completed where it is of before a median number was told."""
+    if count := (event.get("credible") or {}).get("count"):
+        count.setdefault("median", count.get("likeliest"))
+    return event
+
+
 def make_budget_event(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 0) -> Event:
     """How the ledger stands; rho is the price of one more such round.
 

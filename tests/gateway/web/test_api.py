@@ -15,9 +15,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from gateway.service.drawing import republish_map
 from gateway.service.operate.health import Health
 from gateway.web import feed
 from gateway.web.feed import EVERY_S, KEPT, Feed
+from gateway.web.maps import read_map
 from gateway.web.operations import OPERATIONS
 from gateway.web.server import Page
 from tests import processes
@@ -73,6 +75,18 @@ def test_a_map_that_is_known_is_not_sent_again(live: Page, ask: Ask) -> None:
     assert {answer.body for answer in again} == {b""}
     assert (other.status, other.json["number"]) == (200, 5)
     assert other.headers["etag"] != tag
+
+
+def test_a_map_of_before_there_was_a_median_number_is_told_with_its_likeliest() -> None:
+    """It goes out in its own bytes, and what reads it here finds about how many there are."""
+    count = {"low": 1, "high": 3, "chance": 0.9, "likeliest": 2, "several": False, "empty": False}
+    credible = {"level": 0.9, "present": [[0.5]], "numbers": [0.1, 0.3, 0.4, 0.2], "count": count}
+    body = json.dumps({"number": 1, "status": "solved", "mass": [[1.0]], "credible": credible})
+    again = republish_map("lab", "thermal", body)
+
+    assert again.letter.payload == body.encode()
+    assert again.event["credible"]["count"]["median"] == 2
+    assert read_map(json.loads(body)).credible.count.median == 2
 
 
 @pytest.mark.parametrize(

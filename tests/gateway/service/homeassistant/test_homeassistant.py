@@ -36,7 +36,7 @@ MAP = {
     "number": 7,
     "seconds": 0.5,
     "mass": [[0.1, 0.2, 0.6, 0.1]],
-    "credible": {"numbers": [0.1, 0.7, 0.2], "expected_error": 0.41234},
+    "credible": {"count": {"median": 1}, "expected_error": 0.41234},
     "verdict": {"level": "fits", "why": ""},
     "sensors_used": 5,
 }
@@ -166,6 +166,23 @@ def test_a_map_is_as_old_as_its_round_only_where_it_is_told_again(
 
     drawn = datetime.fromisoformat(broker.value(STATE)["drawn"])
     assert drawn.timestamp() == pytest.approx(time.time(), abs=60)
+
+
+def test_a_map_that_comes_after_other_rounds_is_new_and_counts_from_its_own(
+    make: Callable[..., Announcer], broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rounds are quicker than maps, no map comes before the next round."""
+    announcer, now_s = make(expire_s=60), time.monotonic()
+    for number, lag_s in ((7, 300.0), (9, 100.0)):
+        for after_s in (0, 100, 200):
+            monkeypatch.setattr("time.monotonic", lambda s=now_s + after_s: s)
+            announcer.event({"kind": "round", "number": 7 + after_s // 100})
+        monkeypatch.setattr("time.monotonic", lambda: now_s + 300)
+        announcer.event(MAP | {"number": number, "closed_s": time.time() - 3600})
+
+        assert broker.value(STATE)["lag"] == lag_s
+        drawn = datetime.fromisoformat(broker.value(STATE)["drawn"])
+        assert drawn.timestamp() == pytest.approx(time.time(), abs=60)
 
 
 def test_only_a_greeting_makes_it_say_all_again(
@@ -419,7 +436,7 @@ def test_what_is_shown_of_a_map_has_few_values() -> None:
     world, seen = np.random.default_rng(6), set()
     for _ in range(2000):
         mass = world.dirichlet(np.full(40, 0.05))
-        credible = {"numbers": [0.2, 0.8], "expected_error": float(world.lognormal())}
+        credible = {"expected_error": float(world.lognormal())}
         found = shown(mass=[mass.tolist()], credible=credible)
         assert float(found["share"]).is_integer()
         assert 0 <= found["share"] <= 100
@@ -430,7 +447,7 @@ def test_what_is_shown_of_a_map_has_few_values() -> None:
     assert len(seen) > 500  # it does say something
 
 
-@pytest.mark.parametrize("credible", [None, {"numbers": [0.2, 0.8], "expected_error": 0.5}])
+@pytest.mark.parametrize("credible", [None, {"count": {"median": 1}, "expected_error": 0.5}])
 def test_readings_that_contradict_their_query_are_a_problem(credible: Any) -> None:
     """An error is said where the map counts on that, and why, which has many digits, nowhere."""
     good, bad = (
@@ -446,7 +463,7 @@ def test_readings_that_contradict_their_query_are_a_problem(credible: Any) -> No
 @pytest.mark.parametrize("error", [math.inf, math.nan])
 def test_what_json_cannot_write_is_unknown(error: float) -> None:
     """Home Assistant would drop the whole message."""
-    credible = {"numbers": [1.0], "expected_error": error}
+    credible = {"expected_error": error}
     found = shown(credible=credible)
 
     assert found["error"] is None
