@@ -64,7 +64,7 @@ from gateway.lab.reproduce.people import city
 from gateway.mechanisms.pyramid_sum.crowd import release as release_sum
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.mechanisms.sums import PlaySums
-from gateway.settings.windows import DAYS, answers_in, windows_in
+from gateway.settings.windows import DAYS, count_answers, windows_in
 from physics.crowds.disk import count_many
 from physics.crowds.pyramid import release_points
 from physics.crowds.ranks import release_many
@@ -276,7 +276,11 @@ for users in (1000, 20_000):
 asked = ("disk", "quadtree", "pyramid", "pyramid_sum", "ranks")
 truth = histogram(people, GRID)
 print(f"{'maps that share':18}epsilon of one", *(f"{name:>11}" for name in asked))
-for words, maps in (("all", 1), ("in 24 h", answers_in(24, 86_400 / 5)), ("in a year", 5 * 365)):
+for words, maps in (
+    ("all", 1),
+    ("in 24 h", count_answers(24, 86_400 / 5)),
+    ("in a year", 5 * 365),
+):
     off = []
     for name in asked:
         tape, world = Tape(f"{name} {maps}".encode()), np.random.default_rng(maps)

@@ -96,9 +96,9 @@ def bound_changes(many: Past, certificate: Certificate) -> Floats:
     """
     if any(knot.floor.across is not None for knot in many.knots):
         raise ValueError(
-            "paths are displaced through walls but a certificate is of ways through air alone: "
-            "what the two sides of a wall differ by is not in it. Take what each lag changes at "
-            "its worst."
+            "paths are displaced through walls, but a certificate bounds paths through air alone: "
+            "it leaves out by how much the two sides of a wall differ. Bound each lag by itself "
+            "instead, without a certificate."
         )
     until, shares, ellipsoids = certificate.until, certificate.shares, certificate.ellipsoids
     sensors = many.knots[0].felt.shape[1]

@@ -47,7 +47,9 @@ def open_csv(path: str | Path) -> Iterator[Iterator[Line]]:
         )
 
 
-def each_read(path: str | Path, lines: Iterable[Line], read: Callable[[list[str]], T]) -> list[T]:
+def parse_lines(
+    path: str | Path, lines: Iterable[Line], read: Callable[[list[str]], T]
+) -> list[T]:
     """Return what each line says.
 
     Args:
@@ -92,7 +94,7 @@ def read_sources(
     """
     with _open_table(path, _HEADERS, "sources") as (header, lines):
         lengths = np.broadcast_to(np.asarray(length_m, dtype=float), len(header) - 1).tolist()
-        rows = each_read(path, lines, lambda words: _source(words, header, lengths))
+        rows = parse_lines(path, lines, lambda words: _source(words, header, lengths))
     table = np.array(rows, dtype=float).reshape(len(rows), len(header))
     if not (table[:, -1] > 0).any():  # no sum, which may overflow
         raise ValueError(
@@ -245,7 +247,7 @@ def read_points(path: str | Path) -> Points:
     except (ValueError, OverflowError):
         # Once more, line by line, to say what is wrong with which.
         with _open_table(path, _POINTS_HEADERS, "points") as (header, lines):
-            each_read(path, lines, lambda words: _point(words, header))
+            parse_lines(path, lines, lambda words: _point(words, header))
         raise
     if not len(found.users):
         raise ValueError(

@@ -87,7 +87,9 @@ AnyWalls: TypeAlias = Literal["none", "insulated", "cold"]
 SWITCH = 0.1
 
 
-def along(sources: Floats, sensors: Floats, spread: float, walls: str, length: float) -> Floats:
+def compute_axis_response(
+    sources: Floats, sensors: Floats, spread: float, walls: str, length: float
+) -> Floats:
     """Return (sensors, sources) of one axis, between walls at 0 and `length` or without.
 
     Raises:
@@ -306,13 +308,15 @@ def forward(
     """
     sources, sensors, lengths = room(sources_m, sensors_m, length_m)
     if len(lengths) == 1:
-        return along(sources[:, 0], sensors[:, 0], spread_m2, walls, float(lengths[0]))
+        return compute_axis_response(
+            sources[:, 0], sensors[:, 0], spread_m2, walls, float(lengths[0])
+        )
     factors, which = [], []
     for axis, length in enumerate(lengths.tolist()):
         # Of a grid many are in one row, or in one column.
         own, source = np.unique(sources[:, axis], return_inverse=True)
         felt, sensor = np.unique(sensors[:, axis], return_inverse=True)
-        factors.append(along(own, felt, spread_m2, walls, length)[sensor])
+        factors.append(compute_axis_response(own, felt, spread_m2, walls, length)[sensor])
         which.append(source)
     across, down = (factor.shape[1] for factor in factors[:2])
     at = which[1] * across + which[0]

@@ -45,7 +45,7 @@ class Follower:
         if num < 1 or den < 1 or answers < 1:
             raise ValueError(
                 "a level is to move by %d/%d K in each of %d answers but all must be at least 1: "
-                "one that stays is recorded once and costs nothing. Leave the follower out"
+                "a level that never moves needs no follower. Leave the follower out"
                 % (num, den, answers)
             )
         self._slew = slew

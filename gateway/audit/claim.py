@@ -63,7 +63,7 @@ class Claim:
         return self.measured if math.isnan(self.bound) else self.bound
 
 
-def at_most(
+def claim_at_most(
     sentence: str,
     claimed: float | Fraction,
     measured: float | Fraction,
@@ -86,7 +86,7 @@ def claim_fact(sentence: str, fits: bool, *, samples: int, **more: Any) -> Claim
     return Claim(sentence, 0.0, found, fits, unit="exceptions", samples=samples, **more)
 
 
-def none_of(
+def claim_none(
     sentence: str, found: int | Collection[str], unit: str = "exceptions", *, samples: int
 ) -> Claim:
     """Return an exact claim that there is nothing of a kind.
@@ -96,9 +96,9 @@ def none_of(
         unit: what they are, in the plural.
     """
     if isinstance(found, int):
-        return at_most(sentence, 0, found, samples=samples, unit=unit)
+        return claim_at_most(sentence, 0, found, samples=samples, unit=unit)
     detail = "; ".join(sorted(set(found)))[:300]
-    return at_most(sentence, 0, len(found), samples=samples, unit=unit, detail=detail)
+    return claim_at_most(sentence, 0, len(found), samples=samples, unit=unit, detail=detail)
 
 
 def is_refused(attempt: Callable[[], object], fault: type[Exception] = ValueError) -> bool:
@@ -162,7 +162,7 @@ def times(claim: Claim) -> float:
     return math.inf if claim.proven else 0.0
 
 
-def gravest(claims: Iterable[Claim]) -> list[Claim]:
+def sort_failures(claims: Iterable[Claim]) -> list[Claim]:
     """Return the claims that fail, the gravest first, and of these the furthest off."""
     failed = (claim for claim in claims if not claim.holds)
     return sorted(failed, key=lambda claim: (gravity(claim), -times(claim)))

@@ -34,7 +34,7 @@ from .attacks import (
     windows,
     wire,
 )
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, claim_fact
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, claim_at_most, claim_fact
 
 
 class Layer(NamedTuple):
@@ -299,4 +299,4 @@ def _of_the_whole(
         yield claim_fact(sentence, not left, detail=never, mechanism=mechanism.name, **mark)
     alarm = math.fsum(claim.alpha for claim in claims)
     sentence = "an audit of code without a fault fails by bad luck at most this often"
-    yield at_most(sentence, FALSE_ALARM, alarm, unit="probability", **mark)
+    yield claim_at_most(sentence, FALSE_ALARM, alarm, unit="probability", **mark)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, gravest, times
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, sort_failures, times
 from .layers import LAYERS
 
 # The tables of the report: one row for each promise, the worst of all rooms that it was tried in.
@@ -152,14 +152,14 @@ def as_page(
 
 def head(claims: Sequence[Claim]) -> str:
     """Return the outcome in one sentence."""
-    if failed := len(gravest(claims)):
+    if failed := len(sort_failures(claims)):
         return f"{failed} of {len(claims)} claims fail."
     return f"All {len(claims)} claims hold."
 
 
 def verdict(claims: Sequence[Claim]) -> str:
     """Return the outcome in one sentence, with the gravest of what fails."""
-    for worst in gravest(claims):
+    for worst in sort_failures(claims):
         return cell(f"{head(claims)[:-1]}; the gravest: {failure(worst)}.")
     return head(claims)
 
@@ -185,7 +185,7 @@ def _subject(
 
 
 def _list_failed(claims: Sequence[Claim]) -> Iterator[str]:
-    failed = gravest(claims)
+    failed = sort_failures(claims)
     if not failed:
         return
     yield from ("## What fails", "")

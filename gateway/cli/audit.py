@@ -10,7 +10,7 @@ import typer
 
 from ..audit import report
 from ..audit.attacks.deployment import Own
-from ..audit.claim import WASTE, Claim, Effort, failure, gravest, gravity
+from ..audit.claim import WASTE, Claim, Effort, failure, gravity, sort_failures
 from ..audit.layers import LAYERS, Layer, tasks_of
 from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggestion
@@ -76,7 +76,7 @@ def audit(
     else:
         for line in _lines(claims, seconds, page):
             typer.echo(line)
-    if failed := gravest(claims):
+    if failed := sort_failures(claims):
         raise OperatorFault(_complaint(failed, page))
 
 
@@ -87,11 +87,11 @@ def _own(path: Path, mechanism: str | None) -> Own:
         OperatorFault: it cannot be served, or is another mechanism's.
     """
     from ..devices.enrol import enrol, limitsfile
-    from ..mechanisms import find_service, of
+    from ..mechanisms import find_for_deployment, find_service
     from ..settings import config
 
     deployment = config.load(path)
-    asked, mechanism_of_file = config.query(deployment), of(deployment)
+    asked, mechanism_of_file = config.query(deployment), find_for_deployment(deployment)
     if mechanism not in (None, deployment.rounds.mechanism):
         raise OperatorFault(
             f"--mechanism is {mechanism} and {path} is a deployment of "

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..faults import OperatorFault
-from ..mechanisms import TABLE, USUAL, find, of_query
+from ..mechanisms import TABLE, USUAL, find, find_for_query
 from ..mechanisms.flags import query_of
 from ..output import stages
 from ..settings import config as deployments
@@ -46,7 +46,7 @@ def calibrate(
         flags.check_file(context, file, flags.find_given(context))
         loaded = deployments.load(file)
         query, every_s = deployments.query(loaded), loaded.rounds.every_s
-        chosen = of_query(query)
+        chosen = find_for_query(query)
     with stages() as stage:
         made = chosen.calibrate(
             query,

@@ -20,7 +20,7 @@ from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import DeletedFault, OperatorFault, TakenFault
-from ..mechanisms import find_service, first_round, of
+from ..mechanisms import find_for_deployment, find_service, first_round
 from ..output import say_time
 from ..service.ledger import (
     budget_of,
@@ -172,7 +172,7 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     with open_reader(deployment) as reader:
         promised, least = reader.promise()
         ledger = reader.ledger(budget)
-        if lacking := reader.forgotten():
+        if lacking := reader.find_forgotten():
             raise lacking
     check_terms(promised, terms(guarantee))
     unit = unit_of(guarantee)
@@ -180,7 +180,7 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     if least is not None and budget < least:
         yield note(
             "store",
-            f"this file promises {unit.said(budget, 6)} in all, and {float(unit.of(least)):.6g} "
+            f"this file promises {unit.format(budget, 6)} in all, and {float(unit.of(least)):.6g} "
             "was promised before: once a gateway has started with it, no larger promise is taken "
             "on this database any more. If it was meant as a trial, copy the folder first",
         )
@@ -288,14 +288,15 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
         if roomfile.doors_move(deployment.room.plan):
             yield note(
                 "room",
-                "a door of it moves and the promise is of a day with no door moving: its noise is "
-                "enough for each way in which they stand. By how much a move passes that is "
-                "measured, not proved: heatveil audit --config FILE --layer paths",
+                "a door of this room moves, but the promise holds for a day on which no door "
+                "moves: the noise is enough for every position of the doors. By how much a moving "
+                "door exceeds that is measured, not proved: heatveil audit --config FILE --layer "
+                "paths",
             )
     devices: Devices | None = None
     if not deployment.site.devices.exists():
         command = f"heatveil enrol --config {path}"
-        if (asked := of(deployment)).trust == "central":
+        if (asked := find_for_deployment(deployment)).trust == "central":
             command += f" --central {asked.name}"
         yield fault("devices", f"nobody is enrolled yet, so nobody may report. Next: {command}")
     else:
@@ -306,7 +307,7 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     if devices is not None:
         yield from _devices(deployment, devices)
         yield from check_files.key_findings(deployment, path, devices)
-    if of(deployment).trust == "central":
+    if find_for_deployment(deployment).trust == "central":
         from ..mechanisms.usual import TRUSTED  # here alone: it brings what plays and scores
 
         yield note("rounds", TRUSTED)
@@ -314,7 +315,7 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
             check_folder(deployment)
         except OperatorFault as wrong:
             yield fault("store", wrong)
-    for caution in of(deployment).cautions(query):
+    for caution in find_for_deployment(deployment).cautions(query):
         yield note("rounds", caution)
     yield from check_files.file_findings(deployment, path)
     yield from store_findings(deployment, query)
@@ -322,7 +323,7 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
 
 
 def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
-    sensors = prod(of(deployment).sensors(deployment))
+    sensors = prod(find_for_deployment(deployment).sensors(deployment))
     try:
         check_together(deployment, devices)
     except OperatorFault as wrong:
@@ -336,7 +337,9 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
         )
         return
     read = sum(device.place[1] for device in devices.by_name.values())
-    places = of(deployment).reads == "place"  # of devices that people carry, one each
+    places = (
+        find_for_deployment(deployment).reads == "place"
+    )  # of devices that people carry, one each
     what = "that the file counts" if places else "sensors"
     yield report_pass(
         "devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} {what}"
@@ -383,7 +386,7 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
     every, readings = say_time(rounds.every_s), deployment.privacy.readings
     if hours := deployment.privacy.window_h:
         said = f"a promise for any {hours} h; one round every {every}, for ever"
-    elif of(deployment).trust == "distributed":
+    elif find_for_deployment(deployment).trust == "distributed":
         maps = _count(readings, "map")
         said = f"{maps} under the promise, from rounds that share epsilon; one round every {every}"
     else:

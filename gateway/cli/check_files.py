@@ -126,7 +126,7 @@ def _by_plugin(
     roles = {row["rolename"]: row for row in body["roles"]}
     yield from _compare(
         {
-            name: name not in words or dynamic.lets_in(row, words[name])
+            name: name not in words or dynamic.accepts_password(row, words[name])
             for name, row in rows.items()
             if has_role(row, name) or name in devices.by_name
         },

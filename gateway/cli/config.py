@@ -47,7 +47,7 @@ def describe() -> dict[str, Any]:
     may lack it: what really is missing is for `heatveil check` to say.
     """
     found = Deployment.model_json_schema(by_alias=False)
-    tables, words = found["$defs"], all_explained()
+    tables, words = found["$defs"], collect_explanations()
     for name, table in found["properties"].items():
         table.pop("default", None)
         said = tables[_name(table)]
@@ -67,7 +67,7 @@ def describe() -> dict[str, Any]:
     }
 
 
-def all_explained() -> Mapping[tuple[str, str], str]:
+def collect_explanations() -> Mapping[tuple[str, str], str]:
     """Return what the samples of all mechanisms say of each key; the first that has it counts."""
     found: dict[tuple[str, str], str] = {}
     for mechanism in TABLE:

@@ -15,7 +15,7 @@ from recovery.maps.heatmap import Heatmap, to_npz
 from .. import mechanisms
 from ..mechanisms import TABLE, Mechanism
 from ..mechanisms.flags import query_of
-from ..mechanisms.scores import Watch, data_free, frame_bytes, scores
+from ..mechanisms.scores import Watch, frame_bytes, score_without_data, scores
 from ..mechanisms.worlds import Inputs, Numbers, Played, Told
 from ..output import Stage, Writer, as_json, check_places, stages, write_all
 from . import flags
@@ -86,7 +86,7 @@ def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
         "vector_length": mechanism.vector_length(round),
         "bytes_per_report": frame_bytes(mechanism, round),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
-        "emd_l1_data_free": data_free(truth),
+        "emd_l1_data_free": score_without_data(truth),
         "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
     }

@@ -22,7 +22,7 @@ from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
 from ..faults import OperatorFault
-from ..mechanisms import Mechanism, find, of_query
+from ..mechanisms import Mechanism, find, find_for_query
 from ..mechanisms.flags import from_fields, read_text, refuse_undrawable
 from ..mechanisms.flags import value as field_of
 from ..output import Writer, check_places, write_all
@@ -42,7 +42,7 @@ def as_public(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
     Raises:
         OperatorFault: the query holds what such a file does not.
     """
-    mechanism = of_query(query)
+    mechanism = find_for_query(query)
     return {
         "schema": SCHEMA,
         "mechanism": mechanism.name,

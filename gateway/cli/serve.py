@@ -26,7 +26,7 @@ from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault, TakenFault
 from ..logs import log
-from ..mechanisms import MECHANISMS, find_service, of, of_query
+from ..mechanisms import MECHANISMS, find_for_deployment, find_for_query, find_service
 from ..mechanisms.flags import refuse_unplannable
 from ..mechanisms.scores import SEEDED
 from ..service import telling
@@ -134,7 +134,7 @@ def make_show(
         seeded: the noise can be repeated; then the page says so, whatever the Round said.
         neighbours: how many other rooms the page can draw.
     """
-    mechanism = of_query(query)
+    mechanism = find_for_query(query)
     with refuse_unplannable():
         planned = mechanism.plan(query, [])
         beside = find_service(mechanism.name).page_values(planned)
@@ -365,7 +365,12 @@ def once(path: flags.Config) -> None:
     if began is None:  # refused, stopped, or all spent: what was drawn again is not of this round
         typer.echo(f"no round was run: {why}")
         raise typer.Exit(1)
-    if not _tell(heard[began:], why, len(devices.by_name), of(deployment).words.most_of):
+    if not _tell(
+        heard[began:],
+        why,
+        len(devices.by_name),
+        find_for_deployment(deployment).words.most_of,
+    ):
         raise typer.Exit(1)
 
 

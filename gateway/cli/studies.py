@@ -60,7 +60,7 @@ def reproduce(
     To begin: heatveil reproduce disk-12
     """
     from ..lab.reproduce.figures import claims, find, lines, rows, table
-    from ..lab.reproduce.people import STAND_IN, of_file, say_points
+    from ..lab.reproduce.people import STAND_IN, read_square, say_points
     from ..lab.reproduce.runs import Order, make
 
     if not figures:
@@ -74,7 +74,7 @@ def reproduce(
         points = _cut_window(points, window, folder)
     order = Order(trials, seed, quick, points, jobs or os.cpu_count() or 1, cluster)
     if points is not None:
-        of_file(points)
+        read_square(points)
         people = any(STAND_IN in one.settings for one in asked)  # figures of gazes have persons
         if people and (note := say_points(points)):
             typer.echo(f"note: {note}", err=True)

@@ -82,7 +82,7 @@ def find(name: str) -> Mechanism:
     raise OperatorFault(f"{name} is not a mechanism of heatveil; {suggestion(name, TABLE)}")
 
 
-def of(deployment: Any) -> Mechanism:
+def find_for_deployment(deployment: Any) -> Mechanism:
     """Return the mechanism of a deployment.
 
     Raises:
@@ -91,7 +91,7 @@ def of(deployment: Any) -> Mechanism:
     return find(deployment.rounds.mechanism)
 
 
-def of_query(query: Any) -> Mechanism:
+def find_for_query(query: Any) -> Mechanism:
     """Return the mechanism that a query is of.
 
     Raises:
@@ -132,7 +132,7 @@ def first_round(deployment: Any, query: Any) -> Any:
         OperatorFault: it cannot be served.
     """
     try:
-        return of(deployment).plan(query, [])
+        return find_for_deployment(deployment).plan(query, [])
     except (ValueError, ArithmeticError) as fault:
         raise OperatorFault(f"no round can be planned: {fault}") from fault
 
@@ -148,7 +148,7 @@ def first_limits(deployment: Any, query: Any) -> Any:
 
 def plan(query: Any, releases: Sequence[Any] = ()) -> Any:
     """Return the Round that a query asks next, by the mechanism that it is of; None when done."""
-    return of_query(query).plan(query, releases)
+    return find_for_query(query).plan(query, releases)
 
 
 def report(round: Any, reading: Any, rng: Any) -> list[int]:
@@ -172,7 +172,7 @@ def release(round: Any, payloads: Iterable[Any], rng: Any = None) -> Any:
 
 def recover(query: Any, releases: Sequence[Any]) -> Any:
     """Return the `Heatmap` of what was released, or an `Unresolved` that says why not."""
-    return of_query(query).recover(query, releases)
+    return find_for_query(query).recover(query, releases)
 
 
 def play(mechanism: Verbs, query: Any, readings: Callable[[Any], Iterable[Any]], rng: Any) -> Any:

@@ -123,12 +123,12 @@ def crowd_of(
     found = points_of(path)
     check_weights(found, path)
     _check(found, path, query.readings, advice)
-    outside = outside_of(found, path, grid, getattr(query, "outside", "clamp"))
+    outside = count_outside(found, path, grid, getattr(query, "outside", "clamp"))
     cells = _in_turn(found, cells_of(found.places, grid), query.readings)
     return Crowd(query, cells, outside, still_of(found, query.readings))
 
 
-def outside_of(found: Points, path: Path, grid: Grid, choice: str) -> int:
+def count_outside(found: Points, path: Path, grid: Grid, choice: str) -> int:
     """Return how many points stand beyond the grid.
 
     Args:
@@ -321,9 +321,9 @@ def stand(
             "silently ignored. Leave it out and give --points FILE.csv, or one of the examples "
             f"{', '.join(EXAMPLES)}"
         )
-    from . import of_query
+    from . import find_for_query
 
-    points, mechanism = seen.points or FIRST, of_query(query).name
+    points, mechanism = seen.points or FIRST, find_for_query(query).name
     inputs = Inputs(points=points, users=people * (points in EXAMPLES) or None)
     grid = grid or query.grid
     advice = "set [privacy] readings = {rows}, which share epsilon, before you enrol"

@@ -274,7 +274,7 @@ class Mechanism(Verbs):
     read_release: Callable[[Any, Any], Any] = _usual.read_release
     check_possible: Callable[[Any, Any], None] = _usual.always_none
     calibrate: Callable[..., Any] = _usual.calibrate
-    calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.nothing_more
+    calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.add_nothing
     play_frames: Callable[..., list[str]] | None = None
     demo: Callable[..., None] | None = None
     clear: Callable[..., Any] = _usual.recover_plain

@@ -67,12 +67,12 @@ def is_worthless(off: float, blind: float) -> bool:
     return off > 0.8 * blind
 
 
-def data_free(truth: Floats, name: str = "emd_l1") -> float | None:
+def score_without_data(truth: Floats, name: str = "emd_l1") -> float | None:
     """Return a score of a guess that has seen nothing: as much in every cell.
 
     What a map must beat to be worth anything.
 
-    >>> data_free(np.array([[0.0, 1.0, 0.0, 0.0]]))
+    >>> score_without_data(np.array([[0.0, 1.0, 0.0, 0.0]]))
     0.25
     """
     uniform = np.full(truth.shape, 1 / truth.size)

@@ -48,7 +48,7 @@ class Places(Section):
         return self
 
 
-def own() -> dict[str, type[Section]]:
+def list_own_tables() -> dict[str, type[Section]]:
     """Return the tables that mechanisms have of their own, by name."""
     return {one.name: _table(one) for one in map(find, TABLE) if one.name in one.tables}
 

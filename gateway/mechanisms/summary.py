@@ -41,7 +41,7 @@ def find_places(grid: Any, middles: bool) -> Floats:
     return places
 
 
-def places_of_most(
+def find_most(
     mass: Floats, grid: Any, middles: bool = False, credible: Credible | None = None
 ) -> list[Place]:
     """Return where most of the heat is, the greatest share first: the one list that is shown.
@@ -195,10 +195,10 @@ def format_distance(grid: Any, parts: float) -> str:
     return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"
 
 
-def most_of(
+def say_most(
     mass: Floats, grid: Any, middles: bool = False, credible: Credible | None = None
 ) -> str:
-    """Return in words where most of the heat is; arguments as for `places_of_most`."""
-    most = places_of_most(mass, grid, middles, credible)
+    """Return in words where most of the heat is; arguments as for `find_most`."""
+    most = find_most(mass, grid, middles, credible)
     listed = [f"{place.share:.0%} {describe_place(place, grid)}" for place in most]
     return ", ".join(listed) or "spread out"

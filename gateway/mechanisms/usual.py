@@ -20,8 +20,8 @@ from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
 from ..settings.windows import DAYS, cadences, windows_in
 from .record import Fact, Payload
-from .scores import SEEDED, WORTHLESS, Watch, data_free, frame_bytes, is_worthless, scores
-from .summary import format_distance, most_of, say_claims
+from .scores import SEEDED, WORTHLESS, Watch, frame_bytes, is_worthless, score_without_data, scores
+from .summary import format_distance, say_claims, say_most
 from .worlds import Calibrated, Floats, Found, Inputs, Numbers, Played, Told
 
 # Crowds that a map is tried on where nobody says how many answer, and the most devices and cells.
@@ -68,9 +68,9 @@ def query_of(deployment: Any) -> Any:
     Raises:
         ValueError: there is no such promise.
     """
-    from . import of
+    from . import find_for_deployment
 
-    mechanism = of(deployment)
+    mechanism = find_for_deployment(deployment)
     own = deployment.own
     asked: dict[str, Any] = {"grid": deployment.room.grid}
     for field in fields(mechanism.query):
@@ -136,7 +136,7 @@ def facts(found: Found) -> list[Fact]:
             100 * float(blocks.drawn[tuple(blocks.boxes[named[0], :2])]) if len(named) else None
         )
     else:
-        most = most_of(found.mass, found.grid, middles=True)
+        most = say_most(found.mass, found.grid, middles=True)
     told = [Fact("Share of the fullest cell", share, "%", f"Most: {most}{caution}.")]
     if found.why:
         told.append(
@@ -161,15 +161,15 @@ def facts(found: Found) -> list[Fact]:
 
 def recover_plain(query: Any, releases: Any, vacancy: Any, compiling: Any) -> Any:
     """Return what `recover` gives: there is no warmth of an empty room to take off."""
-    from . import of_query
+    from . import find_for_query
 
-    return of_query(query).recover(query, releases)
+    return find_for_query(query).recover(query, releases)
 
 
 def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     """Return how far the map is from the truth beside an even one."""
     truth = played.world.truth
-    own = {"users": played.watch.reports, "w2_data_free": data_free(truth, "w2")}
+    own = {"users": played.watch.reports, "w2_data_free": score_without_data(truth, "w2")}
     score, guess = numbers["emd_l1"], numbers["emd_l1_data_free"]
     if score is None or guess is None:
         return Told(own, [])
@@ -193,10 +193,10 @@ def _draw(
     truth: Floats | None = None,
 ) -> None:
     """Write what there is of truth, what was sent, map, and how sure it is."""
-    from . import of_query
+    from . import find_for_query
     from .panels import Panel, draw  # half a second
 
-    mechanism, line = of_query(query), query.grid.shape[1] == 1
+    mechanism, line = find_for_query(query), query.grid.shape[1] == 1
     share = None if truth is None else truth / truth.sum()
     mass, sd = (found.mass, found.sd) if isinstance(found, Heatmap) else (None, None)
     blocks = found.blocks if isinstance(found, Heatmap) else None
@@ -258,9 +258,9 @@ def read_release(query: Any, written: Any) -> Release:
     Raises:
         ValueError: it has not the shape of one.
     """
-    from . import of_query
+    from . import find_for_query
 
-    mechanism = of_query(query)
+    mechanism = find_for_query(query)
     number, params, values = written["number"], tuple(written["params"]), list(written["values"])
     reports = sum(values) if mechanism.trust == "local" else written.get("reports")
     if not all(type(part) is int for part in (number, reports, *params, *values)):
@@ -284,10 +284,10 @@ def calibrate(
     Raises:
         OperatorFault: it cannot be planned, or a picture was asked for.
     """
-    from . import of_query
+    from . import find_for_query
     from .flags import first_round_of
 
-    mechanism = of_query(query)
+    mechanism = find_for_query(query)
     hours = getattr(query, "window_h", 0)
     if plot is not None and not hours:
         raise OperatorFault(
@@ -346,12 +346,12 @@ def calibrate(
 
 def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]]:
     """Return how far off maps of one answer a device are, a row for each size of a made crowd."""
-    from . import of_query, play
+    from . import find_for_query, play
 
     named = getattr(query, "users", 0) or 0
     if math.prod(query.grid.shape) > _CELLS_TRIED or named > _NAMED_TRIED:
         return [], ["The map was not tried, for that takes too long here: heatveil play does."]
-    mechanism, epsilon = of_query(query), Fraction(*query.epsilon) / query.readings
+    mechanism, epsilon = find_for_query(query), Fraction(*query.epsilon) / query.readings
     given = {"epsilon": epsilon.as_integer_ratio(), "readings": 1, "window_h": 0}
     rows = list[dict[str, Any]]()
     for users in (named,) if named else _USERS_TRIED:
@@ -361,7 +361,7 @@ def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]
         watched = Watch().over(mechanism, True, mechanism.reporter)
         found = play(watched, world.query, world.readings, Tape(b"calibrate"))
         off = scores(world.truth, getattr(found, "mass", None))["emd_l1"]
-        rows.append({"users": users, "off": off, "blind": data_free(world.truth)})
+        rows.append({"users": users, "off": off, "blind": score_without_data(world.truth)})
     said = "; ".join(
         f"of {row['users']:,} devices "
         + (
@@ -409,6 +409,6 @@ def _trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:
     ]
 
 
-def nothing_more(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+def add_nothing(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return nothing to say beside the promise."""
     return {}, []

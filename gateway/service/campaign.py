@@ -272,7 +272,7 @@ class Campaign:
                 if not self._window_h:
                     return why
                 self._spent = SPENT(hours=self._window_h)
-                self._spent_s = kept(self.store.first_end_s) or time.time() + GLANCE_S
+                self._spent_s = kept(self.store.first_charge_ends_s) or time.time() + GLANCE_S
                 continue
             if self._spent:
                 self._spent = ""

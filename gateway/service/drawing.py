@@ -82,7 +82,7 @@ def vacancy_of(
     at_s = clock(store.answered_s(name) or store.opened_s(name) or time.time())
     now = datetime.fromtimestamp(at_s).astimezone()
     known = room.empty is not None and parse(room.empty).has(now)
-    return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.vacant())
+    return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.load_vacant())
 
 
 def _clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:

@@ -31,7 +31,7 @@ from physics.places import is_plane
 from recovery.maps.heatmap import Blocks, Verdict
 
 from ..logs import log
-from ..mechanisms import of
+from ..mechanisms import find_for_deployment
 from ..mechanisms.summary import find_places
 from ..settings.deployment import Deployment
 from .telling import read_blocks
@@ -90,7 +90,9 @@ def list_birth_topics(prefix: str) -> tuple[str, ...]:
 def message(deployment: Deployment) -> Message:
     """Return the announcement of a deployment."""
     own, site = _id(deployment), deployment.site.name
-    components = _results(deployment) | _workings(of(deployment).words.who_answers)
+    components = _results(deployment) | _workings(
+        find_for_deployment(deployment).words.who_answers
+    )
     for key, component in components.items():
         component["unique_id"] = f"{own}_{key}"
     return {
@@ -117,7 +119,7 @@ def _results(deployment: Deployment) -> dict[str, Message]:
     length: Message = {"suggested_display_precision": 2}
     if deployment.room.cell_mm:
         length |= {"unit_of_measurement": "m", "device_class": "distance"}
-    mechanism = of(deployment)
+    mechanism = find_for_deployment(deployment)
     place, share, icon = mechanism.words.announced
     found = {"x": _sensor(f"{place}, x", "x", icon="mdi:arrow-left-right", **length)}
     if is_plane(deployment.room.grid):
@@ -345,7 +347,9 @@ class Announcer:
         """
         self._deployment, self._publish = deployment, publish
         self._lock = threading.Lock()
-        self._results = Results(deployment.room.grid, of(deployment).reads == "place")
+        self._results = Results(
+            deployment.room.grid, find_for_deployment(deployment).reads == "place"
+        )
         self._drawn_s: float | None = None
         self._health: dict[str, Any] | None = None
         site, self._note = deployment.site.name, locate_note(deployment)
@@ -356,7 +360,7 @@ class Announcer:
         self.births = list_birth_topics(deployment.homeassistant.prefix) if self.enabled else ()
         self.will = (self._available, OFFLINE) if self.enabled else None
 
-    def online(self) -> None:
+    def announce_all(self) -> None:
         """Announce everything: when the broker has us, and when Home Assistant says it is back.
 
         The latter, a message on one of `list_birth_topics` that reads `online`, `heard` sees to.
@@ -375,7 +379,7 @@ class Announcer:
     def heard(self, topic: str, payload: bytes) -> None:
         """Take a message that came; it matters when Home Assistant has just started."""
         if topic in self.births and payload.strip() == ONLINE:
-            self.online()
+            self.announce_all()
 
     def event(self, event: Event) -> None:
         """Take one of the service's events, and pass on what is to be seen of it."""

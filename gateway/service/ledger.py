@@ -48,18 +48,19 @@ class Unit(NamedTuple):
         """Return an amount of rho in this unit, exactly."""
         return rho * self.of_one
 
-    def said(self, rho: Fraction, digits: int = 4) -> str:
+    def format(self, rho: Fraction, digits: int = 4) -> str:
         """Return an amount of rho as one says it.
 
-        >>> RHO.said(Fraction(1, 3)), pure(Fraction(1, 8)).said(Fraction(3, 8))
+        >>> RHO.format(Fraction(1, 3)), make_pure_unit(Fraction(1, 8)).format(Fraction(3, 8))
         ('rho 0.3333', 'epsilon 1.5')
         """
         return f"{self.name} {float(self.of(rho)):.{digits}g}"
 
-    def exactly(self, rho: Fraction) -> str:
+    def format_exactly(self, rho: Fraction) -> str:
         """Return an amount of rho as one writes it without loss.
 
-        >>> RHO.exactly(Fraction(3, 8)), pure(Fraction(1, 8)).exactly(Fraction(3, 8))
+        >>> unit = make_pure_unit(Fraction(1, 8))
+        >>> RHO.format_exactly(Fraction(3, 8)), unit.format_exactly(Fraction(3, 8))
         ('rho 3/8', 'epsilon 3/2')
         """
         return f"{self.name} {self.of(rho)}"
@@ -74,12 +75,12 @@ EPSILON = "epsilon"
 RHO = Unit("rho", Fraction(1))
 
 
-def pure(each: Fraction) -> Unit:
+def make_pure_unit(each: Fraction) -> Unit:
     """Return the unit of a pure promise whose rounds cost so much rho each.
 
     Rounds whose price is not half of a square have no epsilon of their own: those stay in rho.
 
-    >>> pure(Fraction(49, 8)), pure(Fraction(1, 3)).name
+    >>> make_pure_unit(Fraction(49, 8)), make_pure_unit(Fraction(1, 3)).name
     (Unit(name='epsilon', of_one=Fraction(4, 7)), 'rho')
     """
     epsilon = _root(2 * each)
@@ -112,13 +113,13 @@ def terms(guarantee: Any) -> str:
 
 def unit_of(guarantee: Any) -> Unit:
     """Return what a promise is told in: rho, or of a pure one the epsilon of each device."""
-    return pure(reading_price(guarantee)) if is_pure(guarantee) else RHO
+    return make_pure_unit(reading_price(guarantee)) if is_pure(guarantee) else RHO
 
 
 def unit_in(promised: str | None) -> Unit:
     """Return what a promise that was stored is told in; see `unit_of`.
 
-    >>> unit_in('{"each": "rho 49/8 a round and no delta", "delta": []}').said(Fraction(49, 4))
+    >>> unit_in('{"each": "rho 49/8 a round and no delta", "delta": []}').format(Fraction(49, 4))
     'epsilon 7'
     """
     return _unit(json.loads(promised).get("each", "")) if promised else RHO
@@ -161,7 +162,7 @@ def check_budget(least: Fraction | None, asked: Fraction, unit: Unit = RHO) -> N
     if least is None or asked <= least:
         return
     raise OperatorFault(
-        f"the deployment would spend {unit.said(asked, 9)} in all, but {unit.name} "
+        f"the deployment would spend {unit.format(asked, 9)} in all, but {unit.name} "
         f"{float(unit.of(least)):.9g} was promised for its database, and the people in the room "
         "were told that it would not be exceeded. Go back to the epsilon and "
         "readings under [privacy] that promised it (or set again the HEATVEIL_ variables that "
@@ -190,12 +191,12 @@ def _clauses(promised: str) -> list[str]:
 def _tell(each: str) -> str:
     """Return a stored clause about one round as people read it."""
     unit = _unit(each)
-    return f"{unit.exactly(_price_in(each))}{_EACH[1]}" if unit.is_epsilon else each
+    return f"{unit.format_exactly(_price_in(each))}{_EACH[1]}" if unit.is_epsilon else each
 
 
 def _unit(each: str) -> Unit:
     found = each.startswith(_EACH[0]) and each.endswith(_EACH[1])
-    return pure(_price_in(each)) if found else RHO
+    return make_pure_unit(_price_in(each)) if found else RHO
 
 
 def _price_in(each: str) -> Fraction:
@@ -330,12 +331,12 @@ class Ledger:
             else f"the site {has} will not open it"
         )
         way_out = (
-            f"Ask for {unit.said(self.left)} or less"
+            f"Ask for {unit.format(self.left)} or less"
             if self.left
             else "Nothing can be asked any more"
         )
         return (
-            f"round {number} asks for {unit.said(rho)}, but {stands}: "
+            f"round {number} asks for {unit.format(rho)}, but {stands}: "
             f"the promise to the people in the room would be broken. {way_out}; to ask for "
             "more is a new promise: enrol again, in a new folder"
         )

@@ -33,7 +33,7 @@ class Drawer(Protocol):
 
     def letters(self, limit: int = 100) -> Sequence[Letter]: ...
 
-    def posted(self, ids: Iterable[int]) -> None: ...
+    def mark_posted(self, ids: Iterable[int]) -> None: ...
 
 
 class Carrier(Protocol):
@@ -148,7 +148,7 @@ class Outbox:
         """Forget what the broker has."""
         gone = [self._sent.popleft() for _ in range(len(self._sent))]
         if gone:
-            retry_until_stored(self._stopping, self._store.posted, gone)
+            retry_until_stored(self._stopping, self._store.mark_posted, gone)
             for one in gone:
                 self._under_way.pop(one, None)
 

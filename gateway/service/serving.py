@@ -117,14 +117,14 @@ class Uplink:
         """Announce what another deployment says is to be seen."""
         self._announcer = Announcer(deployment, self._announce)
         if self._up:
-            self._announcer.online()
+            self._announcer.announce_all()
 
     def close(self) -> None:
         """Say goodbye; the session stays, and the broker keeps what comes."""
         self._announcer.offline()
         self.link.close()
 
-    def remembered(self, devices: Devices) -> bool:
+    def check_rounds_known(self, devices: Devices) -> bool:
         """Hold the ledger against the rounds that the broker retains; return whether that is done.
 
         Of the round that is open, and of the one that was asked last.
@@ -215,7 +215,7 @@ class Uplink:
         self._up = up
         self._on_state(up, why)
         if up:
-            self._announcer.online()
+            self._announcer.announce_all()
 
 
 def level_s(meta: bytes) -> float | None:
@@ -293,7 +293,7 @@ class Service:
             stack.callback(uplink.close)
             teller.listen(uplink.tell)
             # Before the outbox empties or replaces it, and before there is another.
-            look = partial(uplink.remembered, devices)
+            look = partial(uplink.check_rounds_known, devices)
             self._outbox = stack.enter_context(Outbox(store, uplink.link.publish, may_begin=look))
             quarantine_of(stack, deployment, store, guard, pump, teller.tell)
             if vitals.health.parts()["broker"].ok:

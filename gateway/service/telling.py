@@ -22,8 +22,8 @@ from recovery.maps.sentence import Wording, recognise
 from recovery.maps.sentence import describe as describe_sentence
 
 from ..logs import log
-from ..mechanisms import Mechanism, find_service, of
-from ..mechanisms.summary import count_sources, places_of_most
+from ..mechanisms import Mechanism, find_for_deployment, find_service
+from ..mechanisms.summary import count_sources, find_most
 from .intake.judge import ALARMS
 from .intake.outcomes import Alarm, Who
 from .ledger import Ledger, is_distributed, unit_of
@@ -150,7 +150,7 @@ DUE = 2.5  # rounds after which a map is old, and drawn grey
 
 def make_ready_event(deployment: "Deployment", enrolled: int) -> Event:
     """The service is connected and about to ask."""
-    mechanism = of(deployment)
+    mechanism = find_for_deployment(deployment)
     return {
         "kind": "ready",
         "site": deployment.site.name,
@@ -309,7 +309,7 @@ def make_map_event(
 def _sources(found: Heatmap, event: Event) -> Event:
     """Return what page, API and Home Assistant show of sources: what `play` says of them."""
     credible = found.credible
-    most = places_of_most(found.mass, found.grid, credible=credible) if found.total else []
+    most = find_most(found.mass, found.grid, credible=credible) if found.total else []
     listed = [
         {
             "x": float(place.at[0]),

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from ..faults import OperatorFault, suggestion
-from ..mechanisms import USUAL, find, of, sections
+from ..mechanisms import USUAL, find, find_for_deployment, sections
 from .deployment import Deployment
 from .roomfile import fill_from_room_file
 
@@ -159,7 +159,7 @@ def query(deployment: Deployment) -> Any:
         OperatorFault: the values are each well formed, but the mechanism cannot serve them.
     """
     try:
-        return of(deployment).query_of(deployment)
+        return find_for_deployment(deployment).query_of(deployment)
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault
 

@@ -302,7 +302,7 @@ else:  # a table for each mechanism that has one of its own
         __base__=Section,
         **{
             name: (table, Field(default_factory=_absent, validate_default=False))
-            for name, table in sections.own().items()
+            for name, table in sections.list_own_tables().items()
         },
     )
 

@@ -28,10 +28,10 @@ def span_s(window_h: int) -> int:
     return RING * step_of(HOUR_S * window_h)
 
 
-def answers_in(window_h: int, every_s: float) -> int:
+def count_answers(window_h: int, every_s: float) -> int:
     """Return how many answers a budget must pay for where one is asked every so many seconds.
 
-    >>> answers_in(24, 3600), answers_in(24, 86_400)
+    >>> count_answers(24, 3600), count_answers(24, 86_400)
     (26, 2)
     """
     return floor(span_s(window_h) / every_s) + 1
@@ -40,7 +40,7 @@ def answers_in(window_h: int, every_s: float) -> int:
 def least_every_s(window_h: int, readings: int) -> int:
     """Return the seconds from round to round at which so many readings last for ever.
 
-    >>> least_every_s(24, 24), answers_in(24, least_every_s(24, 24))
+    >>> least_every_s(24, 24), count_answers(24, least_every_s(24, 24))
     (3826, 24)
     """
     return span_s(window_h) // readings + 1
@@ -69,7 +69,7 @@ def cadences(window_h: int) -> Iterator[dict[str, int]]:
     for hours in sorted({8, 24, 168, window_h}):
         for every_s in (900, HOUR_S, 4 * HOUR_S):
             if every_s <= HOUR_S * hours:
-                readings = answers_in(hours, every_s)
+                readings = count_answers(hours, every_s)
                 yield {"window_h": hours, "every_s": every_s, "readings": readings}
 
 
@@ -98,7 +98,7 @@ def check(deployment: "Deployment") -> None:
             "window holds more than one, so a budget for one window would be one for each round. "
             f"Set window_h to {-(-int(every_s) // HOUR_S)} or more"
         )
-    if not every_s or (needed := answers_in(hours, every_s)) > readings:
+    if not every_s or (needed := count_answers(hours, every_s)) > readings:
         more = f"readings = {needed}, or " if every_s else ""
         raise ValueError(
             f"[privacy] readings = {readings} share what is promised for {hours} h, and devices "

@@ -54,7 +54,7 @@ class Stopped(Exception):
     """Whoever waited for the disk was told to stop; nothing was written."""
 
 
-def of_the_disk(fault: BaseException) -> bool:
+def is_disk_fault(fault: BaseException) -> bool:
     """Return whether this is the database's trouble: locked, full, broken, out of reach."""
     if isinstance(fault, DBAPIError) and fault.connection_invalidated:
         return True
@@ -79,7 +79,7 @@ def retry_until_stored(
         try:
             return do(*args, **words)
         except DBAPIError as fault:
-            if not of_the_disk(fault):
+            if not is_disk_fault(fault):
                 raise
             if stopping.is_set():
                 raise Stopped from fault

@@ -186,13 +186,13 @@ class Reader:
         """Let go of it."""
         self._engine.dispose()
 
-    def forgotten(self) -> OperatorFault | None:
+    def find_forgotten(self) -> OperatorFault | None:
         """Return why no gateway goes on with this store: what it lacks, or that it was emptied."""
         with self._engine.connect() as connection:
             found = round_rows.make_lack_fault(connection, self._place)
             return found or round_rows.make_deletion_fault(connection, self._place)
 
-    def deleted(self) -> bool:
+    def is_deleted(self) -> bool:
         """Return whether what was gathered here has been deleted."""
         with self._engine.connect() as connection:
             return round_rows.make_deletion_fault(connection, self._place) is not None
@@ -203,7 +203,7 @@ class Reader:
         Raises:
             OperatorFault: it has, with all that this site gathered.
         """
-        if self.deleted():
+        if self.is_deleted():
             raise OperatorFault(
                 f"what this site gathered was deleted, and {what} with it; what was charged "
                 "stays. See heatveil ledger"
@@ -279,7 +279,7 @@ class Reader:
             since_s = counted_s(round_rows.promise(connection))
             return Ledger(budget, round_rows.list_charged(connection, since_s))
 
-    def ended(self) -> list[tuple[str, float]]:
+    def list_ended(self) -> list[tuple[str, float]]:
         """Return the promises that were ended for another, and when, oldest first."""
         with self._engine.connect() as connection:
             return round_rows.list_ended(connection)

@@ -205,7 +205,7 @@ class Store:
         with self._reads.connect() as connection:
             return connection.scalar(select(maps.c.body).where(maps.c.round == name))
 
-    def vacant(self) -> bytes | None:
+    def load_vacant(self) -> bytes | None:
         """Return the empty room as the last map left it, None before there is one."""
         with self._reads.connect() as connection:
             return connection.scalar(select(empty_room.c.state))
@@ -216,7 +216,7 @@ class Store:
             since_s = counted_s(round_rows.promise(connection))
             return round_rows.list_charged(connection, since_s)
 
-    def first_end_s(self) -> float | None:
+    def first_charge_ends_s(self) -> float | None:
         """Return when the first of `charges` counts no more, by the wall's clock."""
         with self._reads.connect() as connection:
             return round_rows.first_end_s(connection, counted_s(round_rows.promise(connection)))
@@ -473,7 +473,7 @@ class Store:
         with self._engine.begin() as connection:
             _post(connection, letters, time.time())
 
-    def posted(self, ids: Iterable[int]) -> None:
+    def mark_posted(self, ids: Iterable[int]) -> None:
         """Strike out letters that the broker has acknowledged."""
         with self._engine.begin() as connection:
             connection.execute(delete(outbox).where(outbox.c.id.in_(list(ids))))
@@ -503,7 +503,7 @@ class Store:
         with self._engine.begin() as connection:
             connection.execute(delete(quarantine).where(quarantine.c.device == name))
 
-    def quarantined(self) -> dict[str, tuple[str, float]]:
+    def list_quarantined(self) -> dict[str, tuple[str, float]]:
         """Return the devices that are shut out: why, and since when, in seconds of the epoch."""
         with self._reads.connect() as connection:
             return message_rows.list_shut_out(connection)

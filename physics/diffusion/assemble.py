@@ -22,7 +22,7 @@ from .medium import Drive, Medium
 Places: TypeAlias = tuple[EllipsisType | slice | int, ...]
 
 
-def between(medium: Medium) -> tuple[Floats, ...]:
+def compute_inner_conductance(medium: Medium) -> tuple[Floats, ...]:
     """Return the conductance of each inner face in W/K, an array an axis, x first.
 
     Each array is the medium's shape with one fewer along its own axis.
@@ -38,7 +38,7 @@ def between(medium: Medium) -> tuple[Floats, ...]:
     return tuple(faces)
 
 
-def outer(medium: Medium) -> tuple[tuple[Floats, Floats], ...]:
+def compute_outer_conductance(medium: Medium) -> tuple[tuple[Floats, Floats], ...]:
     """Return the conductance from the cells of each outer side to beyond it, in W/K.
 
     A pair (near, far) an axis, x first; each of the shape that `Medium.side` gives. A film of
@@ -90,7 +90,7 @@ class System(NamedTuple):
     conductance: sparse.csr_array  # (cells, cells), W/K: faces, sides and ventilation
     capacity: Floats  # (cells,), J/K
     ventilation: Floats  # (cells,), W/K
-    sides: tuple[tuple[Floats, Floats], ...]  # W/K, as `outer` gives them
+    sides: tuple[tuple[Floats, Floats], ...]  # W/K, as `compute_outer_conductance` gives them
 
 
 def assemble(medium: Medium) -> System:
@@ -100,11 +100,11 @@ def assemble(medium: Medium) -> System:
     cell through a face enters the next, so heat is kept to rounding.
     """
     shape, count = medium.shape, medium.capacity.size
-    sides = outer(medium)
+    sides = compute_outer_conductance(medium)
     ventilation = medium.loss * medium.volume_m3
     diagonal = ventilation.copy()
     bands: dict[int, Floats] = {}
-    for axis, faces in enumerate(between(medium)):
+    for axis, faces in enumerate(compute_inner_conductance(medium)):
         across = len(shape) - 1 - axis
         # A face stands at its nearer cell; the last cell of a row has none.
         whole = np.zeros(shape)

@@ -109,7 +109,7 @@ class Drive(NamedTuple):
     supply_k: float = 0.0  # of the air that ventilation brings in
 
 
-def still(medium: Medium, power_w: Floats | None = None) -> Drive:
+def make_still_drive(medium: Medium, power_w: Floats | None = None) -> Drive:
     """Return a drive with everything outside at the baseline, and this power or none."""
     power = np.zeros(medium.shape) if power_w is None else power_w
     return Drive(power, ((0.0, 0.0),) * len(medium.shape))

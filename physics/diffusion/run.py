@@ -38,7 +38,7 @@ class Balance(NamedTuple):
     out_j: Floats | float
     ventilated_j: Floats | float
 
-    def plus(self, other: "Balance") -> "Balance":
+    def add(self, other: "Balance") -> "Balance":
         """Return the balance of both times together."""
         return Balance(*(mine + more for mine, more in zip(self, other, strict=True)))
 
@@ -54,7 +54,7 @@ class Prepared(NamedTuple):
     step_s: float
 
 
-def ready(medium: Medium, step_s: float) -> Prepared:
+def prepare_steps(medium: Medium, step_s: float) -> Prepared:
     """Return the system of a medium with its matrix for steps of this length factored."""
     system = assemble(medium)
     matrix = system.conductance + sparse.diags_array(2 / step_s * system.capacity)
@@ -173,7 +173,7 @@ class Run:
                 "and nobody would be told from anybody. Look at heaters and weather."
             )
         self._field = _lock(after.reshape(self._field.shape))
-        self.balance = self.balance.plus(flows)
+        self.balance = self.balance.add(flows)
         self.at_s += step_s
         if again:
             self.at_s = _on_time(self.at_s, step_s)
@@ -181,7 +181,7 @@ class Run:
     def _ready(self) -> Prepared:
         key = self.medium, self.step_s
         if key not in self._prepared:
-            self._prepared[key] = ready(*key)
+            self._prepared[key] = prepare_steps(*key)
         self._prepared.move_to_end(key)
         most = max(1, min(_PREPARED, _PREPARED_CELLS // self.medium.capacity.size))
         while len(self._prepared) > most:

@@ -282,8 +282,8 @@ def _refuse_shut(room: Room, source: Source) -> Faults:
             where,
             f"{name} from {format_clock(one.at_s)} to {format_clock(other.at_s)} is in "
             f"{_at(source, 'door', door)} at {format_clock(moment)}, when it is shut",
-            "the door must be open all the time (its key open), or the way another one",
-            "nobody walks through a door that is shut, and the promise on foot rests on that",
+            "the door must be open all the time (its key open), or the route must avoid it",
+            "nobody walks through a shut door, and the promise for people on foot rests on that",
         )
 
 

@@ -254,7 +254,7 @@ def check_route(room: Room, at_s: Floats, places_m: Floats) -> Mask:
             begins + leg * np.clip((moment - at_s[here, None]) / lasts_s, 0, 1)
             for moment in (since, until)
         ]
-        doors = room.opened(until - 1e-6 if since == -math.inf else since)
+        doors = room.find_open_doors(until - 1e-6 if since == -math.inf else since)
         held[here] &= lattice(room, doors).holds(*ends)
     return held
 
@@ -388,7 +388,7 @@ def draw_visits(room: Room, arrivals: Arrivals, world: np.random.Generator) -> t
         if not len(seats):
             continue
         x, y = seats[world.integers(len(seats))]
-        way = route(room, arrivals.entrance_m, (float(x), float(y)), room.opened(at_s))
+        way = route(room, arrivals.entrance_m, (float(x), float(y)), room.find_open_doors(at_s))
         track = _visit(room, arrivals, number, way, at_s, stay_s) if way else None
         if track is None:
             continue

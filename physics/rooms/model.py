@@ -58,7 +58,7 @@ def medium(room: Room, at_s: float) -> Medium:
     It is the same object whenever the same doors are open, so that what is worked out for it
     can be kept.
     """
-    return build_medium(room, room.opened(at_s))
+    return build_medium(room, room.find_open_doors(at_s))
 
 
 def media(room: Room, from_s: float, to_s: float) -> Medium:
@@ -143,8 +143,8 @@ def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
         trodden = [pair for pair in trodden if len(pair[1])]
         if trodden:
             places, given = (np.concatenate(part) for part in zip(*trodden, strict=True))
-            known = lattice(room, room.opened((since + until) / 2))
-            joules += known.warmed(places, given).reshape(joules.shape)
+            known = lattice(room, room.find_open_doors((since + until) / 2))
+            joules += known.add_body_heat(places, given).reshape(joules.shape)
     return joules / (to_s - from_s)
 
 

@@ -194,7 +194,7 @@ class Lattice:
             held &= np.hypot(*(starts + along[:, None] * go - point).T) > 1e-9
         return np.asarray(held)
 
-    def warmed(self, places_m: Floats, joules: Floats) -> Floats:
+    def add_body_heat(self, places_m: Floats, joules: Floats) -> Floats:
         """Return the joules in each heat cell, flat, of heat that bodies give off at places.
 
         Raises:

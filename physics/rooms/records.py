@@ -188,7 +188,7 @@ class Room:
     thermometers: tuple[Thermometers, ...] = ()
     privacy: Privacy | None = None
 
-    def opened(self, at_s: float) -> tuple[bool, ...]:
+    def find_open_doors(self, at_s: float) -> tuple[bool, ...]:
         """Return which doors stand open at a moment."""
         return tuple(door.is_open(at_s) for door in self.doors)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..certificate import bound_changes, from_bytes, search_certificate, to_bytes
-from ..diffusion.medium import Medium, still
+from ..diffusion.medium import Medium, make_still_drive
 from ..diffusion.run import Run
 from ..displaced import Floor, Past, build_floor, build_lags
 from ..instruments.presets import find
@@ -117,7 +117,7 @@ def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterat
         both = nth < len(stretches) - 1
         zero = np.zeros_like(views)
         run = Run(medium, np.concatenate([zero, pulse / stored]) if both else zero)
-        calm = still(medium)
+        calm = make_still_drive(medium)
         first = np.concatenate([pulse, zero]) if both else pulse
         for step in range(steps):
             run.step(calm._replace(power_w=first) if step == 0 else calm, step_s)

@@ -270,7 +270,7 @@ class Vacant:
         said.update(np.ascontiguousarray(self._views).tobytes())
         return said.hexdigest()[:16]
 
-    def resumed(self, state: Mapping[str, Any]) -> "Vacant":
+    def resume(self, state: Mapping[str, Any]) -> "Vacant":
         """Return the march that this state was taken of.
 
         Raises:

@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.records import Grid
-from physics.kernel import NEAR_BY, Walls, along, forward, heat_kernel, moves, ring, sensitivity
+from physics.kernel import (
+    NEAR_BY,
+    Walls,
+    compute_axis_response,
+    forward,
+    heat_kernel,
+    moves,
+    ring,
+    sensitivity,
+)
 from physics.places import cell_places, length_m, sensor_places
 
 # How far one source that moves can change the whole numbers that sensors really report.
@@ -476,7 +485,7 @@ def _bounds_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Fl
     """
     lengths = np.broadcast_to(length_m(room.grid), 2)
     felt_x, felt_y = (
-        along(cells_m, sensors_m, spread_m2, room.walls, float(far))
+        compute_axis_response(cells_m, sensors_m, spread_m2, room.walls, float(far))
         for cells_m, sensors_m, far in zip(
             _axes(room, False), _axes(room, True), lengths, strict=True
         )

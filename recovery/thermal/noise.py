@@ -188,8 +188,8 @@ def _scale(query: Query, joint: float, each: Floats) -> Change:
 def _of(query: Query) -> Response:
     if query.response is None:
         raise ValueError(
-            "the query has no response but one is needed, for noise is scaled to it here. Give "
-            "response, or take the spread."
+            "the query has no response, but the noise of this change is scaled to one. Give the "
+            "query a response, or bound the change by its spread."
         )
     return query.response
 

@@ -18,7 +18,7 @@ import pytest
 from edge.core.entropy import Tape
 from edge.core.records import Reading
 from gateway.faults import OperatorFault
-from gateway.mechanisms import MECHANISMS, Mechanism, find, find_service, of_query, play
+from gateway.mechanisms import MECHANISMS, Mechanism, find, find_for_query, find_service, play
 from gateway.service.ledger import budget_of
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved, from_npz
@@ -216,7 +216,7 @@ def test_a_mechanism_that_nobody_knows_is_refused_everywhere() -> None:
         with pytest.raises(OperatorFault, match="nobody is not a mechanism"):
             ask("nobody")
     with pytest.raises(TypeError, match="of no mechanism"):
-        of_query(tally.Query((4, 3), (1, 1)))
+        find_for_query(tally.Query((4, 3), (1, 1)))
 
 
 def _run(words: str) -> tuple[int, str]:

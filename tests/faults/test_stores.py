@@ -294,7 +294,7 @@ def put_back(site: Stage, proof: str, *switches: str) -> tuple[Child, int]:
             link = Link(broker, "forgetting", pump).wait()
             for topic in (wire.round_topic(SITE, "thermal"), last_topic(SITE, "thermal")):
                 link.publish(topic, b"", retain=True)
-            assert link.sent(5)
+            assert link.wait_until_sent(5)
             link.close()
     for end in ("", "-wal", "-shm"):
         Path(f"{site.database}{end}").unlink(missing_ok=True)

@@ -213,7 +213,7 @@ class Days:
         world = np.random.default_rng(8)
         thermometers = Thermometers(been[0].room, world)
         start_s = been[0].room.day.start_s
-        level = complete_levels(thermometers.level(been[0].whole.seen_k[0], start_s - 60))
+        level = complete_levels(thermometers.measure_level(been[0].whole.seen_k[0], start_s - 60))
         name, sensors = self.deployment.site.name, len(level)
         made, place = enrol.enrol_fleet(name, sensors), budgets.keep_in_memory()
         limits = grant(self.query, 0.0)

@@ -12,7 +12,7 @@ import pytest
 
 from physics.diffusion import assemble
 from physics.diffusion import run as run_
-from physics.diffusion.medium import Drive, Medium, Sides, fingerprint, still
+from physics.diffusion.medium import Drive, Medium, Sides, fingerprint, make_still_drive
 from physics.diffusion.run import Run, march
 from physics.places import Floats
 
@@ -51,7 +51,7 @@ def test_a_layered_wall_settles_to_its_resistances_in_a_row(
     before = 1 / film + np.cumsum(CELL_M / LAYERS) - CELL_M / LAYERS / 2
     monkeypatch.setattr(
         assemble,
-        "between",
+        "compute_inner_conductance",
         lambda medium: ((LAYERS[1:] + LAYERS[:-1]) / 2 * medium.volume_m3 / CELL_M**2,),
     )
     _, wrong = settled(wall(film))
@@ -72,7 +72,7 @@ def test_nothing_passes_what_does_not_conduct() -> None:
     field[2, 1] = 5.0
     run = Run(medium, field)
     for _ in range(40):
-        run.step(still(medium), 0.5)
+        run.step(make_still_drive(medium), 0.5)
 
     assert run.field_k[:, :4].sum() == pytest.approx(field[:, :4].sum(), rel=1e-12)
     assert run.field_k[:, 4] == pytest.approx(1.0, rel=1e-14)
@@ -96,7 +96,7 @@ def test_the_system_is_symmetric_and_loses_only_by_sides_and_ventilation(
     system = assemble.assemble(medium)
     matrix = system.conductance.toarray()
     loses = medium.loss * medium.volume_m3
-    for axis, pair in enumerate(assemble.outer(medium)):
+    for axis, pair in enumerate(assemble.compute_outer_conductance(medium)):
         for end, side in enumerate(pair):
             loses[assemble.edge(medium, axis, end)] += side
     off = matrix[~np.eye(len(matrix), dtype=bool)]
@@ -119,7 +119,7 @@ def test_steps_meet_end_to_end_and_the_last_ends_on_time(until_s: float, last_s:
 
     def drives(from_s: float, to_s: float) -> Drive:
         asked.append((from_s, to_s))
-        return still(MEDIUM)
+        return make_still_drive(MEDIUM)
 
     run = Run(MEDIUM, np.ones(4), at_s=3.0)
     times = [now.at_s for now in march(run, drives, 0.7, until_s)]
@@ -135,7 +135,7 @@ def test_a_medium_that_changes_is_taken_step_by_step() -> None:
     """A wall that is taken away lets heat through from that step on."""
     wall = Medium((0.5,), np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4), np.zeros(4), ((0.0, 0.0),))
     run = Run(wall, np.array([1.0, 0.0, 0.0, 0.0]))
-    drive = still(wall)
+    drive = make_still_drive(wall)
     first = [
         now.field_k[0]
         for now in march(
@@ -208,7 +208,7 @@ def test_what_power_here_does_there_power_there_does_here() -> None:
     power[(0, *here)] = power[(1, *there)] = 75.0
     run = Run(medium, np.zeros((2, *SHAPE)))
     for _ in range(40):
-        run.step(still(medium, power), 60.0)
+        run.step(make_still_drive(medium, power), 60.0)
         there_k, here_k = run.field_k[(0, *there)], run.field_k[(1, *here)]
         assert there_k == pytest.approx(here_k, rel=1e-9, abs=1e-14)
 
@@ -224,11 +224,11 @@ def test_a_source_is_answered_alike_whenever_it_starts_and_only_fades_after() ->
     pulse[3, 4] = 75.0
     early, late = Run(medium), Run(medium)
     for _ in range(5):
-        late.step(still(medium), 60.0)
+        late.step(make_still_drive(medium), 60.0)
     warmest = []
     for count in range(8):
         for run in (early, late):
-            run.step(still(medium, pulse if count == 0 else None), 60.0)
+            run.step(make_still_drive(medium, pulse if count == 0 else None), 60.0)
         warmest.append(early.field_k.max())
 
     assert np.array_equal(early.field_k, late.field_k)
@@ -261,7 +261,7 @@ def test_it_is_of_second_order_in_space() -> None:
         even, films = np.ones((cells, cells)), ((np.inf, np.inf), (0.0, 0.0))
         medium = Medium((1 / cells, 1 / cells), even, even, 0 * even, films)
         run = Run(medium)
-        run.step(still(medium, 2 * np.pi**2 * wave / cells**2), 1e12)
+        run.step(make_still_drive(medium, 2 * np.pi**2 * wave / cells**2), 1e12)
         errors.append(float(np.abs(run.field_k - wave).max()))
 
     assert [math.log2(one / other) for one, other in pairwise(errors)] == pytest.approx(
@@ -295,10 +295,10 @@ def test_few_media_are_kept_prepared_and_a_kept_field_stays(
 
     def counted(medium: Medium, step_s: float) -> object:
         made.append(step_s)
-        return ready(medium, step_s)
+        return prepared(medium, step_s)
 
-    ready = run_.ready
-    monkeypatch.setattr(run_, "ready", counted)
+    prepared = run_.prepare_steps
+    monkeypatch.setattr(run_, "prepare_steps", counted)
     media = [room(), room(0.2)]
     run = Run(media[0])
     first = run.field_k
@@ -306,7 +306,7 @@ def test_few_media_are_kept_prepared_and_a_kept_field_stays(
         run.step(driven(np.random.default_rng(count)), 30.0, media[count // 3 % 2])
     assert made == [30.0, 30.0]
     for count in range(20):
-        run.step(still(media[1]), 1.0 + count)
+        run.step(make_still_drive(media[1]), 1.0 + count)
 
     assert len(made) == 22
     assert len(run._prepared) <= 8

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid
-from physics.diffusion.medium import Medium, still
+from physics.diffusion.medium import Medium, make_still_drive
 from physics.diffusion.run import Run
 from physics.instruments.chain import respond_to_ramp
 from physics.kernel import forward
@@ -69,7 +69,7 @@ def views(room: Room) -> Floats:
 def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
     """Return what bodies at places warm, (rows, columns) of heat cells, with all doors open."""
     known = lattice(room, (True,) * len(room.doors))
-    return known.warmed(places_m, joules).reshape(plan_of(room).shape)
+    return known.add_body_heat(places_m, joules).reshape(plan_of(room).shape)
 
 
 def test_a_pulse_at_a_sensor_is_its_response_to_a_pulse_anywhere(room: Room) -> None:
@@ -79,7 +79,7 @@ def test_a_pulse_at_a_sensor_is_its_response_to_a_pulse_anywhere(room: Room) -> 
     power = np.zeros((len(cells), *plan_of(room).shape))
     for nth, cell in enumerate(cells):
         power[nth, *cell] = 1.0
-    run, calm = (Run(medium(room, 0.0), np.zeros_like(power)), still(medium(room, 0.0)))
+    run, calm = (Run(medium(room, 0.0), np.zeros_like(power)), make_still_drive(medium(room, 0.0)))
     for lag, field in enumerate(made):
         run.step(calm._replace(power_w=power) if lag == 0 else calm, 30.0)
         seen = np.einsum("syx,cyx->sc", views(room), run.field_k)
@@ -98,7 +98,7 @@ def test_doors_are_gone_through_backwards(room: Room) -> None:
     lag, cell = 80, (7, 12)
     power = np.zeros(plan_of(room).shape)
     power[cell] = 1.0
-    run, calm = Run(shut, np.zeros(shut.shape)), still(shut)
+    run, calm = Run(shut, np.zeros(shut.shape)), make_still_drive(shut)
     run.step(calm._replace(power_w=power), 10.0)
     for step in range(1, lag + 1):
         run.step(calm, 10.0, shut if step <= lag - 60 else opened)
@@ -142,7 +142,7 @@ def forward_change(room: Room, here: Floats, there: Floats) -> Floats:
     """Return how the readings differ, (sensors,), by runs of both paths, (steps, 2) each."""
     power = np.zeros((2, *plan_of(room).shape))
     run = Run(medium(room, 0.0), np.zeros_like(power))
-    calm = still(medium(room, 0.0))
+    calm = make_still_drive(medium(room, 0.0))
     for pair in zip(here, there, strict=True):
         for nth, place in enumerate(pair):
             power[nth] = spread(room, place[None], np.array([POWER_W]))
@@ -188,7 +188,7 @@ def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
     cell = 4 * 15 + 3
     power = np.zeros(plan_of(lagging).shape)
     power += spread(lagging, cell_places(grid(lagging))[cell][None], np.ones(1))
-    run, calm = Run(medium(lagging, 0.0)), still(medium(lagging, 0.0))
+    run, calm = Run(medium(lagging, 0.0)), make_still_drive(medium(lagging, 0.0))
     shown = np.zeros(6)
     for _ in range(20):
         run.step(calm._replace(power_w=power), step_s)

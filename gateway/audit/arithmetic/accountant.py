@@ -23,7 +23,7 @@ from recovery.noise.gaussian import (
 )
 
 from ...service.ledger import Charge, Ledger
-from ..claim import Claim, Effort, at_most, claim_fact, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none
 
 # The accountant's numbers by another path: eighty digits, series and bisection, no libraries.
 #
@@ -191,7 +191,7 @@ def claim_accountant(name: str, pairs: list[Pair], lower: bool = False) -> Itera
                 ratio = 1 / ratio if ratio else Decimal("inf")
             ratios.append((float(ratio), where))
     least, most = min(ratios), max(ratios)
-    yield at_most(
+    yield claim_at_most(
         f"the {name}: it never errs on the side of less privacy",
         1.0,
         1 / least[0] if least[0] else float("inf"),
@@ -199,7 +199,7 @@ def claim_accountant(name: str, pairs: list[Pair], lower: bool = False) -> Itera
         samples=len(ratios),
         detail=least[1],
     )
-    yield at_most(
+    yield claim_at_most(
         f"the {name}: it is within a millionth of the truth",
         NEAR,
         most[0],
@@ -230,7 +230,7 @@ def claim_refused(grid: list[tuple[float, float]]) -> Claim:
         given = decimal_epsilon(1 / Decimal(sigma), delta)
         if given > Decimal(epsilon) or Decimal(made.epsilon) < given:
             wrong.append(f"epsilon {epsilon:g}, delta {delta:g} gives {float(given):.3g}")
-    return none_of(
+    return claim_none(
         "the paper's printed formula is refused where it is not private, and says what it gives",
         wrong,
         samples=looked,
@@ -264,7 +264,7 @@ def claim_charged(effort: Effort) -> Claim:
         if not exact <= price(limits, finer, variance) < exact + 1:
             wrong.append(f"square {square} at 2**-{exponent}, variance {variance} at 2**-{finer}")
     sentence = "a device reckons the price of an answer exactly, rounded up to a nano-rho"
-    return none_of(sentence, wrong, samples=tries)
+    return claim_none(sentence, wrong, samples=tries)
 
 
 def _each(
@@ -333,7 +333,7 @@ def claim_shared(mechanism: Any) -> Iterator[Claim]:
             most, looked = max(most, slack), looked + 1
             if ratio > least:
                 least, where = ratio, f"{times} readings at epsilon {epsilon[0]}/{epsilon[1]}"
-    yield at_most(
+    yield claim_at_most(
         "whatever number of readings shares a promise, their noise is no less than it asks for",
         1.0,
         float(least),
@@ -341,7 +341,7 @@ def claim_shared(mechanism: Any) -> Iterator[Claim]:
         samples=looked,
         detail=where,
     )
-    yield at_most(
+    yield claim_at_most(
         "and no more than that, but for numbers rounded up",
         float(ROUNDED_UP),
         float(most),
@@ -385,7 +385,7 @@ def claim_variance(
         samples=1,
         detail=f"asked {least:.9g}, given {given:.9g} grains squared, {readings}",
     )
-    yield at_most(
+    yield claim_at_most(
         f"{name}: the noise planned is no more than that, but for numbers rounded up",
         float(most / least),
         float(given / least),

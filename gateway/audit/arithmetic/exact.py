@@ -178,7 +178,7 @@ def _sort_by_chance(law: Callable[..., Law], args: tuple[int, ...]) -> tuple[lis
     return [value for value, _ in table], [bounds.low for _, bounds in table]
 
 
-def stands_in(*names: str) -> dict[str, Any]:
+def make_stand_ins(*names: str) -> dict[str, Any]:
     """Return samplers of these names that pick straight from their laws."""
     return {name: sampler_of(LAWS[name], bool if name.endswith("coin") else int) for name in names}
 
@@ -273,7 +273,7 @@ def enumerate_program(program: Callable[[Walk], Hashable], floor_bits: int = BIT
     raise RuntimeError(f"the program has more than {MOST} branches above 2**-{floor_bits}")
 
 
-def rest_on(function: Any, **stubs: Any) -> Any:
+def rebind(function: Any, **stubs: Any) -> Any:
     """Return the same code, calling these in place of what its module has by those names.
 
     So a sampler is judged by what it makes of the samplers it calls, whose own laws are
@@ -338,12 +338,12 @@ SHARED = (((1, 1, 1), (24, 28)), ((2, 1, 1), (24, 28)), ((3, 3, 2), (24, 28)))
 def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield one claim for each sampler at each of its parameters."""
     for case in CASES:
-        sampler = rest_on(getattr(noise, case.name), **stands_in(*case.stubs))
+        sampler = rebind(getattr(noise, case.name), **make_stand_ins(*case.stubs))
         law = LAWS[case.name](*case.args)
         yield claim_law(case.name, case.args, sampler, law, effort.pick(*case.floors))
     for args, floors in SHARED:
-        stubs = stands_in("geometric", "coin")
-        yield shares_add_up(args, rest_on(shares.polya, **stubs), effort.pick(*floors))
+        stubs = make_stand_ins("geometric", "coin")
+        yield shares_add_up(args, rebind(shares.polya, **stubs), effort.pick(*floors))
     for n in (1, 2, 3, 5, 8, 11):
         law = dict.fromkeys(range(n), ratio(1, n))
         yield claim_law("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)

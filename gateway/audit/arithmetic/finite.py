@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, claim_at_most, claim_fact
 from .accountant import claim_total
 from .exact import ONE, decay
 
@@ -310,7 +310,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
     yield from seen.claims()
     yield _claim_release(name, mechanism, round, sorted(answers, key=str), effort)
     one = subject.price_answer(round)
-    yield at_most(
+    yield claim_at_most(
         f"{name}: what a device takes its reports to cost is no more than epsilon, all together",
         seen.epsilon * times,
         one * times,

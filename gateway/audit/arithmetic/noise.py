@@ -23,7 +23,7 @@ from edge.core import noise
 from edge.core.records import Release
 
 from .. import claim
-from ..claim import Claim, Effort, at_most, claim_fact, gravity, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, gravity
 
 # The privacy that whole-number noise really gives, from its own probabilities.
 #
@@ -188,7 +188,7 @@ def gaussian(
     variance = args[0] / args[1]
     found = combine_losses(shifts, variance, times, blur=BLUR * float(promised))
     epsilon = least_epsilon(float(delta), found)
-    yield at_most(
+    yield claim_at_most(
         f"{name}: neighbours give away no more than epsilon, by the exact probabilities of the "
         "noise, all readings of one promise together",
         promised,
@@ -197,7 +197,7 @@ def gaussian(
         samples=len(found.losses),
         detail=f"at delta {delta}, {times} reading{'s' * (times > 1)}",
     )
-    yield at_most(
+    yield claim_at_most(
         f"{name}: nor is delta missed at the epsilon promised",
         delta,
         delta_at(float(promised), found),
@@ -205,7 +205,7 @@ def gaussian(
         samples=len(found.losses),
     )
     if times == 1:
-        yield at_most(
+        yield claim_at_most(
             f"{name}: nor is there noise for nothing",
             WASTE,
             float(promised) / epsilon if epsilon else math.inf,
@@ -221,7 +221,7 @@ def laplace(
     given = times * sum(map(abs, shifts)) * Fraction(args[1], args[0])
     promised = Fraction(*promise.epsilon)
     sentence = f"{name}: neighbours give away no more than epsilon, exactly"
-    yield at_most(sentence, promised, given, unit="epsilon", samples=len(shifts))
+    yield claim_at_most(sentence, promised, given, unit="epsilon", samples=len(shifts))
 
 
 GIVEN: dict[str, Callable[..., Iterator[Claim]]] = {"dgauss": gaussian, "dlaplace": laplace}
@@ -287,7 +287,7 @@ def promise_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
         sentence = "the round states its parameters in whole numbers, and its promise in ratios"
-        yield none_of(f"{name}: {sentence}", list(_not_whole(round)), samples=1)
+        yield claim_none(f"{name}: {sentence}", list(_not_whole(round)), samples=1)
 
 
 def _not_whole(round: Any) -> Iterable[str]:

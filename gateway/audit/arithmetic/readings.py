@@ -15,7 +15,7 @@ from edge.core.background import Follower
 from physics.sensors import grains
 
 from ..bench import Device
-from ..claim import Claim, Effort, at_most, claim_fact, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none
 
 STEPS = (Fraction(1, 4), Fraction(1, 10), Fraction(1, 16), Fraction(3, 7))  # in kelvin
 EXPONENTS = range(-3, 13)
@@ -41,7 +41,7 @@ def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
             meant = round_half_up(span, size)
             if not sent == seen == meant or too_far(meant, size):
                 wrong.append(f"at a grain of 2**{-exponent} K")
-        yield none_of(
+        yield claim_none(
             f"steps of {step} K: a device, the simulator and the formula turn a reading into the "
             "same number to send, two of them never further apart than planned for",
             wrong,
@@ -105,7 +105,7 @@ def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterat
     most = max(_measure_gap(levels, round, worlds, finer, finer) for finer in range(FINER))
     pairs = product(range(FINER), repeat=2)
     mixed = max(_measure_gap(levels, round, worlds, *pair) for pair in pairs)
-    yield at_most(
+    yield claim_at_most(
         f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
         "noise is made for",
         math.sqrt(subject.find_sensitivity(round)),
@@ -114,7 +114,7 @@ def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterat
         samples=found.tried,
         detail=found.where,
     )
-    yield at_most(
+    yield claim_at_most(
         f"{name}: nor where Rounds ask in other grains than those that led the levels apart",
         math.sqrt(subject.find_sensitivity(round)),
         math.sqrt(mixed),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from physics.diffusion.medium import still
+from physics.diffusion.medium import make_still_drive
 from physics.diffusion.run import Run
 from physics.instruments.presets import find
 from physics.kernel import forward
@@ -23,7 +23,7 @@ from physics.rooms.read import read
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
 from physics.rooms.respond import Stretch, list_door_days, pulses, respond_day, trace_doors
 
-from ..claim import Claim, Effort, at_most
+from ..claim import Claim, Effort, claim_at_most
 from . import quanta
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         ratios.append(found.joint)
         yield from _claim_held(f"room {nth + 1}", made, found)
         yield _claim_derived(f"room {nth + 1}", room, made, room.day.until_s, found)
-    yield at_most(
+    yield claim_at_most(
         "rooms at random: the nearest that paths come to the bound, which is not for nothing",
         1.0,
         max(ratios),
@@ -117,7 +117,7 @@ def _claim_moving(
     # A step after each move, and at the end.
     moments = [room.day.until_s - max(0, end - 1) * step_s for end in ends.tolist()]
     found = [longest(room, made, at_s, effort.pick(1, 4), world) for at_s in moments]
-    return at_most(
+    return claim_at_most(
         f"{name}: nor do two while doors move as its file says, which is not promised",
         1.0,
         max(max(one.joint, one.each) for one in found),
@@ -130,7 +130,7 @@ def _claim_moving(
 def _claim_held(name: str, made: Response, found: Found) -> Iterator[Claim]:
     way = "through walls too" if made.through_walls else "by ways through air"
     for what, share in (("all sensors together", found.joint), ("one sensor", found.each)):
-        yield at_most(
+        yield claim_at_most(
             f"{name}: no two paths, displaced {way}, change {what} by more than the noise is for",
             1.0,
             share,
@@ -145,7 +145,7 @@ def _claim_derived(name: str, room: Room, made: Response, at_s: float, found: Fo
     fine = quanta.trace_warmth(room, (found.here, found.there), at_s)
     change, again = here - there, fine[0] - fine[1]
     joint, each = made.changes.joint[0], made.changes.each[0]
-    return at_most(
+    return claim_at_most(
         f"{name}: what two paths change is led forward again, on cells of {QUANTUM_MM} mm",
         DERIVED,
         float(np.linalg.norm(change - again) / joint),
@@ -322,8 +322,10 @@ def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
         for since in reversed(doors):
             known, medium = lattice(room, since.opened), build_medium(room, since.opened)
             for _ in range(since.steps):
-                power = known.warmed(path[nth : nth + 1], np.ones(1)).reshape(plan(room).shape)
-                run.step(still(medium)._replace(power_w=power), room.day.step_s, medium)
+                power = known.add_body_heat(path[nth : nth + 1], np.ones(1)).reshape(
+                    plan(room).shape
+                )
+                run.step(make_still_drive(medium)._replace(power_w=power), room.day.step_s, medium)
                 nth += 1
                 yield np.asarray(seen @ run.field_k.ravel())
 
@@ -434,10 +436,12 @@ def claim_scaled(name: str, promised: float, found: Any, norm: Any) -> Iterator[
     change = [abs(b - a) for a, b in zip(found.before, found.after, strict=True)]
     most = norm(sum(d * d for d in change)) if norm is math.sqrt else float(sum(change))
     sentence = f"{name}: no two neighbours change what is sent by more than the noise is made for"
-    yield at_most(sentence, promised, most, unit="grains", samples=found.tried, detail=found.where)
+    yield claim_at_most(
+        sentence, promised, most, unit="grains", samples=found.tried, detail=found.where
+    )
     if not found.tight:
         return
-    yield at_most(
+    yield claim_at_most(
         f"{name}: nor is the noise made for more than two neighbours can do",
         WASTE,
         promised / most if most else math.inf,
@@ -476,7 +480,7 @@ def _claim_warmth() -> Claim:
                 felt = math.prod(_line(one[k], other[k], 0.7, sides[k]) for k in range(axes))
                 worst, looked = max(worst, abs(ours[i, j] - felt) / felt), looked + 1
     sentence = "what a place feels of another is what its mirror images add up to, term by term"
-    return at_most(sentence, 1e-9, worst, unit="of the warmth", samples=looked, detail=where)
+    return claim_at_most(sentence, 1e-9, worst, unit="of the warmth", samples=looked, detail=where)
 
 
 def _line(x: float, y: float, spread: float, length: float) -> float:

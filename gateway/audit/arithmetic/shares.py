@@ -19,7 +19,7 @@ from edge.core.records import Grid, Round
 from edge.mechanisms import module_of, summing
 from physics.crowds import shuffle
 
-from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 
 FALSE_ALARM = 1e-9
 HEAD = 10  # params that all sums have, before what a mechanism adds
@@ -42,7 +42,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         epsilon = Fraction(round.params[2], round.params[3])
         most = _most(mechanism, query, round, effort)
         sentence = f"{name}: what one device changes is hidden for the epsilon of the round"
-        yield at_most(sentence, epsilon, most, samples=TAPES)
+        yield claim_at_most(sentence, epsilon, most, samples=TAPES)
         sentence = f"{name}: a sum that is opened has the noise that hides one device"
         yield _claim_noise(sentence, _noise(mechanism, query, round, effort))
         yield from _claim_refused(name, mechanism, query, round, effort)
@@ -85,7 +85,7 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     # How far shares of two sets of values with one sum are apart, r of them modulo q from n users:
     # exp(-s) with 2 s = (r - 2) (ln n - 1) - ln q, for each of all sums, in both directions.
     apart = exp(-((least - 2) * (log(USERS) - 1) - log(modulus)) / 2)
-    yield at_most(
+    yield claim_at_most(
         "a shuffler's shares tell more than their sums at most with the chance delta",
         MIXED_DELTA,
         many * (exp(epsilon) + 1) * apart,
@@ -227,7 +227,7 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
                 yield _claim_bent(name, mechanism, round, payloads, effort)
             tape = effort.tape("central", name, len(releases))
             releases.append(mechanism.release(round, _crowd(payloads, [0] * CROWD), tape))
-        yield at_most(
+        yield claim_at_most(
             f"{name}: one user changes all releases together by at most what the noise hides",
             promised,
             spent,
@@ -314,4 +314,4 @@ def _claim_bent(
     tape = effort.tape("central", name, "refused")
     taken = sum(not is_refused(partial(mechanism.release, round, one, tape)) for one in bent)
     sentence = f"{name}: a user who speaks twice, or of what no Round asks, is not released"
-    return none_of(sentence, taken, samples=len(bent))
+    return claim_none(sentence, taken, samples=len(bent))

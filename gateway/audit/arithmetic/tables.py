@@ -32,7 +32,7 @@ from ...faults import OperatorFault
 from ...mechanisms import find_service
 from ...service.rounds import Place
 from ..bench import Device, listen, message
-from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from . import accountant
 
 # What noise from tables should be, by another path: eighty digits, and one look at a time.
@@ -155,7 +155,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
             rng = entropy.keyed(*key, report.seq, 0)
             opened += tuple(device.asked.unveil(asked, report.payload, rng).values) == seen
     sentence = "what an array adds to its readings is what the tables of its Round's variance say"
-    yield none_of(sentence, other, "frames", samples=ROUNDS)
+    yield claim_none(sentence, other, "frames", samples=ROUNDS)
     sentence = "every frame of a keyholder's array opens with its root key, to the exact readings"
     yield claim_fact(sentence, opened == ROUNDS, samples=ROUNDS)
     yield claim_fact("an array draws no noise once it has been read", not late, samples=ROUNDS)
@@ -179,7 +179,7 @@ def _claim_allowed(round: Any, effort: Effort) -> Claim:
         frame = device.ask(number, [0] * SENSORS, round._replace(params=params))
         if (frame is not None, device.budget.spent > 0) != (answers, answers):
             wrong.append(f"{params[4:]} under number {number}")
-    return none_of(
+    return claim_none(
         "an array draws from tables only if it was set up for them, of the width and as often as "
         "delta pays for",
         wrong,
@@ -216,8 +216,8 @@ def _law(variance: int) -> Iterator[Claim]:
     sentence = f"tables for a variance of {variance} add up to it"
     yield claim_fact(sentence, sampler_variance(made) == variance, samples=len(made.parts))
     sentence = f"thresholds of variance {variance} are its law's, in eighty digits"
-    yield at_most(sentence, float(NEAR), float(digits), unit="last digits", samples=count)
-    yield at_most(
+    yield claim_at_most(sentence, float(NEAR), float(digits), unit="last digits", samples=count)
+    yield claim_at_most(
         f"a sample of variance {variance} is no further off its law than is paid for",
         float(OFF),
         # One that is off by e moves e from a value to the next; what lies beyond the last is less
@@ -237,7 +237,7 @@ def _search() -> Iterator[Claim]:
                 part.fill(out, _Given((sign << part.bits) + value))
                 wrong += out[0] != (-size if sign else size)
                 looked += 1
-        yield none_of(
+        yield claim_none(
             f"of variance {variance}, each number about a threshold finds the noise it stands for",
             wrong,
             "numbers",
@@ -274,7 +274,7 @@ def _plan_promise(query: Any, asked: Any) -> Iterator[Claim]:
         asked.guarantee.delta == query.delta and asked.params[7:] == (bulk.BITS,),
         samples=1,
     )
-    yield at_most(
+    yield claim_at_most(
         f"{name}: all that devices may ever draw takes no more of delta than is set aside",
         float(ASIDE * delta),
         float(_delta_taken(query)),

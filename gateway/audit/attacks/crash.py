@@ -19,7 +19,7 @@ from edge.host import rootkeys
 from edge.host.enrol import Ram, provision
 
 from ..bench import Blocks, Device, listen, plans, subject_of
-from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from .power import Flash, Memory, PowerCut, WatchedDevice
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
@@ -59,9 +59,9 @@ def contradicted_claims(round: Any, root: bytes) -> Iterator[Claim]:
         elif [device.slots.read(i) for i in range(COUNT)] != slots:
             touched.append(name)
     sentence = "no device believes slots that are forged, or that contradict each other"
-    yield none_of(sentence, believed, "stories", samples=looked)
+    yield claim_none(sentence, believed, "stories", samples=looked)
     sentence = "slots that are not believed are left as they were found, as evidence"
-    yield none_of(sentence, touched, "stories", samples=looked)
+    yield claim_none(sentence, touched, "stories", samples=looked)
 
 
 def _claim_kept(round: Any, root: bytes) -> Claim:
@@ -74,7 +74,7 @@ def _claim_kept(round: Any, root: bytes) -> Claim:
             device.slots.write(i, b"" if full not in (None, i) else before[i])
         taken += not is_refused(lambda: Device(round, root, slots=device.slots))
     sentence = "no device is enrolled over slots that remember something"
-    return none_of(sentence, taken, "enrolments", samples=COUNT + 1)
+    return claim_none(sentence, taken, "enrolments", samples=COUNT + 1)
 
 
 def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
@@ -188,7 +188,7 @@ def _asleep(effort: Effort) -> Claim:
                 if start % (sleeps + 1) == sleeps:
                     memory(b"")
     sentence = "however often a board sleeps before its memory is lost, no epoch comes twice"
-    return none_of(sentence, faults, "faults", samples=starts)
+    return claim_none(sentence, faults, "faults", samples=starts)
 
 
 def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator[Claim]:
@@ -207,9 +207,9 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
                 places += 1
         place += 1
     sentence = f"a {mode} device ends its life, with power cuts or without"
-    yield at_most(sentence, MOST - 1, place, unit="writes", samples=places)
+    yield claim_at_most(sentence, MOST - 1, place, unit="writes", samples=places)
     sentence = f"a {mode} device survives a power cut at each of its {place - 1} writes"
-    yield none_of(sentence, faults, "faults", samples=places)
+    yield claim_none(sentence, faults, "faults", samples=places)
 
 
 def _script(life: Life) -> None:
@@ -275,7 +275,7 @@ def _at_random(
             faults += life.faults + blocks.faults
             frames += len(blocks.frames)
     more = ", slots spoilt or a flash worn besides," * bool(spite)
-    yield at_most(
+    yield claim_at_most(
         f"no power cut{more} makes a {mode} device use noise twice or count less than it answered",
         0,
         len(faults),

@@ -13,7 +13,7 @@ from edge.core.entropy import Tape
 from ...mechanisms import Mechanism
 from ..arithmetic import accountant
 from ..bench import Device
-from ..claim import Claim, Effort, at_most, claim_fact
+from ..claim import Claim, Effort, claim_at_most, claim_fact
 
 TRIES = 24  # backgrounds for each move that is kept
 CELLS = 6  # across and down, of those that a finite mechanism's answers are enumerated for
@@ -121,7 +121,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             values = subject.inputs(round)[0].values[:1] if subject.KIND == "noise" else (0, 0)
             answers += device.ask(number, values) is not None
         sentence = f"{of}: no device answers more often than was promised"
-        yield at_most(sentence, times, answers, unit="answers", samples=times + 2)
+        yield claim_at_most(sentence, times, answers, unit="answers", samples=times + 2)
         yield claim_fact(
             f"{of}: what is asked is answered",
             answers > 0,
@@ -132,7 +132,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             square, variance = Fraction(limits.square), Fraction(limits.variance)
             yield next(accountant.claim_variance(of, round.guarantee, square, variance, times))
         else:
-            yield at_most(
+            yield claim_at_most(
                 f"{of}: the epsilons of all answers add up to no more than is promised",
                 Fraction(*round.guarantee.epsilon),
                 answers * subject.price_answer(round),

@@ -30,7 +30,7 @@ from ..bench import (
     scenes,
     stretch,
 )
-from ..claim import Claim, Effort, at_most, claim_fact, is_refused
+from ..claim import Claim, Effort, claim_at_most, claim_fact, is_refused
 
 # What samples prove about noise: bounds that hold but for a stated chance.
 #
@@ -182,7 +182,7 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
 def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
     whole = variance(unit, alpha)
     yield _ratio(f"{name}: the noise is no smaller than promised", whole, unit.size, alpha)
-    yield at_most(
+    yield claim_at_most(
         f"{name}: the noise is no larger than promised, so that nothing is wasted",
         1.0,
         whole.found,
@@ -197,7 +197,7 @@ def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
     yield _ratio(sentence, each[least], unit.size, alpha, f"least on sensor {least}")
     # What all sensors share adds up here, where single pairs of them hide it.
     sums = variance(unit.sum(axis=1) / np.sqrt(unit.shape[1]), alpha / 2)
-    yield at_most(
+    yield claim_at_most(
         f"{name}: the sum over all sensors is as noisy as promised, neither less nor more",
         1.0,
         max(sums.found, 1 / max(sums.found, _LEAST)),
@@ -210,7 +210,7 @@ def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
 
 def _ratio(sentence: str, found: Between, samples: int, alpha: float, detail: str = "") -> Claim:
     """Return the claim that a variance, promised to be 1, is not less."""
-    return at_most(
+    return claim_at_most(
         sentence,
         1.0,
         1 / max(found.found, _LEAST),
@@ -260,7 +260,7 @@ def _claim_none(
 ) -> Claim:
     """Return the claim that correlations, none promised, are none as far as can be told."""
     worst, where = max(found, key=lambda pair: abs(pair[0].found))
-    return at_most(
+    return claim_at_most(
         sentence,
         0.0,
         abs(worst.found),
@@ -298,7 +298,7 @@ def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Devic
 def _claim_price(room: Scenes) -> Claim:
     """Return the exact claim on the two neighbours: rho as Theorem 14 of CKS20 counts it."""
     square = int(np.square(room.above - room.below).sum())
-    return at_most(
+    return claim_at_most(
         f"{room.name}: two neighbours cost no more than the round promises",
         room.mu**2 / 2,
         square / (2 * room.round.params[4]),
@@ -329,7 +329,7 @@ def _claim_between(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
 
 
 def _no_better(words: str, seen: Seen, found: Between, alpha: float) -> Claim:
-    return at_most(
+    return claim_at_most(
         f"{words} no further apart than promised",
         seen.mu,
         found.found,
@@ -352,7 +352,7 @@ def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> I
     found = compare(below.ravel(), above.ravel(), 0.0, effort.alpha)
     single = seen._replace(below=below.reshape(-1, 1))
     yield _no_better("of a single sensor, two readings are told", single, found, effort.alpha)
-    yield at_most(
+    yield claim_at_most(
         "of a single sensor, two readings are told as far apart as promised: no noise is wasted",
         1.0,
         seen.mu / found.found,

@@ -28,7 +28,7 @@ from ...service.rounds import OpenRound, Place
 from ...service.sealing import open_report
 from ...store.store import Store
 from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
-from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 
 
 class House:
@@ -129,7 +129,7 @@ def impossible_claims(house: House, number: int) -> Iterator[Claim]:
     for seq, payload in enumerate(payloads, report.seq + 1):
         other = report._replace(seq=seq, payload=payload)
         counted += house.deliver([sign(device, other)])[0]
-    yield none_of(
+    yield claim_none(
         "no answer counts that no device gives: for others, for none, or beyond what can be drawn",
         counted,
         "answers",
@@ -198,7 +198,7 @@ def _replay(house: House, effort: Effort) -> Iterator[Claim]:
                 refused += found[2]
                 tries += len(messages)
     sentence = "no frame counts twice, whenever and however often it comes, over a restart too"
-    yield none_of(sentence, counted, "answers", samples=tries)
+    yield claim_none(sentence, counted, "answers", samples=tries)
     yield claim_fact(
         "a frame that comes again is absorbed and not charged", not refused, samples=tries
     )
@@ -220,7 +220,7 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
         for one in forged:
             counted += house.deliver([one])[0]
     sentence = "no other bytes count under counters that were used, or that lie behind the newest"
-    yield none_of(sentence, counted, "answers", samples=2 * len(forged))
+    yield claim_none(sentence, counted, "answers", samples=2 * len(forged))
     found = house.store.refused(1000)
     letters = found[: len(found) - kept]
     raised = house.store.alarms()
@@ -256,7 +256,7 @@ def _behind(house: House) -> Claim:
         other = report._replace(round=named, epoch=0, seq=seq, payload=[0, 1])
         counted += house.deliver([sign(device, other)])[0]
     sentence = "after a restart no frame counts whose counters lie behind, in a new round neither"
-    return none_of(sentence, counted, "answers", samples=3)
+    return claim_none(sentence, counted, "answers", samples=3)
 
 
 # Layer `sealed`: reports that are private, and who opens them.
@@ -301,11 +301,11 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             node = _enrol_for(allowed, sealed, root).node
             none = node.answer(message(sealed, 1)[1], asked.append) is None
             refusals.append(none and node.refusal.startswith("central-not-allowed"))
-    yield none_of("a sealed report opens for its round's key, as it was", wrong, samples=count)
+    yield claim_none("a sealed report opens for its round's key, as it was", wrong, samples=count)
     sentence = "a sealed report opens for no other key, device or Round"
-    yield none_of(sentence, strangers, "reports opened", samples=4 * count)
+    yield claim_none(sentence, strangers, "reports opened", samples=4 * count)
     sentence = "every frame of a round has one length, also where nothing was read"
-    yield at_most(sentence, 1, lengths, unit="lengths", samples=count)
+    yield claim_at_most(sentence, 1, lengths, unit="lengths", samples=count)
     sentence = "a device that was not enrolled for it by name reads and answers nothing"
     yield claim_fact(sentence, all(refusals) and not asked, samples=len(refusals))
 

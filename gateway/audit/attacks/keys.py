@@ -13,7 +13,7 @@ from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 
 from ..bench import SITE, SITE_KEY, Blocks, Device, listen, plans, replace
-from ..claim import Claim, Effort, claim_fact, is_refused, none_of
+from ..claim import Claim, Effort, claim_fact, claim_none, is_refused
 
 
 def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -54,7 +54,7 @@ def _check_document(root: bytes) -> Claim:
     }
     wrong = [name for name, (found, right) in wanted.items() if found != right]
     sentence = "every key is HMAC-SHA256 of the root, or of the key before, and its own label"
-    return none_of(sentence, wrong, samples=len(wanted))
+    return claim_none(sentence, wrong, samples=len(wanted))
 
 
 def _claim_own(root: bytes, other: bytes) -> Claim:
@@ -90,7 +90,7 @@ def _short_refused(root: bytes) -> Claim:
         "site key": lambda: rootkeys.identity(SITE, "n", root, short, 0),
     }
     taken = [name for name, use in uses.items() if not is_refused(use)]
-    return none_of("a short key is refused", taken, samples=len(uses))
+    return claim_none("a short key is refused", taken, samples=len(uses))
 
 
 def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
@@ -110,7 +110,7 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
                 if any(key in one for key in keys for one in bytes_held):
                     left.append(f"{name} in its {where} at boot {boot}")
     sentence = "after each boot the keys of earlier boots, and the root, are nowhere on the device"
-    yield none_of(sentence, left, samples=boots)
+    yield claim_none(sentence, left, samples=boots)
     as_named = device.budget.epoch == boots
     as_named &= device.budget.chain == rootkeys.chain_at(root, boots)
     yield claim_fact("each boot has the chain key of its number", as_named, samples=boots)
@@ -145,7 +145,7 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield _refuse_held(modes["sealed"], root)
         return
     sentence = "no frame of a sealed device opens with its root key"
-    yield none_of(sentence, _count_opened(modes["sealed"], root), "frames", samples=FRAMES)
+    yield claim_none(sentence, _count_opened(modes["sealed"], root), "frames", samples=FRAMES)
     sentence = "every frame of a keyholder device opens with its root key, to the exact readings"
     yield claim_fact(sentence, _count_opened(modes["keyholder"], root) == FRAMES, samples=FRAMES)
 
@@ -288,7 +288,7 @@ def _complete(chain: bytes, other: bytes) -> Claim:
             alike.append(f"{heads[head][1:]} and {reading[1:]}")
         heads[head] = reading
     sentence = "another key, device, boot, message or sensor is another stream"
-    return none_of(sentence, alike, "streams shared", samples=len(readings))
+    return claim_none(sentence, alike, "streams shared", samples=len(readings))
 
 
 def _continues(chain: bytes) -> Claim:
@@ -329,7 +329,7 @@ def _devices(
             _ask(devices, boot, blocks)
     of = f"a {mode} device{system}"
     sentence = f"no block of noise of {of} serves two frames, two boots or two devices"
-    yield none_of(sentence, blocks.twice, "blocks", samples=len(blocks.published))
+    yield claim_none(sentence, blocks.twice, "blocks", samples=len(blocks.published))
     frames = len(twins) * 2 * ROUNDS
     yield claim_fact(
         f"every frame of {of} is made of noise of its own",

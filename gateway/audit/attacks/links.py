@@ -26,7 +26,7 @@ from ...service.mqtt import access
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...settings.deployment import Mqtt
-from ..claim import Claim, Effort, claim_fact, none_of
+from ..claim import Claim, Effort, claim_fact, claim_none
 
 HOST = "broker.example"
 HELLO_S = 5.0
@@ -80,7 +80,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _spoken_to(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
     wrong = [broker.name for broker in ways if _agrees(broker.pair, wrap) != broker.trusted]
-    return none_of(sentence, wrong, "brokers", samples=len(ways))
+    return claim_none(sentence, wrong, "brokers", samples=len(ways))
 
 
 def _agrees(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bool:

@@ -20,7 +20,7 @@ from edge.core.budget import Lost, objection
 from ...service.ledger import price
 from ...service.mqtt.connection import Message
 from ..bench import Device, listen, message, plans, replace, subject_of
-from ..claim import Claim, Effort, claim_fact, none_of
+from ..claim import Claim, Effort, claim_fact, claim_none
 from .gateway import House, topic_of
 from .power import Flash, PowerCut, WatchedDevice
 
@@ -222,8 +222,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             f"{mode}: no sequence of attacks uses noise twice, is answered beyond the limits, is "
             "forgotten, counts twice, or costs more than its price"
         )
-        yield none_of(sentence, faults, "faults", samples=acts)
-        yield none_of(
+        yield claim_none(sentence, faults, "faults", samples=acts)
+        yield claim_none(
             f"{mode}: two devices that read different things look alike, whatever is done to them",
             unlike,
             samples=acts,

@@ -13,7 +13,7 @@ from edge.net.ring import Ring
 from edge.net.ticker import Ticker
 
 from ..bench import Device, listen, message, plans, replace, subject_of
-from ..claim import Claim, Effort, at_most, claim_fact, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none
 
 TICK_MS = 100
 ROUNDS = 40
@@ -330,7 +330,7 @@ def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -
         if number == 2 * times + 2:  # a start costs what is left of a lease
             device.boot()
         answers += device.ask(number, where) is not None
-    yield at_most(
+    yield claim_at_most(
         f"{name}: what a device answers in the life of its key adds up to epsilon at the most",
         Fraction(*round.guarantee.epsilon),
         answers * one,
@@ -343,7 +343,7 @@ def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -
         samples=2 * times + 2,
         detail=f"{answers} of {times}",
     )
-    yield at_most(
+    yield claim_at_most(
         f"{name}: a device charges no less for an answer than it is worth",
         Fraction(device.budget.spent, times * 10**9),
         one * one / 2,
@@ -366,7 +366,7 @@ def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
         if frame is not None or device.budget.spent:
             answered.append(words)
     sentence = f"{name}: no Round is answered or charged that asks for more than a device may give"
-    return none_of(sentence, answered, "Rounds", samples=len(asked))
+    return claim_none(sentence, answered, "Rounds", samples=len(asked))
 
 
 def _fits(round: Any, root: bytes) -> Claim:

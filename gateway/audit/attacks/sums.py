@@ -24,7 +24,7 @@ from ...mechanisms import MECHANISMS
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Link
 from ..bench import SITE, SITE_KEY
-from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 
 SIZE, LENGTH, BITS = 16, 6, 16
 MISSING = Fraction(1, 5)  # three of sixteen
@@ -150,7 +150,7 @@ def _vanishing(effort: Effort) -> Iterator[Claim]:
                 exact &= gateway.total is not None and gateway.total.tolist() == stay
     yield claim_fact("a secure sum is that of the devices that stayed", exact, samples=5)
     sentence = "a gateway goes on with no secure sum of fewer devices than the threshold"
-    yield none_of(sentence, opened, "sums opened", samples=3)
+    yield claim_none(sentence, opened, "sums opened", samples=3)
 
 
 def _lying_gateway(effort: Effort) -> Iterator[Claim]:
@@ -163,14 +163,16 @@ def _lying_gateway(effort: Effort) -> Iterator[Claim]:
     town.hear([(None, town.set_message(1, everybody))])
     answered, refused = town.hear([(None, town.set_message(1, others))])
     sentence = "no device that was told a set answers to another one of the same round"
-    yield none_of(sentence, len(answered) + SIZE - len(refused), "devices", samples=SIZE)
+    yield claim_none(sentence, len(answered) + SIZE - len(refused), "devices", samples=SIZE)
     yield _split(effort)
     town = Shard(effort, "few")
     gateway = town.gateway(1)
     _give(gateway, town.until(gateway, 1, MASKED))
     few = range(town.shard.threshold - 1)
     answered, _ = town.hear([(None, town.set_message(1, few))])
-    yield at_most("no device answers to a set below its threshold", 0, len(answered), samples=SIZE)
+    yield claim_at_most(
+        "no device answers to a set below its threshold", 0, len(answered), samples=SIZE
+    )
     yield _without_tags(effort)
     yield from _terms(effort)
 
@@ -188,7 +190,9 @@ def _split(effort: Effort) -> Claim:
             said[place] = member.heard(whole if place % 2 else without, True)
     given = [_reveal(town, gateway, place, said) for place in said]
     sentence = "no device gives shares where its neighbours were told different sets"
-    return none_of(sentence, sum(one is not None for one in given), "devices", samples=len(given))
+    return claim_none(
+        sentence, sum(one is not None for one in given), "devices", samples=len(given)
+    )
 
 
 def _reveal(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes | None:
@@ -231,7 +235,7 @@ def _without_tags(effort: Effort) -> Claim:
             joined = _fields(frames[0])
             given += any(joined[at * SHARE : (at + 1) * SHARE])
     sentence = "no device gives the mask of one that did not prove that it bears theirs"
-    return at_most(sentence, 0, given, samples=SIZE - 1)
+    return claim_at_most(sentence, 0, given, samples=SIZE - 1)
 
 
 def _terms(effort: Effort) -> Iterator[Claim]:
@@ -246,7 +250,7 @@ def _terms(effort: Effort) -> Iterator[Claim]:
         bent, tape = honest._replace(**changed), effort.tape("bent")
         if not is_refused(partial(town.members[0].begin, b"bent", bent, list, tape), Refused):
             begun.append(name)
-    yield none_of(
+    yield claim_none(
         "a device joins no sum whose numbers are not those of its roster", begun, samples=3
     )
     roots = {f"n{i:02}": effort.root("sums", i) for i in range(3 * SIZE)}
@@ -281,7 +285,7 @@ def _broker(effort: Effort) -> Iterator[Claim]:
         _give(gateway, said)
         said, _ = town.hear(gateway.due())
     sentence = "no frame of another round, of another device or with a changed bit is taken"
-    yield none_of(sentence, why.count(""), "frames", samples=tried)
+    yield claim_none(sentence, why.count(""), "frames", samples=tried)
     exact = gateway.total is not None and gateway.total.tolist() == town.sum_of(range(SIZE))
     yield claim_fact("a sum is exact beside frames that are none of it", exact, samples=1)
 
@@ -355,6 +359,6 @@ def _claim_paid(effort: Effort) -> Iterator[Claim]:
             unpaid.append(mechanism.name)
         tried += 3
     sentence = "a device has paid for a sum before it joins, and joins none of that number again"
-    yield none_of(sentence, unpaid, samples=tried)
+    yield claim_none(sentence, unpaid, samples=tried)
     sentence = "a device brings noise for its roster's divisor, whatever a Round says"
-    yield none_of(sentence, believed, samples=tried)
+    yield claim_none(sentence, believed, samples=tried)

@@ -30,7 +30,7 @@ from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import Collecting, Link
 from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
-from ..claim import Claim, Effort, claim_fact, none_of
+from ..claim import Claim, Effort, claim_fact, claim_none
 from .power import Flash, Memory, PowerCut
 
 HOURS = 24
@@ -347,7 +347,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             f"{kind.mode}: no window of true time holds more than its budget, whatever the "
             "clocks, the power, the sensors and the Rounds do"
         )
-        yield none_of(sentence, faults, "faults", samples=answers)
+        yield claim_none(sentence, faults, "faults", samples=answers)
         alike = all(a.looks == b.looks for a, b in zip(lives[::2], lives[1::2], strict=True))
         sentence = f"{kind.mode}: what was spent comes back, whatever is read, and is seen to"
         yield claim_fact(sentence, alike and answers > kind.answers * len(lives), samples=answers)

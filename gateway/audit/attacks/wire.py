@@ -16,7 +16,7 @@ from edge.host import post, rootkeys
 
 from ..arithmetic.finite import Family, enumerate_answers
 from ..bench import SITE, SITE_KEY, Device, message, plans, subject_of
-from ..claim import Claim, Effort, at_most, claim_fact, is_refused, none_of
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from .power import PAID_AHEAD
 
 FEW = 1 << 40  # nano-rho of budget
@@ -58,7 +58,7 @@ def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
         if turn % 25 == 0:  # a start of the device must not bring old limits back
             device.boot()
             loosened += [] if device.budget.limits == now else ["a start"]
-    yield at_most(
+    yield claim_at_most(
         f"{name}: no signed limits loosen a device, not over a start either",
         0,
         len(loosened),
@@ -151,7 +151,7 @@ def _count_believed(kind: Kind, kinds: tuple[Kind, ...], others: set[bytes]) -> 
     }
     forged += [(sent, kind.key, topic) for topic in topics - {kind.topic}]
     taken = [one for one in forged if not is_refused(partial(kind.opened, *one))]
-    return at_most(
+    return claim_at_most(
         f"no {kind.name} is believed that was changed, cut, moved or signed by another key",
         0,
         len(taken),
@@ -213,9 +213,9 @@ def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
         ):
             wrong.append(f"{step} K")
     sentence = f"{name}: no device answers whose converter moves readings further than is hidden"
-    yield none_of(sentence, wrong, "converters", samples=len({*STEPS, *fine}))
+    yield claim_none(sentence, wrong, "converters", samples=len({*STEPS, *fine}))
     sentence = f"{name}: every device whose steps divide the planned ones answers"
-    yield none_of(sentence, silent, samples=len(fine))
+    yield claim_none(sentence, silent, samples=len(fine))
 
 
 def _measure_change(change: Fraction, step: Fraction, size: Fraction) -> int:
@@ -306,7 +306,7 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
         if device.budget.spent - spent < device.asked.cost(asked, device.limits):
             wrong.append("an answer was not charged in full")
     sentence = f"{name}: no forged Round gets less privacy than the limits, or a lower price"
-    yield none_of(sentence, wrong, "Rounds", samples=tries)
+    yield claim_none(sentence, wrong, "Rounds", samples=tries)
     yield claim_fact(
         f"{name}: Rounds within the limits are answered", answered > 20, samples=answered
     )
@@ -328,7 +328,7 @@ def _stale(name: str, round: Any, root: bytes) -> Iterator[Claim]:
         device.ask(number)
     device.boot()
     answered = sum(device.ask(number) is not None for number in numbers)
-    yield at_most(
+    yield claim_at_most(
         f"{name}: after a start only Rounds of its last lease are answered again, and paid for",
         PAID_AHEAD - 1,
         answered,
@@ -353,7 +353,7 @@ def _again(round: Any, root: bytes) -> Claim:
                 answered += frame is not None and one == far + 1
                 asked += 1
         most = max(most, answered)
-    return at_most(
+    return claim_at_most(
         "no number of a Round is answered more often than is counted, however the power is cut",
         AGAIN,
         most,

@@ -42,7 +42,7 @@ class Files:
         try:
             return (self.folder / name).read_bytes()
         except OSError as fault:
-            raise self.unfit(name, f"cannot be read ({fault.strerror})") from fault
+            raise self.find_unfit(name, f"cannot be read ({fault.strerror})") from fault
 
     def add(self, name: str, content: bytes, *, private: bool = False) -> None:
         """Plan a file; private: for its owner alone."""
@@ -55,7 +55,7 @@ class Files:
         try:
             return self.read(name).decode()
         except UnicodeDecodeError as fault:
-            raise self.unfit(name, "is no text") from fault
+            raise self.find_unfit(name, "is no text") from fault
 
     def lack(self, *names: str) -> list[str]:
         """Return which of these are neither there nor planned."""
@@ -65,9 +65,9 @@ class Files:
         """Raise OperatorFault when one of the two is there and the other is not."""
         if len(missing := self.lack(one, other)) == 1:
             there = other if missing[0] == one else one
-            raise self.unfit(there, f"is there without {missing[0]}, and {why}")
+            raise self.find_unfit(there, f"is there without {missing[0]}, and {why}")
 
-    def unfit(self, name: str, why: str, *also: str) -> OperatorFault:
+    def find_unfit(self, name: str, why: str, *also: str) -> OperatorFault:
         """Return the fault of a file that is there and cannot stay."""
         names = " and ".join((name, *also))
         return OperatorFault(
@@ -103,7 +103,7 @@ class Files:
                 "needs all its files or none. Give another place with --folder, or make room"
             ) from fault
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return what was written, in a sentence."""
         if not self._made:
             return f"All files of a broker are in {self.folder} already; nothing was written."
@@ -132,13 +132,15 @@ def let_in(
     try:
         body = dynamic.parse(held)
     except ValueError as fault:
-        raise files.unfit(dynamic.FILE, f"is none of the plugin's: {fault}") from fault
+        raise files.find_unfit(dynamic.FILE, f"is none of the plugin's: {fault}") from fault
     if not dynamic.holds(body, everybody):
-        raise files.unfit(dynamic.FILE, "is of another enrolment, or another gateway.password")
+        raise files.find_unfit(
+            dynamic.FILE, "is of another enrolment, or another gateway.password"
+        )
     roles = {role.get("rolename") for role in body["roles"]}
     for name in everybody:
         if (dynamic.GATEWAY_ROLE if name == gateway else dynamic.name_role(name)) not in roles:
-            raise files.unfit(dynamic.FILE, f"has no role for {name}")
+            raise files.find_unfit(dynamic.FILE, f"has no role for {name}")
     return [row["username"] for row in body["clients"] if row["username"] not in everybody]
 
 
@@ -159,24 +161,26 @@ def certify(files: Files, site: str, hosts: list[str]) -> datetime:
         try:
             made = certificates.make_server(hosts, signer, now)
         except ValueError as fault:
-            raise files.unfit("ca.pem", f"cannot sign a broker's certificate: {fault}") from fault
+            raise files.find_unfit(
+                "ca.pem", f"cannot sign a broker's certificate: {fault}"
+            ) from fault
         files.add("server.pem", made.certificate)
         files.add("server.key", made.key, private=True)
     try:
         found = x509.load_pem_x509_certificate(files.read("server.pem"))
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound) as fault:
-        raise files.unfit("server.pem", f"is no broker's certificate: {fault}") from fault
+        raise files.find_unfit("server.pem", f"is no broker's certificate: {fault}") from fault
     try:
         own = serialization.load_pem_private_key(files.read("server.key"), None).public_key()
     except (ValueError, TypeError) as fault:
-        raise files.unfit("server.key", f"is no private key: {fault}") from fault
+        raise files.find_unfit("server.key", f"is no private key: {fault}") from fault
     if own != found.public_key():
-        raise files.unfit("server.key", "does not belong to server.pem", "server.pem")
+        raise files.find_unfit("server.key", "does not belong to server.pem", "server.pem")
     if missing := [host for host in hosts if certificates.make_general_name(host) not in names]:
-        raise files.unfit("server.pem", f"does not name {', '.join(missing)}", "server.key")
+        raise files.find_unfit("server.pem", f"does not name {', '.join(missing)}", "server.key")
     if found.not_valid_after_utc <= now:
-        raise files.unfit("server.pem", "has expired", "server.key")
+        raise files.find_unfit("server.pem", "has expired", "server.key")
     return found.not_valid_after_utc
 
 
@@ -254,9 +258,9 @@ def init(
     )
     if f"plugin_opt_config_file {files.folder / dynamic.FILE}" not in kept.splitlines():
         # A broker that goes by other files would let in whom `device remove` has shut out.
-        raise files.unfit("mosquitto.conf", f"does not let in by {dynamic.FILE}")
+        raise files.find_unfit("mosquitto.conf", f"does not let in by {dynamic.FILE}")
     if given is not None and f"plugin {given}" not in kept.splitlines():
-        raise files.unfit("mosquitto.conf", f"does not name the plugin {given}")
+        raise files.find_unfit("mosquitto.conf", f"does not name the plugin {given}")
     files.write("data")
     for line in _tell(deployment, path, files, gateway, until):
         typer.echo(line)
@@ -280,7 +284,7 @@ def _tell(
     deployment: Deployment, path: Path, files: Files, gateway: str, until: datetime
 ) -> Iterable[str]:
     """Yield what was done, and the three next steps."""
-    yield f"{files.told()} The broker's certificate is good until {until:%Y-%m-%d}."
+    yield f"{files.describe()} The broker's certificate is good until {until:%Y-%m-%d}."
     wanted = deployment.mqtt.model_copy(
         update={
             "port": _port(deployment.mqtt),

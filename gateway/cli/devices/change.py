@@ -20,7 +20,7 @@ from ...devices.enrol import budgets, enrol, keycount, limitsfile
 from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
 from ...devices.kit.siting import derive_settings, derive_steps
 from ...faults import OperatorFault
-from ...mechanisms import find_service, first_limits, first_round, of
+from ...mechanisms import find_for_deployment, find_service, first_limits, first_round
 from ...service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
 from ...service.rounds import Place
 from ...settings import config, windows
@@ -101,7 +101,7 @@ class Halves:
         more = derive_settings(self._deployment)
         if window:
             more["window"] = window.hex()
-        if of(self._deployment).reads == "temperature":
+        if find_for_deployment(self._deployment).reads == "temperature":
             more["steps"] = derive_steps(self._deployment, limits.exponent)
         enrol.save_board(self.begun, who, chain, limits, link, more)
 
@@ -210,7 +210,7 @@ def check_promise(deployment: Deployment) -> None:
     """
     if not has_store(deployment):
         return
-    guarantee = of(deployment).plan(config.query(deployment), []).guarantee
+    guarantee = find_for_deployment(deployment).plan(config.query(deployment), []).guarantee
     with closing(Reader(place_of(deployment))) as reader:
         promised, least = reader.promise()
     check_terms(promised, terms(guarantee))
@@ -304,7 +304,7 @@ class Change:
         """
         held = self._devices.by_name.get(self._name)
         halves = Halves(self._deployment, self._secrets, self._out)
-        sums = of(self._deployment).trust == "distributed" and not virtual
+        sums = find_for_deployment(self._deployment).trust == "distributed" and not virtual
         if sums and (halves.virtual(self._name) or not halves.begun.exists()):
             halves.hand_out(find_summed(halves.secrets, self._name))
             self._say(
@@ -324,7 +324,7 @@ class Change:
             self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
             return
         enrol.check_name(self._name, self._devices, self._deployment.mqtt.username)
-        room = prod(of(self._deployment).sensors(self._deployment))
+        room = prod(find_for_deployment(self._deployment).sensors(self._deployment))
         place = Place(enrol.find_free_sensor(self._devices, room, sensor, count), count)
         made = enrol_anew(self._deployment, self._devices, self._name, place, central)
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
@@ -433,7 +433,7 @@ class Change:
         """
         deployment, devices = self._deployment, self._devices
         halves = Halves(deployment, self._secrets, self._out)
-        who, mechanism = made.secret.identity, of(deployment)
+        who, mechanism = made.secret.identity, find_for_deployment(deployment)
         if mechanism.trust == "distributed":
             raise OperatorFault(
                 f"{mechanism.name} adds devices up in shards that are drawn once, when all are "

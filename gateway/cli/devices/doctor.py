@@ -31,7 +31,7 @@ from ...devices.kit.needs import (
     plan_device,
 )
 from ...faults import OperatorFault
-from ...mechanisms import find, first_limits, of
+from ...mechanisms import find, find_for_deployment, first_limits
 from ...output import say_time
 from ...settings import config
 from ...settings.deployment import Deployment
@@ -61,7 +61,7 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, 
         OperatorFault: the file cannot be read, or no device can serve it, or not with that.
     """
     deployment = config.load(path)
-    tells = of(deployment).reads == "place"
+    tells = find_for_deployment(deployment).reads == "place"
     sensor = sensor or (TELL[0] if tells else USUAL)
     if tells != (sensor in TELL):
         what, names = ("a place", TELL) if tells else ("warmth", set(SENSORS) - set(TELL))
@@ -70,7 +70,7 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, 
             "battery life would be that of another device. Name one of "
             f"{', '.join(sorted(names))}"
         )
-    if of(deployment).trust == "distributed":
+    if find_for_deployment(deployment).trust == "distributed":
         raise OperatorFault(
             f"{path} asks for {deployment.rounds.mechanism}, a secure sum, and no board has been "
             "measured in one: neither its battery life nor its memory can be estimated here. A "

@@ -18,7 +18,7 @@ from ...devices.enrol import enrol as enrolment
 from ...devices.fleet.crowd import Churn, Crowd, allow_open_files
 from ...devices.fleet.spool import keep_in_folder, summarize
 from ...faults import OperatorFault
-from ...mechanisms import find_service, first_limits, first_round, of
+from ...mechanisms import find_for_deployment, find_service, first_limits, first_round
 from ...mechanisms.worlds import EXAMPLES, Stand
 from ...mechanisms.worlds import Seen as Seen
 from ...settings import config, windows
@@ -52,7 +52,7 @@ def counts_of(crowd: Any, dying: Churn, deployment: Deployment) -> str:
 
     What they send in a secure sum is counted by the gateway alone.
     """
-    if of(deployment).trust == "distributed":
+    if find_for_deployment(deployment).trust == "distributed":
         return "how many were in each sum, heatveil show says"
     return summarize(crowd.counts, dying.deaths, dying.returns)
 
@@ -89,7 +89,7 @@ def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Gener
     Raises:
         OperatorFault: a flag or a file is wrong, or the room does not fit the query.
     """
-    mechanism, own = of(deployment), deployment.own
+    mechanism, own = find_for_deployment(deployment), deployment.own
     if seen.points and seen.points not in EXAMPLES and own is not None and own.corner is not None:
         try:
             degrees = has_degrees(seen.points)
@@ -182,9 +182,10 @@ def enrol(path: flags.Config, central: flags.Central = "") -> None:
     )
     _enrol(deployment, query, kept, way, central)
     shards = deployment.site.devices.with_name(roster.FILE)
-    summed = f", with {shards}" * (of(deployment).trust == "distributed")
+    mechanism = find_for_deployment(deployment)
+    summed = f", with {shards}" * (mechanism.trust == "distributed")
     typer.echo(
-        f"{prod(of(deployment).sensors(deployment))} devices are enrolled. {kept} and "
+        f"{prod(mechanism.sensors(deployment))} devices are enrolled. {kept} and "
         f"{kept.with_name(budgets.STATE)} are theirs, {deployment.site.devices} is the gateway's"
         f"{summed}; keep all of them from others"
     )
@@ -201,12 +202,15 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, way: str, central: st
                 f"have the old ones. {way}"
             )
     keyholder = deployment.privacy.keyholder
-    limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))
+    limits, sensors = (
+        first_limits(deployment, query),
+        prod(find_for_deployment(deployment).sensors(deployment)),
+    )
     site = deployment.site
     made = enrolment.enrol_fleet(site.name, sensors, keyholder=keyholder, central=central)
     enrolment.check_central(enrolment.derive_devices(made.secrets), first_round(deployment, query))
     shards: list[Any] = []
-    if of(deployment).trust == "distributed":
+    if find_for_deployment(deployment).trust == "distributed":
         made, shards = roster.enrol(made, query)
     devices = enrolment.derive_devices(made.secrets)
     try:

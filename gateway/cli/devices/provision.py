@@ -22,7 +22,7 @@ from ...devices.kit.provisioning import Kit, Owner
 from ...devices.kit.start import start
 from ...devices.owner.releases import admit
 from ...faults import OperatorFault
-from ...mechanisms import first_limits, first_round, of
+from ...mechanisms import find_for_deployment, first_limits, first_round
 from ...service.ledger import unit_of
 from ...service.rounds import Place
 from ...settings import config
@@ -73,7 +73,7 @@ def make_device(job: Job, out: Path | None, which: Which, replace: bool) -> None
     file = out or path.parent / f"{name}.device.json"
     held = find_kept(path, name, file)
     deployment = config.load(path)
-    if find_unfinished(file).exists() and of(deployment).trust == "distributed":
+    if find_unfinished(file).exists() and find_for_deployment(deployment).trust == "distributed":
         with Change(path, name, out, say) as change:
             change.add(None, False)
         held = find_kept(path, name, file)
@@ -169,7 +169,7 @@ def would_be(
     """
     site, more = deployment.site, siting.derive_settings(deployment)
     limits = first_limits(deployment, config.query(deployment))
-    if of(deployment).trust == "distributed":
+    if find_for_deployment(deployment).trust == "distributed":
         kept = enrol.load_secrets(path.with_name("secrets.json"), site.name)
         who, link_key = find_summed(kept, name)
         link = make_link(deployment, name, link_key.hex())
@@ -179,7 +179,7 @@ def would_be(
         place, central = devices.by_name[name].place, devices.by_name[name].central
     else:
         enrol.check_name(name, devices, deployment.mqtt.username)
-        room = prod(of(deployment).sensors(deployment))
+        room = prod(find_for_deployment(deployment).sensors(deployment))
         place = Place(enrol.find_free_sensor(devices, room, sensor, count), count)
     made = enrol_anew(deployment, devices, name, place, central)
     link = make_link(deployment, name, made.password)
@@ -325,7 +325,7 @@ def _check_whole(path: Path, name: str, file: Path) -> None:
 
 def _tell(deployment: Deployment, nano_rho: int) -> str:
     unit = unit_of(first_round(deployment, config.query(deployment)).guarantee)
-    return unit.said(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
+    return unit.format(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
 
 
 def _hold(path: Path, name: str, file: Path) -> Held:

@@ -123,7 +123,7 @@ def free(name: flags.Name, path: flags.Config) -> None:
     deployment, _ = find_device(path, name)
     if has_store(deployment):
         with closing(Store.of(deployment)) as store:
-            was = store.quarantined().get(name)
+            was = store.list_quarantined().get(name)
             store.free(name)
         if was is not None:
             typer.echo(f"It was shut out {_ago(was[1])} ago: {was[0]}")

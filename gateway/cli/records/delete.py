@@ -63,7 +63,7 @@ def delete(
     deployment = config.load(path)
     place, site = place_of(deployment), deployment.site.name
     with open_reader(deployment) as reader:
-        found, gone = reader.count_gathered(), reader.deleted()
+        found, gone = reader.count_gathered(), reader.is_deleted()
         rounds = reader.rounds(1_000_000_000)
     with ExitStack() as stack:
         try:  # before it is asked: a gateway that runs is no question
@@ -185,7 +185,7 @@ def _clear_broker(
             link = Link(deployment.mqtt, access.gateway_session(site), pump, lasting=False).wait()
             for topic in topics:
                 link.publish(topic, b"", retain=True, on_sent=partial(taken.append, topic))
-            link.sent(CLEARED_S)
+            link.wait_until_sent(CLEARED_S)
             link.close()
         if left := [topic for topic in topics if topic not in taken]:
             raise LinkFault(f"the broker did not acknowledge the deletion of {', '.join(left)}")

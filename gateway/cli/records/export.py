@@ -17,7 +17,7 @@ from edge.core import wire
 from recovery.maps.guarantee import sentences
 
 from ...faults import OperatorFault, suggestion
-from ...mechanisms import Mechanism, find_service, first_round, of
+from ...mechanisms import Mechanism, find_for_deployment, find_service, first_round
 from ...mechanisms.record import Exported
 from ...service.ledger import Ledger, budget_of, unit_in
 from ...settings import config as deployments
@@ -27,7 +27,7 @@ from ...store.places import place_of
 from ...store.reader import RoundRow, open_reader
 from .. import flags
 from .earth import ENDINGS, Earth, find_earth, writer
-from .ledger import epsilon_spent
+from .ledger import compute_spent_epsilon
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
 
@@ -441,7 +441,7 @@ def export(
             "file would be taken for an empty store. Change one of them"
         )
     span = Span(first, end, deployment.site.name)
-    mechanism = of(deployment)
+    mechanism = find_for_deployment(deployment)
     exported = find_service(mechanism.name).exported.report
     what = what or ("reports" if exported else "releases")
     earth = find_earth(deployment, h3, ending in ENDINGS) if what == "maps" else None
@@ -494,7 +494,7 @@ def _promise(
         "guarantee_of": {"epsilon": guarantee.unit} | ({} if pure else {"rho": "one round"}),
         "charged_under": None if terms is None else json.loads(terms),
         **({} if pure else spent),
-        "epsilon_spent": epsilon_spent(deployment, ledger, plan),
+        "epsilon_spent": compute_spent_epsilon(deployment, ledger, plan),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,
         "public": "everything here has passed the veil; no key and no exact reading is in it",

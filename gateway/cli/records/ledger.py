@@ -85,7 +85,7 @@ def ledger(
         standing: Ledger = reader.ledger(budget)
         charges = reader.charges(ALL)
         promised, least = reader.promise()
-        ended, gone = reader.ended(), reader.deleted()
+        ended, gone = reader.list_ended(), reader.is_deleted()
     budget = min(budget, least or budget)  # what was promised once is not raised by a file
     standing = Ledger(budget, standing.charges)
     if as_json:
@@ -124,7 +124,7 @@ def end_promise(path: Path, say: Callable[[str], None]) -> None:
         )
     count, spent = ended
     say(
-        f"Ended after {count} round{'s' * (count != 1)}, {unit_in(promised).said(spent, 6)} in "
+        f"Ended after {count} round{'s' * (count != 1)}, {unit_in(promised).format(spent, 6)} in "
         "all. What was asked and released stays here under that promise, and whoever was there "
         "pays for both: tell the people in the room."
     )
@@ -173,7 +173,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
     unit, sum_of = unit_of(plan.guarantee), sum((one.rho for one in lost), nothing)
     say(
         f"Charged, for {len(lost)} rounds that were lost, up to round {number}: "
-        f"{unit.said(sum_of, 6)}. heatveil serve goes on with the next."
+        f"{unit.format(sum_of, 6)}. heatveil serve goes on with the next."
     )
     if others := sum(not one.rho for one in lost):
         say(
@@ -182,7 +182,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
         )
 
 
-def epsilon_spent(deployment: Deployment, standing: Ledger, plan: Any) -> float:
+def compute_spent_epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
     """Return the epsilon that a ledger comes to, of the promise that a Round is planned for."""
     at = find_service(deployment.rounds.mechanism).ledger_delta(plan)
     whole = budget_of(plan.guarantee, deployment.privacy.readings)
@@ -211,9 +211,9 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"
     return [
         f"Site {deployment.site.name}: {share:.1%} of the promise is spent. {end}",
-        f"spent    {unit.said(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, "
+        f"spent    {unit.format(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
-        f"so far   epsilon {epsilon_spent(deployment, standing, plan):.4g} of "
+        f"so far   epsilon {compute_spent_epsilon(deployment, standing, plan):.4g} of "
         f"{ratio_text(guarantee.epsilon)}"
         + (f" at delta {delta}" if (delta := _delta(guarantee)) else ", which adds up; no delta"),
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
@@ -231,7 +231,7 @@ def _other_file(standing: Ledger, rho: Fraction, guarantee: Any, promised: str |
     charged = [one.rho for one in standing.charges if one.rho and not one.device]
     if not charged or charged[-1] == rho:
         return ""
-    cost, price = (unit_in(promised).said(one, 6) for one in (charged[-1], rho))
+    cost, price = (unit_in(promised).format(one, 6) for one in (charged[-1], rho))
     return (
         f"note     the newest round cost {cost}; {now}, asks for {price}, and what is left is "
         "counted in that"
@@ -247,7 +247,7 @@ def _stays(deployment: Deployment, guarantee: Any, unit: Unit) -> Sequence[str]:
     said = []
     for name, days in DAYS:
         many = windows_in(days, hours)
-        cost = unit.said(many * whole)
+        cost = unit.format(many * whole)
         if guarantee.delta and many == 1:
             cost = f"epsilon {ratio_text(guarantee.epsilon)}"
         elif guarantee.delta:
@@ -275,7 +275,7 @@ def _charges(charges: Sequence[Any], limit: int, unit: Unit) -> Sequence[str]:
         asked = datetime.fromtimestamp(min(one.at_s for one in rows), UTC)
         twice = f", and {len(again)} devices that answered it again" if again else ""
         lines.append(
-            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {unit.said(fleet, 6)}{twice}"
+            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {unit.format(fleet, 6)}{twice}"
         )
     if len(rounds) > limit:
         lines.append(f"  and {len(rounds) - limit} rounds before; --limit shows more")
@@ -299,7 +299,7 @@ def _exactly(
         "rounds_left": int(standing.left / rho),
         "epsilon": ratio_text(guarantee.epsilon),
         "delta": _delta(guarantee),
-        "epsilon_spent": epsilon_spent(deployment, standing, plan),
+        "epsilon_spent": compute_spent_epsilon(deployment, standing, plan),
         "charges": [
             {"round": one.number, "device": one.device, "rho": str(one.rho), "at_s": one.at_s}
             for one in charges

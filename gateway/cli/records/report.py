@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from recovery.maps.heatmap import BLANK, HATCHED, SOLID, Blocks, Heatmap, Unresolved
 
 from ...faults import OperatorFault
-from ...mechanisms import of
+from ...mechanisms import find_for_deployment
 from ...mechanisms.summary import say_claims
 from ...output import as_text, check_places, write_all
 from ...service.ledger import unit_in
@@ -138,7 +138,7 @@ def _tell_empty(reader: Reader, day: date) -> OperatorFault:
 def _page(
     deployment: Deployment, query: Any, day: date, seen: Sequence[Seen], reader: Reader
 ) -> str:
-    mechanism, site = of(deployment), escape(deployment.site.name)
+    mechanism, site = find_for_deployment(deployment), escape(deployment.site.name)
     words = {key: texts[0] for key, texts in mechanism.words.page.items()}
     step = -(-len(seen) // PICTURES)
     # Of people, each map in the colours of all others; of warmth a map may show chances or shares.

@@ -17,7 +17,7 @@ from recovery.maps.guarantee import from_json
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 
 from ...faults import OperatorFault
-from ...mechanisms import Mechanism, first_round, of
+from ...mechanisms import Mechanism, find_for_deployment, first_round
 from ...output import Writer, check_places, write_all
 from ...output import as_json as written_as_json
 from ...service import telling
@@ -115,7 +115,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(body))
         return
-    mechanism = of(deployment)
+    mechanism = find_for_deployment(deployment)
     lines = _tell(body, found, row, mechanism, before)
     promised = mechanism.promise(query, found.guarantee)
     if mechanism.trust == "central":  # who is trusted, first
@@ -202,7 +202,7 @@ def _writer(
         )
     if kind == ".npz":
         return lambda half: to_npz(found, half)
-    mechanism, query = of(deployment), config.query(deployment)
+    mechanism, query = find_for_deployment(deployment), config.query(deployment)
     plan = first_round(deployment, query)._replace(number=body["number"])
     release = mechanism.release(plan, [], None)  # of what is kept no more
     if values is not None:

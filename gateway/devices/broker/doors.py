@@ -185,7 +185,7 @@ class Running:
                 link.wait()
                 for leaf in ("meta", "state"):
                     link.publish(wire.topic(self._site, name, leaf), b"", retain=True)
-                if link.sent(CLEARED_S):
+                if link.wait_until_sent(CLEARED_S):
                     said += ", and what it retained is cleared"
             except LinkFault:
                 said += "; what it retained is still there"

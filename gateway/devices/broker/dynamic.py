@@ -150,10 +150,12 @@ def parse(held: str) -> dict[str, Any]:
 def holds(body: Mapping[str, Any], everybody: Mapping[str, str]) -> bool:
     """Return whether all of these are let in, each with its password."""
     rows = {row.get("username"): row for row in body["clients"]}
-    return all(name in rows and lets_in(rows[name], own) for name, own in everybody.items())
+    return all(
+        name in rows and accepts_password(rows[name], own) for name, own in everybody.items()
+    )
 
 
-def lets_in(row: Mapping[str, Any], password: str) -> bool:
+def accepts_password(row: Mapping[str, Any], password: str) -> bool:
     """Return whether a stored client comes in with this password."""
     try:
         salt, turns = base64.b64decode(row["salt"], validate=True), int(row["iterations"])

@@ -25,7 +25,7 @@ class Right(NamedTuple):
 def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[Right]:
     """Return what the gateway may do: it alone asks, draws, thanks and commands.
 
-    What it asks it reads too, once a start: see `serving.Uplink.remembered`.
+    What it asks it reads too, once a start: see `serving.Uplink.check_rounds_known`.
 
     Args:
         prefix: of what is announced to Home Assistant.

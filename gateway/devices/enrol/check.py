@@ -10,7 +10,7 @@ from edge.host import post
 
 from ...faults import OperatorFault
 from ...logs import log
-from ...mechanisms import find_service, of
+from ...mechanisms import find_for_deployment, find_service
 from ...settings import config
 from ...settings.deployment import Deployment
 from . import limitsfile, roster
@@ -59,7 +59,7 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     Raises:
         OperatorFault: they will not.
     """
-    mechanism = of(deployment)
+    mechanism = find_for_deployment(deployment)
     sensors = prod(mechanism.sensors(deployment))
     check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
     check_widths(devices)

@@ -22,7 +22,7 @@ from edge.core.records import Grid
 from recovery.noise import Ratio
 
 from ...faults import OperatorFault
-from ...mechanisms import of
+from ...mechanisms import find_for_deployment
 from ...settings.deployment import Deployment
 from .boardfile import Held
 
@@ -151,7 +151,7 @@ def derive_settings(deployment: Deployment) -> dict[str, Any]:
         OperatorFault: the grid is none that a device could find its cell in.
     """
     more: dict[str, Any] = {"tables": True} if deployment.rounds.sampler == "table" else {}
-    if of(deployment).reads == "place":
+    if find_for_deployment(deployment).reads == "place":
         more["mechanism"] = deployment.rounds.mechanism
     if plane := compute_plane(deployment):
         more["plane"] = plane

@@ -316,7 +316,7 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
             seen.wait(patience_s)
             for name in sorted(seen.running):
                 link.publish(topic(signed.site, name), b"", retain=True)
-            link.sent(SENT_S)
+            link.wait_until_sent(SENT_S)
         finally:
             link.close()
     return seen
@@ -331,7 +331,7 @@ def _retain(broker: Mqtt, link: Link, messages: Mapping[str, bytes]) -> None:
     taken: list[str] = []
     for where, message in messages.items():
         link.publish(where, message, retain=True, on_sent=partial(taken.append, where))
-    link.sent(SENT_S + len(messages) / 10)
+    link.wait_until_sent(SENT_S + len(messages) / 10)
     if len(taken) < len(messages):
         raise LinkFault(
             f"the broker at {broker.host}:{broker.port} took {len(taken)} of {len(messages)} "

@@ -79,7 +79,7 @@ def exchange(
                 message = post.pack_limits(one, devices.by_name[name].config_key, where)
                 link.publish(where, message, retain=True)
             answers.wait(patience_s)
-            if not link.sent(SENT_S):
+            if not link.wait_until_sent(SENT_S):
                 raise LinkFault(
                     f"the broker at {broker.host}:{broker.port} did not accept all limits within "
                     f"{SENT_S:.0f} s; devices that are asleep get them from the broker, so some "

@@ -57,7 +57,7 @@ def ratio(text: str) -> Ratio:
 
 
 def _world(task: Task, *words: object) -> np.random.Generator:
-    return task.world(1, zlib.crc32(repr(words).encode()))
+    return task.make_generator(1, zlib.crc32(repr(words).encode()))
 
 
 def measure_w2_cells(truth: Any, found: Any) -> float:

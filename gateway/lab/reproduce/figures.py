@@ -51,11 +51,11 @@ class Task(NamedTuple):
     scale: float = 1.0  # the part of the paper's people that is drawn
     points: str = ""  # a file of people in the place of the made city
 
-    def world(self, *more: int) -> np.random.Generator:
+    def make_generator(self, *more: int) -> np.random.Generator:
         """Return the chance of this run; equal at all places, so that they are compared alike."""
         return np.random.default_rng([self.seed, self.run, *more])
 
-    def tape(self, *words: object) -> bytes:
+    def make_tape(self, *words: object) -> bytes:
         """Return the bytes that the mechanism's own noise of this run is drawn from."""
         return repr((self.place, self.run, self.seed, *words)).encode()
 
@@ -204,7 +204,7 @@ class Figure:
         ]
 
 
-def along(name: str, *values: float) -> tuple[Place, ...]:
+def sweep(name: str, *values: float) -> tuple[Place, ...]:
     """Return a place for each value of what is varied."""
     return tuple((name, value) for value in values)
 

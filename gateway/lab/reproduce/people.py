@@ -59,13 +59,13 @@ def draw_people(points: str, users: int, world: np.random.Generator) -> Floats:
     """Return so many people of the city, or with replacement of a file, (users, 2)."""
     if not points:
         return city(users, world)
-    places = of_file(Path(points))
+    places = read_square(Path(points))
     drawn: Floats = places[world.integers(len(places), size=users)]
     return drawn
 
 
 @lru_cache(maxsize=4)
-def of_file(path: Path) -> Floats:
+def read_square(path: Path) -> Floats:
     """Return the points of a file, in the smallest square that holds all, (points, 2) in [0, 1).
 
     Raises:

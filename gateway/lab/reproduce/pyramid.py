@@ -134,7 +134,7 @@ def gather_gazes(task: Task, users: int, world: np.random.Generator) -> Floats:
 def compare(task: Task) -> Iterator[Value]:
     """Yield the four distances of every contender at one place."""
     kind, at, text = str(task.place[0]), float(task.place[1]), str(task.place[2])
-    epsilon, world = Fraction(text).as_integer_ratio(), task.world()
+    epsilon, world = Fraction(text).as_integer_ratio(), task.make_generator()
     if kind == "gazes":
         setting = Setting(gather_gazes(task, 50, world), 320, 50, epsilon, GAZES, 240)
     elif kind.endswith("clusters"):
@@ -149,7 +149,7 @@ def compare(task: Task) -> Iterator[Value]:
         setting = Setting(people, int(at) if kind == "sides" else 256, users, epsilon, CHECK_INS)
     truth = histogram(setting.points, setting.grid).astype(float)
     for name in (*(ALL if kind == "city" else SHOWN), UNIFORM):
-        tape = Tape(task.tape(name))
+        tape = Tape(task.make_tape(name))
         even = np.full(truth.shape, 1 / truth.size)
         mass = even if name == UNIFORM else draw_map(name, setting, tape)
         for metric, score in scores(truth, mass).items():
@@ -215,7 +215,7 @@ def _by_log(results: Results) -> Finding:
 
 def by_scale(task: Task) -> Iterator[Value]:
     """Yield how near the map is by the scale that parts are rounded to, 50 people, epsilon 5."""
-    scale, side, world = int(task.place[0]), 256, task.world()
+    scale, side, world = int(task.place[0]), 256, task.make_generator()
     cells = (gather_gazes(task, 50, world) * side).astype(int).reshape(50, GAZES, 2)
     query = Query(Grid((side, side), 0), (5, 1), users=50, estimator="sparse")
     round = plan(query := replace(query, units=scale, places=GAZES), ())
@@ -224,7 +224,7 @@ def by_scale(task: Task) -> Iterator[Value]:
         np.add.at(truth, (own[:, 1], own[:, 0]), 1 / GAZES)
         values = tuple(int(n) for x, y in own for n in (x, y, scale))
         payloads.append(report(round, Reading(user, values), None))
-    found: Any = recover(query, [release(round, payloads, Tape(task.tape()))])
+    found: Any = recover(query, [release(round, payloads, Tape(task.make_tape()))])
     for metric, score in scores(truth, found.mass).items():
         yield Value(metric, PAPER, scale, score)
 

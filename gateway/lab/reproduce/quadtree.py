@@ -40,11 +40,11 @@ from .figures import (
     Results,
     Task,
     Value,
-    along,
     best_of,
     combine_findings,
     is_falling,
     judge,
+    sweep,
 )
 from .people import STAND_IN, draw_people
 from .picture import UNIFORM
@@ -79,7 +79,7 @@ def measure_squared_error(mass: Any, truth: Any) -> float:
 
 def _everybody(task: Task, users: int) -> Whole:
     """Return how many people of the city are in each cell, (rows, columns)."""
-    return histogram(draw_people(task.points, users, task.world()), Grid((SIDE, SIDE), 0))
+    return histogram(draw_people(task.points, users, task.make_generator()), Grid((SIDE, SIDE), 0))
 
 
 def _length(releases: list[Release]) -> float:
@@ -120,7 +120,7 @@ def beside_peers(task: Task) -> Iterator[Value]:
     """Yield error and length of the tree and of every peer."""
     users, one = task.people(int(task.place[0])), Fraction(1)
     shards, cells = -(-users // 10_000), _everybody(task, users)
-    truth, everybody, rng = cells / users, Crowd(cells, users), Tape(task.tape())
+    truth, everybody, rng = cells / users, Crowd(cells, users), Tape(task.make_tape())
     off = partial(measure_squared_error, truth=truth)
     draw = _draws(shards, rng)
     asked = ask(users)
@@ -172,7 +172,7 @@ class Visitors:
 
     def __init__(self, task: Task, users: int) -> None:
         """Draw them: most have one place that they like best, some have one place only."""
-        world = task.world(2)
+        world = task.make_generator(2)
         points = draw_people(task.points, users * PLACES, world)
         cells = cells_of(points, Grid((ROUGH, ROUGH), 0)).reshape(users, PLACES)
         weights = world.geometric(0.3, (users, PLACES)) * (
@@ -211,7 +211,7 @@ class Visitors:
 def visit(task: Task) -> Iterator[Value]:
     """Yield the error by how many parts a person is split into, and by the bits of a sum."""
     people = Visitors(task, task.people(2000))
-    rng, users = Tape(task.tape()), people.users
+    rng, users = Tape(task.make_tape()), people.users
     asked, off = (
         ask(users, ROUGH, places=PLACES),
         partial(measure_squared_error, truth=people.truth),
@@ -248,7 +248,7 @@ def share_noise(task: Task) -> Iterator[Value]:
     flat = _everybody(task, users).reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
     panel, off = f"64 x 64 cells, {MSE}", partial(measure_squared_error, truth=flat / users)
     for name, many in (("each device has all of the noise", users), ("all share one noise", 1)):
-        noise = sums(flat.size, many, 1, 1, 1, Tape(task.tape(name))).reshape(flat.shape)
+        noise = sums(flat.size, many, 1, 1, 1, Tape(task.make_tape(name))).reshape(flat.shape)
         yield Value(panel, name, users, off(normalise(flat + noise)))
     yield Value(panel, UNIFORM, users, off(1 / flat.size))
 
@@ -258,7 +258,7 @@ _LAW = "how often noise has a value"
 
 def add_shares(task: Task) -> Iterator[Value]:
     """Yield how often sums of 20 devices' shares have each value, beside the discrete Laplace."""
-    rng, members, count, q = Tape(task.tape()), 20, 2000, math.exp(-0.5)
+    rng, members, count, q = Tape(task.make_tape()), 20, 2000, math.exp(-0.5)
     told = [shares(count, members, 1, 2, rng) for _ in range(members)]
     added = Counter(map(sum, zip(*told, strict=True)))
     one = Counter(shares(count, members, 1, 2, rng))
@@ -282,7 +282,11 @@ def _adds_up(results: Results) -> Finding:
 
 def say_yes(task: Task) -> Iterator[Value]:
     """Yield how far shares of those who say yes are off, and how often an interval covers."""
-    users, rng, world = task.people(int(task.place[0])), Tape(task.tape()), task.world(9)
+    users, rng, world = (
+        task.people(int(task.place[0])),
+        Tape(task.make_tape()),
+        task.make_generator(9),
+    )
     cells = _everybody(task, users)
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     yes = world.binomial(cells, 0.8 * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) / (2 * 0.15**2)))
@@ -311,7 +315,7 @@ def vary(task: Task) -> Iterator[Value]:
         "drop": {"dropout": drop.as_integer_ratio()},
         "users": {},
     }
-    world, grid = task.world(), Grid((SIDE, SIDE), 0)
+    world, grid = task.make_generator(), Grid((SIDE, SIDE), 0)
     city = what in ("threshold", "reserve")
     points = draw_people(task.points, users, world) if city else mnormal(users, world)
     flat, present = cells_of(points, grid), int(users * (1 - drop))
@@ -324,7 +328,7 @@ def vary(task: Task) -> Iterator[Value]:
         lines = {TREE: {}, "given up again below k": {"collapse": at}}
     for line, more in lines.items():
         query = ask(users, **others.get(what, {what: at}), **more)
-        releases = play(query, there, present, Tape(task.tape()))
+        releases = play(query, there, present, Tape(task.make_tape()))
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
             yield Value(MSE, line, at, measure_squared_error(mapped.mass, everybody / users))
@@ -335,7 +339,7 @@ def spend(task: Task) -> Iterator[Value]:
     """Yield what each round spends of epsilon 1."""
     users = task.people(int(task.place[0]))
     query = ask(users)
-    releases = play(query, _everybody(task, users), users, Tape(task.tape()))
+    releases = play(query, _everybody(task, users), users, Tape(task.make_tape()))
     panel, line = "epsilon", f"{task.place[0]:,} people"
     yield Value(panel, line, 1, float(epsilon_of(releases[0].round)))
     yield Value(panel, line, 2, float(epsilon_of(releases[-1].round)))
@@ -405,7 +409,7 @@ FIGURES = (
     ),
     Figure(
         "quadtree-4", "dividing where the count stands out of the noise has a best threshold",
-        _CITY, "k of equation 6", along("threshold", 1, 2, 4, 8, 16, 32), vary, least_within(TREE),
+        _CITY, "k of equation 6", sweep("threshold", 1, 2, 4, 8, 16, 32), vary, least_within(TREE),
         20, _FEW,
     ),
     Figure(
@@ -415,29 +419,29 @@ FIGURES = (
     ),
     Figure(
         "quadtree-5b", "what must be left for another round has a best value",
-        f"{_CITY}; psi is 1 at least", "psi of equation 9", along("reserve", 1, 1.5, 2, 3, 5),
+        f"{_CITY}; psi is 1 at least", "psi of equation 9", sweep("reserve", 1, 1.5, 2, 3, 5),
         vary, least_within(TREE), 20, _FEW,
     ),
     Figure(
         "quadtree-7a", "the error falls with every user more",
-        _CROWDS, "users", along("users", 10_000, 30_000, 100_000, 300_000), vary,
+        _CROWDS, "users", sweep("users", 10_000, 30_000, 100_000, 300_000), vary,
         lambda found: is_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-7b", "the width that noise is aimed at has a best value",
-        _CROWDS, "b of equation 7", along("aim", 0.02, 0.05, 0.1, 0.2, 0.5), vary,
+        _CROWDS, "b of equation 7", sweep("aim", 0.02, 0.05, 0.1, 0.2, 0.5), vary,
         least_within(TREE), 20, _FEW,
     ),
     Figure(
         "quadtree-8a", "larger secure sums have smaller errors",
-        _CROWDS, "devices in one secure sum", along("shard", 1000, 3000, 10_000, 30_000), vary,
+        _CROWDS, "devices in one secure sum", sweep("shard", 1000, 3000, 10_000, 30_000), vary,
         lambda found: is_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-8b", "a fifth that drops out costs about 15 % of error",
         f"{_CROWDS}; who drops out brings no noise here, in the paper's code such a one still did",
-        "share that is missing", along("drop", 0, 0.05, 0.1, 0.2, 0.4), vary, _little, 40,
-        (20, 1.0, along("drop", 0, 0.2)),
+        "share that is missing", sweep("drop", 0, 0.05, 0.1, 0.2, 0.4), vary, _little, 40,
+        (20, 1.0, sweep("drop", 0, 0.2)),
     ),
     Figure(
         "quadtree-9", "where the share of those who say yes is high is found, too",

@@ -72,8 +72,8 @@ def places(name: str, count: int, task: Task) -> Floats:
     if name == EVENLY:
         return np.arange(count) / max(1, count - 1)
     if name == CITY:
-        return along_curve(draw_people(task.points, count, task.world()))
-    return along_curve(mnormal(count, task.world()))
+        return along_curve(draw_people(task.points, count, task.make_generator()))
+    return along_curve(mnormal(count, task.make_generator()))
 
 
 def sorted_release(
@@ -111,7 +111,7 @@ def without_groups(task: Task) -> Iterator[Value]:
     """Yield the error of even places without groups, for every epsilon."""
     own = places(EVENLY, int(task.place[0]), task)
     for text in _EPSILONS:
-        off = error_of(own, sorted_release(own, Fraction(text), 1, task.tape(text)))
+        off = error_of(own, sorted_release(own, Fraction(text), 1, task.make_tape(text)))
         yield Value(f"{ERROR}, evenly", f"epsilon {text}", len(own), off)
 
 
@@ -134,7 +134,7 @@ def of_four_sets(task: Task) -> Iterator[Value]:
     for name in (SINGLE, EVENLY, CITY, HILLS):
         if kind == "places":
             own = places(name, size, task)
-            off = error_of(own, sorted_release(own, ONE, 1, task.tape(name)))
+            off = error_of(own, sorted_release(own, ONE, 1, task.make_tape(name)))
             yield Value("groups of one, epsilon 1", name, size, off)
         elif name != SINGLE:
             own = places(name, 10_000, task)
@@ -172,8 +172,8 @@ def by_groups(task: Task) -> Iterator[Value]:
     for name in (EVENLY, CITY):
         panel = f"{name}, {count:,} places"
         own = places(name, count, task)
-        steps = sorted_release(own, ONE, group, task.tape(name))
-        lines = sorted_release(own, ONE, group, task.tape(name), True)
+        steps = sorted_release(own, ONE, group, task.make_tape(name))
+        lines = sorted_release(own, ONE, group, task.make_tape(name), True)
         means = generalise(own, group)
         width, noise = float(np.abs(means - own).mean()), error_of(means, steps)
         for line, value in (
@@ -214,7 +214,7 @@ def group_sizes(task: Task) -> Iterator[Value]:
     own = places(EVENLY, count, task)
     for line, size in (("printed", PRINTED_SIZES[n][e]), ("rule", rule_group(count, epsilon))):
         yield Value(f"group size, epsilon {epsilon:g}", line, count, size)
-        found = sorted_release(own, Fraction(epsilon), size, task.tape(line))
+        found = sorted_release(own, Fraction(epsilon), size, task.make_tape(line))
         yield Value(f"{ERROR}, evenly, epsilon {epsilon:g}", line, count, error_of(own, found))
 
 
@@ -286,7 +286,7 @@ def differences(truth: Floats, found: Floats) -> tuple[float, float]:
 
 def densities(task: Task) -> Iterator[Value]:
     """Yield the distances of densities by the bins of squares, beside sorted places."""
-    name, users, world = str(task.place[0]), task.people(60_000), task.world()
+    name, users, world = str(task.place[0]), task.people(60_000), task.make_generator()
     if name == CITY:
         points = draw_people(task.points, users, world)
     else:
@@ -329,19 +329,19 @@ def _cumulate(mass: Floats, at: Floats) -> Floats:
 
 def on_line(task: Task) -> Iterator[Value]:
     """Yield the error in people by the width of ranges, of distances to a city's middle."""
-    points = draw_people(task.points, task.people(180_000), task.world())
+    points = draw_people(task.points, task.people(180_000), task.make_generator())
     far = np.hypot(*(points - 0.5).T)
     own = np.sort(far / np.nextafter(far.max(), 2))
     users = len(own)
 
     def drawn(name: str) -> Any:
-        return partial(dlaplace, rng=Tape(task.tape(name)))
+        return partial(dlaplace, rng=Tape(task.make_tape(name)))
 
     counts = {bins: np.histogram(own, bins, (0, 1))[0][None] for bins in (_BINS_1D, _WAVELET_1D)}
     fixed = equi_width(counts[_BINS_1D], ONE, drawn("bins"))
     crowd = Crowd(counts[_WAVELET_1D], users)
     waves = wavelet(crowd, ONE, drawn("haar"), changes=2, total=True)
-    steps = sorted_release(own, ONE, paper_group(users, 1.0), task.tape())
+    steps = sorted_release(own, ONE, paper_group(users, 1.0), task.make_tape())
     sites, which = np.unique(steps.averages, return_inverse=True)
     edges = np.concatenate([[0.0], (sites[1:] + sites[:-1]) / 2, [1.0]])
     weights = np.cumsum(np.bincount(which, weights=steps.sizes / steps.sizes.sum()))
@@ -349,7 +349,7 @@ def on_line(task: Task) -> Iterator[Value]:
         BINS: partial(_cumulate, fixed),
         WAVES: partial(_cumulate, waves),
         PRINTED: lambda at: np.interp(at, edges, np.concatenate([[0.0], weights])),
-        LINES: sorted_release(own, ONE, None, task.tape("lines"), lines=True).below,
+        LINES: sorted_release(own, ONE, None, task.make_tape("lines"), lines=True).below,
         UNIFORM: lambda at: at,
     }
     for width in _RANGES:
@@ -364,9 +364,9 @@ def on_line(task: Task) -> Iterator[Value]:
 def in_plane(task: Task) -> Iterator[Value]:
     """Yield the error in people by the side of square ranges, on 512 x 512 cells."""
     side, seed = _WAVELET_2D, (task.seed, task.run)
-    points = draw_people(task.points, task.people(180_000), task.world())
+    points = draw_people(task.points, task.people(180_000), task.make_generator())
     counts, users = histogram(points, Grid((side, side), 0)), len(points)
-    draw = partial(dlaplace, rng=Tape(task.tape("haar")))
+    draw = partial(dlaplace, rng=Tape(task.make_tape("haar")))
     maps = {
         BINS: equi_width_map(points, _BINS_2D, *seed),
         WAVES: wavelet(Crowd(counts, users), ONE, draw, changes=2, total=True),
@@ -423,7 +423,7 @@ def of_median(task: Task) -> Iterator[Value]:
     laplace = -np.sign(chances - 0.5) * np.log1p(-2 * np.abs(chances - 0.5))
     for sensitivity in (0.1, 0.3):
         panel = f"{ERROR} of the median, local sensitivity {sensitivity}"
-        values = values_of(sensitivity, task.world(int(100 * sensitivity)))
+        values = values_of(sensitivity, task.make_generator(int(100 * sensitivity)))
         median = float(np.median(values))
         for name, delta, noise in (
             (SMOOTH, None, smooth_median.compute_heavy_quantiles(chances)),
@@ -433,7 +433,7 @@ def of_median(task: Task) -> Iterator[Value]:
             off = np.abs(np.clip(median + scale * noise, 0, 1) - median).mean()
             yield Value(panel, name, float(epsilon), float(off))
         for name, group in (("ranks, the rule's k", None), ("ranks, k = 1", 1)):
-            tape = task.tape(name, sensitivity)
+            tape = task.make_tape(name, sensitivity)
             own = sorted_release(values, epsilon, group, tape, group is None)
             yield Value(panel, name, float(epsilon), abs(float(own.quantile(0.5)) - median))
 
@@ -460,7 +460,8 @@ FIGURES = (
         tuple((size,) for size in _SIZES), without_groups, _halves, 500, (20, 1.0, ()),
     ),
     Figure(
-        "ranks-4", "real places err as even ones, one place least, and groups cost k / 4n",
+        "ranks-4",
+        "the error of real places is that of even ones, least at one place; groups add k / 4n",
         f"{_LINE}; judged at 10,000 places, not at fewer", "places, or k",
         (*(("places", size) for size in _SIZES), *(("groups", size) for size in _GROUPS)),
         of_four_sets, _as_even, 100, (10, 1.0, ()), ERROR,

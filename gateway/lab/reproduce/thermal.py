@@ -21,11 +21,11 @@ from .figures import (
     Results,
     Task,
     Value,
-    along,
     combine_findings,
     is_falling,
     judge,
     power,
+    sweep,
 )
 from .picture import UNIFORM
 
@@ -79,7 +79,7 @@ def recover_noisy(task: Task) -> Iterator[Value]:
     name, at = str(task.place[0]), float(task.place[1])
     asked = {**_NOISY, **_OWN.get(task.figure, {}), name: at}
     n, m, sigma = int(asked["n"]), int(asked["m"]), asked["sigma"]
-    world, felt = task.world(), operator(n, m, asked["T"])
+    world, felt = task.make_generator(), operator(n, m, asked["T"])
     noise, anywhere = sigma * world.normal(size=500)[:m], int(world.random() * n)
     for panel, cell in ((MIDDLE, n // 2 - 1), (ANYWHERE, anywhere)):
         readings = felt[:, cell] + noise
@@ -101,7 +101,7 @@ def recover_private(task: Task) -> Iterator[Value]:
     name, at = str(task.place[0]), float(task.place[1])
     asked = {**_PRIVATE, name: at}
     n, m = int(asked["n"]), int(asked["m"])
-    world, felt = task.world(), operator(n, m, asked["T"])
+    world, felt = task.make_generator(), operator(n, m, asked["T"])
     noise, anywhere = world.normal(size=1000)[:m], int(world.random() * n)
     changed = sensitivity(felt)
     printed = paper_sigma(EPSILON, DELTA, changed)
@@ -179,7 +179,7 @@ def keeps_delta(results: Results) -> Finding:
 def feasible(task: Task) -> Iterator[Value]:
     """Yield how often the true heat is within the radius of Algorithm 1."""
     m = int(task.place[0])
-    noise = np.linalg.norm(task.world(m).normal(size=(400, m)), axis=1)
+    noise = np.linalg.norm(task.make_generator(m).normal(size=(400, m)), axis=1)
     panel = "share of trials in which the truth is allowed"
     for line, within in ((PRINTED, radius(1, m)), (WIDER, radius(1, m, 0.95))):
         yield Value(panel, line, m, (noise <= within).mean())
@@ -206,52 +206,52 @@ FIGURES = (
     Figure(
         "thermal-3a", "the error grows with the noise, in proportion (Theorem 9 is tight)",
         f"{_NOISE}; {_SOURCES}", "sigma",
-        along("sigma", 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), recover_noisy,
+        sweep("sigma", 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), recover_noisy,
         lambda found: power(found, MIDDLE, PRINTED, 1, 0.35), 200, _FEW,
     ),
     Figure(
         "thermal-3b", "the error falls with more sensors, though not to nought",
-        f"{_NOISE}; {_SOURCES}", "m, sensors", along("m", *_SENSORS), recover_noisy,
+        f"{_NOISE}; {_SOURCES}", "m, sensors", sweep("m", *_SENSORS), recover_noisy,
         lambda found: is_falling(found, PRINTED), 200, _FEW,
     ),
     Figure(
         "thermal-3c", "the error grows with the time that heat has to spread",
-        f"{_NOISE}, but sigma = 0.2; {_SOURCES}", "T", along("T", *_SPREADS), recover_noisy,
+        f"{_NOISE}, but sigma = 0.2; {_SOURCES}", "T", sweep("T", *_SPREADS), recover_noisy,
         lambda found: is_falling(found, PRINTED, rises=True), 200, _FEW,
     ),
     Figure(
         "thermal-3d", "the error does not depend on how fine the cells are",
-        f"{_NOISE}, but T = 0.05, sigma = 0.2; {_SOURCES}", "n, cells", along("n", *_SIZES),
+        f"{_NOISE}, but T = 0.05, sigma = 0.2; {_SOURCES}", "n, cells", sweep("n", *_SIZES),
         recover_noisy, lambda found: power(found, ANYWHERE, PRINTED, 0, 0.25), 200, _FEW,
     ),
     Figure(
         "thermal-4a", "what one move changes goes by the root of m (Proposition 4)",
-        "exact, n = 500, t = 0.1 (T = 0.05)", "m, sensors", along("m", 50, 100, 200, 500, 1000),
+        "exact, n = 500, t = 0.1 (T = 0.05)", "m, sensors", sweep("m", 50, 100, 200, 500, 1000),
         measure, lambda found: power(found, found.panels()[0], MEASURED, 0.5, 0.05), 1,
     ),
     Figure(
         "thermal-4b", "what one move changes goes by 1 / n (Proposition 4)",
-        "exact, m = 500, t = 0.1 (T = 0.05)", "n, cells", along("n", 50, 100, 200, 500, 1000),
+        "exact, m = 500, t = 0.1 (T = 0.05)", "n, cells", sweep("n", 50, 100, 200, 500, 1000),
         measure, lambda found: power(found, found.panels()[0], MEASURED, -1, 0.05), 1,
     ),
     Figure(
         "thermal-4c", "what one move changes goes by T to the power -1.5 (Proposition 4)",
-        "exact, n = 1000, m = 500", "T", along("T", *_SPREADS),
+        "exact, n = 1000, m = 500", "T", sweep("T", *_SPREADS),
         measure, lambda found: power(found, found.panels()[0], MEASURED, -1.5, 0.2), 1,
     ),
     Figure(
         "thermal-6a", "under privacy the error falls as cells become finer",
-        f"{_VEIL}; {_SOURCES}", "n, cells", along("n", *_SIZES), recover_private,
+        f"{_VEIL}; {_SOURCES}", "n, cells", sweep("n", *_SIZES), recover_private,
         lambda found: is_falling(found, PRIVATE), 200, _FEW,
     ),
     Figure(
         "thermal-6b", "under privacy the error does not depend on how many sensors there are",
-        f"{_VEIL}; {_SOURCES}", "m, sensors", along("m", *_SENSORS), recover_private,
+        f"{_VEIL}; {_SOURCES}", "m, sensors", sweep("m", *_SENSORS), recover_private,
         lambda found: power(found, ANYWHERE, PRIVATE, 0, 0.2), 200, _FEW,
     ),
     Figure(
         "thermal-6c", "under privacy the error grows both as T goes to nought and as it grows",
-        f"{_VEIL}; {_SOURCES}", "T", along("T", *_SPREADS), recover_private,
+        f"{_VEIL}; {_SOURCES}", "T", sweep("T", *_SPREADS), recover_private,
         lambda found: combine_findings(
             *(has_inner_minimum(found, panel, PRIVATE) for panel in (MIDDLE, ANYWHERE))
         ),

@@ -258,7 +258,7 @@ class Thermometers:
         seen = [kind.see(part, at_s) for kind, part in zip(self.kinds, parts, strict=True)]
         return tuple(count for counts in seen for count in counts)
 
-    def level(self, empty_k: Floats, until_s: float) -> Counts:
+    def measure_level(self, empty_k: Floats, until_s: float) -> Counts:
         """Return the middle counts of the half hour before a moment, in a room that was empty."""
         times = until_s - _APART_S * np.arange(_LOOKS - 1, -1, -1)
         return median_counts([self.see(empty_k, float(at_s)) for at_s in times])
@@ -267,7 +267,7 @@ class Thermometers:
 def read_day(room: Room, lived: Lived, world: np.random.Generator) -> Read:
     """Return what the thermometers of a room count over its day."""
     thermometers = Thermometers(room, world)
-    level = thermometers.level(lived.empty_k[0], float(lived.times_s[0]) - _APART_S)
+    level = thermometers.measure_level(lived.empty_k[0], float(lived.times_s[0]) - _APART_S)
     counts = tuple(
         thermometers.see(seen, float(at_s))
         for seen, at_s in zip(lived.seen_k, lived.times_s, strict=True)

@@ -38,7 +38,7 @@ def rounds_s(room: Room, readings: int, every_min: float) -> Sequence[float]:
     return [float(at_s) for at_s in times if at_s <= clock.until_s + 1e-6]
 
 
-def nobody_before_s(room: Room) -> float:
+def find_first_visit_s(room: Room) -> float:
     """Return when somebody may first be in the room, by its file alone; infinite for never."""
     first = [stay[0].at_s for person in room.people for stay in person.stays]
     first += [at_s for walker in room.walkers for at_s in walker.at_s]
@@ -55,7 +55,7 @@ def empty_rounds(room: Room) -> int:
     """
     if room.privacy is None:
         return 0
-    opens_s = nobody_before_s(room)
+    opens_s = find_first_visit_s(room)
     moments = rounds_s(room, room.privacy.readings, room.privacy.every_min)
     known = sum(at_s <= opens_s for at_s in moments)
     if not known:
@@ -88,7 +88,7 @@ def fit_query(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]
     return replace(query, slew=Fraction(max(1, math.ceil(1000 * fastest_k)), 1000))
 
 
-def known_grains(query: Query, lived: Lived, step: int, exponent: int) -> Floats:
+def find_level_grains(query: Query, lived: Lived, step: int, exponent: int) -> Floats:
     """Return what the gateway takes off each sensor after the veil, in whole grains.
 
     It is what the empty room has done since the device's level was recorded. From a level that

@@ -44,9 +44,9 @@ from .files import check_format, write_day
 from .rooms import (
     Modelled,
     describe_baseline,
+    find_level_grains,
     fit_query,
     format_clock,
-    known_grains,
     make_model,
     room_of,
     rounds_s,
@@ -101,7 +101,7 @@ def ask(
             if own is not None:
                 own.follow()
         release = mechanism.release(round, payloads, rng)
-        known = subtract_grains(release, known_grains(query, lived, step, exponent))
+        known = subtract_grains(release, find_level_grains(query, lived, step, exponent))
         stage(f"drawing the maps, {len(rounds) + 1} of {len(moments_s)}")
         found = None
         if len(rounds) >= learnt:

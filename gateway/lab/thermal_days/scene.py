@@ -68,7 +68,7 @@ class Scene:
         there_k, empty_k = self._living.seen_k
         query, kinds = self._query, self._thermometers.kinds
         try:
-            recorded = complete_levels(self._thermometers.level(empty_k, self.at_s))
+            recorded = complete_levels(self._thermometers.measure_level(empty_k, self.at_s))
             own, tables = lambda: follower(query), query.sampler == "table"
             fleet = Fleet(devices, kinds, self._world, recorded, own, tables=tables)
         except ValueError as fault:

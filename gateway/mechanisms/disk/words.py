@@ -20,7 +20,7 @@ from recovery.maps.sentence import Wording
 from recovery.peers.local_privacy import blind_privacy, distances, local_privacy
 
 from ...output import SENT, Stage
-from ..scores import data_free
+from ..scores import score_without_data
 from ..worlds import Floats, Numbers, Played, Told
 
 # What an observer gains who sees a disk report and guesses the cell: chances, exactly.
@@ -166,7 +166,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     """Return how far the map is from the truth beside an even one, and what a report tells."""
     truth, round = played.world.truth, played.watch.releases[0].round
     even = np.full(truth.shape, 1 / truth.size)
-    own = {f"{name}_data_free": data_free(truth, name) for name in ("w2", "similarity")}
+    own = {f"{name}_data_free": score_without_data(truth, name) for name in ("w2", "similarity")}
     w2 = own["w2_data_free"]
     own["w2_cells_data_free"] = None if w2 is None else w2 * max(truth.shape)
     seen = {"w2_sliced": played.mass, "w2_sliced_data_free": even}

@@ -94,7 +94,7 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
         return Crowd(_size(query, users), users, cells, np.ones(len(cells)), found.outside, 0)
     path = Path(inputs.points)
     points = places.points_of(path)
-    outside = places.outside_of(points, path, grid, query.outside)
+    outside = places.count_outside(points, path, grid, query.outside)
     order = np.argsort(points.users, kind="stable")
     users = points.users[order]
     totals = np.bincount(users, points.weights[order])

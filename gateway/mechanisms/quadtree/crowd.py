@@ -76,7 +76,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
             )
         path = Path(inputs.points)
         points = places.points_of(path)
-        outside = places.outside_of(points, path, query.grid, "clamp")
+        outside = places.count_outside(points, path, query.grid, "clamp")
         return _of_many_places(query, points, places.tell_moved(outside, query.grid))
     asked = places.OnGrid(query.grid, 1)  # all the rounds of all its maps ask the same people
     found = places.crowd_of(asked, inputs, world, "run heatveil fleet, where people move")

@@ -72,7 +72,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     path, turns = Path(inputs.points), query.readings
     found = places.points_of(path)
     places.check_weights(found, path)
-    outside = places.outside_of(found, path, query.grid, query.outside)
+    outside = places.count_outside(found, path, query.grid, query.outside)
     flat = cells_of(found.places, fine)
     order = np.argsort(found.users, kind="stable")
     users = np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1])

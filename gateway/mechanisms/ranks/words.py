@@ -57,7 +57,7 @@ def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
     scale = max(1, _RASTER // max(columns, rows))
     raster = columns * scale, 1 if rows == 1 else rows * scale
     density = voronoi_density(points, weights, raster)
-    said = "How dense the averages of groups are: each spreads over what is nearest to it"
+    said = "How dense the averages of groups are: each is spread over the places nearest to it"
     most = float(np.quantile(density, 0.99))
     return [Panel(said, density, "times the mean", top=most, colour=SENT)]
 

@@ -40,8 +40,8 @@ from ...store.places import place_of
 from ...store.reader import Reader
 from ...web.server import Page
 from ..flags import ratio
-from ..scores import SEEDED, data_free, scores
-from ..summary import Floats, format_place, most_of, places_of_most
+from ..scores import SEEDED, score_without_data, scores
+from ..summary import Floats, find_most, format_place, say_most
 from .deployment import first_round
 from .granting import grant
 from .words import doubt_lines, in_words
@@ -74,7 +74,7 @@ class Audience:
         if event["mass"] is not None and event["total"] > 0:
             self.best = event
             credible = certainty(event)[0]
-            found = most_of(np.array(event["mass"]), self._grid, credible=credible)
+            found = say_most(np.array(event["mass"]), self._grid, credible=credible)
         took_s = time.perf_counter() - self._began_s
         self._console.print(
             f"  round {event['number']} of {self._rounds} after {took_s:.1f} s: {found}",
@@ -146,7 +146,7 @@ def report(console: Console, room: Room, heard: Audience, picture: Path, seeded:
     mass = None if heard.best is None else np.array(heard.best["mass"], dtype=np.float64)
     long_m = room.query.grid.shape[0] * cell_m(room.query.grid)
     off = scores(room.heat, mass)["emd_l1"]
-    guess = data_free(room.heat) or 0.0
+    guess = score_without_data(room.heat) or 0.0
     console.print()
     if mass is not None and off is not None:
         console.print(_table(room, mass))
@@ -171,7 +171,7 @@ def report(console: Console, room: Room, heard: Audience, picture: Path, seeded:
 
 def _table(room: Room, mass: Floats) -> Table:
     """Return each true source beside the recovered place that is nearest to it."""
-    grid, found = room.query.grid, places_of_most(mass, room.query.grid)
+    grid, found = room.query.grid, find_most(mass, room.query.grid)
     table = Table("person", "stood at", "the map says", "apart")
     for number, place in enumerate(room.scene.places, 1):
         nearest = min(found, key=lambda one: abs(float(one.at[0]) - place), default=None)

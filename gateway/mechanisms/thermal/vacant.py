@@ -158,7 +158,7 @@ def _resume(asked: Vacancy, march: Any, sensors: int, notes: list[str]) -> _Kept
             state = {name: archive[name] for name in archive.files}
         levels = zip(state["levels_k"], state["levels_causes_k"], strict=True)
         kept = _Kept(
-            march.resumed(state),
+            march.resume(state),
             Belief(state["mean"], state["covariance"]),
             float(state["judged_s"]),
             state["recorded_s"],

@@ -20,7 +20,7 @@ from recovery.thermal.noise import as_printed
 from recovery.thermal.query import cell_m, protected_cells
 
 from ..record import Fact
-from ..summary import count_sources, most_of, places_of_most
+from ..summary import count_sources, find_most, say_most
 from ..worlds import Floats
 
 # The promise of a thermal query in plain words, with the exact chances of whoever guesses.
@@ -118,7 +118,7 @@ def sure_facts(found: Heatmap) -> list[Fact]:
         told.append(Fact("Verdict", None if verdict is None else verdict.level, "", line))
     credible, unit = found.credible, "m" if found.grid.cell_mm else "of the side"
     if credible is not None and found.total:
-        most = places_of_most(found.mass, found.grid, credible=credible)
+        most = find_most(found.mass, found.grid, credible=credible)
         counted = count_sources(credible, most)
         told.append(Fact("Likely sources", credible.median, "", counted))
         if (error := found.expected_error) is not None:
@@ -146,7 +146,7 @@ def facts(found: Heatmap | Unresolved) -> list[Fact]:
     if not found.total:
         return [Fact("Warmth", 0, "", f"{found.status.capitalize()}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    line = f"Recovered heat: {most_of(found.mass, found.grid, credible=found.credible)}{caution}."
+    line = f"Recovered heat: {say_most(found.mass, found.grid, credible=found.credible)}{caution}."
     share = Fact("Share of the warmest cell", 100 * float(found.mass.max()), "%", line)
     return [share, *sure_facts(found)]
 

@@ -139,7 +139,7 @@ class Link:
         # Not only by on_socket_register_write: paho takes the stream's unsent bytes for its own.
         self._pump.nudge(self._rider)
 
-    def sent(self, patience_s: float) -> bool:
+    def wait_until_sent(self, patience_s: float) -> bool:
         """Wait until the broker has everything; False when it has not within this time."""
         return self._session.wait_sent(patience_s)
 

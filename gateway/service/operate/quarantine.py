@@ -191,7 +191,7 @@ class Keeper(Protocol):
 
     def free(self, name: str) -> None: ...
 
-    def quarantined(self) -> dict[str, tuple[str, float]]: ...
+    def list_quarantined(self) -> dict[str, tuple[str, float]]: ...
 
 
 class Quarantine:
@@ -219,7 +219,7 @@ class Quarantine:
         self._store, self._control, self._guard = store, control, guard
         self._on_event, self._minutes, self._clock = on_event, minutes, clock
         self._seen_s: dict[tuple[str, float], float] = {}  # by name and since when, by the clock
-        self._kept = store.quarantined()
+        self._kept = store.list_quarantined()
         for name, (why, _) in self._kept.items():
             guard.shut(name, why)
         self._unkept: dict[str, str] = {}  # found guilty, and not on the disk yet
@@ -288,7 +288,7 @@ class Quarantine:
         for name, why in list(self._unkept.items()):
             self._store.quarantine(name, why)
             self._unkept.pop(name)
-        kept = self._store.quarantined()
+        kept = self._store.list_quarantined()
         if self._minutes is not None:
             now_s, ours = self._clock(), {(name, since_s) for name, (_, since_s) in kept.items()}
             self._seen_s = {one: self._seen_s.get(one, now_s) for one in ours}

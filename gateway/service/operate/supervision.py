@@ -25,7 +25,7 @@ from ...devices.enrol.check import check_together
 from ...devices.enrol.enrol import Devices, load_devices
 from ...faults import OperatorFault
 from ...logs import log
-from ...mechanisms import of
+from ...mechanisms import find_for_deployment
 from ...settings import config
 from ...settings.deployment import Deployment
 
@@ -167,7 +167,7 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
             "the open round is signed with the old one. Restart the gateway"
         )
     check_together(new, enrolled)
-    plan = of(new).plan
+    plan = find_for_deployment(new).plan
     if plan(config.query(new), []) != plan(config.query(deployment), []):
         raise OperatorFault(
             f"with {path} the rounds would differ from before, although no setting in it changed: "
@@ -178,7 +178,7 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
 
 def _find_fixed(old: Deployment, new: Deployment) -> set[str]:
     """Return the keys that differ and may not, as [table] key."""
-    differing, own = set(), of(old).live_keys
+    differing, own = set(), find_for_deployment(old).live_keys
     for table in type(old).model_fields:
         before, after = getattr(old, table), getattr(new, table)
         live = LIVE.get(table, set())

@@ -16,7 +16,7 @@ from recovery.maps.sentence import Wording, join
 
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
-from ...mechanisms import of
+from ...mechanisms import find_for_deployment
 from ...settings.deployment import Deployment
 from ...store.places import Database, describe_fault, retry_until_stored
 from ...store.store import Store
@@ -152,7 +152,7 @@ class Gathering:
         self._fold = rounds.find_fold(deployment.rounds.mechanism)
         self._round: OpenRound | None = None
         self._stopping = threading.Event()
-        self._began = self._opened = rounds.last_refused(store.engine)
+        self._began = self._opened = rounds.find_last_refused(store.engine)
         self._told, self._told_s = (0, 0, 0), 0.0
         self._overseer = Overseer(deployment, store, health, alarm)
         self._worker = Worker(
@@ -165,7 +165,7 @@ class Gathering:
     def open(self, round: OpenRound) -> None:
         """Let reports for this round count from now on, whichever worker they reach."""
         engine = self._store.engine
-        self._opened = retry_until_stored(self._stopping, rounds.last_refused, engine)
+        self._opened = retry_until_stored(self._stopping, rounds.find_last_refused, engine)
         retry_until_stored(self._stopping, rounds.open_round, engine, round.name, self._fold)
         self._round = round
 
@@ -270,7 +270,7 @@ def make_taker(
         OperatorFault: its mechanism cannot be gathered in parts.
     """
     told: Any = {"metrics": metrics, "guard": guard, "health": health}
-    if of(deployment).trust == "distributed":
+    if find_for_deployment(deployment).trust == "distributed":
         if deployment.workers.partitions > 1:
             raise OperatorFault(
                 f"{deployment.rounds.mechanism} adds devices up in shards, and [workers] "
@@ -290,7 +290,7 @@ def make_taker(
 
 def topics(deployment: Deployment, devices: Devices) -> tuple[list[str], list[str]]:
     """Return what the service's own session is to be subscribed to, and what no longer."""
-    if of(deployment).trust == "distributed":
+    if find_for_deployment(deployment).trust == "distributed":
         return [wire.topic(devices.site, "+", "sum")], []
     all_of_them = [wire.topic(devices.site, "+", "data")]
     return (all_of_them, []) if deployment.workers.partitions == 1 else ([], all_of_them)

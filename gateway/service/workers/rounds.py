@@ -194,7 +194,7 @@ def count_answers(engine: Engine, name: bytes) -> int:
         return message_rows.count_added(connection, name)
 
 
-def last_refused(engine: Engine) -> int:
+def find_last_refused(engine: Engine) -> int:
     """Return the number of the newest dead letter.
 
     By numbers and not by times, for each row has the clock of the machine that wrote it.
@@ -207,7 +207,7 @@ def refusals(engine: Engine, began: int, opened: int) -> Refusals:
     """Return how many messages did not count.
 
     Args:
-        began, opened: `last_refused` when the gateway began, and when the round was opened.
+        began, opened: `find_last_refused` when the gateway began, and when the round was opened.
     """
     late = func.count().filter(refused.c.kind == "late", refused.c.id > opened)
     with engine.connect() as connection:

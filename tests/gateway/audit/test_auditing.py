@@ -17,10 +17,10 @@ from gateway.audit.claim import (
     WHOLE,
     Claim,
     Effort,
-    at_most,
+    claim_at_most,
     claim_fact,
+    claim_none,
     is_refused,
-    none_of,
 )
 from gateway.audit.layers import LAYERS, VERBS, Layer, audit, run_layer
 from gateway.audit.report import TITLE, as_page
@@ -74,8 +74,8 @@ def test_a_claim_that_fails_is_named_in_one_line_with_status_1(
 ) -> None:
     """A script needs the status, its reader the sentence; the report is written all the same."""
     planted(
-        at_most("epsilon is small", 1.0, 0.5, samples=1),
-        at_most("noise is large", 1.0, 7.25, samples=1),
+        claim_at_most("epsilon is small", 1.0, 0.5, samples=1),
+        claim_at_most("noise is large", 1.0, 7.25, samples=1),
     )
     said = heatveil("audit", "--folder", tmp_path)
 
@@ -137,8 +137,10 @@ def test_the_gravest_is_named_first_by_how_much_noise_is_missing(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """Who reads one line only must read the leak, not the first of what is out of order."""
-    waste = at_most("nor for nothing", 1.0, 9.0, samples=1, unit="variance given / asked")
-    enough = at_most("a: there is enough", 1.0, 4.0, samples=1, unit="variance asked / given")
+    waste = claim_at_most("nor for nothing", 1.0, 9.0, samples=1, unit="variance given / asked")
+    enough = claim_at_most(
+        "a: there is enough", 1.0, 4.0, samples=1, unit="variance asked / given"
+    )
     planted(waste, claim_fact("a fact", False, samples=1), enough)
     said = heatveil("audit", "--mechanism", "thermal", "--folder", tmp_path)
     page = (tmp_path / "audit.md").read_text()
@@ -305,10 +307,10 @@ def test_layers_in_processes_give_what_they_give_alone() -> None:
 
 def test_a_claim_is_judged_by_its_bound() -> None:
     """And what is not finite can still be written into JSON."""
-    assert at_most("a", 1.0, 1.0, samples=1).holds
-    assert not at_most("a", 1.0, math.nextafter(1, 2), samples=1).holds
-    assert not at_most("a", 1.0, math.nan, samples=1).holds
-    assert at_most("a", 1.0, math.inf, samples=1).row()["measured"] == "inf"
+    assert claim_at_most("a", 1.0, 1.0, samples=1).holds
+    assert not claim_at_most("a", 1.0, math.nextafter(1, 2), samples=1).holds
+    assert not claim_at_most("a", 1.0, math.nan, samples=1).holds
+    assert claim_at_most("a", 1.0, math.inf, samples=1).row()["measured"] == "inf"
     assert Claim("a", 1.0, 0.5, True, bound=0.7).proven == 0.7
 
 
@@ -324,13 +326,13 @@ def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int) -> None:
 
 
 def variance(sentence: str, over: float) -> Claim:
-    return at_most(sentence, 1.0, over, samples=1, unit="variance asked / given")
+    return claim_at_most(sentence, 1.0, over, samples=1, unit="variance asked / given")
 
 
 @pytest.mark.parametrize(("found", "holds"), [(0, True), ([], True), (1, False), (["a"], False)])
 def test_one_of_what_must_not_be_is_one_too_many(found: int | list[str], holds: bool) -> None:
     """Counted, or named."""
-    assert none_of("x", found, samples=1).holds is holds
+    assert claim_none("x", found, samples=1).holds is holds
 
 
 def test_an_attempt_that_breaks_was_not_refused() -> None:

@@ -216,11 +216,11 @@ def test_the_broker_forgets_the_map_what_was_announced_and_what_waits(
         link = Link(reachable, session, pump, subscribe=[data]).wait()
         for topic in (*topics, asked):
             link.publish(topic, b"{}", retain=True)
-        assert link.sent(5)
+        assert link.wait_until_sent(5)
         link.close()
         device = Link(reachable, "node-1", pump, lasting=False).wait()
         device.publish(data, b"a report that waits for the gateway")
-        assert device.sent(5)
+        assert device.wait_until_sent(5)
         device.close()
     assert hear(reachable, [*topics, asked]).keys() == {*topics, asked}
     said = heatveil("delete", "--config", kept.path, "--yes")
@@ -246,12 +246,12 @@ def test_what_waits_for_a_gateway_on_another_database_is_left(
         link = Link(mosquitto, "other", pump, lasting=False).wait()
         link.publish(last, b"{}", retain=True)
         link.publish(asked, b"a round of another database, and a MAC", retain=True)
-        assert link.sent(5)
+        assert link.wait_until_sent(5)
         said = heatveil("delete", "--config", kept.path, "--yes")
         left = hear(mosquitto, [last, asked]).keys()
         for topic in (last, asked):
             link.publish(topic, b"", retain=True)
-        assert link.sent(5)
+        assert link.wait_until_sent(5)
         link.close()
 
     assert (said.status, rows(kept, "maps")) == (1, [])

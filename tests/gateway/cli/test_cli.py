@@ -15,7 +15,7 @@ import pytest
 
 from gateway import cli
 from gateway.cli import load_all, play
-from gateway.cli.config import all_explained, describe
+from gateway.cli.config import collect_explanations, describe
 from gateway.cli.records import report
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -177,7 +177,7 @@ def test_editor_and_program_agree(table: str, key: str, value: Any) -> None:
 def test_every_key_of_the_sample_is_explained_and_every_key_is_in_it() -> None:
     """A key that only the code knows is a key that nobody uses."""
     schema = describe()
-    words = all_explained()
+    words = collect_explanations()
     named = {"port", "username", "delta", "mechanism", "calibration"}  # say it themselves
     for table, reference in schema["properties"].items():
         keys = schema["$defs"][reference["$ref"].rpartition("/")[2]]["properties"]

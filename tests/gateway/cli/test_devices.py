@@ -121,7 +121,7 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
             own = access.as_device(config.load(site.path).mqtt, "node-2", old.link_key.hex())
             with_state = Link(own, "heatveil-lab-node-2", pump).wait()
             with_state.publish(wire.topic("lab", "node-2", "state"), b"ready", retain=True)
-            assert with_state.sent(5)
+            assert with_state.wait_until_sent(5)
             with_state.close()
         gone = site.run("remove", "node-2")
         assert (gone.status, gone.err) == (0, "")
@@ -264,7 +264,7 @@ def test_devices_are_shut_out_and_let_back_by_hand(make: Callable[..., Site]) ->
         assert site.run("shut", "node-1", "--why", "stolen").status == 0
         assert not site.may_come("node-1", password)
         store = Store(site.path.with_name("heatveil.sqlite"), "lab")
-        assert store.quarantined()["node-1"][0] == "stolen"
+        assert store.list_quarantined()["node-1"][0] == "stolen"
         listed = site.run("list").out
         assert len([line for line in listed.splitlines() if line.startswith("node-")]) == 4
         assert re.search(
@@ -272,7 +272,7 @@ def test_devices_are_shut_out_and_let_back_by_hand(make: Callable[..., Site]) ->
         )
         freed = site.run("free", "node-1")
         assert re.search(r"shut out \d+ s ago: stolen", freed.out)
-        assert store.quarantined() == {}
+        assert store.list_quarantined() == {}
         store.close()
         assert site.may_come("node-1", password)
 

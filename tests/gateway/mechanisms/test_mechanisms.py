@@ -21,7 +21,7 @@ from gateway.mechanisms import (
     first_round,
     usual,
 )
-from gateway.mechanisms.scores import data_free, scores
+from gateway.mechanisms.scores import score_without_data, scores
 from gateway.service.ledger import check_terms, terms
 from gateway.settings import config
 from recovery.disk.query import Query
@@ -260,4 +260,4 @@ def test_a_map_as_far_off_as_a_guess_but_for_rounding_is_called_one(
 @pytest.mark.parametrize(("cell", "guess"), [(0, 0.495), (50, 0.25), (99, 0.495)])
 def test_a_guess_without_data_is_scored_as_heat_everywhere(cell: int, guess: float) -> None:
     """By hand: the mean distance to the cell, (sum of |j - i|) / 100**2."""
-    assert data_free(_at(cell)) == pytest.approx(guess)
+    assert score_without_data(_at(cell)) == pytest.approx(guess)

@@ -28,8 +28,8 @@ from gateway.service.ledger import (
     budget_of,
     check_budget,
     check_terms,
+    make_pure_unit,
     price,
-    pure,
     reading_price,
     terms,
     unit_of,
@@ -71,7 +71,7 @@ def test_a_pure_promise_is_refused_in_its_own_unit() -> None:
     each = Fraction(7, 10) ** 2 / 2
     ledger = Ledger(10 * each, (Charge(each),) * 6)
 
-    why = ledger.refusal(7, 5 * each, pure(each))
+    why = ledger.refusal(7, 5 * each, make_pure_unit(each))
 
     said = (
         "round 7 asks for epsilon 3.5, but each device has 2.8 left of its 7 and it is not opened"

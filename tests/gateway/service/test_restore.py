@@ -296,7 +296,7 @@ def test_a_gateway_reads_its_own_rounds_before_it_says_anything(
     with doors.run(), Pump("test") as pump, structlog.testing.capture_logs() as logs:
         link = Link(deployment.mqtt, "before", pump).wait()
         link.publish(place, short.rounds[2].message, retain=True)
-        assert link.sent(5)
+        assert link.wait_until_sent(5)
         link.close()
         told: Any = short.store, pump, lambda *_: None, lambda *_: None, ([], [])
         uplink = Uplink(deployment, *told)
@@ -304,7 +304,7 @@ def test_a_gateway_reads_its_own_rounds_before_it_says_anything(
         with (
             nullcontext() if may_read == "none" else pytest.raises(ForgottenFault, match="retains")
         ):
-            assert uplink.remembered(home.devices)
+            assert uplink.check_rounds_known(home.devices)
         uplink.close()
 
     assert len([one for one in logs if one["event"] == UNREAD]) == (may_read != "both")

@@ -72,7 +72,7 @@ class House:
             privacy={
                 "epsilon": epsilon,
                 "delta": "1/100000",
-                "readings": windows.answers_in(WINDOW_H, HOUR_S),
+                "readings": windows.count_answers(WINDOW_H, HOUR_S),
                 "window_h": WINDOW_H,
             },
             rounds={"gather_s": 0.05, "every_s": HOUR_S},

@@ -111,7 +111,7 @@ def test_a_cadence_that_is_planned_is_paid_for_and_one_more_answer_would_not_be(
     hours: int, every_s: int
 ) -> None:
     """Of a clock that is right: the 25 buckets hold no more answers than that."""
-    count = windows.answers_in(hours, every_s)
+    count = windows.count_answers(hours, every_s)
     step_s = step_of(3600 * hours)
     most = max(
         sum(at <= every_s * n < at + 25 * step_s for n in range(20_000))
@@ -119,7 +119,7 @@ def test_a_cadence_that_is_planned_is_paid_for_and_one_more_answer_would_not_be(
     )
 
     assert count >= most >= count - 1
-    assert windows.answers_in(hours, windows.least_every_s(hours, count)) <= count
+    assert windows.count_answers(hours, windows.least_every_s(hours, count)) <= count
 
 
 def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:

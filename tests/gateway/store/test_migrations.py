@@ -148,7 +148,7 @@ def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) ->
         bring_up(connection, 4, 5)
     engine.dispose()
     store = Store(path, SITE)
-    assert store.vacant() is None
+    assert store.load_vacant() is None
     assert [charge.device for charge in store.charges()] == ["", "", "", "node-0"]
     for at_s, state in ((1.0, b"first"), (2.0, b"second")):
         store.keep_map(_name(path, 2), "{}", vacant=(at_s, state))
@@ -156,7 +156,7 @@ def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) ->
     store.close()
 
     again = Store(path, SITE)
-    assert again.vacant() == b"second"
+    assert again.load_vacant() == b"second"
     again.close()
 
 

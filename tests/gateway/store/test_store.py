@@ -54,14 +54,14 @@ def test_what_is_older_than_a_window_counts_no_more(
     at_s += 60
     store.open_round(asked(plans[1], b"0002"), 2 * RHO)
     assert "round 3 asks" in store.open_round(asked(plans[2], b"0003"), 2 * RHO)
-    assert store.first_end_s() == 1.8e9 + windows.span_s(24)
+    assert store.first_charge_ends_s() == 1.8e9 + windows.span_s(24)
 
     at_s = 1.8e9 + windows.span_s(24) - 1
     assert store.charges() == (Charge(RHO),) * 2
     at_s += 1
     assert store.charges() == (Charge(RHO),)
     assert store.open_round(asked(plans[2], b"0003"), 2 * RHO) == ""
-    assert store.first_end_s() == 1.8e9 + 60 + windows.span_s(24)
+    assert store.first_charge_ends_s() == 1.8e9 + 60 + windows.span_s(24)
 
 
 @pytest.mark.long
@@ -273,7 +273,7 @@ def test_a_retained_letter_takes_the_place_of_an_older_one(store: Store) -> None
         ("say", b"2"),
     ]
     assert store.letters(1) == waiting[:1]
-    store.posted([one.id for one in waiting[:3]])
+    store.mark_posted([one.id for one in waiting[:3]])
     assert store.letters() == waiting[3:]
 
 
@@ -282,7 +282,7 @@ def test_who_posted_an_old_letter_does_not_strike_out_the_new(store: Store) -> N
     store.post([letter("map", b"old")])
     (old,) = store.letters()
     store.post([letter("map", b"new")])
-    store.posted([old.id])
+    store.mark_posted([old.id])
 
     assert [one.payload for one in store.letters()] == [b"new"]
 
@@ -290,15 +290,15 @@ def test_who_posted_an_old_letter_does_not_strike_out_the_new(store: Store) -> N
 def test_who_is_shut_out_stays_so_over_a_start(store: Store, place: Place) -> None:
     """A device that floods must not be let in again by a restart; the first reason is kept."""
     store.quarantine("north", "it floods")
-    since_s = store.quarantined()["north"][1]
+    since_s = store.list_quarantined()["north"][1]
     store.quarantine("north", "still")
     store.quarantine("south", "forged")
     store.close()
     found = Store(place, "lab")
 
-    assert found.quarantined()["north"] == ("it floods", since_s)
+    assert found.list_quarantined()["north"] == ("it floods", since_s)
     found.free("south")
-    assert set(found.quarantined()) == {"north"}
+    assert set(found.list_quarantined()) == {"north"}
     found.close()
 
 

@@ -314,6 +314,6 @@ def test_a_lock_that_another_holds_is_waited_for_only_so_long(
         began_s = time.monotonic()
         with pytest.raises(DBAPIError) as caught:
             store.open_round(Asked(b"name", b"name", plan, b"", Fraction(1)), Fraction(1))
-        assert places.of_the_disk(caught.value)
+        assert places.is_disk_fault(caught.value)
         assert 1 < time.monotonic() - began_s < 10
     store.close()

@@ -335,7 +335,7 @@ def test_stopped_and_resumed_it_goes_on_to_the_same_bits_wherever_it_was_looked_
     whole = through.go(7200.0)
     stopped = Vacant(closet, views(closet), 0.0, clock=clock)
     stopped.go(1234.5)
-    resumed = Vacant(closet, views(closet), 0.0, clock=clock).resumed(stopped.state())
+    resumed = Vacant(closet, views(closet), 0.0, clock=clock).resume(stopped.state())
     parts = resumed.go(7200.0)
 
     assert parts.warmth_k.tobytes() == whole.warmth_k.tobytes()
@@ -354,7 +354,7 @@ def test_a_state_of_another_room_or_a_broken_one_is_not_gone_on_from(
     fresh = Vacant(closet, views(closet), 0.0, clock=clock)
 
     with pytest.raises(ValueError, match="another room"):
-        Vacant(other, views(other), 0.0, clock=clock).resumed(state)
+        Vacant(other, views(other), 0.0, clock=clock).resume(state)
     for broken in (
         {name: part for name, part in state.items() if name != "fields_k"},
         state | {"fields_k": state["fields_k"][:, :0]},
@@ -362,7 +362,7 @@ def test_a_state_of_another_room_or_a_broken_one_is_not_gone_on_from(
         state | {"at_s": state["at_s"][1:]},
     ):
         with pytest.raises(ValueError, match="cannot be gone on from"):
-            fresh.resumed(broken)
+            fresh.resume(broken)
 
 
 def test_a_side_at_one_temperature_near_the_rooms_own_is_another_room(closet: Room) -> None:

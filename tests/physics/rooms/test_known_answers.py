@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from physics.diffusion.medium import Drive, still
+from physics.diffusion.medium import Drive, make_still_drive
 from physics.diffusion.run import Run, march
 from physics.places import Floats
 from physics.rooms import model
@@ -140,7 +140,7 @@ def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
     for sign, x in ((1, 2.15), (-1, 2.25)):
         stay = Track("A", np.array([0.0, 7 * 3600.0]), np.full((2, 2), (x, 2.2)), np.full(2, 31.1))
         now = model.build_medium(office, (True,))
-        run, calm = Run(now), still(now)
+        run, calm = Run(now), make_still_drive(now)
         power = model.heat(office, Day((stay,)), 0.0, 7 * 3600.0)
         for _ in range(7 * 12):
             run.step(calm._replace(power_w=power), 300.0)
@@ -186,7 +186,7 @@ def lived(room: Room, joules: Floats, order: int = 1) -> Run:
     run = Run(first, joules / (first.capacity * first.volume_m3))
     for nth in range(30)[::order]:
         now = model.media(room, 60.0 * nth, 60.0 * nth + 60)
-        run.step(still(now), 60.0, now)
+        run.step(make_still_drive(now), 60.0, now)
     return run
 
 
@@ -235,7 +235,7 @@ def test_a_body_beside_the_partition_is_on_its_own_side(office: Room) -> None:
     drawn = plan(office)
     x = np.tile((drawn.x_m[1:] + drawn.x_m[:-1]) / 2, drawn.shape[0])
     for opened in ((True,), (False,)):
-        warmed = lattice(office, opened).warmed(np.array([[2.15, 1.0]]), np.ones(1))
+        warmed = lattice(office, opened).add_body_heat(np.array([[2.15, 1.0]]), np.ones(1))
         assert warmed[x < 2.1].sum() == 0
         assert warmed[x < 2.3].sum() > 0.35
 

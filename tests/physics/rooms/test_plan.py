@@ -43,7 +43,7 @@ def middles(drawn: Plan) -> np.ndarray:
 
 def body(room: Room, opened: tuple[bool, ...], x: float, y: float) -> np.ndarray:
     """Return the share of each heat cell in a body at a place."""
-    return lattice(room, opened).warmed(np.array([[x, y]]), np.ones(1))
+    return lattice(room, opened).add_body_heat(np.array([[x, y]]), np.ones(1))
 
 
 def test_the_office_is_cut_along_its_wall() -> None:
@@ -97,7 +97,7 @@ def test_a_body_goes_by_and_by_round_an_end_and_through_a_door() -> None:
     for room, opened, y in ((PARTED, (True,), 1.0), (free_end, (), 1.02)):
         ways = [[x, y] for x in np.arange(1.2, 1.9, 0.005)]
         known = lattice(room, opened)
-        bodies = np.array([known.warmed(np.array([way]), np.ones(1)) for way in ways])
+        bodies = np.array([known.add_body_heat(np.array([way]), np.ones(1)) for way in ways])
         assert np.abs(np.diff(bodies, axis=0)).sum(axis=1).max() < 0.04
 
 
@@ -127,7 +127,10 @@ def test_a_room_that_is_turned_is_the_same_room() -> None:
     for nth, at in enumerate(places):
         ways = (
             (compute_views(upright, places)[nth], compute_views(lying, places[:, ::-1])[nth]),
-            (one.warmed(at[None], np.ones(1)), other.warmed(at[None, ::-1], np.ones(1))),
+            (
+                one.add_body_heat(at[None], np.ones(1)),
+                other.add_body_heat(at[None, ::-1], np.ones(1)),
+            ),
         )
         for here, there in ways:
             assert there.reshape(shape[::-1]).T == pytest.approx(here.reshape(shape), abs=1e-9)

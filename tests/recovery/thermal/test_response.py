@@ -9,7 +9,7 @@ import pytest
 
 from edge.core.records import Release
 from edge.mechanisms.thermal import Params
-from physics.diffusion.medium import still
+from physics.diffusion.medium import make_still_drive
 from physics.diffusion.run import Run
 from physics.places import Floats, cell_places
 from physics.response import Response
@@ -87,12 +87,12 @@ def shape(room: Room) -> tuple[int, int]:
 def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
     """Return what bodies at places warm, (rows, columns) of heat cells; the door is shut."""
     known = lattice(room, (False,))
-    return known.warmed(places_m, joules).reshape(plan_of(room).shape)
+    return known.add_body_heat(places_m, joules).reshape(plan_of(room).shape)
 
 
 def simulated(room: Room, path: Floats, power_w: float) -> Floats:
     """Return the temperatures at the end of somebody's path, (steps, 2), run forward."""
-    run, calm = Run(medium(room, 0.0)), still(medium(room, 0.0))
+    run, calm = Run(medium(room, 0.0)), make_still_drive(medium(room, 0.0))
     for place in path:
         power = spread(room, place[None], np.array([power_w]))
         run.step(calm._replace(power_w=power), STEP_S)

@@ -179,10 +179,10 @@ def test_passwords_are_hashed_as_mosquittos_own_tool_hashes_them(
     )
     (row,) = dynamic.parse(path.read_text())["clients"]
 
-    assert dynamic.lets_in(row, "sesame")
-    assert not dynamic.lets_in(row, "sesam")
-    assert not dynamic.lets_in({**row, "salt": "???"}, "sesame")
-    assert not dynamic.lets_in({"username": "admin"}, "sesame")
+    assert dynamic.accepts_password(row, "sesame")
+    assert not dynamic.accepts_password(row, "sesam")
+    assert not dynamic.accepts_password({**row, "salt": "???"}, "sesame")
+    assert not dynamic.accepts_password({"username": "admin"}, "sesame")
 
 
 SECRET = {"ca.key", "server.key", dynamic.FILE, "gateway.password"}

@@ -88,7 +88,7 @@ def test_the_gateway_reads_the_round_that_it_has_asked(site: Site, pump: Pump) -
     topic, heard = "heatveil/1/lab/round/thermal", list[Any]()
     link = Link(site.mqtt, "heatveil-lab", pump).wait()
     link.publish(topic, b"a round", retain=True)
-    assert link.sent(5)
+    assert link.wait_until_sent(5)
     link.close()
     told: Any = {
         "subscribe": [topic],

@@ -249,7 +249,7 @@ def test_the_broker_keeps_nothing_for_a_command_that_is_over(
     with Pump("late") as pump:
         speaker = Link(site.deployment.mqtt, f"late-{name}", pump).wait()
         speaker.publish(wire.topic(name, "node-0", "ack"), b"{}")
-        assert speaker.sent(5)
+        assert speaker.wait_until_sent(5)
         speaker.close()
     with hearing(site.deployment.mqtt, session=f"heatveil-{name}-tighten") as came:
         time.sleep(0.3)

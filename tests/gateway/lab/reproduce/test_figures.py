@@ -28,7 +28,7 @@ from gateway.lab.reproduce.figures import (
     power,
     table,
 )
-from gateway.lab.reproduce.people import city, gazes_of, of_file, say_points
+from gateway.lab.reproduce.people import city, gazes_of, read_square, say_points
 from gateway.lab.reproduce.pyramid import gather_gazes
 from gateway.lab.reproduce.quadtree import MSE, least_within
 from gateway.lab.reproduce.runs import Order, code, make, play, play_all
@@ -157,7 +157,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
 
     def work(task: Task) -> Iterator[Value]:
         made.append(task)
-        yield Value("p, with a comma", "a", 1, float(task.world().random()))
+        yield Value("p, with a comma", "a", 1, float(task.make_generator().random()))
         yield Value("p, with a comma", "b", 1, 2.0)
 
     figure = Figure(
@@ -295,14 +295,14 @@ def test_a_file_is_one_square(tmp_path: Path) -> None:
     rows = "".join(f"u{n},{3 * x:.6f},{y:.6f}\n" for n, (x, y) in enumerate(city(50, _world())))
     (tmp_path / "room.csv").write_text("user,x,y\n" + rows, "utf-8")
     (tmp_path / "one.csv").write_text("user,x,y\na,1,1\nb,1,1\n", "utf-8")
-    places = of_file(tmp_path / "room.csv")
+    places = read_square(tmp_path / "room.csv")
 
     assert np.ptp(places[:, 0]) == pytest.approx(1)
     assert np.ptp(places[:, 1]) < 0.5
     with pytest.raises(OperatorFault, match="all its points in one place"):
-        of_file(tmp_path / "one.csv")
+        read_square(tmp_path / "one.csv")
     with pytest.raises(OperatorFault, match="cannot be read"):
-        of_file(tmp_path / "none.csv")
+        read_square(tmp_path / "none.csv")
 
 
 def test_a_person_with_many_points_is_spoken_of(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_gazes_are_read_as_salicon_publishes_them(tmp_path: Path) -> None:
     path.write_text(json.dumps(told))
 
     assert gazes_of(path)[0][0] == pytest.approx(np.array([[0, 0], [639 / 640, 479 / 480]]))
-    assert len(of_file(path)) == 2
+    assert len(read_square(path)) == 2
     assert "fixations.json has 2 points of 1 users" in say_points(path)
     task = Task("pyramid-8", ("gazes", 1, "1"), 3, 1, points=str(path))
     assert set(gather_gazes(task, 5, _world()).ravel()) <= set(gazes_of(path)[0][0].ravel())

@@ -13,7 +13,7 @@ from edge.core.pixels import subtract_baseline
 from edge.core.records import Reading
 from edge.mechanisms import thermal
 from gateway.lab.thermal_days.day import Living, average_recent_watts
-from gateway.lab.thermal_days.rooms import make_model, nobody_before_s, room_of, rounds_s
+from gateway.lab.thermal_days.rooms import find_first_visit_s, make_model, room_of, rounds_s
 from gateway.settings import config
 from physics.rooms import model
 from physics.rooms.day import day
@@ -105,7 +105,7 @@ def test_a_gateway_learns_its_levels_in_hours_that_the_file_says_are_empty(
     played = lived(QUIET, ('"recorded"', '"gateway"'))
 
     assert played.query.empty_readings == 1
-    assert nobody_before_s(played.room) == 36600
+    assert find_first_visit_s(played.room) == 36600
     assert [moment.mass is None for moment in played.moments] == [True, False, False]
     assert "known to be empty" in played.moments[0].status
     assert np.abs(played.moments[0].sent_k).max() > 0.05  # offsets of 0.1 K, still in there

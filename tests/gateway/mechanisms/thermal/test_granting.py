@@ -19,7 +19,7 @@ from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault
-from gateway.mechanisms.summary import format_place, most_of, places_of_most
+from gateway.mechanisms.summary import find_most, format_place, say_most
 from gateway.mechanisms.thermal import granting
 from gateway.mechanisms.thermal.granting import convert_budget, grant
 from gateway.mechanisms.thermal.words import in_words
@@ -207,7 +207,7 @@ def _heat(*given: float) -> np.ndarray:
 
 def test_neighbouring_cells_are_one_place() -> None:
     """A person whose warmth fell into two cells is not two people."""
-    (place,) = places_of_most(_heat(8, 0.5, 9, 0.5), GRID)
+    (place,) = find_most(_heat(8, 0.5, 9, 0.5), GRID)
 
     assert place.at == pytest.approx([2.25])
     assert place.share == pytest.approx(1)
@@ -243,7 +243,7 @@ def test_places_are_said_with_the_greatest_share_first(
     mass: np.ndarray, grid: Grid, middles: bool, said: str
 ) -> None:
     """Whoever reads only the first has read the most."""
-    assert most_of(mass, grid, middles=middles) == said
+    assert say_most(mass, grid, middles=middles) == said
 
 
 def test_a_hair_does_not_change_how_a_place_is_written() -> None:

@@ -84,7 +84,7 @@ class Kept:
     def answered_s(self, name: bytes) -> float:
         return NINE_S
 
-    def vacant(self) -> bytes:
+    def load_vacant(self) -> bytes:
         return b"state"
 
 

@@ -204,18 +204,18 @@ def test_what_is_disabled_is_taken_back_and_nothing_more_is_said(
 ) -> None:
     """Otherwise the entities stay "unavailable" in somebody's dashboard for ever."""
     first = make()
-    first.online()
+    first.announce_all()
     first.event(MAP)
     assert set(broker.retained) == {CONFIG, STATE, AVAILABLE}
     second = make(enabled=False)
-    second.online()
+    second.announce_all()
     second.event(MAP)
     second.offline()
 
     assert broker.retained == {}
     assert second.births == ()
     broker.sent.clear()
-    make(enabled=False).online()
+    make(enabled=False).announce_all()
     assert broker.sent == []
 
 

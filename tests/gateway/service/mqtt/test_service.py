@@ -78,7 +78,7 @@ def test_a_whole_window_that_waited_does_not_hide_that_we_are_subscribed(
     sender = Link(mosquitto, "window-sender", pump).wait()
     for _ in range(9):
         sender.publish("window", b"waits")
-    assert sender.sent(30)
+    assert sender.wait_until_sent(30)
 
     for _ in range(4):  # what the broker says in one breath is read at once, however narrow
         link = Link(narrow, "window", pump, **words).wait()
@@ -163,7 +163,7 @@ def test_a_session_outlives_its_connection(mosquitto: Mqtt, pump: Pump, version:
     Link(at, name, pump, subscribe=[name]).wait().close()
     sender = Link(at, f"{name}-sender", pump).wait()
     sender.publish(name, b"while you were away")
-    assert sender.sent(5)
+    assert sender.wait_until_sent(5)
     taker = Taker(acknowledge=False)
     link = Link(at, name, pump, subscribe=[name], on_message=taker).wait()
 
@@ -213,7 +213,7 @@ def test_a_broker_that_bears_little_at_once_is_not_overrun(pump: Pump, version: 
             link.wait()
             for number in range(300):
                 link.publish("few", b"%d" % number)
-            assert link.sent(10)
+            assert link.wait_until_sent(10)
             assert lost == []
             link.close()
 

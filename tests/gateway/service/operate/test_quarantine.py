@@ -83,7 +83,7 @@ def test_a_flood_is_cut_off_at_the_broker_kept_and_told(
         ward.flood("node-1")
         assert eventually(lambda: lost)
         assert lost[0] - began < KEEPALIVE_S / 2  # so it is not for want of a sign of life
-        assert eventually(lambda: "node-1" in ward.store.quarantined())
+        assert eventually(lambda: "node-1" in ward.store.list_quarantined())
         assert eventually(lambda: ward.events and ward.events[-1]["devices"])
         (row,) = ward.events[-1]["devices"]
         assert (row["device"], row["why"]) == ("node-1", FLOOD)
@@ -102,7 +102,7 @@ def test_it_survives_a_restart_and_is_over_when_the_store_says_so(
         first = wards(doors.comes("gateway"))
         assert eventually(lambda: first.control and first.control.up)
         first.flood("node-1")
-        assert eventually(lambda: "node-1" in first.store.quarantined())
+        assert eventually(lambda: "node-1" in first.store.list_quarantined())
         first.close()
         assert not may_come(pump, doors.comes("node-1"))
         again = wards(doors.comes("gateway"))
@@ -123,7 +123,7 @@ def test_what_the_broker_missed_it_is_told_when_it_is_back(
     ward = wards(doors.comes("gateway"))
     ward.flood("node-1")
     ward.flood("node-2")
-    assert eventually(lambda: len(ward.store.quarantined()) == 2)
+    assert eventually(lambda: len(ward.store.list_quarantined()) == 2)
     with doors.run():
         assert eventually(lambda: not may_come(pump, doors.comes("node-1")), 15)
         assert eventually(lambda: not may_come(pump, doors.comes("node-2")))
@@ -145,7 +145,7 @@ def test_whom_the_operator_shut_out_at_the_broker_stays_out(
         ward = wards(doors.comes("gateway"))
         ward.flood("node-1")
         assert eventually(lambda: gate.clients()["node-1"].get("disabled"))
-        assert eventually(lambda: "node-1" in ward.store.quarantined())
+        assert eventually(lambda: "node-1" in ward.store.list_quarantined())
         ward.store.free("node-1")
         assert eventually(lambda: not gate.clients()["node-1"].get("disabled"))
         assert gate.clients()["node-3"]["disabled"]
@@ -168,7 +168,7 @@ def test_a_disk_that_will_not_is_asked_again(
 
     monkeypatch.setattr(ward.store, "quarantine", full)
     ward.flood("node-1")
-    assert eventually(lambda: "node-1" in ward.store.quarantined())
+    assert eventually(lambda: "node-1" in ward.store.list_quarantined())
     assert tries == ["node-1"] * 3
     assert ward.guard.blocked("node-1")
 
@@ -185,7 +185,7 @@ class Wall:
     def free(self, name: str) -> None:
         self.rows.pop(name, None)
 
-    def quarantined(self) -> dict[str, tuple[str, float]]:
+    def list_quarantined(self) -> dict[str, tuple[str, float]]:
         self.looks += 1
         return dict(self.rows)
 

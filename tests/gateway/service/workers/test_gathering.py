@@ -292,9 +292,9 @@ def test_late_ones_are_counted_whatever_the_clock_of_their_worker(
     """Each row has the time of the machine that wrote it, which may be a day off."""
     letters = [DeadLetter("heatveil/1/x/y/data", "it is late", b"", "late")]
     store.keep([], letters)  # for a round before
-    began = rounds.last_refused(store.engine)
+    began = rounds.find_last_refused(store.engine)
     store.keep([], [letters[0]._replace(kind="garbled")])
-    opened_with = rounds.last_refused(store.engine)
+    opened_with = rounds.find_last_refused(store.engine)
     real = time.time
     for off_s in (-86400.0, 86400.0):
         monkeypatch.setattr(time, "time", lambda off_s=off_s: real() + off_s)

@@ -55,7 +55,7 @@ def speaking(mosquitto: Mqtt) -> Iterator[Callable[[str], None]]:
     with Pump("voice") as pump:
         link = Link(mosquitto, "voice", pump, lasting=False).wait()
         yield lambda topic: link.publish(topic, b"nonsense")
-        assert link.sent(5)
+        assert link.wait_until_sent(5)
         link.close()
 
 
