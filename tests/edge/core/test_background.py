@@ -107,7 +107,7 @@ def test_what_was_not_answered_leaves_no_trace() -> None:
 @pytest.mark.parametrize("bad", [((0, 1), 3), ((1, 0), 3), ((-1, 2), 3), ((1, 2), 0)])
 def test_a_level_that_cannot_move_is_refused(bad: tuple[tuple[int, int], int]) -> None:
     """It would be the recorded one, at the price of one that follows."""
-    with pytest.raises(ValueError, match="costs nothing. Leave the follower out"):
+    with pytest.raises(ValueError, match="never moves needs no follower"):
         Follower(*bad)
 
 
