@@ -242,7 +242,7 @@ def inline() -> None:
 
 # kill -9 of the gateway by itself, at a step that is named: no test could hit it from outside.
 
-STEPS = ("open_round", "post", "close_round", "keep_map", "posted")
+STEPS = ("open_round", "post", "close_round", "keep_map", "mark_posted")
 
 
 def dying(step: str, when: str) -> Callable[[], None]:

@@ -233,7 +233,7 @@ def test_a_round_is_open_before_anybody_is_asked(
     assert on.store.refused() == []
 
 
-WRITES = ("open_round", "close_round", "keep_map", "post", "posted")
+WRITES = ("open_round", "close_round", "keep_map", "post", "mark_posted")
 READS = ("release", "opened_s", "number_of", "answers", "charges", "map_of", "letters")
 
 
