@@ -4,7 +4,7 @@ import { cellAt, canKeep, keepPng, keepSvg, kind, layerOf, mostOf, read, sheetOf
 import { room, turned } from "./draw.js";
 import { follow, get, leave, link } from "./link.js";
 import { drawPromise, refreshDevices, showAlarms, showClosed, showDone, showHealth, showLeft, showPromise, showQuarantine, showReports, showRound } from "./panels.js";
-import { begin, mapOf, redrawStrip, refreshDay, view } from "./past.js";
+import { begin, colour, mapOf, redrawStrip, refreshDay, view } from "./past.js";
 import { redrawStorey, showStorey } from "./storey.js";
 import { age, at, clock, dress, language, moment, number, say, t, whose } from "./words.js";
 
@@ -117,7 +117,8 @@ const hear = {
   health: showHealth,
   alarm: showAlarms,
   quarantine: showQuarantine,
-  map: () => {
+  map: (event) => {
+    colour(event);
     if (view.number === null) change();
     else say("now", t("time.newer")); // whoever looks back is left where they are
   },

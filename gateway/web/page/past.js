@@ -108,12 +108,23 @@ export function redrawStrip() {
   drawStrip(pen, rounds, first_s, following(first_s), width, 64, { soft: ink("soft"), line: ink("line"), accent: ink("accent") });
 }
 
-// A map with its round and release, as it was told; null where there is no such round.
+// A map that was just drawn may be of an older round than those that have closed.
+export function colour(map) {
+  const bar = rounds.find(({ number }) => number === map.number);
+  if (!bar) return;
+  bar.solved = map.status === "solved";
+  redrawStrip();
+}
+
+// A map with its round and release, as it was told; null where there is no such round. The map is
+// null while it may yet be drawn.
 export async function mapOf(number) {
   if (kept.has(number)) return kept.get(number);
   const [map, round, release] = await Promise.all(["maps/", "rounds/", "rounds/"].map((path, i) => get(`${path}${number}${i === 2 ? "/release" : ""}`)));
   if (!round) return null;
-  const shown = { map: map || { number, status: "unresolved", why: t(round.outcome === "silent" ? "said.map.silence" : "map.none"), seconds: null, total: null, mass: null }, release, at_s: closedOf(round), round };
+  const silent = round.outcome === "silent", over = map || silent || (await get("maps?limit=1"))?.maps[0]?.number > number;
+  const none = over ? { number, status: "unresolved", why: t(silent ? "said.map.silence" : "map.none"), seconds: null, total: null, mass: null } : null;
+  const shown = { map: map || none, release, at_s: closedOf(round), round };
   if (map) kept.set(number, shown); // else it may be drawn yet
   if (kept.size > 60) kept.delete(kept.keys().next().value);
   return shown;

@@ -1,8 +1,10 @@
 """A page over a store, in a real browser: the day that was, devices, and what does not work."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,11 +13,13 @@ from gateway.mechanisms import find
 from gateway.service.operate.health import Health, health_event
 from gateway.service.telling import vocabulary
 from gateway.web.server import Page
+from tests.waiting import eventually
 
 from .conftest import told
 from .test_page import READY as LINE
-from .test_page import Opened, Until, shown
+from .test_page import Opened, Until, coloured, shown
 
+ACCENT = 0x6B, 0x2C, 0x91
 TOKEN = "correct-horse-battery"
 READY = {**LINE, **vocabulary(find("thermal")), "shape": [4, 1], "cell_mm": 1000}
 
@@ -100,6 +104,57 @@ def test_after_a_start_the_newest_map_is_that_of_the_store(
         assert all(end in heard for end in ("-0.75 degrees", "1.00 degrees"))
         assert tab.locator("[data-key=silent]").count() == 1
         assert tab.said == []
+
+
+@pytest.mark.long
+def test_a_round_whose_map_is_being_drawn_is_not_told_to_have_none(
+    known: Any, opened: Opened, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds may close before the first map; one that a newer map has passed gets none."""
+    drawn = list[int]()
+    monkeypatch.setattr(known, "map", lambda n=None: told(n) if n in drawn else None)
+    monkeypatch.setattr(known, "maps", lambda *_: [json.dumps(told(n)) for n in drawn])
+    with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
+        page.feed.put(READY)
+        tab = opened(page.url)
+        until(tab, "document.getElementById('wire').getAttribute('aria-label')")
+        until(tab, "!document.getElementById('time').hidden")
+        waiting = [tab.inner_text("#empty"), tab.inner_text("#map-when")]
+        drawn.append(6)
+        passed = opened(f"{page.url}#round=3")
+        until(passed, shown(3))
+        said = passed.inner_text("#map-when")
+
+    assert "no map" not in " ".join(waiting)
+    assert waiting[1] == ""
+    assert said.endswith("no map")
+
+
+@pytest.mark.long
+def test_a_map_that_comes_late_colours_its_round(
+    known: Any, opened: Opened, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More rounds have closed meanwhile than are asked for again."""
+    round = known.round
+
+    def spaced(number: int) -> Any:  # by a quarter of an hour, so that each bar is seen
+        one = round(number)
+        times = {"opened_s": 1e9 + 900 * number, "closed_s": one.closed_s and 1e9 + 900 * number}
+        return SimpleNamespace(**vars(one) | times)
+
+    monkeypatch.setattr(known, "round", spaced)
+    monkeypatch.setattr(known, "map", lambda _=None: None)
+    monkeypatch.setattr(known, "maps", lambda *_: [])
+    with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
+        page.feed.put(READY)
+        tab = opened(page.url)
+        until(tab, "!document.getElementById('time').hidden")
+        until(tab, "!document.getElementById('when').disabled")
+        before = coloured(tab, ACCENT, canvas="strip")
+        page.feed.put(told(1))
+        assert eventually(lambda: coloured(tab, ACCENT, canvas="strip"), 10)
+
+    assert not before
 
 
 @pytest.mark.long
