@@ -52,3 +52,5 @@ def hearing(mqtt: Mqtt, *topics: str, session: str = "") -> Iterator[list[Messag
             yield heard
         finally:
             link.close()
+            if session:  # which a clean start ends
+                Link(mqtt, session, pump, lasting=False).wait().close()

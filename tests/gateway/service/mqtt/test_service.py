@@ -17,6 +17,7 @@ from gateway.service.mqtt.connection import Message, Sending, Standing
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
+from tests.waiting import eventually, hearing
 
 
 class Taker:
@@ -171,6 +172,19 @@ def test_a_session_outlives_its_connection(mosquitto: Mqtt, pump: Pump, version:
     assert str(link.version) == version
     link.close()
     sender.close()
+
+
+def test_a_test_that_hears_leaves_no_session_behind(mosquitto: Mqtt, pump: Pump) -> None:
+    """Else the next test would be told what came in between."""
+    sender = Link(mosquitto, "left-sender", pump, lasting=False).wait()
+    with hearing(mosquitto, "left", session="left") as heard:
+        sender.publish("left", b"0")
+        assert eventually(lambda: heard)
+    sender.publish("left", b"1")
+    assert sender.sent(30)
+    sender.close()
+    with hearing(mosquitto, "left", session="left") as heard:
+        assert not eventually(lambda: heard, 0.3)
 
 
 @BOTH
