@@ -221,7 +221,7 @@ def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
             gateway.publish(leaf(where, rest), b"yours")
         control.wait(9)
         # Subscriptions that overlap may bring a message twice: the three, not three messages.
-        eventually(lambda: len({topic for topic, _ in ears.heard}) >= 3, 10)
+        assert eventually(lambda: len({topic for topic, _ in ears.heard}) >= 3, 10)
         greedy.close()
 
         assert len(control.heard) >= 9

@@ -402,7 +402,7 @@ def test_what_is_cut_is_sent_again_and_nothing_is_lost(networked, broker, sender
             proxy.close()
         assert said.splitlines() == ["True"] * 4
         # The broker has all of them; the last may still be on its way to who listens.
-        eventually(lambda: len({message.payload for message in heard}) >= 60, patience_s=10)
+        assert eventually(lambda: len({message.payload for message in heard}) >= 60, 10)
         numbers = [int(bytes(message.payload)[:4]) for message in heard]
 
     assert set(numbers) == set(range(60))

@@ -230,11 +230,15 @@ def _law(name: str, unit: Floats, alpha: float, sigma: float) -> Claim:
 
 def _likely(sentence: str, chance: float, samples: int, alpha: float, detail: str) -> Claim:
     """Return the claim that what was seen has no less than the chance alpha."""
-    measured = -math.log10(min(max(chance, 1e-300), 1.0))
-    unit = "-log10 p"
-    fits = chance >= alpha
     return Claim(
-        sentence, -math.log10(alpha), measured, fits, math.nan, unit, samples, alpha, detail
+        sentence,
+        claimed=-math.log10(alpha),
+        measured=-math.log10(min(max(chance, 1e-300), 1.0)),
+        fits=chance >= alpha,
+        unit="-log10 p",
+        samples=samples,
+        alpha=alpha,
+        detail=detail,
     )
 
 

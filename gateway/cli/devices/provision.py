@@ -68,13 +68,13 @@ def make_device(job: Job, out: Path | None, which: Which, replace: bool) -> None
     Raises:
         OperatorFault: it cannot be done, and why.
     """
-    path, name, board, own, files, *_, say = job
-    told = settings.read_settings(own) if own is not None else None
+    path, name, board = job.path, job.name, job.board
+    told = settings.read_settings(job.own) if job.own is not None else None
     file = out or path.parent / f"{name}.device.json"
     held = find_kept(path, name, file)
     deployment = config.load(path)
     if find_unfinished(file).exists() and find_for_deployment(deployment).trust == "distributed":
-        with Change(path, name, out, say) as change:
+        with Change(path, name, out, job.say) as change:
             change.add(None, False)
         held = find_kept(path, name, file)
     otherwise = None if replace else provisioning.OTHERWISE
@@ -87,8 +87,8 @@ def make_device(job: Job, out: Path | None, which: Which, replace: bool) -> None
             own_there = told if told is not None else settings.read_own(board)
             if told is None:
                 check_suited(deployment, would, own_there)
-            provisioning.check_board(board, would, own_there, files, otherwise)
-            with Change(path, name, out, say) as change:
+            provisioning.check_board(board, would, own_there, job.files, otherwise)
+            with Change(path, name, out, job.say) as change:
                 change.add(which[0], False, *which[1:])
         held = find_kept(path, name, file)
     if held is None:

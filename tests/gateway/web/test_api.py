@@ -180,7 +180,7 @@ def test_a_store_that_hangs_holds_nobody_else_up(live: Page, known: Any, ask: As
     threads = [threading.Thread(target=wait, args=(number + 1,)) for number in range(50)]
     for thread in threads:
         thread.start()
-    eventually(lambda: len(statuses) >= 18)
+    assert eventually(lambda: len(statuses) >= 18)
     began_s = time.monotonic()
     alive, how = ask(live, "/livez"), ask(live, f"{V1}/health")
     took_s = time.monotonic() - began_s

@@ -196,7 +196,7 @@ def test_a_request_while_it_is_done_is_done_again_and_one_after_the_end_is_not()
         assert begun.wait(10)
         reloading.ask()  # while the first is at it
         go.set()
-        eventually(lambda: len(done) == 2)
+        assert eventually(lambda: len(done) == 2)
     reloading.ask()
 
     assert done == [1, 1]
