@@ -200,7 +200,8 @@ def test_a_port_that_another_program_has_is_a_fault(site: Path, heatveil: Heatve
         edited(site, f"port = {deployment.mqtt.port}", f"port = {deployment.page.port}")
         with lock_store(place_of(deployment)):
             beside = heatveil("check", site)
-
+    edited(site, "[page]", f"[page]\nhealth_port = {deployment.page.port}")
+    assert faults(heatveil("check", site)) == ["config"]  # nor can it listen twice at one
     assert (alone.status, faults(alone)) == (beside.status, faults(beside)) == (1, ["page"])
 
 

@@ -68,7 +68,6 @@ def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
     [
         ("gather_s = 30", "gather = 30", ["[rounds] gather", "did you mean gather_s?"]),
         ("[heat]", "[heet]", ["[heet]", "did you mean heat?"]),
-        ("health_port = 8081", "health_port = 8080", ["port and health_port are both 8080"]),
         ('epsilon = "8/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "write 1/2, so"]),
         ('epsilon = "8/1"', 'epsilon = "0.5"', ["[privacy] epsilon", "ratio"]),
         ('delta = "1/100000"', 'delta = "-1/9"', ["[privacy] delta", "ratio"]),
