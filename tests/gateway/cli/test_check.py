@@ -200,9 +200,17 @@ def test_a_port_that_another_program_has_is_a_fault(site: Path, heatveil: Heatve
         edited(site, f"port = {deployment.mqtt.port}", f"port = {deployment.page.port}")
         with lock_store(place_of(deployment)):
             beside = heatveil("check", site)
-    edited(site, "[page]", f"[page]\nhealth_port = {deployment.page.port}")
-    assert faults(heatveil("check", site)) == ["config"]  # nor can it listen twice at one
     assert (alone.status, faults(alone)) == (beside.status, faults(beside)) == (1, ["page"])
+
+
+def test_page_and_health_are_two_ports(
+    site: Path, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that listen at one port the second would end the gateway."""
+    port = config.load(site).page.port
+    monkeypatch.setenv("HEATVEIL_PAGE__HEALTH_PORT", str(port))
+
+    assert faults(heatveil("check", site)) == ["config"]
 
 
 def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> None:
