@@ -446,8 +446,12 @@ def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It closes in time, and the map is kept when the disk lets it be."""
-    on, keep_map = stage(gather_s=0.3), Store.keep_map
+    on, keep_map = stage(gather_s=0.5), Store.keep_map
     refused = threading.Event()
+
+    def fail(*_: Any) -> None:  # at once, so that the round is still open
+        on.draws.wait(30)
+        raise RuntimeError("there is no map")
 
     def refusing(*_: Any, **__: Any) -> None:
         refused.set()
@@ -455,6 +459,7 @@ def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
 
     monkeypatch.setattr(places, "AGAIN_S", 0.005)
     monkeypatch.setattr(Store, "keep_map", refusing)
+    monkeypatch.setattr(on, "recover", fail)
     on.draws.clear()
     thread = threading.Thread(target=on.campaign.run, args=(2,))
     thread.start()
