@@ -458,15 +458,15 @@ def _cheaper(
     if ground == "sqeuclidean":
         height = np.full(shape, network_simplex.INFINITE, np.int64)
         height.ravel()[there] = price_there
-        best, to = (field.ravel()[here] for field in kernel.nearest(height))
+        best, to = (field.ravel()[here] for field in kernel.find_nearest(height))
         height[:] = network_simplex.INFINITE
         height.ravel()[here] = -price_here
-        back, come = (field.ravel()[there] for field in kernel.nearest(height))
+        back, come = (field.ravel()[there] for field in kernel.find_nearest(height))
     else:
         (y_from, x_from), (y_to, x_to) = np.divmod(here, shape[1]), np.divmod(there, shape[1])
-        best, which = kernel.cheapest(away, y_from, x_from, y_to, x_to, price_there)
+        best, which = kernel.find_cheapest(away, y_from, x_from, y_to, x_to, price_there)
         to = there[which]
-        back, which = kernel.cheapest(away, y_to, x_to, y_from, x_from, -price_here)
+        back, which = kernel.find_cheapest(away, y_to, x_to, y_from, x_from, -price_here)
         come = here[which]
     out, into = price_here > best, -price_there > back
     pairs = np.concatenate([here[out], come[into]]), np.concatenate([to[out], there[into]])

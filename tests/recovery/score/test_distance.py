@@ -346,8 +346,8 @@ def test_the_lower_envelope_is_the_least_over_all_cells() -> None:
         least = (squares + height.ravel()).min(axis=1)
         away = (np.arange(9)[:, None] ** 2 + np.arange(13) ** 2).astype(np.int64)
         for kernel in (network_simplex, compile_module(network_simplex)):
-            best, where = (field.ravel() for field in kernel.nearest(height))
-            every, which = kernel.cheapest(away, y, x, y, x, height.ravel())
+            best, where = (field.ravel() for field in kernel.find_nearest(height))
+            every, which = kernel.find_cheapest(away, y, x, y, x, height.ravel())
 
             assert np.array_equal(best, least)
             assert np.array_equal(every, least)
