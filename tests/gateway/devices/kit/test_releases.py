@@ -266,7 +266,7 @@ class Wire:
         if on_sent is not None:
             on_sent()
 
-    def sent(self, _: float) -> bool:
+    def wait_until_sent(self, _: float) -> bool:
         return True
 
     def close(self) -> None: ...

@@ -181,7 +181,7 @@ def test_a_test_that_hears_leaves_no_session_behind(mosquitto: Mqtt, pump: Pump)
         sender.publish("left", b"0")
         assert eventually(lambda: heard)
     sender.publish("left", b"1")
-    assert sender.sent(30)
+    assert sender.wait_until_sent(30)
     sender.close()
     with hearing(mosquitto, "left", session="left") as heard:
         assert not eventually(lambda: heard, 0.3)
