@@ -101,6 +101,21 @@ input()
 
 
 @pytest.mark.long
+@pytest.mark.long
+def test_a_report_does_not_wait_for_a_map() -> None:
+    """The kernel gives the worker what the intake leaves: its niceness is higher by ten.
+
+    Linux weighs niceness within a session only (sched(7), autogroup), so it must be in ours.
+    """
+    with Solver() as solver:
+        solver.recover("thermal", QUERY, releases())
+        worker = solver._process.pid
+
+        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, 0) + 10
+        assert os.getsid(worker) == os.getsid(0)
+        assert os.getpgid(worker) != os.getpgid(0)  # a Ctrl-C is not for it
+
+
 def test_the_worker_goes_when_its_gateway_is_killed() -> None:
     """kill -9 of the gateway closes the pipe, which ends the worker."""
     with processes.Child(
