@@ -316,7 +316,8 @@ def _of_state(there: state.State, devices: Devices | None, who: Device | None) -
 
 def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     found = told["interpreter"]
-    say(f"interpreter  MicroPython {found['version']} on {found['platform']}, {found['chip']}")
+    say(f"interpreter  MicroPython {found['version']} on {found['platform']}")
+    say(f"number       {found['chip']}, of this board alone")
     if device := told.get("device"):
         if device["name"]:
             warmth = find(device["mechanism"]).reads == "temperature"

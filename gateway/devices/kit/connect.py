@@ -7,8 +7,8 @@ main.py, so each run begins afresh.
 A stand-in for a board: a real MicroPython for PCs in a folder, which is its flash.
 
 It has as much heap and flash as a board. Its Wi-Fi is the PC's own network, its clock is right,
-its pins go nowhere, and its sensors say 25 degrees (DS18B20, TMP36, TMP117) or the Brandenburg
-Gate (a receiver on any serial line). What it sends is as blurred as any board's. Where it `lives`,
+its pins go nowhere, and its sensors are those of `StandIn.answers`: they say 25 degrees or the
+Brandenburg Gate. What it sends is as blurred as any board's. Where it `lives`,
 a restart runs what is in the folder until it is spoken to again or the command ends.
 """
 
@@ -190,6 +190,10 @@ class StandIn:
     """
 
     here = True  # so loopback is this machine for it too
+    answers = (
+        "; on a board in a folder only these answer: ds18b20 on any pin, tmp117 at address 72, "
+        "yours as it comes (a TMP36), and gps, fixed for a place"
+    )
 
     def __init__(
         self,
@@ -264,6 +268,13 @@ class StandIn:
         """Return the last line that its program wrote, since its last start."""
         text = (self._folder / CONSOLE).read_text("utf-8", "replace") if self._lives else ""
         return text.strip().rpartition("\n")[2][:LINE]
+
+    def remove(self) -> bool:
+        """Remove its folder if nothing but its firmware is in it; say whether it is gone."""
+        if {file.name for file in self._folder.iterdir()} - {*self._firmware}:
+            return False
+        shutil.rmtree(self._folder)
+        return True
 
     def stop(self) -> None:
         """Take its power away, if it runs."""
@@ -452,12 +463,22 @@ def open_board(address: str, lives: bool = False, fresh: bool = True) -> Board:
 def lend_board(address: str, lives: bool) -> Iterator[Board]:
     """Lend a board for as long as the block lasts; then a stand-in has no power any more.
 
+    A stand-in that was made for a block which is refused goes with it, if nothing was written.
+
     Raises:
-        OperatorFault: what speaks to it is not installed.
+        OperatorFault: what speaks to it is not installed; or as the block, and what is left.
     """
+    new = not Path(address.removeprefix(FOLDER)).exists()
     board = open_board(address, lives)
     try:
         yield board
+    except OperatorFault as fault:
+        if new and isinstance(board, StandIn) and not board.remove():
+            raise OperatorFault(
+                f"{fault}. What was written to {board.where} stays, as it would on a board; "
+                "remove the folder if you do not go on with it"
+            ) from fault
+        raise
     finally:
         if isinstance(board, StandIn):
             board.stop()

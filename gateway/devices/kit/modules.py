@@ -9,7 +9,6 @@ Which Python is on a board, and whether edge can run on it.
 
 import hashlib
 import math
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -190,8 +189,10 @@ def choose_files(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> 
     return files
 
 
-def choose_modules(board: Board, found: Interpreter, own: dict[str, Any]) -> dict[str, bytes]:
-    """Return the modules of edge for a board: compiled, or sources where it has those.
+def choose_modules(
+    board: Board, found: Interpreter, own: dict[str, Any]
+) -> tuple[dict[str, bytes], str]:
+    """Return the modules of edge for a board, compiled or sources, and why these.
 
     None where these very modules are in its firmware, and its driver is no file of its owner's,
     which a frozen package cannot hold. A board that is bare, or that can run them in place, is
@@ -202,16 +203,22 @@ def choose_modules(board: Board, found: Interpreter, own: dict[str, Any]) -> dic
         OperatorFault: it has compiled ones, and there is no compiler here.
     """
     if found.frozen == bundle.hash_sources() and own.get("driver", {}).get("name") != "yours":
-        return {}
+        return {}, "its firmware has this heatveil's"
     names = list_files(board, find_root(board) + bundle.FOLDERS[0])
     if "loading.mpy" in names and "loading.py" not in names:
-        return compile_modules()
-    if not names or found.rom:
-        with suppress(OperatorFault):
-            files = compile_modules()
-            if find_version(files) == found.mpy:
-                return files
-    return read_small()
+        return compile_modules(), "as the board has them"
+    if names and not found.rom:
+        return read_small(), "as the board has them; compiled ones, with --mpy, take less heap"
+    try:
+        files = compile_modules()
+    except OperatorFault as fault:
+        return read_small(), f"because {fault}"
+    if find_version(files) == found.mpy:
+        return files, "because a compiler for this MicroPython is installed"
+    return read_small(), (
+        f"because mpy-cross here makes version {find_version(files)} of .mpy and this MicroPython "
+        f"loads {found.mpy or 'none'}"
+    )
 
 
 @cache

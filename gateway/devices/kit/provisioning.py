@@ -181,6 +181,7 @@ def _read_word(file: Path, word: str) -> Any:
 
 
 OTHERWISE = "Take another board, or say --replace"
+ASKED = "as was asked"
 
 
 def check_board(
@@ -201,7 +202,7 @@ def check_board(
         OperatorFault: it may not. It stands still then: `resume_on_fault` has it go on.
     """
     found = modules.examine(board)
-    brought = modules.choose_modules(board, found, own) if files is None else files
+    brought = modules.choose_modules(board, found, own)[0] if files is None else files
     modules.check_loads(board, found, brought)
     check_way(board, found, held)
     if otherwise is not None:
@@ -321,9 +322,11 @@ def rehearse(
     boards.stop(board)
     own = own if own is not None else settings.read_own(board)
     found = modules.examine(board)
-    files = modules.choose_modules(board, found, own) if files is None else files
+    why = ASKED
+    if files is None:
+        files, why = modules.choose_modules(board, found, own)
     written = modules.install_modules(board, found, files, own)
-    say(_describe_files(files, written))
+    say(_describe_files(files, written, why))
     try_config(board, would._replace(chain=NOBODYS), settings.make_config(would, own))
     remove_files(board, [name_beside(bundle.CONFIG)])
 
@@ -372,7 +375,9 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     boards.stop(board)
     try:
         own = kit.own if kit.own is not None else settings.read_own(board)
-        files = modules.choose_modules(board, found, own) if kit.files is None else kit.files
+        files, why = kit.files, ASKED
+        if files is None:
+            files, why = modules.choose_modules(board, found, own)
         modules.check_loads(board, found, files)
         held = _bind(board, kit, own, found)
         there = releases.read_updates(board, held.identity.key_id)
@@ -387,12 +392,12 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
         f"interpreter  MicroPython {found.version} on {found.platform}, big integers, "
         f"{found.heap // 1024} KB of heap free, {modules.describe_form(found, files)}"
     )
-    say(f"keys         of {held.identity.name}, for the board {found.chip} and no other")
+    say(f"keys         of {held.identity.name}, which no other board can use from now on")
 
     # Also the one that was put aside: nobody may set it going with half of the modules new.
     remove_files(board, [bundle.MAIN, f"{bundle.MAIN[:-3]}.mpy", boards.ASIDE])
     written = modules.install_modules(board, found, files, own)
-    say(_describe_files(files, written))
+    say(_describe_files(files, written, why))
     passed = selftest.run_selftest(board, held.mechanism)
     say(
         f"self-test    frame {passed.digest}, the same on CPython; {passed.shows}; "
@@ -435,10 +440,14 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
     return seen
 
 
-def _describe_files(files: dict[str, bytes], written: list[str]) -> str:
+def _describe_files(files: dict[str, bytes], written: list[str], why: str) -> str:
     if not files:
-        return "files        none on its flash: its firmware has this heatveil's"
-    return f"files        {len(files)}, {len(written)} of them written; every digest is right"
+        return f"files        none on its flash: {why}"
+    form = "compiled modules" if modules.find_version(files) else "sources"
+    return (
+        f"files        {len(files)}, {len(written)} of them written; every digest is right; "
+        f"{form}, {why}"
+    )
 
 
 def _bind(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> Held:

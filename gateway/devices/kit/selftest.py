@@ -301,6 +301,8 @@ def _bytes(text: str) -> bytes:
 
 _ASK = """
 import gc
+import io
+import sys
 import time
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
@@ -331,6 +333,15 @@ def tells(machine):
         raise OSError(GONE)
 
 
+def find_line(why):
+    # Where a driver of one's own stops, and no word of what it says, which may be a reading.
+    text = io.StringIO()
+    sys.print_exception(why, text)
+    lines = [line.split(", ")[1] for line in text.getvalue().split("\\n") if "/yours" in line]
+    return ", " + lines[-1] if lines else ""
+
+
+doing = "opening it"
 try:
     import machine
     if %r:
@@ -343,6 +354,7 @@ try:
         print("sensors", sensor.sensors, held.identity.sensors)
         for gives in ("counts", "read"):
             if gives == "read" or hasattr(sensor, gives):
+                doing = gives + "()"
                 begun = time.ticks_ms()
                 found = sensor.read(Params) if gives == "read" else sensor.counts()
                 if gives == "read":
@@ -357,7 +369,8 @@ try:
 except (OSError, ValueError) as why:
     print("fault", why)
 except Exception as why:
-    print("fault", "its driver stops with", type(why).__name__)
+    print("stops", type(why).__name__, "in", doing + find_line(why))
+print("driver", held.driver["name"])
 """
 
 
@@ -432,9 +445,20 @@ def try_sensor(board: Board, reads: str, told: str = CONFIG) -> SensorTrial:
             f"{counts[0]} sensors answer and the device is enrolled for {counts[1]}; each reading "
             "has one place in the room. Say which as roms under [driver], or wire one alone"
         )
+    driver, wrong = lines.get("driver", ""), lines.get("fault", "")
+    if "stops" in lines:
+        mend = (
+            "Correct the driver that is named as file under [driver]"
+            if driver == "yours"
+            else "Correct the pins and the bus under [driver]; if they are right, report it with "
+            "the name of the board"
+        )
+        wrong = f"its driver stops with {lines['stops']}. {mend}"
+    elif wrong:
+        wrong += getattr(board, "answers", "")
     how = NOWHERE if lines.get("place") == "unknown" else WELL
     took_ms = int(lines["took"]) if "took" in lines else None
-    return SensorTrial(lines.get("fault", ""), how, took_ms)
+    return SensorTrial(wrong and f"{driver}: {wrong}", how, took_ms)
 
 
 def measure_slots_ms(board: Board) -> int:

@@ -21,7 +21,7 @@ import pytest
 from gateway.devices import bundle
 from gateway.devices.kit import connect, modules, selftest
 from gateway.devices.kit.boards import BoardFault, copy_files, hash_files, read_file
-from gateway.devices.kit.connect import Remote, open_board
+from gateway.devices.kit.connect import Remote, lend_board, open_board
 from gateway.faults import OperatorFault
 from tests import processes
 from tests.waiting import eventually
@@ -156,6 +156,27 @@ def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_p
     board.put("heatveil.json", b"{}")
     assert (tmp_path / "flash").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "flash" / "heatveil.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_refused_stand_in_leaves_no_folder_or_says_that_it_is_left(
+    desk, monkeypatch, tmp_path: Path, written: bool
+) -> None:
+    """A folder that nobody made knowingly is taken for a device later."""
+    monkeypatch.setenv("PATH", str(Path(desk.program).parent))
+    folder = tmp_path / "flash"
+
+    def refuse() -> None:
+        with lend_board(f"folder:{folder}", False) as board:
+            board.run("pass")
+            if written:
+                board.put("boot.py", b"")
+            raise OperatorFault("no sensor is free")
+
+    with pytest.raises(OperatorFault) as refused:
+        refuse()
+
+    assert folder.exists() == written == ("What was written to" in str(refused.value))
 
 
 BANNER = b"raw REPL; CTRL-B to exit\r\n"

@@ -141,13 +141,34 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     found = modules.examine(board)
     told, wrong = modules.check_modules(board, found)
     assert (told["compiled"], wrong) == (True, [])
-    assert modules.choose_modules(board, found, {}) == compiled
+    assert modules.choose_modules(board, found, {})[0] == compiled
 
     again = desk.run("provision", "attic", *where)
     assert "\nfiles        " in again.out
     assert " 0 of them written" in again.out
     board.put("edge/core/noise.mpy", read_file(board, "edge/core/noise.mpy")[:-1])
     assert modules.check_modules(board, found)[0]["other"] == ["edge/core/noise.mpy"]
+
+
+def test_it_is_said_why_a_bare_board_gets_sources(
+    desk: Any, compiled: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled modules take less heap; who gets sources hears what is missing."""
+    board = desk.board(bare=True)
+    found = modules.examine(board)
+    monkeypatch.setattr(modules, "compile_modules", lambda: compiled)
+    assert modules.choose_modules(board, found, {})[0] == compiled
+    older = modules.choose_modules(board, found._replace(mpy=5), {})
+    monkeypatch.setattr(modules, "compile_modules", refuse_to_compile)
+    without = modules.choose_modules(board, found, {})
+
+    assert older[0] == without[0] == modules.read_small()
+    assert "this MicroPython loads 5" in older[1]
+    assert "no compiler" in without[1]
+
+
+def refuse_to_compile() -> dict[str, bytes]:
+    raise OperatorFault("no compiler")
 
 
 ROMFS = """
@@ -192,7 +213,7 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     board.put(bundle.YOURS, MINE.encode())
     found, own = modules.examine(board), {"driver": {"name": "yours"}}
     assert "sources" in modules.describe_form(found._replace(rom=0), modules.read_small())
-    files = modules.choose_modules(board, found, own)
+    files, _ = modules.choose_modules(board, found, own)
     assert "in place" in modules.describe_form(found, files)
     modules.check_loads(board, found, files)
 
@@ -237,9 +258,9 @@ def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
     digest = f"DIGEST = {bundle.hash_sources()!r}\n".encode()
     bundle.write_files(firmware, bundle.read_sources() | {"heatveil_frozen.py": digest})
     found = modules.examine(board)
-    assert modules.choose_modules(board, found, {"driver": {"name": "yours"}})
+    assert modules.choose_modules(board, found, {"driver": {"name": "yours"}})[0]
 
-    files = modules.choose_modules(board, found, own)
+    files, _ = modules.choose_modules(board, found, own)
     assert files == {}
     modules.check_loads(board, found, files)
     assert "frozen" in modules.describe_form(found, files)
@@ -255,7 +276,7 @@ def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
     (firmware / "heatveil_frozen.py").write_text("DIGEST = 'older'\n")
     found = modules.examine(board)
     assert "heatveil provision" in " ".join(modules.check_modules(board, found)[1])
-    assert modules.choose_modules(board, found, own)
+    assert modules.choose_modules(board, found, own)[0]
 
 
 @pytest.mark.parametrize("name", ["edge/core/node.py", "notes.txt", "edge/board/yours.txt"])

@@ -53,6 +53,7 @@ def test_a_board_whose_sensor_is_silent_is_no_device(desk: Any, folder: Path) ->
     said = run(desk, folder, *words)
     assert (said.status, "\nready" in said.out, names(folder)) == (1, False, set())
     assert "does not answer as its settings say" in said.err
+    assert "only these answer: ds18b20" in said.err  # of a board in a folder
     assert "run this again" in said.err
     assert not given(desk)
 
@@ -193,6 +194,12 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
         ("counts", "[20, 21]", "counts gives 2 of 1"),
         ("read", "[5120.0]", "read gives float"),
         ("read", "[1 << 200]", "that a converter can give"),
+        (
+            "counts",
+            "[1 // (20.5 - 20.5)]",
+            "yours: its driver stops with ZeroDivisionError in "
+            "counts(), line 6. Correct the driver that is named as file",
+        ),
     ],
 )
 def test_a_driver_whose_counts_are_not_whole_is_told_so(
