@@ -212,7 +212,8 @@ class Repeats:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._said: OrderedDict[tuple[Any, ...], _Said] = OrderedDict()
+        # By the hash of its words: in full a thousand lines take a megabyte.
+        self._said: OrderedDict[int, _Said] = OrderedDict()
 
     def __call__(self, _logger: Any, method: str, line: Line) -> Line:
         """Return the line, with `again` where it was held back since.
@@ -222,7 +223,8 @@ class Repeats:
         """
         from structlog import DropEvent
 
-        same, now_s = (method, *(str(line.get(name)) for name in TELLING)), time.monotonic()
+        same = hash((method, *(str(line.get(name)) for name in TELLING)))
+        now_s = time.monotonic()
         with self._lock:
             before = self._said.pop(same, None)
             if before is not None and now_s < before.until_s:

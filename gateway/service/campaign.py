@@ -248,7 +248,7 @@ class Campaign:
         while planned := self._next(releases):
             asked = self._asked(planned)
             if stored := kept(self.store.release, asked.name):
-                releases.append(Release(asked.plan, *stored))
+                releases.append(drawing.pack_release(Release(asked.plan, *stored)))
                 continue
             known = kept(self.store.opened_s, asked.name) is not None
             if known and self._adds:
@@ -289,7 +289,7 @@ class Campaign:
                 continue
             silent = 0
             given = self._mechanism, closed, self.devices, self._due, self._key
-            releases.append(self.steps.release(*given))
+            releases.append(drawing.pack_release(self.steps.release(*given)))
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 from edge.core.records import Grid, Release
 from gateway.mechanisms import find
 from gateway.service import solver as solvers
-from gateway.service.drawing import Turnout, draw
+from gateway.service.drawing import Turnout, draw, pack_release
 from gateway.service.solver import Solver
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
@@ -49,6 +50,31 @@ def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
     assert isinstance(result, Heatmap)
     assert result.mass.tolist() == here.mass.tolist()
     assert result.guarantee == here.guarantee
+
+
+LEAST = -(1 << 63)
+
+
+@pytest.mark.parametrize(
+    "values", [[], [None, 0, -1], [LEAST, None], [LEAST + 1, -(LEAST + 1)], [-LEAST], [LEAST - 1]]
+)
+def test_a_release_that_is_kept_for_later_maps_says_what_it_said(values: list[Any]) -> None:
+    """Silent sensors and sums of more than eight bytes, too: to the worker it comes as a list."""
+    release = releases()[0]._replace(values=values)
+    kept = pack_release(release)
+
+    assert list(kept.values) == values
+    assert len(kept.values) == len(values)
+    assert [kept.values[at] for at in range(len(values))] == values
+    assert pickle.loads(pickle.dumps(kept)) == release
+
+
+def test_the_releases_of_years_take_eight_bytes_a_number() -> None:
+    """As objects they took 36, and a gateway that asks every minute keeps them for weeks."""
+    release = releases()[0]._replace(values=list(range(-70_000, 70_000)))
+
+    assert len(pickle.dumps(pack_release(release))) < 9 * len(release.values)
+    assert sys.getsizeof(pack_release(release).values._whole) < 9 * len(release.values)
 
 
 @pytest.mark.long
