@@ -1,14 +1,18 @@
-"""What a field of a query says of itself, beside its type and default.
+"""What queries share: what a field says of itself, and what is held against values and releases.
 
-From these words come the options of `heatveil play` and `calibrate`, `--set`, the table of a
+From a field's words come the options of `heatveil play` and `calibrate`, `--set`, the table of a
 deployment file and its sample, each once. A query checks its own values all the same.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from edge.core.records import Grid, Release, Round
+
+CELLS_MAX = 1 << 20  # a map of 1024 x 1024
 
 
 class About(NamedTuple):
@@ -50,6 +54,16 @@ OUTSIDE = describe(  # of a field that is "clamp" or "refuse"
 
 
 WINDOW_H = describe("", elsewhere="[privacy] window_h in a deployment file")  # 0: for a key's life
+GRID = describe("Cells of a map of people: columns x rows.", flag="grid", example="15x15")
+EPSILON = describe(
+    "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
+)
+# Of devices in a secure sum: see `recovery.noise.sums`.
+SHARD = describe("The most devices of one secure sum.", low=1)
+DROPOUT = describe("The share of a shard that may be missing, such as 1/10.", served="1/10")
+COLLUDERS = describe(
+    "The share of a shard that may help the gateway, such as 1/20.", served="1/20"
+)
 
 
 def describe_field(field: Field[Any] | Any) -> About:
@@ -60,32 +74,86 @@ def describe_field(field: Field[Any] | Any) -> About:
 
 
 def check(query: Any) -> None:
-    """Check that each field is one of its choices, or a whole number within its bounds.
+    """Check that each field is one of its choices, or a number within its bounds.
 
-    None passes where the type has it. A field with neither, or that may be a fraction, is not
-    looked at.
+    None passes where the type has it. A field with neither is not looked at.
 
     Raises:
         ValueError: one is not.
     """
     for field in fields(query):
-        value, said, parts = (
-            getattr(query, field.name),
-            describe_field(field),
-            get_args(field.type),
-        )
+        value, said = getattr(query, field.name), describe_field(field)
+        parts = get_args(field.type) or (field.type,)
         if get_origin(field.type) is Literal:
-            good, needed = value in parts, f"one of {', '.join(parts)}"
-        elif (field.type is int or int in parts) and (said.low, said.high) != (None, None):
+            check_rules(query, [(field.name, value in parts, f"one of {', '.join(parts)}")])
+        elif not {int, float}.isdisjoint(parts) and (said.low, said.high) != (None, None):
             low = -math.inf if said.low is None else said.low
             high = math.inf if said.high is None else said.high
             good = value is None and NoneType in parts
-            good = good or (type(value) is int and low <= value <= high)
-            needed = f"a whole number from {low} to {high}"
-        else:
-            continue
+            fits = type(value) is int or (type(value) is float and float in parts)
+            good = good or (fits and low <= value <= high and math.isfinite(value))
+            whole = "" if float in parts else "whole "
+            check_rules(query, [(field.name, good, f"a {whole}number from {low} to {high}")])
+
+
+def check_rules(query: Any, rules: Iterable[tuple[str, bool, str]]) -> None:
+    """Check rules, each a field's name, whether it holds, and what the field must be.
+
+    Raises:
+        ValueError: one does not hold.
+    """
+    for name, good, needed in rules:
         if not good:
             raise ValueError(
-                f"{field.name} is {value!r} but must be {needed}, or neither the Round nor the "
-                "map would mean anything. Correct it in the query."
+                f"{name} is {getattr(query, name)!r} but must be {needed}, or neither the Round "
+                "nor the map would mean anything. Correct it in the query."
             )
+
+
+def check_grid(grid: Grid, cells: int = CELLS_MAX, longest: int = CELLS_MAX) -> None:
+    """Check that a map can be made of a grid, of so many cells at most, in all and along a side.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    shape = grid.shape
+    whole = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
+    if not (whole and min(shape) > 0 and type(grid.cell_mm) is int and grid.cell_mm >= 0):
+        raise ValueError(
+            f"the grid is {grid!r} but needs (columns, rows), whole numbers from 1, and a cell's "
+            "side in whole millimetres, or 0: answers are cells. Correct it in the query."
+        )
+    if shape[0] * shape[1] > cells or max(shape) > longest:
+        raise ValueError(
+            f"the grid has {shape[0]} x {shape[1]} cells but must have at most {cells}, and "
+            f"{longest} along a side: a map is held in memory. Take larger cells."
+        )
+
+
+def check_releases(query: Any, releases: Sequence[Release], expected: Round | None) -> None:
+    """Check that releases are of a query's plan, each of a round of its own.
+
+    Args:
+        expected: the query's first Round.
+
+    Raises:
+        ValueError: there is none, or more than readings, or one is of another plan.
+    """
+    if expected is None or not 0 < len(releases) <= query.readings:
+        raise ValueError(
+            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
+            "promised holds for so many. Give those of one window."
+        )
+    for release in releases:
+        # In whom to trust an experiment says otherwise.
+        told = release.round.guarantee._replace(trust=expected.guarantee.trust)
+        if release.round._replace(number=1, guarantee=told) != expected:
+            raise ValueError(
+                f"the release of round {release.round.number} is of another plan than this query's"
+                ": other noise or other squares, and the map would be wrong. Recover with the "
+                "query that it was planned with."
+            )
+    if len({release.round.number for release in releases}) != len(releases):
+        raise ValueError(
+            "two releases are of one round, and would count twice. Give each round's once."
+        )

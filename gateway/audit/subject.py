@@ -121,9 +121,6 @@ class Blurring(Protocol):
     def search(self, query: Any, round: Any, rng: Any, tries: int) -> Found:
         """Return the neighbours that differ most, found by trying, independent of the plan."""
 
-    def readings(self, query: Any) -> int:
-        """Return for how many reports of one device the promise holds."""
-
     def calibration(self, query: Any) -> Any:
         """Return the calibration that a query is planned with."""
 
@@ -159,9 +156,6 @@ class Weighed(Protocol):
 
     def sweeps(self, full: bool) -> Iterable[tuple[str, Sequence[Any]]]:
         """Yield families of queries of one epsilon a report, named, to be enumerated all."""
-
-    def readings(self, query: Any) -> int:
-        """Return for how many reports of one device the promise holds."""
 
     def price_answer(self, round: Any) -> Fraction:
         """Return the epsilon that a device takes one answer to cost."""
@@ -238,9 +232,6 @@ class Central(Protocol):
 
     def choose_released(self, round: Any, values: Sequence[int]) -> Sequence[int]:
         """Return which of these a release of such values holds, in order: by the values alone."""
-
-    def readings(self, query: Any) -> int:
-        """Return for how many releases the promise holds."""
 
 
 Subject = Blurring | Weighed | Shared | Central

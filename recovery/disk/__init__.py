@@ -26,12 +26,13 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
+from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
 from ..maps.sentence import Wording, join
+from ..noise import epsilon_of_one
 from .channel import channel_of
 from .query import Query as Query
-from .query import epsilon_of_one
 from .round import disk_round
 
 NO_MAP = 5.0  # deviations by which the best map's chi-square is too large, to be no map of it
@@ -126,19 +127,7 @@ def merge_counts(query: Query, releases: Sequence[Release]) -> NDArray[np.int64]
             asks for, or hold what no gateway counts.
     """
     expected = disk_round(query, 1, promise(query))
-    if not 0 < len(releases) <= query.readings:
-        raise ValueError(
-            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
-            "promised holds for so many. Give those of one window."
-        )
-    numbers = {release.round.number for release in releases}
-    plans = {_as_first(release.round, expected.guarantee) for release in releases}
-    if plans != {expected} or len(numbers) != len(releases):
-        raise ValueError(
-            f"the releases are of {len(plans)} plans and {len(numbers)} rounds but must be of "
-            f"{len(releases)} rounds of this query's plan: other weights are another channel, and "
-            "the map would be wrong. Recover with the query that they were planned with."
-        )
+    check_releases(query, releases, expected)
     width, height, _, _ = outer(query.grid, expected.params[0])
     size = width * height
     for release in releases:
@@ -150,9 +139,3 @@ def merge_counts(query: Query, releases: Sequence[Release]) -> NDArray[np.int64]
                 "to its reports: nothing else passes the veil. Take it as published."
             )
     return np.sum([release.values for release in releases], axis=0).reshape(height, width)
-
-
-def _as_first(round: Round, promised: Guarantee) -> Round:
-    """Return the Round as the first one; in whom to trust an experiment says otherwise."""
-    told = round.guarantee._replace(trust=promised.trust)
-    return round._replace(number=1, guarantee=told)

@@ -99,11 +99,6 @@ def inputs(round: Round) -> list[Reading]:
     return [Reading(0, cell) for cell in (*cells, *beyond)]
 
 
-def readings(query: Query) -> int:
-    """Return for how many reports of one device the promise holds."""
-    return query.readings
-
-
 def price_answer(round: Round) -> Fraction:
     """Return the epsilon that a device takes one answer to this Round to cost."""
     return Fraction(*round.params[3:5])

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy  # its parts are loaded when they are used
@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid
 
-from ..fields import WINDOW_H, describe
-from ..noise import Ratio, check_ratio
-from .footprint import SCHEMES, radius_cells
+from ..fields import EPSILON, GRID, WINDOW_H, check, check_grid, check_rules, describe
+from ..noise import Ratio, check_epsilon_of_one, epsilon_of_one
+from .footprint import radius_cells
 
 Floats = NDArray[np.float64]
 Scheme = Literal["auto", "dam", "dam-ns", "area", "huem", "wave", "krr"]
 EstimatorName = Literal["auto", "em", "ems"]
 
-_ESTIMATORS = ("auto", "em", "ems")
 # Above it a promise is empty, below it a report tells less than its weights are rounded by.
 EPSILON_MAX, EPSILON_MIN = 16, Fraction(1, 1000)
-CELLS_MAX = 1 << 20  # a map of 1024 x 1024
 OUTER_MAX = 1 << 24  # cells that may be answered: arrays of them are held in memory
 
 
@@ -35,16 +33,8 @@ class Query:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid = field(
-        metadata=describe(
-            "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
-        )
-    )
-    epsilon: Ratio = field(  # for all reports of one device together
-        metadata=describe(
-            "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
-        )
-    )
+    grid: Grid = field(metadata=GRID)
+    epsilon: Ratio = field(metadata=EPSILON)  # for all reports of one device together
     readings: int = 1  # reports of one device, which share epsilon evenly
     scheme: Scheme = field(  # `scheme_of` says which
         default="auto",
@@ -64,7 +54,9 @@ class Query:
     estimator: EstimatorName = field(
         default="auto",
         metadata=describe(
-            f"Who draws the map: {', '.join(_ESTIMATORS)}.", flag="estimator", map_only=True
+            f"Who draws the map: {', '.join(get_args(EstimatorName))}.",
+            flag="estimator",
+            map_only=True,
         ),
     )
     level: float = field(
@@ -76,49 +68,18 @@ class Query:
     window_h: int = field(default=0, metadata=WINDOW_H)
 
     def __post_init__(self) -> None:
-        _check_grid(self.grid)
-        check_ratio(self.epsilon, "epsilon")
-        schemes = ("auto", *SCHEMES, "wave")
-        for name, good, needed in (
-            (
-                "readings",
-                type(self.readings) is int and self.readings > 0,
-                "a whole number from 1: they share the promise",
-            ),
-            ("scheme", self.scheme in schemes, f"one of {', '.join(schemes)}"),
-            (
-                "radius",
-                self.radius is None
-                or (type(self.radius) in (int, float) and 0 <= self.radius < math.inf),
-                "left out or a number of cells from 0 up",
-            ),
-            (
-                "radius",
-                self.scheme != "krr" or not self.radius,
-                "left out or 0 for krr, whose answers know no distance",
-            ),
-            ("estimator", self.estimator in _ESTIMATORS, f"one of {', '.join(_ESTIMATORS)}"),
+        check_grid(self.grid)
+        check(self)
+        some = type(self.readings) is int and self.readings > 0
+        near = "left out or 0 for krr, whose answers know no distance"
+        rules = [
+            ("readings", some, "a whole number from 1: they share the promise"),
+            ("radius", self.scheme != "krr" or not self.radius, near),
             ("level", 0 < self.level < 1, "between 0 and 1: nothing is sure"),
-        ):
-            if not good:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the "
-                    "answers nor the map would mean anything. Correct it in the query."
-                )
-        one = epsilon_of_one(self)
-        if not EPSILON_MIN <= one <= EPSILON_MAX:
-            raise ValueError(
-                f"epsilon of one report is {float(one):g} but must be {EPSILON_MIN} to "
-                f"{EPSILON_MAX}: below, no answer tells anything, and above, nothing is hidden. "
-                "Correct epsilon, or readings, by which it is divided."
-            )
-        check_ratio((one * one / 2).as_integer_ratio(), "half of one report's epsilon squared")
+        ]
+        check_rules(self, rules)
+        check_epsilon_of_one(self, EPSILON_MIN, EPSILON_MAX)
         _check_outer(self)
-
-
-def epsilon_of_one(query: Query) -> Fraction:
-    """Return the epsilon of one report of one device."""
-    return Fraction(*query.epsilon) / query.readings
 
 
 def scheme_of(query: Query) -> str:
@@ -145,21 +106,6 @@ def radius_of(query: Query) -> float:
 
 def _chosen(query: Query) -> tuple[str, float]:
     return choose_scheme(float(epsilon_of_one(query)), query.grid.shape)
-
-
-def _check_grid(grid: Grid) -> None:
-    shape = grid.shape
-    whole = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
-    if not (whole and min(shape) > 0 and type(grid.cell_mm) is int and grid.cell_mm >= 0):
-        raise ValueError(
-            f"the grid is {grid!r} but needs (columns, rows), whole numbers from 1, and a cell's "
-            "side in whole millimetres, or 0: answers are cells. Correct it in the query."
-        )
-    if shape[0] * shape[1] > CELLS_MAX:
-        raise ValueError(
-            f"the grid has {shape[0]} x {shape[1]} cells but at most {CELLS_MAX} can be mapped: "
-            "each needs many answers to be told from its neighbours. Take larger cells."
-        )
 
 
 def _check_outer(query: Query) -> None:

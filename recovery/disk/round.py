@@ -25,8 +25,9 @@ from edge.core.wire import MAC_BYTES, ROUND_BYTES, round_body
 from edge.mechanisms.disk import NAME, outer
 from edge.mechanisms.footprint import exp_floor
 
+from ..noise import epsilon_of_one
 from .footprint import shares
-from .query import Query, epsilon_of_one, radius_of, scheme_of
+from .query import Query, radius_of, scheme_of
 
 Weights = NDArray[np.int64] | NDArray[np.object_]
 

@@ -6,6 +6,7 @@ They are ratios of whole numbers, so that every device reads the same ones.
 import math
 import re
 from fractions import Fraction
+from typing import Any
 
 Ratio = tuple[int, int]
 
@@ -101,6 +102,28 @@ def check_ratio(ratio: object, name: str) -> float:
             "for 4."
         )
     return ratio[0] / ratio[1]
+
+
+def epsilon_of_one(query: Any) -> Fraction:
+    """Return the epsilon of one report of a query: all of them share its epsilon evenly."""
+    return Fraction(*query.epsilon) / query.readings
+
+
+def check_epsilon_of_one(query: Any, low: Fraction, high: int) -> None:
+    """Refuse a query whose reports have less epsilon each than low, or more than high.
+
+    Raises:
+        ValueError: they have, or its epsilon is no ratio.
+    """
+    check_ratio(query.epsilon, "epsilon")
+    one = epsilon_of_one(query)
+    if not low <= one <= high:
+        raise ValueError(
+            f"epsilon of one report is {float(one):g} but must be {low} to {high}: below, no map "
+            "is left, and above, nothing is hidden. Correct epsilon, or readings, by which it is "
+            "divided."
+        )
+    check_ratio((one * one / 2).as_integer_ratio(), "half of one report's epsilon squared")
 
 
 def check_delta(delta: float) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from edge.core.records import Guarantee
 
+from ..fields import check_rules
 from ..maps.guarantee import make_pure
 from ..maps.sentence import Wording
 from . import shard_limits
@@ -74,16 +75,12 @@ def check_shards(query: Any) -> None:
     Raises:
         ValueError: one has no meaning, or nobody is left to bring the noise.
     """
-    for name, good, needed in (
+    rules = [
         ("shard", type(query.shard) is int and 1 <= query.shard <= 10**6, "1 to a million"),
         ("dropout", _share(query.dropout), "a share (num, den) from 0 up and below 1"),
         ("colluders", _share(query.colluders), "a share (num, den) from 0 up and below 1"),
-    ):
-        if not good:
-            raise ValueError(
-                f"{name} is {getattr(query, name)!r} but must be {needed}, or there is no sum to "
-                "trust. Correct it in the query."
-            )
+    ]
+    check_rules(query, rules)
     if query.users and shard_of(query).divisor < 1:
         missing, colluding = ("/".join(map(str, one)) for one in (query.dropout, query.colluders))
         raise ValueError(

@@ -29,10 +29,12 @@ from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.pyramid import NAME as NAME
 from edge.mechanisms.pyramid import params_of, within
 
+from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from ..maps.sentence import Wording, join
-from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
+from ..noise import epsilon_of_one
+from .query import PAPER_USERS, estimator_of, levels_of, weights
 from .query import Query as Query
 from .tree import Fit, Leaf, least_squares, read_tree, reconstruct, spread_leaves
 
@@ -60,7 +62,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     if len(releases) >= query.readings and not query.window_h:
         return None
     kept, first, levels = levels_of(query)
-    num, den = epsilon_a_report(query).as_integer_ratio()
+    num, den = epsilon_of_one(query).as_integer_ratio()
     params = (query.units, query.places or 1, kept, first, num, den, *weights(levels))
     return Round(len(releases) + 1, NAME, query.grid, params, promise(query))
 
@@ -70,7 +72,7 @@ def promise(query: Query) -> Guarantee:
     reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
     return make_pure(
         query.epsilon,
-        epsilon_a_report(query),
+        epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
@@ -88,7 +90,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     Raises:
         ValueError: there is no release, or one does not belong to the query.
     """
-    check(query, releases)
+    check_releases(query, releases, plan(query, ()))
     return draw(query, releases)
 
 
@@ -148,28 +150,6 @@ def parts(name: str, release: Release) -> Floats:
         for square, mass in zip(squares, found.ravel().tolist(), strict=True)
     ]
     return spread_leaves(Fit(leaves, float("nan")), grid)
-
-
-def check(query: Query, releases: Sequence[Release]) -> None:
-    """Check that these are releases of this query; ValueError for any other."""
-    expected = plan(query, ())
-    if not 0 < len(releases) <= query.readings:
-        raise ValueError(
-            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
-            "promised holds for so many. Give those of one window."
-        )
-    for release in releases:
-        # In whom to trust an experiment says otherwise.
-        told = release.round.guarantee._replace(trust=_TRUST)
-        if release.round._replace(number=1, guarantee=told) != expected:
-            raise ValueError(
-                "a release is of another plan than this query's: other levels are other squares, "
-                "and the map would be wrong. Recover with the query that it was planned with."
-            )
-    if len({release.round.number for release in releases}) != len(releases):
-        raise ValueError(
-            "two releases are of one round, and would count twice. Give each round's once."
-        )
 
 
 def _why(query: Query, name: str) -> str:

@@ -91,11 +91,6 @@ def choose_released(round: Round, values: Sequence[int]) -> list[int]:
     return found
 
 
-def readings(query: Query) -> int:
-    """Return for how many reports of one device the promise holds."""
-    return query.readings
-
-
 def _squares(grid: Grid, level: int) -> list[int]:
     """Return the squares of a level in which there is a cell, in order."""
     side = 2 ** (depth(grid) - level)

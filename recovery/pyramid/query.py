@@ -14,8 +14,8 @@ from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST
 
-from ..fields import OUTSIDE, WINDOW_H, check, describe
-from ..noise import Ratio, check_ratio
+from ..fields import OUTSIDE, WINDOW_H, check, check_grid, describe
+from ..noise import Ratio, check_epsilon_of_one, epsilon_of_one
 
 EstimatorName = Literal["auto", "sparse", "dense", "tree"]
 ESTIMATORS = get_args(EstimatorName)
@@ -99,26 +99,9 @@ class Query:
     window_h: int = field(default=0, metadata=WINDOW_H)
 
     def __post_init__(self) -> None:
-        shape = self.grid.shape
-        whole = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
-        if not (whole and min(shape) > 0 and depth(self.grid) <= DEEPEST):
-            raise ValueError(
-                f"the grid is {self.grid!r} but needs (columns, rows), whole numbers from 1 to "
-                f"{1 << DEEPEST}: reports are squares of it. Correct it in the query."
-            )
-        check_ratio(self.epsilon, "epsilon")
+        check_grid(self.grid, 1 << 2 * DEEPEST, 1 << DEEPEST)
         check(self)
-        if not EPSILON_MIN <= epsilon_a_report(self) <= EPSILON_MAX:
-            raise ValueError(
-                f"epsilon of one report is {epsilon_a_report(self)} but must be {EPSILON_MIN} to "
-                f"{EPSILON_MAX}: below, no map is left, and above, nothing is hidden. Correct "
-                "epsilon, or readings, by which it is divided."
-            )
-
-
-def epsilon_a_report(query: Query) -> Fraction:
-    """Return the epsilon of one report of one device."""
-    return Fraction(*query.epsilon) / query.readings
+        check_epsilon_of_one(self, EPSILON_MIN, EPSILON_MAX)
 
 
 class Levels(NamedTuple):
@@ -170,7 +153,7 @@ def levels_of(query: Query) -> Levels:
 
 def _users_told(query: Query) -> float:
     """Return epsilon n: how many users it takes for one part of noise."""
-    return float(epsilon_a_report(query)) * (query.users or PAPER_USERS)
+    return float(epsilon_of_one(query)) * (query.users or PAPER_USERS)
 
 
 def weights(levels: int) -> tuple[int, ...]:

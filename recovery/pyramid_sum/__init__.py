@@ -21,15 +21,15 @@ from edge.mechanisms import pyramid, pyramid_sum
 from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_of
 from edge.mechanisms.pyramid_sum import NAME as NAME
 
-from ..fields import describe
+from ..fields import COLLUDERS, DROPOUT, SHARD, check_releases, describe
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window
 from ..maps.heatmap import Heatmap, Unresolved
 from ..maps.sentence import join
-from ..noise import Ratio
-from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, describe_trust, shard_of
+from ..noise import Ratio, epsilon_of_one
+from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, shard_of
 from ..noise.sums import promise as _promise
 from ..pyramid import draw
-from ..pyramid.query import EPSILON_MAX, Levels, epsilon_a_report, estimator_of, levels_of, weights
+from ..pyramid.query import EPSILON_MAX, Levels, estimator_of, levels_of, weights
 from ..pyramid.query import Query as Trusted
 
 
@@ -46,21 +46,9 @@ class Query(Trusted):
         default=16,
         metadata=describe("Parts that one device's mass is divided into.", low=1, high=1 << 20),
     )
-    shard: int = field(
-        default=10_000, metadata=describe("The most devices of one secure sum.", low=1)
-    )
-    dropout: Ratio = field(
-        default=(0, 1),
-        metadata=describe(
-            "The share of a shard that may be missing, such as 1/10.", served="1/10"
-        ),
-    )
-    colluders: Ratio = field(
-        default=(0, 1),
-        metadata=describe(
-            "The share of a shard that may help the gateway, such as 1/20.", served="1/20"
-        ),
-    )
+    shard: int = field(default=10_000, metadata=SHARD)
+    dropout: Ratio = field(default=(0, 1), metadata=DROPOUT)
+    colluders: Ratio = field(default=(0, 1), metadata=COLLUDERS)
 
     def __post_init__(self) -> None:
         Trusted.__post_init__(self)
@@ -91,11 +79,6 @@ def _at_half(query: Query) -> Query:
     return replace(query, epsilon=(num, den))
 
 
-def epsilon_of(query: Query) -> Fraction:
-    """Return the epsilon of one report of one device."""
-    return epsilon_a_report(query)
-
-
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """Return the next Round of whole numbers, None when every device has reported enough.
 
@@ -107,7 +90,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     if len(releases) >= query.readings and not query.window_h:
         return None
     _, first, count = measure(query)
-    shard, (num, den) = shard_of(query), epsilon_of(query).as_integer_ratio()
+    shard, (num, den) = shard_of(query), epsilon_of_one(query).as_integer_ratio()
     params = Params(
         first,
         1,
@@ -137,7 +120,7 @@ def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
     reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
     unit = TOGETHER(window=describe_window(query.window_h, reports, "epsilon"))
-    promised = _promise(query, epsilon_of(query), REPLACED, unit)
+    promised = _promise(query, epsilon_of_one(query), REPLACED, unit)
     more = LAST_PLACE if query.window_h else ""
     return promised._replace(unprotected=join((promised.unprotected, more), by=""))
 
@@ -152,24 +135,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     Raises:
         ValueError: there is no release, or one does not belong to the query.
     """
-    if not 0 < len(releases) <= query.readings:
-        raise ValueError(
-            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
-            "promised holds for so many. Give those of one window."
-        )
-    expected = plan(query, ())
-    for release in releases:
-        # In whom to trust an experiment says otherwise.
-        told = release.round.guarantee._replace(trust=describe_trust(query))
-        if release.round._replace(number=1, guarantee=told) != expected:
-            raise ValueError(
-                "a release is of another plan than this query's: other levels are other squares, "
-                "and the map would be wrong. Recover with the query that it was planned with."
-            )
-    if len({release.round.number for release in releases}) != len(releases):
-        raise ValueError(
-            "two releases are of one round, and would count twice. Give each round's once."
-        )
+    check_releases(query, releases, plan(query, ()))
     opened = [release for release in releases if release.reports]
     if not opened:
         return Unresolved(query.grid, promise(query), float("inf"), float("inf"), NONE_OPENED)

@@ -8,7 +8,7 @@ from edge.core.grid import depth
 from edge.core.records import Grid
 from edge.mechanisms.quadtree import PLACES_MOST
 
-from ..fields import check, describe
+from ..fields import COLLUDERS, DROPOUT, GRID, SHARD, check, check_grid, check_rules, describe
 from ..noise import Ratio, check_ratio
 from ..noise.sums import check_shards
 from .tree import find_owners, square_of
@@ -18,7 +18,6 @@ Kind = Literal["counts", "proportions", "systematic", "stochastic"]
 
 KINDS = ("counts", "proportions", "systematic", "stochastic")
 DEPTH_MAX = 10
-CELLS_MAX = 1 << 20
 USERS_MAX = 10**9
 READINGS_MOST = 1000
 
@@ -31,11 +30,7 @@ class Query:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid = field(
-        metadata=describe(
-            "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
-        )
-    )
+    grid: Grid = field(metadata=GRID)
     epsilon: Ratio = field(
         metadata=describe(
             "A ratio such as 1/2, for one device's answers to all rounds.",
@@ -79,21 +74,9 @@ class Query:
         default=16,
         metadata=describe("The most places of a device of many.", low=1, high=PLACES_MOST),
     )
-    shard: int = field(
-        default=10_000, metadata=describe("The most devices of one secure sum.", low=1)
-    )
-    dropout: Ratio = field(
-        default=(0, 1),
-        metadata=describe(
-            "The share of a shard that may be missing, such as 1/10.", served="1/10"
-        ),
-    )
-    colluders: Ratio = field(
-        default=(0, 1),
-        metadata=describe(
-            "The share of a shard that may help the gateway, such as 1/20.", served="1/20"
-        ),
-    )
+    shard: int = field(default=10_000, metadata=SHARD)
+    dropout: Ratio = field(default=(0, 1), metadata=DROPOUT)
+    colluders: Ratio = field(default=(0, 1), metadata=COLLUDERS)
     aim: float = field(
         default=0.2,
         metadata=describe(
@@ -149,32 +132,17 @@ class Query:
     )
 
     def __post_init__(self) -> None:
-        shape = self.grid.shape
-        if min(shape) < 1 or shape[0] * shape[1] > CELLS_MAX:
-            raise ValueError(
-                f"the grid has {shape[0]} x {shape[1]} cells but must have 1 to {CELLS_MAX}: a "
-                "map is held in memory. Take larger cells."
-            )
+        check_grid(self.grid)
         check_ratio(self.epsilon, "epsilon")
         check(self)
-        for name, good, needed in (
+        few = type(self.readings) is int and 1 <= self.readings <= READINGS_MOST
+        rules = [
             ("epsilon", Fraction(*self.epsilon) <= 64, "at most 64, or nothing is hidden"),
-            (
-                "readings",
-                type(self.readings) is int and 1 <= self.readings <= READINGS_MOST,
-                "from 1 to 1000 maps",
-            ),
-            ("aim", 1e-6 <= self.aim <= 10, "from a millionth to 10"),
-            ("threshold", 0 <= self.threshold <= 100, "from 0 to 100 deviations"),
-            ("reserve", 1 <= self.reserve <= 1000, "from 1 to 1000"),
-            ("collapse", 0 <= self.collapse <= self.threshold, "from 0 to the threshold"),
+            ("readings", few, f"from 1 to {READINGS_MOST} maps"),
+            ("collapse", self.collapse <= self.threshold, "at most the threshold"),
             ("level", 0 < self.level < 1, "between 0 and 1: nothing is sure"),
-        ):
-            if not good:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the "
-                    "rounds nor the map would mean anything. Correct it in the query."
-                )
+        ]
+        check_rules(self, rules)
         check_shards(self)
         _check_prior(self)
 

@@ -26,12 +26,14 @@ from edge.core.records import Grid, Guarantee, Release, Round
 from edge.mechanisms.ranks import NAME as NAME
 from edge.mechanisms.ranks import Params, epsilon, params_of
 
+from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from ..maps.sentence import Wording, join
+from ..noise import epsilon_of_one
 from .groups import expected_error, group_of
 from .query import Query as Query
-from .query import axes_of, epsilon_of_one, order_of
+from .query import axes_of, order_of
 
 _NEIGHBOURS = Wording("guarantee.points", "where all points of one user are, in every release")()
 _TRUST = Wording(
@@ -155,21 +157,9 @@ def _status(query: Query, users: int) -> str:
 
 
 def _check(query: Query, releases: Sequence[Release]) -> None:
-    expected = plan(query, ())
-    if expected is None or not 0 < len(releases) <= query.readings:
-        raise ValueError(
-            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
-            "promised holds for so many. Give those of one window."
-        )
-    numbers = {release.round.number for release in releases}
+    check_releases(query, releases, plan(query, ()))
     for release in releases:
         found = release.round
-        same = found._replace(number=1, guarantee=expected.guarantee) == expected
-        if not same or len(numbers) != len(releases):
-            raise ValueError(
-                f"round {found.number} is not one of this query's plan: other groups or another "
-                "curve give another map. Recover with the query that it was planned with."
-            )
         groups = -(-release.reports * query.points // params_of(found).group)
         if len(release.values) != groups or not all(type(v) is int for v in release.values):
             raise ValueError(

@@ -28,11 +28,6 @@ def rooms() -> Iterator[tuple[str, Query]]:
     yield "one group of all", Query(Grid((5, 3), 1000), (1, 10), users=USERS, group=100)
 
 
-def readings(query: Query) -> int:
-    """Return for how many releases the promise holds."""
-    return query.readings
-
-
 def inputs(round: Round) -> Sequence[Reading]:
     """Return what a device may hold: both ends of the curve, its middle, and beyond the grid."""
     columns, rows = round.grid.shape

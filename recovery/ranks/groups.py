@@ -25,7 +25,8 @@ import math
 
 import numpy as np
 
-from .query import Query, count_of, epsilon_of_one
+from ..noise import epsilon_of_one
+from .query import Query, count_of
 
 RULE = 1.74
 _RATIO = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.3, 1.6, 1.9, 2.2, 2.6, 3.2, 4.0, 6.0)

@@ -7,15 +7,14 @@ from typing import Literal
 from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 
-from ..fields import OUTSIDE, WINDOW_H, check, describe
-from ..noise import Ratio, check_ratio
+from ..fields import EPSILON, GRID, OUTSIDE, WINDOW_H, check, check_grid, check_rules, describe
+from ..noise import Ratio, check_epsilon_of_one
 
 Groups = Literal["rule", "paper"]
 EstimatorName = Literal["auto", "lines", "steps"]
 
 # Above it a promise is empty; below, a sum has more noise than any crowd has places.
 EPSILON_MAX, EPSILON_MIN = 16, Fraction(1, 10000)
-CELLS_MAX = 1 << 20  # a map of 1024 x 1024
 USERS_MAX = 10**9
 USERS = 10_000  # that are planned for where nobody says how many
 POINTS_MAX = NUMBERS - 1  # of one user: what a sealed report holds beside the sensor
@@ -30,16 +29,8 @@ class Query:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid = field(  # places are told on a finer one
-        metadata=describe(
-            "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
-        )
-    )
-    epsilon: Ratio = field(  # for all releases together
-        metadata=describe(
-            "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
-        )
-    )
+    grid: Grid = field(metadata=GRID)  # places are told on a finer one
+    epsilon: Ratio = field(metadata=EPSILON)  # for all releases together
     users: int | None = field(  # None for `USERS`
         default=None,
         metadata=describe(
@@ -89,47 +80,14 @@ class Query:
     window_h: int = field(default=0, metadata=WINDOW_H)
 
     def __post_init__(self) -> None:
-        shape = self.grid.shape
-        whole = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
-        line = whole and shape[1] == 1
         check(self)
-        for name, good, needed in (
-            (
-                "grid",
-                whole
-                and min(shape) > 0
-                and shape[0] * shape[1] <= CELLS_MAX
-                and max(shape) <= 1 << ORDERS[self.axes if self.axes in ORDERS else 2 - line]
-                and type(self.grid.cell_mm) is int
-                and self.grid.cell_mm >= 0,
-                f"(columns, rows), at most {CELLS_MAX} cells and none finer than the curve, and a "
-                "cell's side in whole mm, or 0",
-            ),
-            (
-                "axes",
-                self.axes is None or (self.axes in (1, 2) and (self.axes == 1) == line),
-                "1 for a grid of one row, 2 for any other: devices tell no height",
-            ),
-        ):
-            if not good:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the sums "
-                    "nor the map would mean anything. Correct it in the query."
-                )
-        check_ratio(self.epsilon, "epsilon")
-        one = epsilon_of_one(self)
-        if not EPSILON_MIN <= one <= EPSILON_MAX:
-            raise ValueError(
-                f"epsilon of one release is {float(one):g} but must be {EPSILON_MIN} to "
-                f"{EPSILON_MAX}: below, no sum tells anything, and above, nothing is hidden. "
-                "Correct epsilon, or readings, by which it is divided."
-            )
-        check_ratio((one * one / 2).as_integer_ratio(), "half of one release's epsilon squared")
-
-
-def epsilon_of_one(query: Query) -> Fraction:
-    """Return the epsilon of one release."""
-    return Fraction(*query.epsilon) / query.readings
+        check_grid(self.grid)
+        line = self.grid.shape[1] == 1
+        fits = self.axes is None or (self.axes in ORDERS and (self.axes == 1) == line)
+        needed = "1 for a grid of one row, 2 for any other: devices tell no height"
+        check_rules(self, [("axes", fits, needed)])
+        check_grid(self.grid, longest=1 << order_of(self))  # none is finer than the curve
+        check_epsilon_of_one(self, EPSILON_MIN, EPSILON_MAX)
 
 
 def axes_of(query: Query) -> int:

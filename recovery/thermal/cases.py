@@ -221,8 +221,3 @@ def find_sensitivity(round: Round) -> Fraction:
     """Return the squared sensitivity, in grains, that the round states a price for."""
     num, den = round.guarantee.rho
     return Fraction(2 * num * params_of(round).variance, den)
-
-
-def readings(query: Query) -> int:
-    """Return how many readings of each sensor the promise holds for."""
-    return query.readings

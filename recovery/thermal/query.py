@@ -15,7 +15,7 @@ from physics.response import Response
 
 from ..estimators import HOMES
 from ..estimators.table import ESTIMATORS
-from ..fields import WINDOW_H, describe
+from ..fields import EPSILON, WINDOW_H, check_rules, describe
 from ..noise import Ratio, check_delta, check_ratio
 from ..noise.gaussian import paper_sigma
 
@@ -64,11 +64,7 @@ class Query:
             example="0.05",
         )
     )
-    epsilon: Ratio = field(
-        metadata=describe(
-            "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
-        )
-    )
+    epsilon: Ratio = field(metadata=EPSILON)
     delta: Ratio = field(
         default=(1, 100000), metadata=describe("A ratio such as 1/100000.", flag="delta")
     )
@@ -130,7 +126,7 @@ class Query:
         check_furniture(self.grid, self.furniture, self.sources or 1)
         printed = self.calibration == "paper" and self.sigma is None
         plain = self.calibration == "exact" and self.sigma is None
-        for name, good, needed in (
+        rules = [
             (
                 "spread_m2",
                 _positive(self.spread_m2) or self.response is not None,
@@ -190,12 +186,8 @@ class Query:
                 and (self.behind == 0 or (self.behind > 0 and self.step is not None)),
                 "0, or a positive Fraction beside a step: it is of the converter behind that one",
             ),
-        ):
-            if not good:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the "
-                    "noise nor the map would mean anything. Correct it in the query."
-                )
+        ]
+        check_rules(self, rules)
 
 
 def unknown_physics(query: Query) -> bool:
@@ -226,7 +218,7 @@ def _check_background(asked: Query) -> None:
     """Refuse what does not go together with a ValueError."""
     follows, slew = asked.background == "following", asked.slew
     gateway, empty = asked.background == "gateway", asked.empty_readings
-    for name, good, needed in (
+    rules = [
         ("background", asked.background in WAYS, f"one of {', '.join(WAYS)}"),
         (
             "slew",
@@ -244,13 +236,9 @@ def _check_background(asked: Query) -> None:
             f"from 1 to below readings, {asked.readings}, where the gateway takes the background "
             "away, and 0 else",
         ),
-    ):
-        if not good:
-            raise ValueError(
-                f"{name} is {getattr(asked, name)!r} but must be {needed}: a room's own warmth "
-                "would be taken for somebody's, or somebody's for the room's. Correct it in the "
-                "query."
-            )
+    ]
+    # Else a room's own warmth would be taken for somebody's, or somebody's for the room's.
+    check_rules(asked, rules)
 
 
 def free_cells(grid: Grid, furniture: tuple[Rectangle, ...]) -> NDArray[np.bool_]:

@@ -309,7 +309,7 @@ def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         family, (num, den) = mechanism.subject.noise(round)
         if family == "dgauss":
             square = mechanism.subject.find_sensitivity(round)
-            times = mechanism.subject.readings(query)
+            times = query.readings
             yield from claim_variance(name, round.guarantee, square, Fraction(num, den), times)
             yield claim_total(name, mechanism, query, times, effort)
     yield from claim_shared(mechanism)

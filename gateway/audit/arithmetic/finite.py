@@ -292,7 +292,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what a device answers in one room, through the whole of its report."""
     subject, round = mechanism.subject, mechanism.plan(query, ())
-    times = subject.readings(query)
+    times = query.readings
     seen = Family(name, Fraction(*round.guarantee.epsilon) / times)
     answers: set[Any] = set()
     found, stated = Worst(), subject.find_weights(round)
@@ -328,7 +328,7 @@ def _sweep(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]
     subject, seen = mechanism.subject, None
     for query in queries:
         round = mechanism.plan(query, ())
-        epsilon = Fraction(*round.guarantee.epsilon) / subject.readings(query)
+        epsilon = Fraction(*round.guarantee.epsilon) / query.readings
         seen = seen or Family(name, epsilon)
         if epsilon != seen.epsilon:
             raise ValueError(f"{name} has rounds of epsilon {seen.epsilon} and of {epsilon}")

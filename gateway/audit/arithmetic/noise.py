@@ -137,7 +137,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         found = mechanism.subject.search(query, round, tape, effort.pick(24, 400))
         shifts = [b - a for a, b in zip(found.before, found.after, strict=True)]
         family, args = mechanism.subject.noise(round)
-        times = mechanism.subject.readings(query)
+        times = query.readings
         given = GIVEN[family](name, shifts, args, times, round.guarantee)
         yield from (one for one in given if found.tight or gravity(one) != claim.WASTE)
 

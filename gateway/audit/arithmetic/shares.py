@@ -236,7 +236,7 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             detail="" if spent <= promised else f"{spent} where {promised} is promised",
         )
         sentence = f"{name}: the releases are as many as the promise is for"
-        yield claim_fact(sentence, 0 < len(releases) <= subject.readings(query), samples=1)
+        yield claim_fact(sentence, 0 < len(releases) <= query.readings, samples=1)
 
 
 def _claim_report(mechanism: Any, round: Any, effort: Effort) -> list[list[int]]:

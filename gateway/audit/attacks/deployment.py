@@ -112,7 +112,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     cannot see: whether the room, the sensors and the people are as the file says.
     """
     ((name, query),), subject = mechanism.subject.rooms(), mechanism.subject
-    round, times = mechanism.plan(query, ()), subject.readings(query)
+    round, times = mechanism.plan(query, ()), query.readings
     for place, limits in enumerate(effort.own.held):
         of = f"{name}, limits {place + 1}"
         root = effort.root("deployment", place)

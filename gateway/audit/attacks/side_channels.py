@@ -323,7 +323,7 @@ def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
 
 def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield what a device answers in all its life, over a start, and what that adds up to."""
-    times, one = subject.readings(query), subject.price_answer(round)
+    times, one = query.readings, subject.price_answer(round)
     device, answers = Device(round, root, held=subject.limits(round, times)), 0
     where = subject.inputs(round)[0].values
     for number in range(1, 2 * times + 3):

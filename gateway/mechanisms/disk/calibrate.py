@@ -8,10 +8,10 @@ from edge.core import wire
 from edge.host import post
 from edge.mechanisms import disk
 from recovery.disk import Query, plan
-from recovery.disk.query import epsilon_of_one, scheme_of
+from recovery.disk.query import scheme_of
 from recovery.disk.round import refusal, total_of, why_refused
 from recovery.maps.guarantee import ratio_text, round_up
-from recovery.noise import Ratio
+from recovery.noise import Ratio, epsilon_of_one
 
 from ..flags import first_round_of
 from .words import format_share, guesses

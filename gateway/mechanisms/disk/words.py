@@ -11,12 +11,13 @@ from edge.core.records import Release, Round
 from edge.mechanisms.disk import outer
 from recovery.disk import merge_counts
 from recovery.disk.channel import channel_of
-from recovery.disk.query import Query, epsilon_of_one
+from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.distance import sliced_distance
 from recovery.maps.guarantee import OVER, ratio_text, round_up, sentences
 from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
+from recovery.noise import epsilon_of_one
 from recovery.peers.local_privacy import blind_privacy, distances, local_privacy
 
 from ...output import SENT, Stage

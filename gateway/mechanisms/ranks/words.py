@@ -8,9 +8,10 @@ import numpy as np
 from edge.core.records import Release
 from edge.mechanisms.ranks import params_of
 from recovery.maps.guarantee import round_up
+from recovery.noise import epsilon_of_one
 from recovery.ranks.groups import expected_error, group_of, paper_group, rule_group
 from recovery.ranks.order import order_behind, voronoi_density
-from recovery.ranks.query import Query, count_of, epsilon_of_one
+from recovery.ranks.query import Query, count_of
 
 from ...output import SENT, Stage
 from .. import usual

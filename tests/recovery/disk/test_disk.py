@@ -142,7 +142,7 @@ def test_a_map_of_other_weights_is_refused() -> None:
     """The same reports under a larger epsilon would be a sharper map, and a wrong one."""
     asked, other = Query(GRID, (1, 1), radius=1), Query(GRID, (6, 1), radius=1)
 
-    with pytest.raises(ValueError, match="other weights are another channel"):
+    with pytest.raises(ValueError, match="another plan"):
         recover(asked, answered(other, [(1, 1)] * 10))
 
 

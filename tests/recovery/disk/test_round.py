@@ -14,7 +14,7 @@ from edge.mechanisms.disk import Table
 from recovery.disk import promise
 from recovery.disk.channel import channel_of
 from recovery.disk.footprint import shares
-from recovery.disk.query import Query, epsilon_of_one
+from recovery.disk.query import Query
 from recovery.disk.round import (
     disk_round,
     domain_of,
@@ -25,6 +25,7 @@ from recovery.disk.round import (
     weights_of,
     why_refused,
 )
+from recovery.noise import epsilon_of_one
 
 PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "one report", "presence")
 SCHEMES = ("dam", "dam-ns", "area", "huem", "wave", "krr")
