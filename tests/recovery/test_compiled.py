@@ -1,6 +1,7 @@
 """What all estimators stand on: compiled kernels, the fixed sequence, fields that are checked."""
 
 import ast
+import math
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,12 +168,16 @@ class Query:
     least: int = field(default=2, metadata=describe("A lower one.", low=1))
     most: int | None = field(default=None, metadata=describe("An upper one.", high=3))
     free: int = field(default=2, metadata=describe("None."))
+    part: float = field(default=0.5, metadata=describe("A share.", low=0, high=1))
 
 
 def test_a_number_is_held_against_each_bound_that_is_given() -> None:
     """One bound alone counts as much as two."""
-    for good in ({}, {"both": 3}, {"least": 10**9}, {"most": -5}, {"free": -5}):
+    for good in ({}, {"both": 3}, {"least": 10**9}, {"most": -5}, {"free": -5}, {"part": 1}):
         check(Query(**good))
     for bad in ({"both": 4}, {"least": 0}, {"least": 1.5}, {"most": 4}, {"most": True}):
         with pytest.raises(ValueError, match=f"{next(iter(bad))} is .* a whole number from"):
             check(Query(**bad))
+    for part in (-0.1, 1.5, math.nan, True):
+        with pytest.raises(ValueError, match="part is .* a number from 0 to 1"):
+            check(Query(part=part))
