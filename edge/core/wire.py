@@ -106,7 +106,7 @@ def pack_report(report, key, topic, bits):
         put(frame, report.payload)
     else:
         frame.append(4)
-        put(frame, Typed(bits, report.payload[1:]))
+        _put_numbers(frame, bits, report.payload, 1)
         frame.append(5)
         put(frame, report.payload[0])
     frame.extend(_mac(frame, key, topic))
@@ -226,9 +226,7 @@ def put(out, value):
     elif value is None:
         out.append(0xF6)
     elif isinstance(value, Typed):
-        _head(out, 6, TAGS[value.bits])
-        _head(out, 2, len(value.values) * value.bits // 8)
-        _numbers(out, value.values, value.bits)
+        _put_numbers(out, value.bits, value.values)
     elif isinstance(value, Words):
         _head(out, 6, WORD_TAGS[value.bits])
         put(out, value.packed)
@@ -276,14 +274,17 @@ def _head(out, major, number):
     raise ValueError("%d does not fit the 64 bits of a whole number in a message" % number)
 
 
-def _numbers(out, values, bits):
-    """Write whole numbers as two's complement, little-endian, refusing any that do not fit.
+def _put_numbers(out, bits, values, first=0):
+    """Write a typed array of the values from the first on, refusing any that does not fit.
 
     Done by hand because `struct.pack` on MicroPython wraps such a number in silence.
     """
+    _head(out, 6, TAGS[bits])
+    _head(out, 2, (len(values) - first) * bits // 8)
     half = 1 << (bits - 1)
     least = -half
-    for value in values:
+    for at in range(first, len(values)):  # which copies no list
+        value = values[at]
         if not least <= value < half:
             raise ValueError("a reading does not fit %d bits" % bits)
         for shift in range(0, bits, 8):

@@ -24,6 +24,7 @@ Params = namedtuple(
 )
 
 PARAMS = 7  # how many: MicroPython's namedtuple does not tell. One more asks for tables: `bulk`
+EXPONENT, LOW, HIGH, VARIANCE = 1, 2, 3, 4  # where some stand: who needs one makes no Params
 MARGIN = 16  # standard deviations of noise that fit the frame: beyond, with 1e-57, it is clipped
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 
@@ -41,32 +42,30 @@ def digits(round):
 
 def like(round):
     """Return what the noise of a Round depends on: its variance, and the bits of its tables."""
-    return params_of(round).variance, digits(round)
+    return round.params[VARIANCE], digits(round)
 
 
 def cost(limits, round):
     """Return the nano-rho that a device of these limits pays for its answer to a Round."""
-    params = params_of(round)
-    return price(limits, params.exponent, params.variance)
+    return price(limits, round.params[EXPONENT], round.params[VARIANCE])
 
 
 def said(round):
     """Return what the device's `meta` says of its last Round, or of None."""
     if round is None:
         return {}
-    params = params_of(round)
-    return {"exponent": params.exponent, "variance": params.variance}
+    return {"exponent": round.params[EXPONENT], "variance": round.params[VARIANCE]}
 
 
 def bits(round):
     """Return how wide a number of this Round's reports is, 16 or 32 bits, whatever is read."""
-    params = params_of(round)
-    reach = max(abs(params.low), abs(params.high))
+    variance = round.params[VARIANCE]
+    reach = max(abs(round.params[LOW]), abs(round.params[HIGH]))
     for width in (16, 32):
         deviation = ((1 << (width - 1)) - 1 - reach) // MARGIN  # how wide one may be, to fit
-        if deviation > 0 and params.variance < deviation * deviation:
+        if deviation > 0 and variance < deviation * deviation:
             return width
-    reach += MARGIN * (isqrt(params.variance) + 1)
+    reach += MARGIN * (isqrt(variance) + 1)
     raise ValueError(
         "round %d has readings and noise up to %d grains, a report carries up to 2**31: numbers "
         "would be cut. Plan it with a coarser grain" % (round.number, reach)
