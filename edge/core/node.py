@@ -22,7 +22,7 @@
 #     prepare   draw for frame seq + 1, if that is not done
 #     take      give that noise out, once, and with it the number of its frame
 #
-# Where a Round asks for another variance, or for tables (`bulk`) where exact noise lies ready,
+# Where a Round asks for another variance, or for tables (`table`) where exact noise lies ready,
 # that is thrown away and drawn again. A keyed stream is then read once more from its start:
 # nothing that was drawn from it was ever used.
 
@@ -41,7 +41,7 @@ class Node:
     identity: an `entropy.Identity`. budget: its own `budget.Budget`, booted. step: of its
     converter, (num, den) of a kelvin, or None below any grain. follower: a new
     `background.Follower` or None.
-    tables: whether noise may come from tables (`bulk`), where a Round asks for that.
+    tables: whether noise may come from tables (`table`), where a Round asks for that.
     mechanism: what it answers all its life, None for the usual one; one of central trust it
     refuses unless its identity names that.
     """
@@ -264,9 +264,9 @@ class Ahead:
             return
         self._tables = self._tables_for = None  # first, to make room
         if digits:
-            from ..mechanisms import bulk
+            from . import table
 
-            self._tables = bulk.source(variance, digits, self._identity.sensors)
+            self._tables = table.source(variance, digits, self._identity.sensors)
         self._tables_for = (variance, digits)
 
     def take(self, mechanism, variance, digits=0):

@@ -49,6 +49,11 @@ WIDEST = 1 << 40  # grains squared: a million grains, far more than any plan has
 SHARE = 5  # how many b**2 of the variance are the fine part's
 STEP = 11  # the greatest b: its fine part is as wide as NARROW
 
+BITS = 84  # of a threshold, where a Round asks for noise from tables
+ARRAY = 8  # readings from which on tables are worth their memory
+ROUNDS = 1 << 20  # the greatest number of a Round with such noise: one a minute for two years
+SLACK = 1, 1 << 74  # of one sample, for every variance up to WIDEST
+
 # The inner loops, on numbers that no board holds in one word: limbs of 28 bits, of which a
 # difference of two is a small int everywhere. `viper` has the same in machine code.
 
@@ -220,7 +225,7 @@ def _exponential(num, den, scale):
 # any table. `slack` is that of all tables and a digit for each sum. `recovery.noise.tables`
 # computes it in fractions.
 #
-# With 84 bits it is at most 2**-74 for every whole variance up to WIDEST, which `bulk` counts on.
+# With 84 bits it is at most 2**-74 for every whole variance up to WIDEST: SLACK.
 # Four sums by 11 bring WIDEST below 5 STEP**4 = 73205, and from there two more are enough (a
 # factor of 10 and one of 3, at the most): seven tables. None is of more than NARROW, so none has
 # more than 25 (2 * 84 log 2)**0.5 < 270 thresholds, and adds up to 276 digits: 7 * 276 < 2**11 of
@@ -271,3 +276,45 @@ class Sampler:
                 for at in range(count):
                     out[first + at] += factor * half[at]
                     half[at] = 0
+
+
+# Noise of an array's readings, for Rounds that ask for tables and devices that may.
+#
+# A Round asks by one more param than `thermal_half.Params` has: how many bits the thresholds of
+# the tables have. A device of fewer than ARRAY readings draws exactly all the same.
+#
+# Noise from tables is not quite of its law, and delta pays for that. What a Round says of itself
+# may be forged, so what the price rests on is held to here: one width, and numbers from 1 to
+# ROUNDS alone. In the life of a key a device answers no number more than `budget.BEHIND` times:
+# after each power cut its slots say a greater one than after the last, and none that is so much
+# smaller than what was answered. So sensors together are never further from exact noise than
+# sensors ROUNDS BEHIND SLACK in total variation, whatever they are asked, and however often their
+# power is cut. `recovery.thermal.guarantee` charges that.
+
+
+def objection(number, variance, bits, allowed):
+    """Return why a device must not answer a Round of this number that asks for tables, or ""."""
+    if not allowed:
+        return "its noise is from tables, which this device was not set up for"
+    if bits != BITS:
+        return "its tables are of %d bits, and this device makes them of %d" % (bits, BITS)
+    if not 1 <= number <= ROUNDS:
+        return "its noise is from tables, which answer no Round but number 1 to %d" % ROUNDS
+    if not 1 <= variance <= WIDEST:
+        return "its noise is from tables, which a variance of %d grains squared has not" % variance
+    return ""
+
+
+def source(variance, bits, count):
+    """Return what `thermal_half.draw` draws so many readings' noise from: tables, None for exact.
+
+    bits: of the Round, 0 where it asks for exact noise. ValueError for tables that nobody makes.
+    """
+    if not bits or count < ARRAY:
+        return None
+    if bits != BITS:
+        raise ValueError(
+            "tables of %d bits were asked for but only those of %d are made, or a key holder "
+            "would draw other noise than the device did. Plan the Round again" % (bits, BITS)
+        )
+    return Sampler(variance, 1, bits)

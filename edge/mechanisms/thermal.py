@@ -57,9 +57,9 @@ def source(round, count):
     """Return the tables that a report of `count` readings gets its noise from, None for none."""
     if not digits(round):
         return None
-    from . import bulk  # the tables' own modules, for who needs them
+    from ..core import table  # which takes memory, for who needs them
 
-    return bulk.source(params_of(round).variance, digits(round), count)
+    return table.source(params_of(round).variance, digits(round), count)
 
 
 def release(round, payloads, rng):

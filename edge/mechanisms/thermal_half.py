@@ -23,7 +23,7 @@ Params = namedtuple(
     "Params", ("sensors", "exponent", "low", "high", "variance", "step", "keyholder")
 )
 
-PARAMS = 7  # how many: MicroPython's namedtuple does not tell. One more asks for tables: `bulk`
+PARAMS = 7  # how many: MicroPython's namedtuple does not tell. One more asks for tables: `table`
 EXPONENT, LOW, HIGH, VARIANCE = 1, 2, 3, 4  # where some stand: who needs one makes no Params
 MARGIN = 16  # standard deviations of noise that fit the frame: beyond, with 1e-57, it is clipped
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
@@ -75,7 +75,7 @@ def bits(round):
 def draw(variance, count, rng, source=None):
     """Return the noise of `count` readings; it depends on no reading, so draw it ahead.
 
-    source: tables of this variance, of `bulk.source`, or None for exact noise.
+    source: tables of this variance, of `table.source`, or None for exact noise.
     """
     if source is not None:
         noise = [0] * count
@@ -136,11 +136,12 @@ def objection(round, identity, limits, newest, step=None, tables=(False, None)):
     if why or len(round.params) == PARAMS:
         return why
     try:
-        from . import bulk  # much memory, for what few devices are asked
+        from ..core import table  # much memory, for what few devices are asked
 
-        why = bulk.objection(round, tables[0] or identity.sensors < bulk.ARRAY)
+        wanted, allowed = digits(round), tables[0] or identity.sensors < table.ARRAY
+        why = table.objection(round.number, params.variance, wanted, allowed)
         if not why and tables[1] is not None:
-            tables[1](params.variance, digits(round))
+            tables[1](params.variance, wanted)
         return why
     except (ImportError, MemoryError) as fault:
         return "its noise is from tables, and there is no room here (%s)" % type(fault).__name__

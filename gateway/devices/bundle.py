@@ -85,7 +85,7 @@ def hash_sources() -> str:
 # What is loaded only by devices of one trust, or that were enrolled with something.
 _ONLY = {
     "edge/core/window.py": "window",
-    "edge/mechanisms/bulk.py": "tables",
+    "edge/core/table.py": "tables",
     "edge/mechanisms/central.py": "central",
     "edge/mechanisms/sum_node.py": "distributed",
     "edge/mechanisms/summing.py": "distributed",

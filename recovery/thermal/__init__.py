@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from edge.core.records import Guarantee, Release, Round
-from edge.mechanisms.bulk import BITS
+from edge.core.table import BITS
 from edge.mechanisms.thermal import NAME as NAME
 from edge.mechanisms.thermal import Params, bits
 from edge.mechanisms.thermal_half import EXPONENTS

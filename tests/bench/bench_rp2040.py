@@ -26,7 +26,6 @@ SIGMAS = (10, 25, 50, 1273)
 SCRIPT = """
 import gc, sys, time
 from edge.core import compat, noise, table, wire
-from edge.mechanisms import bulk
 from edge.core.entropy import Tape
 from edge.core.table import Sampler
 def spent(do, times):
@@ -41,7 +40,7 @@ drawn, mac = spent(lambda: rng.bits(256), 8), spent(lambda: compat.hmac_sha256(k
 print("block", hashing, drawn, mac)
 print("pack", spent(lambda: wire.encode(wire.Typed(16, out)), 2))
 for sigma in {sigmas}:
-    made = Sampler(sigma * sigma, 1, bulk.BITS)
+    made = Sampler(sigma * sigma, 1, table.BITS)
     rng = Tape(b"bench")
     def exact():
         noise.dgauss(sigma * sigma, 1, rng)

@@ -25,7 +25,6 @@ from typing import Any
 from edge.core import entropy, table
 from edge.core.table import BATCH, WIDEST, Sampler, search
 from edge.host import rootkeys
-from edge.mechanisms import bulk
 
 from ...devices.enrol import enrol, keycount
 from ...faults import OperatorFault
@@ -150,7 +149,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
             late += before[0] != blocks.count
             key = rootkeys.chain_at(root, report.epoch), device.identity.name, report.epoch
             rng = entropy.keyed(*key, report.seq, 0)
-            meant = draw_samples(Sampler(made, 1, bulk.BITS), SENSORS, rng)
+            meant = draw_samples(Sampler(made, 1, table.BITS), SENSORS, rng)
             other += [y - z for y, z in zip(report.payload[1:], meant, strict=True)] != [*seen]
             rng = entropy.keyed(*key, report.seq, 0)
             opened += tuple(device.asked.unveil(asked, report.payload, rng).values) == seen
@@ -211,7 +210,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def _law(variance: int) -> Iterator[Claim]:
-    made = Sampler(variance, 1, bulk.BITS)
+    made = Sampler(variance, 1, table.BITS)
     digits, count = count_wrong_digits(made), sum(len(part) for _, part in made.parts)
     sentence = f"tables for a variance of {variance} add up to it"
     yield claim_fact(sentence, sampler_variance(made) == variance, samples=len(made.parts))
@@ -222,7 +221,7 @@ def _law(variance: int) -> Iterator[Claim]:
         float(OFF),
         # One that is off by e moves e from a value to the next; what lies beyond the last is less
         # than a digit, and so is what a sum of two is off.
-        float((digits * count + 2 * len(made.parts)) / 2**bulk.BITS),
+        float((digits * count + 2 * len(made.parts)) / 2**table.BITS),
         unit="total variation",
         samples=count,
     )
@@ -230,7 +229,7 @@ def _law(variance: int) -> Iterator[Claim]:
 
 def _search() -> Iterator[Claim]:
     for variance in (3, 600):
-        part, wrong, looked = table.Table(variance, 1, bulk.BITS), 0, 0
+        part, wrong, looked = table.Table(variance, 1, table.BITS), 0, 0
         for value, size in probe_thresholds(part):
             for sign in (0, 1):
                 out = [0]
@@ -246,7 +245,7 @@ def _search() -> Iterator[Claim]:
 
 
 def _steady(effort: Effort) -> Claim:
-    part, rng = table.Table(600, 1, bulk.BITS), effort.tape("steady")
+    part, rng = table.Table(600, 1, table.BITS), effort.tape("steady")
     sizes, seen = array("I", (1, len(part), 3)), set()
     limbs = [(0, 0, 0), (2**28 - 1, 2**28 - 1, 2**29 - 1)]
     limbs += [(rng.bits(28), rng.bits(28), rng.bits(29)) for _ in range(effort.pick(60, 600))]
@@ -271,7 +270,7 @@ def _plan_promise(query: Any, asked: Any) -> Iterator[Claim]:
     delta = Fraction(*asked.guarantee.delta)
     yield claim_fact(
         f"{name}: delta is promised as it was asked for",
-        asked.guarantee.delta == query.delta and asked.params[7:] == (bulk.BITS,),
+        asked.guarantee.delta == query.delta and asked.params[7:] == (table.BITS,),
         samples=1,
     )
     yield claim_at_most(

@@ -9,8 +9,7 @@ import typer
 
 from edge.board.binding import COPIED
 from edge.core.budget import Limits
-from edge.core.table import Sampler
-from edge.mechanisms import bulk
+from edge.core.table import ARRAY, BITS, Sampler
 
 from ...devices.enrol import enrol
 from ...devices.enrol.check import check_window
@@ -161,8 +160,8 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
         f"{_kb(memory.running_mpy)} from .mpy; "
         f"starts in {_kb(memory.load_source)}, {_kb(memory.load_mpy)} from .mpy  (measured)"
     )
-    if tables and plan.readings >= bulk.ARRAY:
-        parts = Sampler(plan.variance, 1, bulk.BITS).parts
+    if tables and plan.readings >= ARRAY:
+        parts = Sampler(plan.variance, 1, BITS).parts
         size = sum(len(memoryview(part.thresholds).cast("B")) for _, part in parts)
         yield f"          {_kb(size)} more for tables of noise (counted), in a fifth of the time"
     if hours:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edge.core.budget import MOST, NANO, Limits, align_grains, objection, price
-from edge.mechanisms.bulk import ARRAY
+from edge.core.table import ARRAY
 from recovery.noise import check_ratio
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_epsilon

@@ -11,12 +11,12 @@ from edge.board import drivers
 from edge.board.config import load
 from edge.board.drivers import Held
 from edge.board.sensors import bus
-from edge.core import entropy, wire
+from edge.core import entropy, table, wire
 from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
 from edge.linux import buses
 from edge.linux.buses import Wire
-from edge.mechanisms import bulk, thermal
+from edge.mechanisms import thermal
 from tests.edge.linux.test_run import ROOT, SITE_KEY, folder_of, live
 from tests.edge.linux.test_run import host as host
 
@@ -173,7 +173,7 @@ def test_an_array_answers_with_tables_where_its_enrolment_says_so(
     """Over a real broker; where it may not, the first Round that it answers is one without."""
     home = folder_of(device_file, host)
     assert load(home + "/heatveil.json").tables is tables
-    topic, rounds = wire.round_topic("lab", "thermal"), {1: (bulk.BITS,), 2: ()}
+    topic, rounds = wire.round_topic("lab", "thermal"), {1: (table.BITS,), 2: ()}
     asked = {number: a_round(number, more) for number, more in rounds.items()}
 
     def heard() -> bool:

@@ -18,7 +18,7 @@ from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.core.table import WIDEST, Sampler
 from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
-from edge.mechanisms import bulk, thermal, thermal_half
+from edge.mechanisms import thermal, thermal_half
 from tests import processes
 
 # Noise from tables is for devices that may, for Rounds that ask, and is taken off bit for bit.
@@ -27,7 +27,7 @@ ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC, DATA = wire.round_topic("lab", "thermal"), wire.topic("lab", "n007", "data")
 LIMITS = Limits(1, 8, 500, 250000, 10**9, 0)
 SEEN = tuple(range(100, 164))
-TABLES = (bulk.BITS,)
+TABLES = (table.BITS,)
 
 
 class Array:
@@ -85,7 +85,7 @@ def test_the_key_holder_takes_noise_from_tables_off(variance: int) -> None:
 def test_the_noise_is_that_of_the_tables_and_no_other() -> None:
     """Or the key holder and the device could be wrong together."""
     round, drawn = Array().round(1), [0] * 64
-    Sampler(250000, 1, bulk.BITS).fill(drawn, Tape(b"same"))
+    Sampler(250000, 1, table.BITS).fill(drawn, Tape(b"same"))
     held = thermal.Reading(0, SEEN)
 
     payload = thermal.report(round, held, Tape(b"same"))
@@ -102,7 +102,7 @@ def test_the_noise_is_that_of_the_tables_and_no_other() -> None:
         (1, (0,), 250000, True, "tables are of 0 bits"),
         (1, (-84,), 250000, True, "tables are of -84 bits"),
         (0, TABLES, 250000, True, "no Round but number 1 to 1048576"),
-        (bulk.ROUNDS + 1, TABLES, 250000, True, "no Round but number 1 to 1048576"),
+        (table.ROUNDS + 1, TABLES, 250000, True, "no Round but number 1 to 1048576"),
         (1, TABLES, WIDEST + 1, True, "a variance of 1099511627777 grains squared has not"),
         (1, (84, 84), 250000, True, "it has 9 params instead of 7"),
         (1, TABLES, 249999, True, "less noise than this device's limit"),
@@ -117,14 +117,14 @@ def test_a_round_that_asks_for_what_was_not_paid_is_refused(
     assert device.answer(device.round(number, more, variance)) is None
     assert words in device.node.refusal
     assert (device.budget.spent, device.reads) == (0, 0)
-    exact = device.round(bulk.ROUNDS + 2, ())
+    exact = device.round(table.ROUNDS + 2, ())
     assert device.opened(exact, device.answer(exact)) == SEEN
 
 
 def test_the_last_number_is_answered() -> None:
     """The bound is what was counted, not one less."""
     device = Array()
-    round = device.round(bulk.ROUNDS)
+    round = device.round(table.ROUNDS)
 
     assert device.opened(round, device.answer(round)) == SEEN
 
@@ -132,15 +132,15 @@ def test_the_last_number_is_answered() -> None:
 @pytest.mark.parametrize("tables", [False, True])
 def test_few_readings_get_exact_noise_whatever_is_asked(tables: bool) -> None:
     """Tables for seven readings would cost memory and win nothing; exact noise is never worse."""
-    device = Array(sensors=bulk.ARRAY - 1, tables=tables)
+    device = Array(sensors=table.ARRAY - 1, tables=tables)
     round = device.round(1)
     frame = device.answer(round)
     plain = device.round(1, ())._replace(number=round.number)
     report = post.unpack_report(frame, device.who.mac_key, DATA, "n007")
     rng = entropy.keyed(rootkeys.chain_at(ROOT, 1), "n007", 1, 1, 0)
 
-    assert device.opened(round, frame) == SEEN[: bulk.ARRAY - 1]
-    assert thermal.unveil(plain, report.payload, rng).values == SEEN[: bulk.ARRAY - 1]
+    assert device.opened(round, frame) == SEEN[: table.ARRAY - 1]
+    assert thermal.unveil(plain, report.payload, rng).values == SEEN[: table.ARRAY - 1]
 
 
 def test_a_round_that_was_paid_gets_its_own_tables_after_another_was_refused() -> None:
@@ -166,12 +166,12 @@ def test_where_tables_find_no_room_the_round_is_refused_unpaid(
     device, load = Array(), builtins.__import__
 
     def missing(name: str, *args: Any, **more: Any) -> Any:
-        if len(args) > 2 and "bulk" in (args[2] or ()):
-            raise ImportError("no module named 'edge.mechanisms.bulk'")
+        if len(args) > 2 and "table" in (args[2] or ()):
+            raise ImportError("no module named 'edge.core.table'")
         return load(name, *args, **more)
 
     if fault is MemoryError:
-        monkeypatch.setattr(bulk, "Sampler", Mock(side_effect=MemoryError))
+        monkeypatch.setattr(table, "Sampler", Mock(side_effect=MemoryError))
     else:
         monkeypatch.setattr(builtins, "__import__", missing)
     assert device.answer(device.round(1)) is None
@@ -187,9 +187,9 @@ def test_no_room_for_tables_between_two_rounds_stops_nothing(
     """They were given up for a Round that was refused; the next one tries again, or is told."""
     device = Array()
     assert device.answer(device.round(1)) is not None
-    device.node.ahead.build(640000, bulk.BITS)
+    device.node.ahead.build(640000, table.BITS)
     with monkeypatch.context() as patch:
-        patch.setattr(bulk, "Sampler", Mock(side_effect=MemoryError))
+        patch.setattr(table, "Sampler", Mock(side_effect=MemoryError))
         device.node.prepare()
         assert device.answer(device.round(2)) is None
         assert "MemoryError" in device.node.refusal
@@ -212,7 +212,7 @@ def test_a_device_that_is_not_asked_loads_no_tables() -> None:
     )
 
     assert "edge.core.node" in ran.stdout
-    for name in ("bulk", "table", "viper"):
+    for name in ("table", "viper"):
         assert f".{name}'" not in ran.stdout
 
 
@@ -233,14 +233,14 @@ def test_no_tables_are_off_by_more_than_is_paid_for() -> None:
     edges = [1, 2, table.NARROW, table.NARROW + 1, 73204, 73205, WIDEST - 1, WIDEST]
     rng = Tape(b"widths")
     edges += [1 + rng.below(1 << width) for width in range(1, 41) for _ in range(3)]
-    made = [Sampler(variance, 1, bulk.BITS) for variance in edges if variance <= WIDEST]
+    made = [Sampler(variance, 1, table.BITS) for variance in edges if variance <= WIDEST]
 
     assert max(len(one.parts) for one in made) <= 7
     for one in made:
         num, den = one.slack
-        assert num * bulk.SLACK[1] <= bulk.SLACK[0] * den
+        assert num * table.SLACK[1] <= table.SLACK[0] * den
     num, den = Sampler(250000, 1, 56).slack
-    assert num * bulk.SLACK[1] > bulk.SLACK[0] * den  # narrower thresholds are not good enough
+    assert num * table.SLACK[1] > table.SLACK[0] * den  # narrower thresholds are not good enough
 
 
 # The device half of thermal: what leaves the device, what a key holder gets back.

@@ -87,9 +87,17 @@ def test_a_private_name_that_would_no_longer_be_met_is_refused(hidden: str) -> N
 @pytest.mark.parametrize(
     ("had", "there", "absent"),
     [
-        (("thermal", "tmp117"), {"sensors/tmp117"}, {"disk_half", "bulk", "places", "window"}),
-        (("thermal", "amg8833", "tables"), {"bulk", "core/table"}, {"sensors/tmp117", "central"}),
-        (("thermal", "ds18b20", "window"), {"core/window"}, {"bulk", "crypto"}),
+        (
+            ("thermal", "tmp117"),
+            {"sensors/tmp117"},
+            {"disk_half", "core/table", "places", "window"},
+        ),
+        (
+            ("thermal", "amg8833", "tables"),
+            {"core/table", "core/viper"},
+            {"sensors/tmp117", "central"},
+        ),
+        (("thermal", "ds18b20", "window"), {"core/window"}, {"core/table", "crypto"}),
         (("disk", "gps"), {"disk_half", "sensors/gps", "sensors/plane"}, {"ranks", "sum_node"}),
         (("quadtree", "fixed"), {"sum_node", "crypto", "quadtree"}, {"central", "disk_half"}),
     ],

@@ -8,8 +8,7 @@ import mpmath
 import pytest
 
 from edge.core.records import Grid, Round
-from edge.core.table import NARROW, WIDEST, Sampler
-from edge.mechanisms import bulk
+from edge.core.table import BITS, NARROW, SLACK, WIDEST, Sampler
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import slack
@@ -60,7 +59,7 @@ def test_delta_pays_for_exact_noise_and_for_all_that_devices_may_draw(query: Que
     mpmath.mp.dps = 40
     made, asked = calibration(query), planned(query)
     epsilon, samples = mpmath.mpf(query.epsilon[0]) / query.epsilon[1], 16 * 8 * 2**20
-    off = Fraction(*bulk.SLACK) * samples * math.prod(query.sensors)
+    off = Fraction(*SLACK) * samples * math.prod(query.sensors)
     tables = (1 + mpmath.exp(epsilon)) * off.numerator / off.denominator
     apart = math.sqrt(made.sensitivity_squared * query.readings / made.variance) * DISCRETE
     exact = gaussian_delta(float(epsilon), 1 / apart)
@@ -78,7 +77,7 @@ def test_the_proven_bound_is_within_what_is_paid_for(
     variance: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every change of shape, and at the widest; and tables that are not so good are noticed."""
-    assert slack(Sampler(variance, 1, bulk.BITS)) <= Fraction(*bulk.SLACK)
+    assert slack(Sampler(variance, 1, BITS)) <= Fraction(*SLACK)
     check = guarantee.check_variance.__wrapped__
     check(variance)
     monkeypatch.setattr(guarantee, "BITS", 56)

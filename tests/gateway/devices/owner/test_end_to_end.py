@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edge.core import table
 from edge.host import rootkeys
-from edge.mechanisms import bulk
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.mechanisms.thermal.deployment import first_round
@@ -193,7 +193,7 @@ def test_other_noise_opens_nothing(
     heatveil: Any, arrays: Arrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test above must be able to say no: an owner who draws exactly gets no reading back."""
-    monkeypatch.setattr(bulk, "source", lambda *_: None)
+    monkeypatch.setattr(table, "source", lambda *_: None)
     unveil(heatveil, arrays)
     found = rows(arrays.folder / "readings.sqlite")
     right = {key: (value, "") for key, value in arrays.seen.items()}
