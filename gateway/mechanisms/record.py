@@ -10,7 +10,7 @@ To add one: `edge/mechanisms/NAME.py` and `recovery/NAME/`, then
     )
 
 and with it `play`, `recover`, `calibrate`, `config --sample`, `check`, the audit and the contract
-suite know it. Whatever else a `Mechanism` holds has a default, which lies in `usual`; who knows
+suite know it. Whatever else a `Mechanism` holds has a default, here or in `usual`; who knows
 better gives its own. Without `serving` it is refused wherever devices would answer over MQTT.
 
 The query is a frozen dataclass with the fields `grid`, `epsilon` and `readings` at least. What a
@@ -150,11 +150,11 @@ class Serving:
     least_noise: Callable[[Any], str]
     whole_budget: Callable[[Any], str]
     tighter: Callable[[Any, Any], tuple[Any, str]]
-    key_limit: Callable[[Any], int | None] = _usual.always_none
-    payload_fault: Callable[[Any], Callable[[Payload], str]] = _usual.payload_fault
+    key_limit: Callable[[Any], int | None] = lambda deployment: None
+    payload_fault: Callable[[Any], Callable[[Payload], str]] = lambda plan: lambda payload: ""
     fold: Fold | None = None
-    ledger_delta: Callable[[Any], float | None] = _usual.always_none
-    page_values: Callable[[Any], dict[str, Any]] = _usual.always_empty
+    ledger_delta: Callable[[Any], float | None] = lambda plan: None
+    page_values: Callable[[Any], dict[str, Any]] = lambda plan: {}
     exported: Exported
 
 
@@ -171,7 +171,7 @@ PURE: Mapping[str, Any] = MappingProxyType(
 )
 # Of `Exported`, where reports are sealed: only a release has rows, a number each.
 SEALED: Mapping[str, Any] = MappingProxyType(
-    {"report": {}, "reported": _usual.no_rows, "released": _usual.number_rows}
+    {"report": {}, "reported": lambda body: lambda *_: [], "released": lambda body: enumerate}
 )
 
 
@@ -250,31 +250,34 @@ class Mechanism(Verbs):
     live_keys: Mapping[str, frozenset[str]] = field(default_factory=lambda: _DERIVED)
     sensors: Callable[[Any], tuple[int, int]] = _usual.devices
     query_of: Callable[[Any], Any] = _usual.query_of
-    cautions: Callable[[Any], list[str]] = _usual.no_lines
+    cautions: Callable[[Any], list[str]] = lambda query: []
 
     words: Words = PLACES
     promise: Callable[[Any, Any], list[str]] = _usual.promise
-    curve: Callable[[Any], list[tuple[float, float]]] = _usual.no_lines
+    curve: Callable[[Any], list[tuple[float, float]]] = lambda query: []
     facts: Callable[[Any], list[Fact]] = _usual.facts
-    silent_lines: Callable[[Sequence[Any]], list[str]] = _usual.no_lines
+    silent_lines: Callable[[Sequence[Any]], list[str]] = lambda releases: []
 
     extra_flags: tuple[str, ...] = ()
-    check_texts: Callable[[Mapping[str, str]], None] = _usual.always_none
-    check_query: Callable[[Any], None] = _usual.always_none
+    check_texts: Callable[[Mapping[str, str]], None] = lambda texts: None
+    check_query: Callable[[Any], None] = lambda query: None
     world: Callable[[Any, Any, Any], Any] = _places.crowd_of
     stand: Callable[[Any, Any, int, Any], Any] = _places.stand
     reporter: Callable[[Any], Callable[[Any, Any], list[int]]] | None = None
-    vector_length: Callable[[Any], int] = _usual.always_one
+    vector_length: Callable[[Any], int] = lambda round: 1
     vector_most: Callable[[Any], int] | None = None
     judge: Callable[[Any, Any, Any], Any] = _usual.judge
     picture: Callable[[Any, Any, Any], None] = _usual.picture
     redraw: Callable[[Any, Sequence[Any], Any, str], Any] = _usual.redraw
-    panels: Callable[[Any, Sequence[Any]], list[Any]] = _usual.no_panels
+    panels: Callable[[Any, Sequence[Any]], list[Any]] = lambda query, releases: []
     public_fields: Callable[[Any], Sequence[str]] = _usual.public_fields
     read_release: Callable[[Any, Any], Any] = _usual.read_release
-    check_possible: Callable[[Any, Any], None] = _usual.always_none
+    check_possible: Callable[[Any, Any], None] = lambda release, path: None
     calibrate: Callable[..., Any] = _usual.calibrate
-    calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = _usual.add_nothing
+    calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = lambda query, round: (
+        {},
+        [],
+    )
     play_frames: Callable[..., list[str]] | None = None
     demo: Callable[..., None] | None = None
     clear: Callable[..., Any] = _usual.recover_plain

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,37 +19,13 @@ from recovery.maps.sentence import Wording
 from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
 from ..settings.windows import DAYS, cadences, windows_in
-from .record import Fact, Payload
+from .record import Fact
 from .scores import SEEDED, WORTHLESS, Watch, frame_bytes, is_worthless, score_without_data, scores
 from .summary import format_distance, say_claims, say_most
 from .worlds import Calibrated, Floats, Found, Inputs, Numbers, Played, Told
 
 # Crowds that a map is tried on where nobody says how many answer, and the most devices and cells.
 _USERS_TRIED, _NAMED_TRIED, _CELLS_TRIED = (1_000, 10_000), 100_000, 4_096
-
-
-def always_none(*given: Any) -> Any:
-    """Return None: no limit, no delta, nothing that is impossible."""
-
-
-def always_one(round: Any) -> int:
-    """Return 1, the numbers of a report."""
-    return 1
-
-
-def no_lines(given: Any) -> list[str]:
-    """Return nothing to say."""
-    return []
-
-
-def always_empty(plan: Any) -> dict[str, Any]:
-    """Return nothing that a page must know."""
-    return {}
-
-
-def payload_fault(plan: Any) -> Callable[[Payload], str]:
-    """Return what says of every payload that it can count."""
-    return lambda payload: ""
 
 
 # Of a deployment file.
@@ -80,19 +56,6 @@ def query_of(deployment: Any) -> Any:
     if "users" in mechanism.abouts:
         asked["users"] = asked.get("users") or own.devices
     return mechanism.query(**asked)
-
-
-# Of an export, where reports are sealed and a release is a row of numbers.
-
-
-def no_rows(body: Any) -> Callable[[Sequence[int], int], list[tuple[Any, ...]]]:
-    """Return what gives no rows: nobody has the key any more."""
-    return lambda values, first: []
-
-
-def number_rows(body: Any) -> Callable[[Sequence[int | None]], Iterable[tuple[Any, ...]]]:
-    """Return what gives the rows of a release: a number and its place, from 0."""
-    return enumerate
 
 
 # For readers.
@@ -229,11 +192,6 @@ def _draw(
     if found.guarantee.trust == SEEDED:
         foot.insert(0, "An experiment with --seed: nothing of this is private.")
     draw(query.grid, shown, path, " ".join(foot))
-
-
-def no_panels(query: Any, releases: Sequence[Release]) -> list[Any]:
-    """Return nothing that shows what was sent."""
-    return []
 
 
 def picture(played: Played, numbers: Numbers, path: Path) -> None:
@@ -407,8 +365,3 @@ def _trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:
         "  window h every h    answers   epsilon of one   epsilon of a week",
         *table,
     ]
-
-
-def add_nothing(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return nothing to say beside the promise."""
-    return {}, []

@@ -14,12 +14,12 @@ back it is told again what stands, with the bytes that it was told before.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 from ..faults import ReplacedFault
 from ..logs import log
 from ..store.places import Stopped, retry_until_stored
+from ..store.store import Store
 from .intake.outcomes import Letter
 
 BATCH = 100
@@ -28,34 +28,13 @@ LOOK_S = 1.0  # for letters that somebody else has written
 AGAIN_S = 30.0  # after which a letter that the broker has not taken, or refused, goes once more
 
 
-class Drawer(Protocol):
-    """Where letters wait: a `Store`."""
-
-    def letters(self, limit: int = 100) -> Sequence[Letter]: ...
-
-    def mark_posted(self, ids: Iterable[int]) -> None: ...
-
-
-class Carrier(Protocol):
-    """Publishes, and says when the broker has it."""
-
-    def __call__(
-        self,
-        topic: str,
-        payload: bytes,
-        *,
-        retain: bool = False,
-        on_sent: Callable[[], None] | None = None,
-    ) -> None: ...
-
-
 class Outbox:
     """The thread that publishes what waits in a store; a context manager."""
 
     def __init__(
         self,
-        store: Drawer,
-        publish: Carrier,
+        store: Store,
+        publish: Callable[..., None],
         *,
         open: bool = False,
         may_begin: Callable[[], bool] = lambda: True,
@@ -63,6 +42,7 @@ class Outbox:
         """Start the thread.
 
         Args:
+            publish: as `mqtt.service.Link.publish`.
             open: whether the broker is there; else `switch` says when.
             may_begin: is asked on the thread, when the broker is there, until it says yes: before
                 that nothing is handed over.

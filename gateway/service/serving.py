@@ -27,7 +27,7 @@ from .mqtt import access
 from .mqtt.connection import Message
 from .mqtt.pump import Pump
 from .mqtt.service import Link, Taker
-from .operate.health import PARTS, Chore, Chores, Health, Vitals, make_chores
+from .operate.health import GONE, PARTS, Chore, Chores, Health, Vitals, make_chores
 from .operate.metrics import Metrics
 from .operate.quarantine import guard_of, quarantine_of
 from .outbox import Outbox
@@ -274,9 +274,9 @@ class Service:
             stack.callback(store.close)
             vitals.say("store", True)
             self._solver = solver = stack.enter_context(
-                Solver(deployment.rounds.solve_s, vitals.solver)
+                Solver(deployment.rounds.solve_s, partial(vitals.say, "solver"))
             )
-            vitals.solver(True)
+            vitals.say("solver", True)
             self._pump = pump = stack.enter_context(Pump("gateway"))
             # They stay until the device has a new key, over every start of ours.
             keys = {(one.name, one.key_id) for one in devices.by_name.values()}
@@ -395,7 +395,7 @@ class Service:
     def _linked(self, up: bool, why: str) -> None:
         if self._outbox is not None:  # it is told how things stand when it begins
             self._outbox.switch(up)
-        self._vitals.broker(up, why)
+        self._vitals.say("broker", up, "" if up else why or GONE)
 
     def _look(self) -> None:
         """Look at what changes by itself: the store's file, room on the disk, how parts are."""

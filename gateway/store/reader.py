@@ -297,17 +297,8 @@ class Reader:
         )
         wanted = wanted.outerjoin(quarantine, quarantine.c.device == newest.c.device)
         return [
-            DeviceRow(
-                one.device,
-                one.key_id.hex(),
-                one.epoch,
-                one.seq,
-                one.reports,
-                one.last_s,
-                one.why,
-                one.shut,
-            )
-            for one in self._all(wanted.order_by(newest.c.device, newest.c.key_id))
+            DeviceRow(name, key_id.hex(), *rest)
+            for name, key_id, *rest in self._all(wanted.order_by(newest.c.device, newest.c.key_id))
         ]
 
     def refused(self, limit: int = LIMIT, before: int | None = None) -> list[RefusedRow]:

@@ -207,12 +207,13 @@ def _endpoint(
     one: Operation, parts: Parts, shared: Shared
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers one operation."""
+    asks = one.asks
 
     async def endpoint(request: Request) -> Response:
         check_accepts(request, JSON)
         if one.names_devices and not access.session_of(request).names_devices:
             raise access.OPERATORS
-        wanted = parse(one.asks, request.path_params, request.scope["query_string"])
+        wanted = parse(asks, request.path_params, request.scope["query_string"])
         key = request.url.path, request.scope["query_string"]
 
         def make() -> bytes:

@@ -6,7 +6,8 @@ What answers an operation may wait for the disk: it runs on a thread of `parts`.
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, cast, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -17,6 +18,16 @@ from .floor import Floor, Moment, read_rooms
 from .maps import Map, MapHead, Maps, read_map
 from .parts import Parts, describe_parts
 from .records import STARTING, refuse_missing
+
+
+def health(parts: Parts, asked: records.Nothing) -> records.Standing:
+    """Return which parts work."""
+    return describe_parts(parts)
+
+
+def state(parts: Parts, asked: records.Nothing) -> records.State:
+    """Return the last event of each kind."""
+    return records.State(parts.feed.latest())
 
 
 def floor(parts: Parts, asked: Moment) -> Floor:
@@ -74,9 +85,7 @@ def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
     book = None if budget is None else reader.ledger(budget)
     rows = reader.charges(asked.limit + 1, asked.older)
     charges = [
-        records.Charge(
-            row.id, row.number, row.device or "", records.Rho.of(row.rho, unit), row.at_s
-        )
+        records.Charge(*row._replace(rho=records.Rho.of(row.rho, unit)))
         for row in rows[: asked.limit]
     ]
     return records.Ledger(
@@ -94,26 +103,13 @@ def refused(parts: Parts, asked: records.Paged) -> records.Refusals:
     """Return how many messages did not count, and a page of them, newest first."""
     reader = reader_of(parts)
     rows = reader.refused(asked.limit + 1, asked.older)
-    found = [
-        records.Refused(row.id, row.at_s, row.topic, row.kind, row.why, row.size)
-        for row in rows[: asked.limit]
-    ]
+    found = [records.Refused(*row) for row in rows[: asked.limit]]
     following = found[-1].id if len(rows) > asked.limit else None
     return records.Refusals(reader.refused_kinds(), found, following)
 
 
 def _round(row: Any, unit: Unit) -> records.Round:
-    return records.Round(
-        number=row.number,
-        name=row.name_hex,
-        mechanism=row.mechanism,
-        opened_s=row.opened_s,
-        closed_s=row.closed_s,
-        reports=row.reports,
-        enrolled=row.enrolled,
-        rho=records.Rho.of(row.rho, unit),
-        outcome=row.outcome,
-    )
+    return records.Round(*row._replace(rho=records.Rho.of(row.rho, unit)))
 
 
 def _read(body: Any, what: str) -> Map:
@@ -145,7 +141,7 @@ def reader_of(parts: Parts) -> Any:
 def devices(parts: Parts, asked: records.Named) -> records.Devices:
     """Return a page of devices, by name."""
     reader = reader_of(parts)
-    rows = sorted(reader.devices(), key=lambda row: (row.name, row.key_id_hex))
+    rows = reader.devices()
     if asked.after is not UNSET:
         rows = [row for row in rows if row.name > asked.after]
     # All keys of a device are on one page: the next begins with a name.
@@ -154,11 +150,12 @@ def devices(parts: Parts, asked: records.Named) -> records.Devices:
     counts, (promised, budget) = _count_refused(reader.refused_topics()), reader.promise()
     unit = unit_in(promised)
     left = _tell_left(reader, budget, unit)
-    found = [
-        _device(row, counts.get(row.name, Counter()), left(row.name))
-        for row in rows
-        if row.name in shown
-    ]
+    found = []
+    for row in rows:
+        if row.name in shown:
+            kinds = counts.get(row.name, Counter())
+            told: Any = kinds["late"], kinds.total(), left(row.name), row.alarm, row.quarantine
+            found.append(records.Device(*row[:6], *told))
     return records.Devices(
         found,
         budget and records.Rho.of(budget, unit),
@@ -205,30 +202,12 @@ def _tell_left(
     return lambda name: records.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)), unit)
 
 
-def _device(row: Any, refused: Counter[str], left: records.Rho | None) -> records.Device:
-    return records.Device(
-        name=row.name,
-        key_id=row.key_id_hex,
-        boot=row.epoch,
-        seq=row.seq,
-        reports=row.reports,
-        last_s=row.last_s,
-        late=refused["late"],
-        refused=refused.total(),
-        left=left,
-        alarm=row.alarm,
-        quarantine=row.quarantine,
-    )
-
-
 class Operation(NamedTuple):
-    """One address: what may be asked with it, what it answers, and who knows the answer."""
+    """One address, and who knows the answer."""
 
     path: str
     says: str
-    asks: type[Struct]
-    answers: type[Struct]
-    answer: Callable[[Parts, Any], Struct]
+    answer: Callable[[Parts, Any], Struct]  # (parts, asked): both records are in its signature
     missing: bool = False  # it may have nothing of that number
     tagged: bool = False  # it has an ETag
     stored: bool = True  # it takes the store: else it is answered while that hangs, and anew
@@ -238,117 +217,38 @@ class Operation(NamedTuple):
     @property
     def name(self) -> str:
         """What programs call it: the function's name."""
-        return self.answer.__name__.removeprefix("_")
+        return self.answer.__name__
+
+    @property
+    def asks(self) -> type[Struct]:
+        """What may be asked with it."""
+        return cast(type[Struct], get_type_hints(self.answer)["asked"])
+
+    @property
+    def answers(self) -> type[Struct]:
+        """What it answers."""
+        return cast(type[Struct], get_type_hints(self.answer)["return"])
 
 
-def _health(parts: Parts, asked: records.Nothing) -> records.Standing:
-    return describe_parts(parts)
-
-
-def _state(parts: Parts, asked: records.Nothing) -> records.State:
-    return records.State(parts.feed.latest())
-
-
+_named = partial(Operation, names_devices=True)
 OPERATIONS = [
-    Operation(
-        "/health",
-        "Which parts work, and why one does not.",
-        records.Nothing,
-        records.Standing,
-        _health,
-        stored=False,
-    ),
-    Operation(
-        "/state",
-        "The last event of each kind.",
-        records.Nothing,
-        records.State,
-        _state,
-        stored=False,
-        names_devices=True,
-    ),
-    Operation("/rounds", "The rounds.", records.Paged, records.Rounds, rounds),
-    Operation(
-        "/rounds/{number}",
-        "One round.",
-        records.One,
-        records.Round,
-        one_round,
-        missing=True,
-    ),
+    Operation("/health", "Which parts work, and why one does not.", health, stored=False),
+    _named("/state", "The last event of each kind.", state, stored=False),
+    Operation("/rounds", "The rounds.", rounds),
+    Operation("/rounds/{number}", "One round.", one_round, missing=True),
     Operation(
         "/rounds/{number}/release",
         "What a round released: noised whole numbers.",
-        records.One,
-        records.Release,
         release,
         missing=True,
     ),
-    Operation("/maps", "The maps, without their pictures.", records.Paged, Maps, maps),
-    Operation(
-        "/maps/latest",
-        "The newest map.",
-        records.Nothing,
-        Map,
-        latest_map,
-        missing=True,
-        tagged=True,
-    ),
-    Operation(
-        "/maps/{number}",
-        "The map of one round.",
-        records.One,
-        Map,
-        one_map,
-        missing=True,
-        tagged=True,
-    ),
-    Operation(
-        "/floor",
-        "The other rooms of the floor, each with its map.",
-        Moment,
-        Floor,
-        floor,
-        others=True,
-    ),
-    Operation(
-        "/ledger",
-        "What is promised, what was charged and what is left.",
-        records.Paged,
-        records.Ledger,
-        ledger,
-        names_devices=True,
-    ),
-    Operation(
-        "/devices",
-        "The devices, without readings.",
-        records.Named,
-        records.Devices,
-        devices,
-        names_devices=True,
-    ),
-    Operation(
-        "/devices/{name}/gaps",
-        "Which messages of a device never came.",
-        records.OneNamed,
-        records.Gaps,
-        gaps,
-        names_devices=True,
-    ),
-    Operation(
-        "/refused",
-        "Messages that do not count, without their bytes.",
-        records.Paged,
-        records.Refusals,
-        refused,
-        names_devices=True,
-    ),
-    Operation(
-        "/quarantine",
-        "The devices that are shut out.",
-        records.Nothing,
-        records.Quarantine,
-        quarantine,
-        names_devices=True,
-    ),
+    Operation("/maps", "The maps, without their pictures.", maps),
+    Operation("/maps/latest", "The newest map.", latest_map, missing=True, tagged=True),
+    Operation("/maps/{number}", "The map of one round.", one_map, missing=True, tagged=True),
+    Operation("/floor", "The other rooms of the floor, each with its map.", floor, others=True),
+    _named("/ledger", "What is promised, what was charged and what is left.", ledger),
+    _named("/devices", "The devices, without readings.", devices),
+    _named("/devices/{name}/gaps", "Which messages of a device never came.", gaps),
+    _named("/refused", "Messages that do not count, without their bytes.", refused),
+    _named("/quarantine", "The devices that are shut out.", quarantine),
 ]

@@ -19,12 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from recovery.maps.sentence import Wording
 
 from ...logs import log
 from ...store.places import Stopped, retry_until_stored
+from ...store.store import Store
 from ..ledger import Charge, price
 from ..rounds import OpenRound
 from .door import Arrival
@@ -238,18 +239,6 @@ def _refusal(
     if kind == "other-round" and report.round in charged:
         return "late", f"{why}, and that one is over"
     return kind, why
-
-
-class Store(Protocol):
-    """Whoever remembers."""
-
-    def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known: ...
-
-    def newest(self) -> dict[Who, tuple[int, int]]: ...
-
-    def number_of(self, planned: bytes) -> int: ...
-
-    def witness(self, asked: Asked, found: str) -> None: ...
 
 
 # Returns the round of this name that a deployment asks, if its number is near to this one.

@@ -136,14 +136,6 @@ class Vitals:
                 self.say(WORK_OF[thread.name], False, _ENDED(thread=thread.name))
         self.news()
 
-    def broker(self, up: bool, why: str) -> None:
-        """Take how the link to the broker is."""
-        self.say("broker", up, "" if up else why or GONE)
-
-    def solver(self, ok: bool, why: str = "") -> None:
-        """Take whether the last map could be drawn."""
-        self.say("solver", ok, why)
-
     def room(self, free_bytes: int | None, reserve_mb: int) -> bool:
         """Take how much room there is for the store; return whether it is enough to go on."""
         enough = free_bytes is None or free_bytes >= reserve_mb * MEGABYTE

@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -33,6 +33,7 @@ from ...faults import OperatorFault
 from ...logs import log
 from ...settings.deployment import Deployment
 from ...settings.deployment import Guard as Settings
+from ...store.store import Store
 from ..mqtt.pump import Pump
 from ..telling import shut_out
 
@@ -184,22 +185,12 @@ BEHIND = "the quarantine could not be brought to broker and store; trying again"
 MISSING = "Client not found"
 
 
-class Keeper(Protocol):
-    """The store, as far as it is needed here."""
-
-    def quarantine(self, name: str, why: str) -> None: ...
-
-    def free(self, name: str) -> None: ...
-
-    def list_quarantined(self) -> dict[str, tuple[str, float]]: ...
-
-
 class Quarantine:
     """Who is shut out; a context manager whose thread runs as long as the block lasts."""
 
     def __init__(
         self,
-        store: Keeper,
+        store: Store,
         control: Control | None,
         guard: Guard,
         on_event: Callable[[dict[str, Any]], None],
@@ -364,7 +355,7 @@ def guard_of(deployment: Deployment, devices: Iterable[str], last_s: float | Non
 def quarantine_of(
     stack: ExitStack,
     deployment: Deployment,
-    store: Keeper,
+    store: Store,
     guard: Guard,
     pump: Pump,
     on_event: Callable[[dict[str, Any]], None],

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -18,7 +17,7 @@ from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
 from gateway.service.ledger import Charge, Ledger
 from gateway.service.operate.health import Health
 from gateway.service.operate.metrics import Metrics
-from gateway.store.reader import Reader
+from gateway.store.reader import ChargeRow, DeviceRow, Reader, RefusedRow, RoundRow
 from gateway.store.store import Store
 from gateway.web.server import Page
 from tests.conftest import miss
@@ -71,17 +70,10 @@ class Known:
         if number > self._rounds:
             return None
         closed = number < self._rounds
-        return SimpleNamespace(
-            number=number,
-            name_hex=f"{number:08x}",
-            mechanism="thermal",
-            opened_s=1e9 + number,
-            closed_s=1e9 + number + 30 if closed else None,
-            reports=4 if closed else None,
-            enrolled=4,
-            rho=RHO,
-            outcome="closed" if closed else None,
-        )
+        began_s = 1e9 + number
+        ended = (began_s + 30, 4) if closed else (None, None)
+        outcome = "closed" if closed else "open"
+        return RoundRow(number, f"{number:08x}", "thermal", began_s, *ended, 4, RHO, outcome)
 
     def release(self, number: int) -> list[int | None] | None:
         return [1, None, -3, 4] if number < self._rounds else None
@@ -95,8 +87,7 @@ class Known:
 
     def charges(self, limit: int = 100, before: int | None = None) -> list[Any]:
         return [
-            SimpleNamespace(id=row.number, number=row.number, device="", rho=RHO, at_s=1e9)
-            for row in self.rounds(limit, before)
+            ChargeRow(row.number, row.number, "", RHO, 1e9) for row in self.rounds(limit, before)
         ]
 
     def ledger(self, budget: Fraction) -> Ledger:
@@ -106,32 +97,16 @@ class Known:
         return "{}", Fraction(2)
 
     def devices(self) -> list[Any]:
+        shut = {"south": "it spoke too often"}
         return [
-            SimpleNamespace(
-                name=name,
-                key_id_hex="00ff00ff",
-                epoch=3,
-                seq=9,
-                reports=9,
-                last_s=1e9,
-                alarm=None,
-                quarantine="it spoke too often" if name == "south" else None,
-            )
+            DeviceRow(name, "00ff00ff", 3, 9, 9, 1e9, None, shut.get(name))
             for name in ("north", "south", "west")
         ]
 
     def refused(self, limit: int = 100, before: int | None = None) -> list[Any]:
-        return [
-            SimpleNamespace(
-                id=number,
-                at_s=1e9,
-                topic="heatveil/1/lab/north/data",
-                kind="late",
-                why="it came when the round was closed",
-                size=80,
-            )
-            for number in range(min(before or 10**9, 6) - 1, 0, -1)
-        ][:limit]
+        what = "heatveil/1/lab/north/data", "late", "it came when the round was closed", 80
+        numbers = range(min(before or 10**9, 6) - 1, 0, -1)
+        return [RefusedRow(number, 1e9, *what) for number in numbers][:limit]
 
     def refused_topics(self) -> dict[tuple[str, str], int]:
         return {("heatveil/1/lab/north/data", "late"): 5, ("heatveil/1/lab/x", "topic"): 1}

@@ -4,7 +4,6 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,7 +139,7 @@ def test_a_map_that_comes_late_colours_its_round(
     def spaced(number: int) -> Any:  # by a quarter of an hour, so that each bar is seen
         one = round(number)
         times = {"opened_s": 1e9 + 900 * number, "closed_s": one.closed_s and 1e9 + 900 * number}
-        return SimpleNamespace(**vars(one) | times)
+        return one._replace(**times)
 
     monkeypatch.setattr(known, "round", spaced)
     monkeypatch.setattr(known, "map", lambda _=None: None)

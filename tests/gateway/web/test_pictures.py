@@ -15,7 +15,6 @@ from io import BytesIO
 from itertools import product
 from pathlib import Path
 from shutil import which
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,17 +56,16 @@ class Day(Known):
         closed_s = None if found.closed_s is None else opened_s + 30
         came = None if closed_s is None else self._enrolled - (3 * number) % 5
         given = {"opened_s": opened_s, "closed_s": closed_s, "reports": came}
-        return SimpleNamespace(**{**vars(found), **given, "enrolled": self._enrolled})
+        return found._replace(**given, enrolled=self._enrolled)
 
     def promise(self) -> tuple[str | None, Fraction | None]:
         return "{}", Fraction(6)
 
     def devices(self) -> list[Any]:
-        example = vars(super().devices()[0])
+        example = super().devices()[0]
         silent = {self._names[1]: NOON_S - 9000.0}
         return [
-            SimpleNamespace(**{**example, "name": one, "last_s": silent.get(one, NOON_S - 570)})
-            for one in self._names
+            example._replace(name=one, last_s=silent.get(one, NOON_S - 570)) for one in self._names
         ]
 
 
