@@ -291,7 +291,7 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
             neighbours=neighbours,
             **lets_in,
         )
-    except OperatorFault as fault:
+    except TakenFault as fault:
         if has_gateway(deployment):
             raise TakenFault(
                 f"a gateway of site {deployment.site.name} runs already, and one is enough; it "

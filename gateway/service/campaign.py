@@ -397,6 +397,7 @@ class Campaign:
         if known is None:  # no round is open: devices must not find a released one
             self.steps.post(take_back(self._mechanism.name, self.devices))
             self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
+        self.steps.show_last(releases, self.devices)
         self._draw(releases)
 
     def _draw(self, releases: list[Any]) -> None:

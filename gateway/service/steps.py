@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -29,7 +28,7 @@ from ..mechanisms import Mechanism, find_service, first_round
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..settings.roomfile import Vacancy
-from ..store.places import Stopped, retry_until_stored
+from ..store.places import Stopped, describe_fault, is_disk_fault, retry_until_stored
 from ..store.round_rows import Lack
 from ..store.store import Store
 from . import drawing, telling
@@ -167,6 +166,8 @@ def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
 
 
 GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
+AGAIN_S = 2.0  # until a map that the disk refused is tried again, while a round is open
+NOT_KEPT = "a map is drawn, and the store does not take it; it is shown once it is kept"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -239,12 +240,20 @@ class Steps:
         closes_s = self.out_s + gather_s
         if standing := self.intake.standing():
             self.tell(telling.make_round_event(standing, gather_s))
+        again_s = 0.0
         while (left_s := closes_s - time.monotonic()) > 0:
             if self.intake.wait_complete(min(GLANCE_S, left_s)):
                 break
             self.glance()
-            with suppress(DBAPIError):  # no round is held open for a map that cannot be kept yet
+            if time.monotonic() < again_s:
+                continue
+            try:
                 self._take_drawn()
+            except DBAPIError as fault:  # no round is held open for a map that cannot be kept yet
+                if not is_disk_fault(fault):
+                    raise
+                log.warning(NOT_KEPT, why=describe_fault(fault))
+                again_s = time.monotonic() + AGAIN_S
         self.glance()
         if patient and self.kept(self.store.answered_s, asked.name) is None:
             return None
@@ -348,6 +357,19 @@ class Steps:
             turnout, recorded_s = drawing.Turnout(*counts), dict(self.recorded_s)
             given = query, list(releases), turnout, devices, deployment, recorded_s
             self._due = partial(self._begin, *given)
+
+    def show_last(self, releases: Sequence[Any], devices: Devices) -> None:
+        """Tell the newest map that is kept, where it is of an earlier round than the last.
+
+        A page that was opened after a start would show none until the map that is owed is drawn.
+        """
+        for at, release in enumerate(reversed(drawing.select_answered(releases))):
+            name = wire.name_of(release.round)
+            if body := self.kept(self.store.map_of, name):
+                if at:  # else it is published again, as what is due
+                    found = drawing.republish_map(devices.site, release.round.mechanism, body)
+                    self.tell(found.event | {"closed_s": self.kept(self.store.closed_s, name)})
+                return
 
     def wait_drawn(self) -> None:
         """Return when no map is left to be drawn.

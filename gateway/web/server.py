@@ -7,6 +7,7 @@ strangers could leave the store without descriptors, or everybody else without a
 """
 
 import asyncio
+import errno
 import socket
 import threading
 from collections.abc import Callable, Collection
@@ -17,7 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from ..faults import OperatorFault
+from ..faults import OperatorFault, TakenFault
 from ..loopback import is_loopback
 from ..service.operate.health import Health
 from ..service.operate.metrics import Metrics
@@ -240,7 +241,8 @@ def _listen(host: str, port: int, key: str) -> socket.socket:
     except (OSError, OverflowError) as fault:
         listener.close()
         why = getattr(fault, "strerror", None) or str(fault)
-        raise OperatorFault(
+        taken = getattr(fault, "errno", None) == errno.EADDRINUSE
+        raise (TakenFault if taken else OperatorFault)(
             f"the page cannot listen on {host} port {port} ({why}); it needs a port that nobody "
             "has, on an address of this machine. Stop what is there, or choose another port "
             f"({key} under [page], or --port where a command has it)"

@@ -24,7 +24,7 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find
 from gateway.mechanisms.thermal.granting import grant
-from gateway.service import campaign, steps, telling
+from gateway.service import campaign, drawing, steps, telling
 from gateway.service.campaign import Campaign, Pause
 from gateway.service.intake.writer import Intake
 from gateway.service.mqtt.connection import Message
@@ -445,9 +445,11 @@ def test_a_map_that_waited_is_told_with_the_turnout_of_its_own_round(
 def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It closes in time, and the map is kept when the disk lets it be."""
-    on, keep_map = stage(gather_s=0.5), Store.keep_map
-    refused = threading.Event()
+    """It closes in time, and the map is kept when the disk lets it be; that is told, at a pace."""
+    on, keep_map = stage(gather_s=1.5), Store.keep_map
+    refused, said = threading.Event(), Mock()
+    monkeypatch.setattr(steps, "log", said)
+    monkeypatch.setattr(drawing, "log", Mock())  # whose traceback takes longer than the round
 
     def fail(*_: Any) -> None:  # at once, so that the round is still open
         on.draws.wait(30)
@@ -472,6 +474,7 @@ def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
     thread.join(30)
 
     assert closed
+    said.warning.assert_called_once_with(steps.NOT_KEPT, why="database is locked")
     assert [entry.what["number"] for entry in on.of("map")] == [1]
 
 
@@ -529,6 +532,29 @@ def test_after_a_start_no_round_waits_for_the_map_that_is_owed(
     assert released
     assert before == []
     assert [entry.what["number"] for entry in on.of("map")] == [1, 2]
+
+
+def test_after_a_start_the_map_before_is_shown_until_the_one_that_is_owed(
+    stage: Callable[..., Stage],
+) -> None:
+    """Whoever opens the page meanwhile would read that there was never a map."""
+    on = stage()
+    on.campaign.run(1)
+    on.stopped = True  # no map comes of the second
+    on.again().run(1)
+    told = len(on.of("map"))
+    on.stopped = False
+    on.draws.clear()
+    thread = threading.Thread(target=on.again().run, args=(None,))
+    thread.start()
+    shown = eventually(lambda: len(on.of("map")) > told)
+    first, before = on.of("map")[0].what, on.of("map")[told:]
+    on.draws.set()
+    thread.join(30)
+
+    assert shown
+    assert [entry.what for entry in before] == [first]
+    assert [entry.what["number"] for entry in on.of("map")[told:]] == [1, 2]
 
 
 def test_another_promise_on_the_same_database_does_not_start(
