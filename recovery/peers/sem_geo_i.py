@@ -10,7 +10,7 @@ N sets that came and nothing else. A step of expectation maximisation is O(N k +
 
 Notion of privacy: geo-indistinguishability, not local privacy. Neighbours: any two cells of one
 user, at distance d in cells. Worst-case log-ratio: at most 2 exponent d, twice what the exponent
-says, for the sum Z(v) is smaller near the border; `strict_exponent` halves it. On the whole grid
+says, for the sum Z(v) is smaller near the border; half of it holds there. On the whole grid
 `worst_log_ratio` gives the exact value; at equal local privacy it is far above the disk's.
 
 Source: Wang, Nie, Wang, Xu, Yang and Huang 2017, "Local private ordinal data distribution
@@ -62,11 +62,6 @@ def anchors(away: ArrayLike, exponent: float) -> Floats:
         )
     weights = np.exp(-exponent * np.asarray(away, np.float64))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def strict_exponent(epsilon_a_cell: float) -> float:
-    """Return the exponent at which epsilon a cell really holds, border cells included."""
-    return epsilon_a_cell / 2
 
 
 def em(

@@ -5,13 +5,8 @@ them is nearly that on the true points, so that whatever finds good centres for 
 finds good ones for the crowd, and costs no more epsilon.
 
 Source: paper 000, Appendix A.
-
-Differs from the paper:
-1. The snapping grid has 2**ceil(log2(epsilon n / sqrt(k))) squares a side; the printed
-   ceil(log(epsilon / (n sqrt(k)))) is upside down and no power of two.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -29,15 +24,6 @@ class Centres(NamedTuple):
 
     places: Floats
     cost: float
-
-
-def snapping_side(epsilon: float, users: int, k: int) -> int:
-    """Return how many squares a side points are snapped to, at the least.
-
-    >>> snapping_side(1.0, 200, 4)
-    128
-    """
-    return int(2 ** max(0, math.ceil(math.log2(epsilon * users / math.sqrt(k)))))
 
 
 def points_of(mass: ArrayLike) -> tuple[Floats, Floats]:

@@ -35,6 +35,7 @@ from .figures import (
     Value,
     best_of,
     combine_findings,
+    is_falling,
     judge,
 )
 from .people import CITY, STAND_IN, SYNTHETIC, count, crowd
@@ -120,23 +121,11 @@ def _by_side(figure: str) -> bool:
 
 
 def _near(results: Results, line: str) -> Finding:
-    """Return whether DAM is below another, where W2 is shown."""
-    asked = {
-        f"{panel} {at:g}": results.less(panel, ("DAM", at), (line, at))
-        for panel in results.panels()
-        if panel != WORST and line in results.lines(panel)
-        for at in results.places(panel, line)
-        if results.mean(panel, line, at) > 0  # one cell is told without an error by everybody
-    }
-    return judge(asked, f"DAM below {line}: ")
+    return best_of(results, "DAM", (line,), "W2")
 
 
 def _grows(results: Results) -> Finding:
-    asked = {}
-    for panel in (one for one in results.panels() if one != WORST):
-        first, *_, last = results.places(panel, "DAM")
-        asked[panel] = results.less(panel, ("DAM", first), ("DAM", last))
-    return judge(asked, "DAM grows from end to end: ")
+    return is_falling(results, "DAM", "W2", rises=True)
 
 
 # Figures 10 to 12: Theorems VI.1 to VI.4 word for word, beside what counting cells one by one

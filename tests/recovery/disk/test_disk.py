@@ -1,5 +1,6 @@
 """Places, analyst half: what is promised, and a map of what was answered."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -146,48 +147,37 @@ def test_a_map_of_other_weights_is_refused() -> None:
         recover(asked, answered(other, [(1, 1)] * 10))
 
 
-def bent(which: str, one: Release) -> list[Release]:
-    made = one.round
-    larger = (*made.params[:2], made.params[2] + 1, *made.params[3:])
-    return {
-        "none": [],
-        "twice": [one, one],
-        "too many": [one._replace(round=made._replace(number=n)) for n in (1, 2, 3)],
-        "other weights": [one._replace(round=made._replace(params=larger))],
-        "other grid": [one._replace(round=made._replace(grid=Grid((4, 5), 500)))],
-        "other mechanism": [one._replace(round=made._replace(mechanism="thermal"))],
-        "other promise": [
-            one._replace(round=made._replace(guarantee=made.guarantee._replace(epsilon=(1, 9))))
-        ],
-        "cut short": [one._replace(values=one.values[:-1])],
-        "miscounted": [one._replace(reports=one.reports + 1)],
-        "a float": [one._replace(values=[float(value) for value in one.values])],
-        "negative": [one._replace(values=[-1, 1, *one.values[2:]])],
-        "none at all": [one._replace(values=[None, *one.values[1:]])],
-    }[which]
-
-
-@pytest.mark.parametrize(
-    "which",
-    [
-        "none",
-        "twice",
-        "too many",
-        "other weights",
-        "other grid",
-        "other mechanism",
-        "other promise",
-        "cut short",
-        "miscounted",
-        "a float",
-        "negative",
-        "none at all",
+BENT: dict[str, Callable[[Release], list[Release]]] = {
+    "none": lambda one: [],
+    "twice": lambda one: [one, one],
+    "too many": lambda one: [changed(one, number=n) for n in (1, 2, 3)],
+    "other weights": lambda one: [
+        changed(
+            one, params=(*one.round.params[:2], one.round.params[2] + 1, *one.round.params[3:])
+        )
     ],
-)
+    "other grid": lambda one: [changed(one, grid=Grid((4, 5), 500))],
+    "other mechanism": lambda one: [changed(one, mechanism="thermal")],
+    "other promise": lambda one: [
+        changed(one, guarantee=one.round.guarantee._replace(epsilon=(1, 9)))
+    ],
+    "cut short": lambda one: [one._replace(values=one.values[:-1])],
+    "miscounted": lambda one: [one._replace(reports=one.reports + 1)],
+    "a float": lambda one: [one._replace(values=[float(value) for value in one.values])],
+    "negative": lambda one: [one._replace(values=[-1, 1, *one.values[2:]])],
+    "none at all": lambda one: [one._replace(values=[None, *one.values[1:]])],
+}
+
+
+def changed(one: Release, **parts: Any) -> Release:
+    return one._replace(round=one.round._replace(**parts))
+
+
+@pytest.mark.parametrize("which", BENT)
 def test_releases_that_do_not_belong_to_the_query_are_refused(which: str) -> None:
     """A map drawn with another channel is wrong, and looks like any other."""
     query = Query(GRID, (6, 1), readings=2)
     one = answered(query, [(1, 1)] * 10)[0]
 
     with pytest.raises(ValueError, match="release"):
-        recover(query, bent(which, one))
+        recover(query, BENT[which](one))

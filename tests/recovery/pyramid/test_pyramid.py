@@ -16,7 +16,7 @@ from recovery import pyramid, pyramid_sum
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.pyramid import Query
 from recovery.pyramid.dense import heatmap, nearest_mass
-from recovery.pyramid.median import centres, cost, points_of, snapping_side
+from recovery.pyramid.median import centres, cost, points_of
 from recovery.pyramid.query import estimator_of, levels_of
 
 # From a query to a map: what is planned from public numbers, and what is drawn or refused.
@@ -226,8 +226,3 @@ def test_centres_of_a_private_map_are_good_for_the_crowd() -> None:
     alone = centres(at, np.ones(600), 2)
     assert cost(found.places, at, np.ones(600)) < 1.5 * alone.cost
     assert coreset.sum() / query.units == pytest.approx(600, rel=0.05)
-
-
-def test_the_snapping_grid_is_a_power_of_two_and_grows_with_users() -> None:
-    """The printed formula is upside down: it has fewer squares for more users."""
-    assert [snapping_side(1, n, 4) for n in (2, 200, 20_000)] == [1, 128, 16384]
