@@ -159,20 +159,19 @@ class _Known(NamedTuple):
 def respond(
     room: Room,
     protect_distance_m: float,
-    at_s: float | None = None,
     hold_s: float = _HOLD_S,
     through_walls: bool = True,
     kept: Kept | None = None,
 ) -> Response:
-    """Return the response of a room at its thermometers.
+    """Return the response of a room at its thermometers, whichever way its doors stand all day.
+
+    Each way in which doors stand at some time of the day is taken to last all day, and the
+    changes are enough for each of them; they are no proof for a day in which doors move. The
+    operator is that of the way that lasts longest.
 
     Args:
         room: from its file.
         protect_distance_m: how far apart displaced paths are; part of a cell of the map is one.
-        at_s: the moment of the reading; the doors are then as the file says, all day before it.
-            Without, whichever doors stand open at some time of the day are taken to stand so
-            all day, and the changes are enough for each of these states; they are no proof for
-            a day in which doors move. The operator is then that of the state that lasts longest.
         hold_s: how long a source stood where it is, for the operator.
         through_walls: paths are displaced through walls too. Without, by ways through air at
             that moment, through no wall and no shut door.
@@ -180,10 +179,8 @@ def respond(
             kept there. Without, it is looked for.
 
     Raises:
-        ValueError: a room without thermometers, or a moment outside of its day.
+        ValueError: a room without thermometers.
     """
-    if at_s is not None:
-        return respond_day(room, protect_distance_m, [at_s], hold_s, through_walls, kept)
     several = list_door_days(room)
     known = _prepare(room, protect_distance_m, hold_s, through_walls, several)
     return _prove(*_responses(known, several), known.cells, kept)

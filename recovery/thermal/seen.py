@@ -43,47 +43,29 @@ class Levels:
     shared_k: Floats | None = None
 
 
-def learn_empty_levels(
-    releases: Sequence[Release],
-    own_noise_k: float = 0.0,
-    at: float | None = None,
-    wander_k: float = 0.0,
-) -> Levels:
+def learn_empty_levels(releases: Sequence[Release], own_noise_k: float = 0.0) -> Levels:
     """Return the levels by readings of hours that are publicly known to be empty.
 
         level = mean of the readings
-        error**2 = (noise**2 + own**2) / readings + wander**2 + step**2 / 12
+        error**2 = (noise**2 + own**2) / readings + step**2 / 12
 
     Args:
         releases: of one plan, numbered as they were taken.
         own_noise_k: of a sensor, beside that of the veil; standard deviation.
-        at: where given, the levels are those of the reading of that number, on the line that fits
-            best in least squares: then the error grows with the distance.
-        wander_k: by how much a level may have gone elsewhere since; standard deviation.
 
     Raises:
-        ValueError: no release, or too few for a line.
+        ValueError: no release, or none with an answer.
     """
     seen, noise = _read(releases, own_noise_k)
-    if at is None:
-        at_times, parts = np.zeros(len(seen)), 1
-    else:
-        at_times, parts = np.array([release.round.number - at for release in releases]), 2
-    level, error = np.full(seen.shape[1], np.nan), np.full(seen.shape[1], math.inf)
-    stays = wander_k**2 + _rounding_k(releases) ** 2
-    for sensor in range(seen.shape[1]):
-        heard = ~np.isnan(seen[:, sensor])
-        design = np.vander(at_times[heard], parts, increasing=True)
-        if np.linalg.matrix_rank(design) < parts:
-            continue
-        inverse = np.linalg.inv(design.T @ design)
-        level[sensor] = (inverse @ design.T @ seen[heard, sensor])[0]
-        error[sensor] = math.sqrt(noise**2 * inverse[0, 0] + stays)
-    if np.isnan(level).all():
+    heard = np.count_nonzero(~np.isnan(seen), axis=0)
+    if not heard.any():
         raise ValueError(
-            f"{len(releases)} readings give no level to any sensor but {parts} with answers are "
+            f"{len(releases)} readings give no level to any sensor but one with answers is "
             "needed: a map would show the room's own warmth. Take more while nobody is there."
         )
+    count = np.maximum(heard, 1)
+    level = np.where(heard, np.nansum(seen, axis=0) / count, np.nan)
+    error = np.where(heard, np.sqrt(noise**2 / count + _rounding_k(releases) ** 2), math.inf)
     return Levels(level, error, len(releases))
 
 

@@ -231,7 +231,7 @@ def test_what_has_no_meaning_is_refused(room: Room, response: Response) -> None:
     with pytest.raises(ValueError, match="thermometers"):
         respond(replace(room, thermometers=()), APART_M)
     with pytest.raises(ValueError, match="within the day"):
-        respond(room, APART_M, at_s=1e6)
+        respond_day(room, APART_M, [1e6])
     with pytest.raises(ValueError, match="shorter distance"):
         response.within(100)
     with pytest.raises(ValueError, match="operator has shape"):
@@ -291,7 +291,7 @@ def test_whoever_stands_beside_a_shut_door_warms_one_side() -> None:
 def test_a_day_of_readings_is_the_worst_of_them() -> None:
     """Whoever reads while the door is shut, or just after: each with its own past."""
     room, moments = moving(), [600.0, 1500.0, 2700.0]
-    alone = [respond(room, APART_M, at_s, through_walls=False) for at_s in moments]
+    alone = [respond_day(room, APART_M, [at_s], through_walls=False) for at_s in moments]
     day = respond_day(room, APART_M, moments[::-1], through_walls=False)
     nth = day.within(3)
 
@@ -301,14 +301,15 @@ def test_a_day_of_readings_is_the_worst_of_them() -> None:
     assert day.lasts_s == 2700
     assert len({one.digest for one in (*alone, day)}) == 4
     with pytest.raises(ValueError, match="all through walls or none"):
-        pick_worst([alone[0], respond(room, APART_M, 600.0)])
+        pick_worst([alone[0], respond_day(room, APART_M, [600.0])])
 
 
 @pytest.mark.long
 def test_who_is_beyond_a_wall_shows_more_than_who_is_beside_it() -> None:
     """So that it hides in which room somebody is, noise is wider where it counts walls as none."""
     foot, through = (
-        respond(moving(), APART_M, 2700.0, through_walls=way).changes for way in (False, True)
+        respond_day(moving(), APART_M, [2700.0], through_walls=way).changes
+        for way in (False, True)
     )
 
     assert through.joint[0] > 1.2 * foot.joint[0]

@@ -149,6 +149,21 @@ def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
     assert np.linalg.norm(change) == pytest.approx(0.031, abs=0.002)
 
 
+@pytest.mark.long
+def test_who_stands_beside_a_shut_door_warms_one_side(office: Room) -> None:
+    """Open, about two fifths are beyond its middle; an hour later, shut, nothing."""
+    x = np.tile((plan(office).x_m[1:] + plan(office).x_m[:-1]) / 2, plan(office).shape[0])
+    stay = Track("A", np.array([0.0, 1e5]), np.full((2, 2), (2.1, 3.0)), np.full(2, 50.0))
+    ajar, shut = (
+        model.heat(office, Day((stay,)), hour * 3600.0, (hour + 1) * 3600.0).ravel()
+        for hour in (17, 18)
+    )
+
+    assert ajar[x < 2.05].sum() > 15
+    assert shut[x < 2.1].sum() == 0
+    assert shut.sum() == pytest.approx(50)
+
+
 @pytest.fixture(scope="module")
 def parted() -> Room:
     """Return a small closed room in two parts, with a door that opens after ten minutes."""

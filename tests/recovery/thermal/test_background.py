@@ -84,31 +84,6 @@ def test_levels_of_empty_hours_are_as_near_as_they_say() -> None:
     assert ((off * found[0][1][0] / (OWN_K / 20**0.5)) ** 2).mean() > 3
 
 
-def test_a_drift_is_followed_on_a_line_and_its_error_grows_with_the_time() -> None:
-    """Forty readings on, a mean would be off by the whole drift, and would not say so."""
-    slope_k = 0.05
-    rooms = LEVELS_K + slope_k * np.arange(20)[:, None]
-    late, found, means = 7 + 40, [], []
-    for nth in range(10):
-        releases = released(rooms, f"drift {nth}")
-        made, mean = (
-            learn_empty_levels(releases, OWN_K, at=late),
-            learn_empty_levels(releases, OWN_K),
-        )
-        found.append((made.level_k, made.error_k))
-        means.append((mean.level_k, mean.error_k))
-    then = LEVELS_K + slope_k * 40
-
-    assert abs((misses(found, then) ** 2).mean() - 1) < 3.5 * (2 / 120) ** 0.5
-    assert (misses(means, then) ** 2).mean() > 4
-    nearer = learn_empty_levels(releases, OWN_K, at=7 + 10)
-    assert (nearer.error_k < 0.4 * made.error_k).all()
-    # The textbook's variance of a prediction on a line of twenty readings.
-    spread = sum((x - 9.5) ** 2 for x in range(20))
-    expected = np.hypot(SIGMA_K, OWN_K) * (1 / 20 + (40 - 9.5) ** 2 / spread) ** 0.5
-    assert made.error_k == pytest.approx(expected, rel=0.001)
-
-
 def test_the_map_finds_who_stands_before_a_wall_that_is_not_even() -> None:
     """With levels of the empty room it is as if the wall were even; without them it is lost."""
     operator = forward(
