@@ -80,6 +80,14 @@ def test_levels_of_empty_hours_are_as_near_as_they_say() -> None:
     assert found[0][1] == pytest.approx(np.hypot(SIGMA_K, OWN_K) / 20**0.5, rel=0.01)
     assert abs(off.mean()) < 3.5 / 120**0.5
     assert abs((off**2).mean() - 1) < 3.5 * (2 / 120) ** 0.5
+    # What a coarse converter rounds off does not average away.
+    coarse = []
+    for one in released(np.tile(LEVELS_K, (20, 1)), "empty 0"):
+        params = (*one.round.params[:5], 1 << 14, *one.round.params[6:])
+        coarse.append(one._replace(round=one.round._replace(params=params)))
+    rounded_k = 2.0 ** (14 - coarse[0].round.params[1]) / 12**0.5
+    expected = np.hypot(found[0][1], rounded_k)
+    assert learn_empty_levels(coarse, OWN_K).error_k == pytest.approx(expected, rel=1e-4)
     # The control: an error that leaves the veil's noise out is refused by the same measure.
     assert ((off * found[0][1][0] / (OWN_K / 20**0.5)) ** 2).mean() > 3
 
