@@ -5,8 +5,6 @@ the mass is even. Every answer takes four looks at one
 table of sums, however large the rectangle.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -86,16 +84,7 @@ def boxes_of(rectangles: ArrayLike) -> Floats:
     return boxes
 
 
-# Workloads of rectangles to ask a map about, and how far its answers are from the truth.
-
-
-class Errors(NamedTuple):
-    """How far answers are from the truth, each with its standard error over the rectangles."""
-
-    absolute: float  # mean of |answer - truth|
-    absolute_se: float
-    relative: float  # mean of |answer - truth| / max(truth, floor)
-    relative_se: float
+# Workloads of rectangles to ask a map about.
 
 
 def draw_rectangles(grid: Grid, count: int, side: float | None = None, stream: int = 0) -> Floats:
@@ -122,27 +111,6 @@ def draw_rectangles(grid: Grid, count: int, side: float | None = None, stream: i
         for length, first, second in ((columns, *drawn[:2]), (rows, *drawn[2:]))
     ]
     return np.stack([axes[0][0], axes[1][0], axes[0][1], axes[1][1]], axis=1)
-
-
-def compare_shares(truth: ArrayLike, answers: ArrayLike, floor: float = 1e-3) -> Errors:
-    """Return the mean absolute and the mean relative error of shares.
-
-    Args:
-        truth, answers: (rectangles,), shares.
-        floor: the least share that an error is divided by, because of an empty rectangle no
-            error is small; a thousandth is what papers on such queries take.
-    """
-    true, told = np.asarray(truth, dtype=np.float64), np.asarray(answers, dtype=np.float64)
-    if true.shape != told.shape or true.ndim != 1 or not len(true) or not floor > 0:
-        raise ValueError(
-            f"the shares have shapes {true.shape} and {told.shape} and the floor is {floor:g} but "
-            "each answer needs its truth, and the floor must be above 0. Ask both maps the same."
-        )
-    off = np.abs(told - true)
-    parts = off / np.maximum(true, floor)
-    root = len(off) ** 0.5
-    spread = [float(one.std(ddof=1)) / root if len(off) > 1 else np.inf for one in (off, parts)]
-    return Errors(float(off.mean()), spread[0], float(parts.mean()), spread[1])
 
 
 def _edges(

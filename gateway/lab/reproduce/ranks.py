@@ -357,7 +357,7 @@ def on_line(task: Task) -> Iterator[Value]:
         true = (np.searchsorted(own, box[:, 2]) - np.searchsorted(own, box[:, 0])) / users
         for name, share in below.items():
             told = share(box[:, 2]) - share(box[:, 0])
-            off = users * ranges.compare_shares(true, told).absolute
+            off = users * float(np.abs(told - true).mean())
             yield Value("error in people, on a line", name, width, off)
 
 
@@ -379,7 +379,7 @@ def in_plane(task: Task) -> Iterator[Value]:
         box = ranges.draw_rectangles(Grid((1, 1), 0), 1000, width, task.run)
         true = _count_held(truth, box)
         for name, held in tables.items():
-            off = users * ranges.compare_shares(true, _count_held(held, box)).absolute
+            off = users * float(np.abs(_count_held(held, box) - true).mean())
             yield Value("error in people, in a plane", name, width, off)
 
 

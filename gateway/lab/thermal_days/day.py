@@ -72,7 +72,6 @@ class Moment:
     sent_k: Floats  # (sensors,), blurred, less what is publicly known; NaN where nothing came
     mass: Floats | None  # (rows, columns), the map; None where there is none
     status: str
-    total_w: float  # heat of the map
     heat_w: Floats  # (rows, columns), that people gave off lately: the truth. Private
     emd_m: float | None  # how far the map is from it; None where nobody was there, or no map is
     guess_m: float | None  # and a guess that has seen nothing

@@ -238,7 +238,6 @@ def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
         sent_k=np.ldexp(np.array(asked.known.values, dtype=float), -exponent),
         mass=mass,
         status=_status(asked.found),
-        total_w=float(getattr(asked.found, "total", 0.0)),
         heat_w=heat,
         emd_m=found,
         guess_m=guess,

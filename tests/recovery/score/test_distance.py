@@ -23,7 +23,7 @@ from recovery.distance import (
 )
 from recovery.kernels import compile_module, network_simplex
 from recovery.score.grid import Flow, Ground, grid_flow, grid_plan
-from recovery.score.ranges import compare_shares, draw_rectangles, shares
+from recovery.score.ranges import draw_rectangles, shares
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -210,15 +210,6 @@ def test_a_workload_asks_everything_equally() -> None:
     assert ((pairs - expected) ** 2 / expected).sum() < 60  # 27 degrees: 1 in 3000
     assert np.array_equal(boxes, draw_rectangles(GRID, 40_000))
     assert not np.array_equal(boxes, draw_rectangles(GRID, 40_000, stream=1))
-
-
-def test_errors_are_means_with_a_floor() -> None:
-    """An empty rectangle would divide by nought."""
-    found = compare_shares([0.5, 0.0], [0.4, 0.02], floor=0.01)
-
-    assert found.absolute == pytest.approx(0.06)
-    assert found.relative == pytest.approx((0.2 + 2.0) / 2)
-    assert found.absolute_se == pytest.approx(0.04)
 
 
 # The flow on a grid, against another library's plan, a linear program and its own prices.
