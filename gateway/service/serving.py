@@ -84,7 +84,9 @@ class Uplink:
         self.recorded_s: dict[str, float] = {}
         asked = deployment.room.plan or deployment.privacy.window_h
         self._metas = wire.topic(site, "+", "meta") if asked else ""
-        self._jumped = set[str]()  # whose clock did, and the log says so
+        # Whose clock did, and the log says so; and what the store has of it.
+        self._known_jumped = store.list_jumped()
+        self._jumped = set(self._known_jumped) if self._metas else set[str]()
         self._wanted = {*wanted, *self._announcer.births, *([self._metas] if self._metas else ())}
         # A session that lasts keeps filters that nobody wants any more. Until they are gone from
         # there the store remembers both.
@@ -108,7 +110,13 @@ class Uplink:
         self._announcer.event(event)
 
     def tidy(self) -> None:
-        """Remember what the session is subscribed to, once it is; not on the pump's thread."""
+        """Remember what the session is subscribed to, once it is, and whose clock has jumped.
+
+        Not on the pump's thread.
+        """
+        if (jumped := set(self._jumped)) != self._known_jumped:
+            self._store.keep_jumped(jumped)
+            self._known_jumped = jumped
         if self._up and not self._tidied:
             self._store.keep_filters(self._client, self._wanted)
             self._tidied = True
@@ -200,7 +208,7 @@ class Uplink:
     def _note(self, name: str, meta: bytes) -> None:
         """Note when a device says that its level was recorded, and whether its clock jumped.
 
-        Whoever lies spoils a map, or a line of the log.
+        Whoever lies spoils a map, or what is said of its own clock.
         """
         self.recorded_s.pop(name, None)
         if (at_s := level_s(meta)) and len(self.recorded_s) < _DEVICES:

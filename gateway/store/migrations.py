@@ -31,7 +31,7 @@ def bring_up(connection: Any, found: int, wanted: int) -> None:
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})
     with Operations.context(context) as op:
         for schema in range(found + 1, wanted + 1):
-            {5: _to_5, 6: _to_6, 7: _to_7}[schema](op)
+            {5: _to_5, 6: _to_6, 7: _to_7, 8: _to_8}[schema](op)
             connection.execute(text("UPDATE about SET schema = :schema"), {"schema": schema})
 
 
@@ -180,3 +180,12 @@ Table(
 def _to_7(op: Any) -> None:
     """Add the promises that were ended for another: none yet."""
     _SEVEN.create_all(op.get_bind(), checkfirst=False)
+
+
+_EIGHT = MetaData()
+Table("jumped", _EIGHT, Column("device", String, primary_key=True))
+
+
+def _to_8(op: Any) -> None:
+    """Add the devices whose clock jumped in a sleep: those that say so now will be in it."""
+    _EIGHT.create_all(op.get_bind(), checkfirst=False)

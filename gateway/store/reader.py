@@ -13,9 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Engine, create_engine, event, func, inspect, select
+from sqlalchemy import Engine, case, create_engine, event, func, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
+
+from edge.core.window import JUMPED
 
 from ..faults import OperatorFault
 from ..service.ledger import Ledger, counted_s
@@ -29,6 +31,7 @@ from .schema import (
     alarms,
     charges,
     heard,
+    jumped,
     maps,
     newest,
     quarantine,
@@ -75,6 +78,7 @@ class DeviceRow(NamedTuple):
     last_s: float | None  # of the last that counts
     alarm: str | None
     quarantine: str | None
+    clock: str | None  # what follows, where it jumped in a sleep
 
 
 class RefusedRow(NamedTuple):
@@ -169,6 +173,10 @@ def _file(path: Path) -> Engine:
 
 
 LIMIT = 100
+SLEPT = (
+    f"{JUMPED}, after as much uptime of its own; until then it may refuse rounds. Where it says "
+    "so again after its next sleep, its real-time clock is at fault"
+)
 
 
 class Reader:
@@ -292,10 +300,11 @@ class Reader:
     def devices(self) -> list[DeviceRow]:
         """Return every device that was ever heard of, under each of its keys, by name."""
         who = (alarms.c.device == newest.c.device) & (alarms.c.key_id == newest.c.key_id)
-        wanted = select(newest, alarms.c.why, quarantine.c.why.label("shut")).outerjoin(
-            alarms, who
-        )
-        wanted = wanted.outerjoin(quarantine, quarantine.c.device == newest.c.device)
+        slept = case((jumped.c.device.is_not(None), SLEPT))
+        wanted = select(newest, alarms.c.why, quarantine.c.why.label("shut"), slept)
+        wanted = wanted.outerjoin(alarms, who)
+        for table in (quarantine, jumped):
+            wanted = wanted.outerjoin(table, table.c.device == newest.c.device)
         return [
             DeviceRow(name, key_id.hex(), *rest)
             for name, key_id, *rest in self._all(wanted.order_by(newest.c.device, newest.c.key_id))

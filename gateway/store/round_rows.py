@@ -23,6 +23,7 @@ from .schema import (
     alarms,
     charges,
     heard,
+    jumped,
     maps,
     newest,
     outbox,
@@ -267,7 +268,10 @@ def make_lack_fault(connection: Any, place: Place, found: str = "") -> Forgotten
     return ForgottenFault(place, found, lacks.last, number)
 
 
-GATHERED = (reports, heard, refused, releases, maps, tallies, vacant, outbox, alarms, quarantine)
+GATHERED = (
+    *(reports, heard, refused, releases, maps, tallies, vacant, outbox),
+    *(alarms, quarantine, jumped),
+)
 
 
 def count_gathered(connection: Any) -> dict[str, int]:

@@ -15,6 +15,7 @@
     quarantine  devices that are shut out, and why
     tallies, leases  sums of workers that share a database, and who has which part
     promises  those that were ended for another, and up to where charges are theirs
+    jumped    devices whose clock jumped in a sleep: what they spent comes back later
     vacant    one row: the empty room as the last map left it, where the room has a file
 
 No private reading is in them in the clear: what is here has passed the veil, or, where the gateway
@@ -93,7 +94,10 @@ vacant = Table(
 )
 
 
-SCHEMA = 7
+jumped = Table("jumped", METADATA, Column("device", String, primary_key=True))
+
+
+SCHEMA = 8
 
 about = Table(
     "about",

@@ -12,7 +12,7 @@ which every later map is drawn, the numbers that devices have used, and alarms.
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from .schema import (
     alarms,
     filters,
     heard,
+    jumped,
     maps,
     newest,
     outbox,
@@ -507,6 +508,17 @@ class Store:
         """Return the devices that are shut out: why, and since when, in seconds of the epoch."""
         with self._reads.connect() as connection:
             return message_rows.list_shut_out(connection)
+
+    def keep_jumped(self, names: Collection[str]) -> None:
+        """Keep whose clocks jumped in a sleep, in place of what was kept before."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(jumped))
+            insert_many(connection, jumped, ("device",), [(name,) for name in sorted(names)])
+
+    def list_jumped(self) -> set[str]:
+        """Return the devices whose clocks jumped in a sleep."""
+        with self._reads.connect() as connection:
+            return set(connection.scalars(select(jumped.c.device)))
 
     def retain(
         self,

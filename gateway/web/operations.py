@@ -154,8 +154,8 @@ def devices(parts: Parts, asked: records.Named) -> records.Devices:
     for row in rows:
         if row.name in shown:
             kinds = counts.get(row.name, Counter())
-            told: Any = kinds["late"], kinds.total(), left(row.name), row.alarm, row.quarantine
-            found.append(records.Device(*row[:6], *told))
+            told: Any = kinds["late"], kinds.total(), left(row.name)
+            found.append(records.Device(*row[:6], *told, *row[6:]))
     return records.Devices(
         found,
         budget and records.Rho.of(budget, unit),

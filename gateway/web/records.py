@@ -305,6 +305,7 @@ class Device(Struct):
     left: Rho | None
     alarm: str | None
     quarantine: str | None
+    clock: str | None
 
 
 class Devices(Struct):

@@ -100,6 +100,8 @@ def list_devices(path: flags.Config) -> None:
             words.append(AWAY)
         if row is not None and row.alarm:
             words.append(f"NEEDS A NEW KEY: {row.alarm}")
+        if row is not None and row.clock:
+            words.append(f"CLOCK: {row.clock}")
         if name in shut_out:
             words.append(f"SHUT OUT: {shut_out[name][0]}")
         typer.echo(", ".join(words))

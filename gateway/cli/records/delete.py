@@ -45,6 +45,7 @@ WORDS = {
     "outbox": "messages that wait for the broker",
     "alarms": "alarms of devices",
     "quarantine": "devices that were shut out",
+    "jumped": "devices whose clock jumped",
 }
 
 

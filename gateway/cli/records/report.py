@@ -206,7 +206,7 @@ def _devices(reader: Reader, last: RoundRow, reads: str) -> str:
     """
     lines = []
     for row in reader.devices():
-        why = row.quarantine or row.alarm or ""
+        why = row.quarantine or row.alarm or row.clock or ""
         if not why and (row.last_s is None or row.last_s < last.opened_s):
             heard = row.last_s and f"last heard {_local(row.last_s):%d %b %H:%M}"
             why = heard or "never heard"

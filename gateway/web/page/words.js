@@ -168,6 +168,7 @@ const TABLE = {
   "devices.out": ["blocked", "gesperrt"],
   "devices.key": ["may need a new digital key", "braucht vielleicht einen neuen digitalen Schlüssel"],
   "devices.never": ["has never answered", "hat nie geantwortet"],
+  "devices.clock": ["clock jumped while asleep: may answer less often for a while", "Uhr sprang im Schlaf: antwortet eine Weile vielleicht seltener"],
   "devices.silent": ["did not answer", "keine Antwort"],
   "devices.answers": ["answered", "geantwortet"],
   "devices.since": ["never", "nie"],

@@ -298,11 +298,12 @@ def test_when_a_device_was_there_goes_too(kept: Any, heatveil: Heatveil, reachab
         store.execute("INSERT INTO newest VALUES ('node-3', x'01', 2, 3, 4, 1e9)")
         store.execute("INSERT INTO alarms VALUES ('node-3', x'01', 'a double', 1, 1e9)")
         store.execute("INSERT INTO quarantine VALUES ('node-3', 'it floods', 1e9)")
+        store.execute("INSERT INTO jumped VALUES ('node-3')")
     said = heatveil("delete", "--config", kept.path, "--yes")
 
     assert (said.status, "1 alarms" in said.out) == (0, True)
     assert rows(kept, "newest") == [("node-3", b"\x01", 2, 3, 4, None)]
-    assert rows(kept, "alarms") + rows(kept, "quarantine") == []
+    assert rows(kept, "alarms") + rows(kept, "quarantine") + rows(kept, "jumped") == []
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_a_day_without_rounds_is_refused(kept: Kept, heatveil: Heatveil, tmp_pat
 @pytest.mark.parametrize(("reads", "named"), [("place", False), ("temperature", True)])
 def test_nobody_is_named_with_when_he_left(reads: str, named: bool) -> None:
     """Where devices are people the page, which is passed on, says how many were not heard."""
-    row = SimpleNamespace(name="anna", quarantine=None, alarm=None, last_s=30.0)
+    row = SimpleNamespace(name="anna", quarantine=None, alarm=None, clock=None, last_s=30.0)
     reader: Any = SimpleNamespace(devices=lambda: [row])
     last: Any = SimpleNamespace(opened_s=60.0)
 

@@ -28,7 +28,7 @@ from gateway.devices.kit import boardfile, settings
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find, first_round
 from gateway.mechanisms.thermal.granting import grant
-from gateway.service.intake.outcomes import Again
+from gateway.service.intake.outcomes import Again, Kept
 from gateway.service.ledger import Charge, price
 from gateway.service.mqtt import access
 from gateway.service.mqtt.pump import Pump
@@ -275,6 +275,19 @@ def test_devices_are_shut_out_and_let_back_by_hand(make: Callable[..., Site]) ->
         assert store.list_quarantined() == {}
         store.close()
         assert site.may_come("node-1", password)
+
+
+def test_a_clock_that_jumped_is_listed_with_what_happens_next(make: Callable[..., Site]) -> None:
+    """Its budget comes back later than that of others: whoever misses its answers looks here."""
+    site = make()
+    key_id = site.devices.by_name["node-2"].key_id
+    with closing(Store(site.path.with_name("heatveil.sqlite"), "lab")) as store:
+        store.keep([Kept("node-2", 1, 1, b"name", b"frame", key_id)])
+        store.keep_jumped(["node-2"])
+    before, line, after = site.run("list").out.splitlines()[1:4]
+
+    assert re.search(r"ago, CLOCK: its clock jumped in a sleep, .* comes back later, after", line)
+    assert "CLOCK" not in before + after
 
 
 class Killed(BaseException):

@@ -159,12 +159,21 @@ def test_a_device_whose_clock_jumped_in_its_sleep_is_told_of_once(
                 link.publish(wire.topic(room.site, name, "meta"), meta)
             link.publish(wire.topic(room.site, "node-3", "meta"), said)
             assert eventually(lambda: any(one.get("device") == "node-3" for one in logs))
+            assert eventually(lambda: service._store.list_jumped() == {"node-1", "node-3"})
+            link.publish(wire.topic(room.site, "node-3", "meta"), b"{}")
+            assert eventually(lambda: service._store.list_jumped() == {"node-1"})
+        with room.service(privacy={"window_h": 24}, rounds={"every_s": 50_000}) as service:
+            service.wait_connected()
+            link.publish(wire.topic(room.site, "node-1", "meta"), said)
+            link.publish(wire.topic(room.site, "node-2", "meta"), said)
+            assert eventually(lambda: service._store.list_jumped() == {"node-1", "node-2"})
         link.close()
     told = [one for one in logs if one.get("why") == JUMPED]
 
     assert [(one["device"], one["log_level"]) for one in told] == [
         ("node-1", "warning"),
         ("node-3", "warning"),
+        ("node-2", "warning"),
     ]
 
 

@@ -20,7 +20,7 @@ from gateway.store import opening as locks
 from gateway.store import postgres
 from gateway.store.opening import lock_store
 from gateway.store.places import Database, Place, place_of
-from gateway.store.reader import MissingNumbers, Reader
+from gateway.store.reader import SLEPT, MissingNumbers, Reader
 from gateway.store.schema import SCHEMA
 from gateway.store.store import Store
 from tests import processes, sites
@@ -51,6 +51,8 @@ def _filled(place: Place, home: Any) -> Store:
     heard = [Heard("north", 1, 9, _name(3), b"late", KEY)]
     store.keep([], letters, again, heard, [Alarm("south", KEY, "set back")])
     store.quarantine("south", "it floods")
+    store.keep_jumped(["west", "south"])
+    store.keep_jumped(["north"])
     return store
 
 
@@ -91,6 +93,7 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     assert (north.name, north.epoch, north.seq, north.reports) == ("north", 1, 9, 3)
     assert (south.alarm, south.quarantine, south.reports) == ("set back", "it floods", 3)
     assert (north.alarm, north.quarantine) == (None, None)
+    assert (north.clock, south.clock) == (SLEPT, None)  # as was said last
     assert north.last_s is not None
     assert north.last_s > first.opened_s
     refused = reader.refused(2)

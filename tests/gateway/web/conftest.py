@@ -99,7 +99,7 @@ class Known:
     def devices(self) -> list[Any]:
         shut = {"south": "it spoke too often"}
         return [
-            DeviceRow(name, "00ff00ff", 3, 9, 9, 1e9, None, shut.get(name))
+            DeviceRow(name, "00ff00ff", 3, 9, 9, 1e9, None, shut.get(name), None)
             for name in ("north", "south", "west")
         ]
 

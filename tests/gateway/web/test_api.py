@@ -52,7 +52,7 @@ def test_devices_are_listed_by_name_and_hold_no_reading(live: Page, ask: Ask) ->
     assert then["next"] is None
     assert set(first["devices"][0]) == {
         "name", "key_id", "boot", "seq", "reports", "last_s", "late", "refused", "left",
-        "alarm", "quarantine",
+        "alarm", "quarantine", "clock",
     }  # fmt: skip
     assert first["devices"][0]["left"]["exact"] == "9/8"
     assert [one["late"] for one in first["devices"]] == [5, 0]
