@@ -114,7 +114,7 @@ class Device:
         found: tuple[int, ...] = self.asked.seen(self.round, number, self.identity.sensors)
         return found
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """Return all that it says of itself."""
         return str((self.node.refusal, self.node.state(), self.node.meta()))
 
@@ -124,7 +124,7 @@ class Device:
             asked, self.identity.config_key, tightening.topic(SITE, self.identity.name)
         )
 
-    def opened(self, frame: bytes | None) -> Any:
+    def open_frame(self, frame: bytes | None) -> Any:
         """Return the Report in a frame, as the gateway reads it.
 
         Raises:
@@ -184,7 +184,7 @@ def releases(
         payloads = []
         for device in devices:
             own = slice(device.identity.sensor, device.identity.sensor + device.identity.sensors)
-            payloads.append(device.opened(device.answer(signed, seen[own])).payload)
+            payloads.append(device.open_frame(device.answer(signed, seen[own])).payload)
         rows.append(release(asked, payloads, rng).values)
     return np.array(rows, dtype=np.int64)
 

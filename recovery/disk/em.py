@@ -271,7 +271,7 @@ def _along(
     """Return the map so many steps further along the flow, and the evaluations it took."""
     stages = max(2, math.ceil(math.sqrt(1 + 1.54 * length)))
     start = np.log(np.maximum(mass, math.exp(_LOWEST)))
-    first = length * _slope(channel, counts, mass, law)
+    first = length * _slope(channel, counts, law)
     damped = 1 + 2 / 13 / stages**2
     polynomials = _chebyshev(stages, damped)
     ratio = polynomials[stages][1] / polynomials[stages][2]
@@ -282,8 +282,7 @@ def _along(
         near, far = 2 * b[j] * damped / b[j - 1], -b[j] / b[j - 2]
         pushed = 2 * b[j] * ratio / b[j - 1]
         back = -(1 - b[j - 1] * polynomials[j - 1][0]) * pushed
-        now = _mass(old)
-        slope = length * _slope(channel, counts, now, channel.forward(now))
+        slope = length * _slope(channel, counts, channel.forward(_mass(old)))
         new = (1 - near - far) * start + near * old + far * older + pushed * slope + back * first
         older, old = old, new
     return _mass(old), stages
@@ -298,7 +297,7 @@ def _chebyshev(degree: int, at: float) -> list[tuple[float, float, float]]:
     return found
 
 
-def _slope(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:
+def _slope(channel: Channel, counts: Floats, law: Floats) -> Floats:
     """Return F: by what a step multiplies each share, as a logarithm."""
     ratio = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
     factor = channel.adjoint(ratio) / float(counts.sum())

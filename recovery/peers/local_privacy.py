@@ -75,12 +75,12 @@ def worst_log_ratio(matrix: ArrayLike) -> float:
     return float(np.max(np.log(most[some] / least[some])))
 
 
-def either_channel(first: ArrayLike, second: ArrayLike) -> Floats:
+def mix_channels(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the channel of a user who answers one of two, by a coin that everybody sees."""
     return np.concatenate([_channel(first), _channel(second)]) / 2
 
 
-def both_channel(first: ArrayLike, second: ArrayLike) -> Floats:
+def pair_channels(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the channel of a user who answers two, with chances of their own."""
     one, two = _channel(first), _channel(second)
     return np.asarray((one[:, None, :] * two[None, :, :]).reshape(-1, one.shape[1]))

@@ -31,7 +31,7 @@ from ..disk.em import Fit
 from ..disk.estimators import estimate as estimate_line
 from ..disk.query import Query
 from ..noise import Ratio, reduce_ratio
-from .local_privacy import both_channel, either_channel
+from .local_privacy import mix_channels, pair_channels
 
 Floats = NDArray[np.float64]
 Split = Literal["users", "budget"]
@@ -113,4 +113,4 @@ def matrix(across: Channel, down: Channel, split: Split = "users") -> Floats:
     flat = np.arange(across.columns * down.columns)
     one = across.matrix()[:, flat % across.columns]
     two = down.matrix()[:, flat // across.columns]
-    return either_channel(one, two) if split == "users" else both_channel(one, two)
+    return mix_channels(one, two) if split == "users" else pair_channels(one, two)

@@ -52,11 +52,11 @@ def centres(points: Floats, weights: Floats, k: int, restarts: int = 6) -> Centr
             f"{len(points)} points with {len(weights)} weights and k = {k} came but one point at "
             "least and k from 1 are needed: nothing has no centre. Give a map with mass."
         )
-    found = (_descent(points, weights, k, uniforms(k, stream)) for stream in range(restarts))
+    found = (_descent(points, weights, uniforms(k, stream)) for stream in range(restarts))
     return min(found, key=lambda one: one.cost)
 
 
-def _descent(points: Floats, weights: Floats, k: int, chance: Floats) -> Centres:
+def _descent(points: Floats, weights: Floats, chance: Floats) -> Centres:
     near = np.ones(len(points))
     chosen: list[int] = []
     for u in chance:

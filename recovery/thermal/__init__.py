@@ -30,7 +30,7 @@ from ..maps.sentence import Wording
 from ..maps.sentence import join as join_sentences
 from ..proofs.certified import certified_band, least_deviation
 from .guarantee import promise
-from .noise import as_printed, warmest_felt
+from .noise import bound_warmth_felt, is_printed
 from .noise import calibration as calibration
 from .noise import operator as operator
 from .query import Query as Query
@@ -120,7 +120,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         )
     # What every source at its warmest, and eight sigmas of a sensor's own noise, can reach.
     # Below the baseline too: clamping there would bend the readings of a cold sensor.
-    one = float(operator(query).max()) if as_printed(query) else warmest_felt(query)
+    one = float(operator(query).max()) if is_printed(query) else bound_warmth_felt(query)
     most = query.sources_max * query.intensity_max * one + query.background_k
     reach = math.ceil(math.ldexp(most + 8 * query.sensor_noise, made.exponent)) + made.step
     params = Params(

@@ -30,12 +30,12 @@ from ..noise.worst import (
 )
 from .guarantee import adjust_epsilon, exact_delta
 from .noise import (
-    as_printed,
     bound_sent,
     calibration,
     change_by_coming,
     displacement,
     grains_of,
+    is_printed,
     operator,
     room,
     sent_square,
@@ -101,7 +101,7 @@ def presence_square(query: Query, made: Calibration) -> int:
     if query.response is not None:
         found = bound_sent(change_by_coming(query), made.exponent, query.step, query.behind)
         return sent_square(query, found, made.exponent)
-    if as_printed(query):
+    if is_printed(query):
         warmth = operator(query)
         block = bound_changes(warmth, query.intensity_max, float(warmth.max()))
         block = pass_behind(block, query.behind)
@@ -132,7 +132,7 @@ def _changes(
         paths = [displacement(query, far) for far in cells]
         squares = [bound_sent(path, made.exponent, query.step, query.behind) for path in paths]
         return [path.joint for path in paths], _send(query, squares, made)
-    if as_printed(query):
+    if is_printed(query):
         scales = query.intensity_max, query.step, 1, "", query.behind
         here = [change_of_move(operator(query), query.grid.shape, far, *scales) for far in cells]
         squares = [one.square(made.exponent) for one in here]

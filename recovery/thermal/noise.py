@@ -204,12 +204,12 @@ def _of(query: Query) -> Response:
 _PART = 4
 
 
-def too_long(room: Room) -> bool:
+def spreads_beyond_room(room: Room) -> bool:
     """Say whether heat has gone further than the room is long."""
     return math.sqrt(room.spread_m2) >= _sizes(room)[0]
 
 
-def spread_fault(room: Room) -> str:
+def describe_spread_fault(room: Room) -> str:
     """Return what is wrong with the spread of a room where no move of a source is felt."""
     length, gap = _sizes(room)
     unit = " m" if room.grid.cell_mm else ""
@@ -217,7 +217,7 @@ def spread_fault(room: Room) -> str:
     far = f"about {math.sqrt(room.spread_m2):.3g}{unit} far"
     low, high = (gap / _PART) ** 2, max((length / _PART) ** 2, (gap / 2) ** 2)
     would = f"a spread_m2 from {low:.2g} to {high:.2g}{unit and ' m2'}"
-    if too_long(room):
+    if spreads_beyond_room(room):
         side = f"{length:g} m long" if unit else "of length 1, for no length in metres is given"
         return (
             f"{given}, so heat has come {far}, but the room is {side}: the heat has evened out, "
@@ -261,7 +261,7 @@ def operator(query: Query) -> Floats:
     return room(query).operator()
 
 
-def as_printed(query: Query) -> bool:
+def is_printed(query: Query) -> bool:
     """Say whether the noise is the printed formula, which knows the stated spread alone."""
     return query.calibration == "paper" and query.sigma is None
 
@@ -277,7 +277,7 @@ def calibration(query: Query) -> Calibration:
     if query.response is not None:
         change = move_in_room(query, protected_cells(query))
     else:
-        change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
+        change = _at_its_spread(query) if is_printed(query) else _at_every_spread(query)
     if query.slew is not None:
         change = follow_change(change, query.slew)
     if query.sigma is not None:
@@ -288,7 +288,7 @@ def calibration(query: Query) -> Calibration:
     return made
 
 
-def warmest_felt(query: Query) -> float:
+def bound_warmth_felt(query: Query) -> float:
     """Return the most that a sensor feels of a unit of heat, whenever and wherever that is."""
     if query.response is not None:
         return float(change_by_coming(query).each.max()) / query.intensity_max
@@ -301,7 +301,11 @@ def grains_of(query: Query, exponent: int) -> Grains:
 
 
 def _at_its_spread(query: Query) -> Moved:
-    cells, shape, unfelt = protected_cells(query), query.grid.shape, spread_fault(room(query))
+    cells, shape, unfelt = (
+        protected_cells(query),
+        query.grid.shape,
+        describe_spread_fault(room(query)),
+    )
     scales = query.intensity_max, query.step, query.readings
     return change_of_move(operator(query), shape, cells, *scales, unfelt, query.behind)
 
@@ -310,7 +314,7 @@ def _at_every_spread(query: Query) -> Moved:
     cells, here = (protected_cells(query),), room(query)
     continuous = query.intensity_max * float(scan_spreads(here, cells).moves.max())
     scales = cells[0], query.intensity_max, query.step, query.readings
-    check_scales(*scales, continuous, spread_fault(here))
+    check_scales(*scales, continuous, describe_spread_fault(here))
     counted = continuous
     if query.step is not None:
         # In steps of the converter, as if they were the grains.

@@ -145,7 +145,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
                 before[0] = blocks.count
                 return seen
 
-            report = device.opened(device.node.answer(signed, read))
+            report = device.open_frame(device.node.answer(signed, read))
             late += before[0] != blocks.count
             key = rootkeys.chain_at(root, report.epoch), device.identity.name, report.epoch
             rng = entropy.keyed(*key, report.seq, 0)

@@ -38,7 +38,7 @@ BACK: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def contradicted_claims(round: Any, root: bytes) -> Iterator[Claim]:
+def contradiction_claims(round: Any, root: bytes) -> Iterator[Claim]:
     """Yield which contradictions are believed, and whether what was found is left as it was.
 
     Slots that cannot both be true are not believed, and are kept. Somebody who has the flash in
@@ -158,7 +158,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for mode, asked in subject_of(round).modes(round):
         for spite in (0, 20):
             yield from _at_random(asked, mechanism.subject, mode, effort, spite)
-    yield from contradicted_claims(round, effort.root("contradicted"))
+    yield from contradiction_claims(round, effort.root("contradicted"))
     for mode, asked in subject_of(round).modes(round):
         yield from _everywhere(asked, mechanism.subject, mode, effort)
     yield _asleep(effort)

@@ -286,10 +286,12 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for room in rooms:
         yield _claim_price(room)
     tries = effort.pick(SINGLE, 20 * SINGLE)
-    yield from singly_told(max(rooms, key=lambda room: len(room.below)), mechanism, effort, tries)
+    yield from judge_single_sensors(
+        max(rooms, key=lambda room: len(room.below)), mechanism, effort, tries
+    )
     fleets = [room for room in rooms if len(room.below) >= FEWEST]
     for fleet in sorted(fleets, key=lambda room: len(room.below))[:1]:
-        yield from in_company(fleet, mechanism, effort, effort.pick(120, 2000))
+        yield from judge_separate_devices(fleet, mechanism, effort, effort.pick(120, 2000))
     for room in rooms:
         yield from tell_apart(room, mechanism, effort, effort.pick(1200, 20_000))
 
@@ -344,7 +346,9 @@ def _no_better(words: str, seen: Seen, found: Between, alpha: float) -> Claim:
     )
 
 
-def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> Iterator[Claim]:
+def judge_single_sensors(
+    room: Scenes, mechanism: Any, effort: Effort, samples: int
+) -> Iterator[Claim]:
     """Yield what so many single readings a side tell, all of a room's sensors counted as one."""
     device = _device(room, effort, sensors=len(room.below))
     tries = 2 * (samples // len(room.below) // 2 + 1)
@@ -378,7 +382,7 @@ def _claim_same_bytes(room: Scenes, device: Device) -> Claim:
 def _claim_once(room: Scenes, device: Device, release: Any, effort: Effort) -> Claim:
     """Return the claim that a second answer for one sensor is not folded in: it could average."""
     number = 2 * 10**6
-    payload = device.opened(device.ask(number, room.below.tolist())).payload
+    payload = device.open_frame(device.ask(number, room.below.tolist())).payload
     asked, twice = room.round._replace(number=number), [payload, [payload[0], payload[1] + 1]]
     left_out = is_refused(lambda: release(asked, twice, effort.tape()))
     return claim_fact(
@@ -386,7 +390,9 @@ def _claim_once(room: Scenes, device: Device, release: Any, effort: Effort) -> C
     )
 
 
-def in_company(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
+def judge_separate_devices(
+    room: Scenes, mechanism: Any, effort: Effort, tries: int
+) -> Iterator[Claim]:
     """Yield what is shared by devices of one sensor each, which must be nothing."""
     devices = [_device(room, effort, 1, first) for first in range(len(room.below))]
     seen = sample_releases(room, stretch(room), devices, mechanism.release, effort, tries)

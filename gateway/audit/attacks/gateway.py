@@ -125,7 +125,7 @@ def impossible_claims(house: House, number: int) -> Iterator[Claim]:
     counted = 0
     payloads = device.asked.impossible(house.round, device.identity.sensor)
     house.ask(number)
-    report = device.opened(house.sent[-1].payload)
+    report = device.open_frame(house.sent[-1].payload)
     for seq, payload in enumerate(payloads, report.seq + 1):
         other = report._replace(seq=seq, payload=payload)
         counted += house.deliver([sign(device, other)])[0]
@@ -208,7 +208,7 @@ def _replay(house: House, effort: Effort) -> Iterator[Claim]:
 def _double(house: House, rho: Fraction) -> Iterator[Claim]:
     """Yield what becomes of other bytes under counters that were used, or that lie behind."""
     spent, device = house.spent, house.devices[0]
-    report = device.opened(house.sent[-len(NAMES)].payload)
+    report = device.open_frame(house.sent[-len(NAMES)].payload)
     forged, kept = [], len(house.store.refused(1000))
     for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
         other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
@@ -247,7 +247,7 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
 def _behind(house: House) -> Claim:
     """A frame from before the last one must not count after a restart, whatever round it names."""
     device = house.devices[0]
-    report = device.opened(house.sent[-len(NAMES)].payload)
+    report = device.open_frame(house.sent[-len(NAMES)].payload)
     house.ask(ROUNDS + 1)  # and nobody's answer comes
     named = house.open.name if house.open is not None else b""
     counted = 0
@@ -284,7 +284,7 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             round, signed = message(sealed, number)
             values = reading.values if reading else ()
             frame = device.node.answer(signed, lambda _, values=values: values)
-            report = device.opened(frame)
+            report = device.open_frame(frame)
             frames.add(len(frame))
             told = list(mechanism.report(round, reading, None)) if reading else []
             wrong += open_report(key, round, report, who, SITE) != told

@@ -161,7 +161,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
         with _system_entropy(system):
             device = Device(round, root)
             frames = [device.ask(number, device.seen(1)) for number in range(1, FRAMES + 1)]
-            return [device.opened(frame).payload for frame in frames]
+            return [device.open_frame(frame).payload for frame in frames]
 
     one, again, other = said(b"one"), said(b"one"), said(b"other")
     return claim_fact(
@@ -210,7 +210,7 @@ def _count_opened(asked: Any, root: bytes) -> int:
     device = Device(asked, root, sensors=sensors)
     for number in range(1, FRAMES + 1):
         readings = [number * sensor % 7 for sensor in range(sensors)]
-        report = device.opened(device.ask(number, readings))
+        report = device.open_frame(device.ask(number, readings))
         chain = rootkeys.chain_at(root, report.epoch)
         for stream in (
             entropy.keyed(chain, device.identity.name, report.epoch, report.seq, 0),

@@ -191,7 +191,7 @@ class WatchedDevice:
 
     def _check_sent(self, asked: Any, signed: bytes, frame: bytes) -> None:
         """Hold a new frame to what left before it."""
-        report, budget = self.device.opened(frame), self.device.budget
+        report, budget = self.device.open_frame(frame), self.device.budget
         name = report.epoch, report.seq
         self._hold(name not in self.used, "two answers have one stream of noise")
         self._hold(report.epoch == self.epoch, "an answer of another boot")
@@ -227,9 +227,14 @@ class WatchedDevice:
         if frame is not None and frame not in self.frames and self.subject.KIND == "noise":
             reading = Reading(self.device.identity.sensor, values)
             first, meant = self.subject.split_payload(asked, reading)
-            sent = self.device.opened(frame).payload[len(first) :]
+            sent = self.device.open_frame(frame).payload[len(first) :]
             noise = [y - x for y, x in zip(sent, meant, strict=False)]
-        said = self.device.said(), node.faults, self.device.budget.spent, tuple(self.flash.kept)
+        said = (
+            self.device.describe(),
+            node.faults,
+            self.device.budget.spent,
+            tuple(self.flash.kept),
+        )
         self.looks.append((frame and len(frame), *noise, *said))
 
     def _hold(self, holds: bool, fault: str) -> None:

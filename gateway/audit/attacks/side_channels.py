@@ -269,7 +269,7 @@ def _compare(name: str, devices: list[Device], told: Sequence[tuple[Any, ...]]) 
     for number, values in enumerate(told, 1):
         frames = [one.ask(number, own) for one, own in zip(devices, values, strict=True)]
         lengths.append({None if frame is None else len(frame) for frame in frames})
-        words.append({one.said() for one in devices})
+        words.append({one.describe() for one in devices})
         anew = [one.ask(number, own) for one, own in zip(devices, values[::-1], strict=True)]
         again.append(anew == frames)
     yield claim_fact(
@@ -299,7 +299,7 @@ def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]
     for number in range(1, ROUNDS // 2 + 1):
         noises = set()
         for device, room in zip(devices, turns[number % len(turns)], strict=True):
-            payload = device.opened(device.ask(number, room)).payload
+            payload = device.open_frame(device.ask(number, room)).payload
             noises.add(tuple(y - x for y, x in zip(payload[1:], room, strict=True)))
         alike += len(noises) == 1
     sentence = f"the noise within {round.params[2:4]} is the same whatever is read"
@@ -312,7 +312,7 @@ def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
     said = set()
     for one, given in zip(devices, rubbish, strict=True):
         frame = one.node.answer(signed, lambda params, given=given: given)
-        said.add((frame, one.said(), one.budget.spent, one.node.ahead.seq, one.node.faults))
+        said.add((frame, one.describe(), one.budget.spent, one.node.ahead.seq, one.node.faults))
     return claim_fact(
         f"{name}: a broken sensor makes no frame, and nothing that it gave is said",
         len(said) == 1 and next(iter(said))[0] is None,

@@ -126,7 +126,7 @@ def sums_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield from _lying_gateway(effort)
     yield from _broker(effort)
     yield from _lying_devices(effort)
-    yield from _claim_paid(effort)
+    yield from _claim_paid()
 
 
 def _vanishing(effort: Effort) -> Iterator[Claim]:
@@ -320,7 +320,7 @@ def _false(town: Shard, gateway: Collecting, place: int, frame: bytes) -> bytes:
     return bytes(agreed.pack(REVEAL, gateway.sid, {3: other}, town.keys[place].mac_key, where))
 
 
-def _claim_paid(effort: Effort) -> Iterator[Claim]:
+def _claim_paid() -> Iterator[Claim]:
     """Yield that a device pays before it says a word, once, and starts anew with nothing."""
     unpaid, believed, tried = list[str](), list[str](), 0
     for mechanism in MECHANISMS:

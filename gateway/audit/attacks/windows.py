@@ -208,7 +208,7 @@ class Life:
             if self.rng.below(2):
                 self.memory.held = b""
             self.start()
-        self.looks.append(self.device.said())
+        self.looks.append(self.device.describe())
 
     def ask(self, slow_ms: int = 0, fails: bool = False) -> Any:
         """Ask the next Round, whose reading takes this long."""

@@ -71,7 +71,7 @@ def measure_w2_cells(truth: Any, found: Any) -> float:
 FACTORS = (0.33, 0.67, 1.0, 1.33, 1.67)
 
 
-def by_radius(task: Task) -> Iterator[Value]:
+def measure_by_radius(task: Task) -> Iterator[Value]:
     """Yield the error at one radius, in parts of the best; the paper rounds it to whole cells."""
     name, factor = str(task.place[0]), float(task.place[1])
     people = count(crowd(name, task.seed, task.scale, task.points), 15)
@@ -288,7 +288,7 @@ def _walks(seed: int, scale: float, points: str) -> Walks:
     return walk(crowd(CITY, seed, 1.0, points), np.random.default_rng([seed, 2]), number)
 
 
-def one_point(
+def map_one_point(
     walks: Walks, side: int, epsilon: Ratio, world: np.random.Generator, name: str = "DAM"
 ) -> Floats:
     """Return the map from one random point of each trajectory."""
@@ -313,8 +313,8 @@ def follow(task: Task) -> Iterator[Value]:
         LDPTRACE: lambda world: traces.estimate_ldptrace(walks, side, number, world),
         PIVOTTRACE: lambda world: traces.estimate_pivottrace(walks, side, number, world),
         NOBODY: lambda world: traces.guess(walks, side, world),
-        ONE: lambda world: one_point(walks, side, epsilon, world),
-        OURS: lambda world: one_point(walks, side, epsilon, world, AUTO),
+        ONE: lambda world: map_one_point(walks, side, epsilon, world),
+        OURS: lambda world: map_one_point(walks, side, epsilon, world, AUTO),
         SHARED: lambda world: _map(walks.places, side, shared, world),
         EACH: lambda world: _map(
             walks.places, side, epsilon, world
@@ -340,8 +340,8 @@ FIGURES = (
     Figure(
         "disk-8", "W2 first falls, then rises with the radius; it is least at about the best one",
         f"15 x 15 cells, epsilon 3.5, best radius 3 cells; {_NOT}", "radius, in parts of the best",
-        tuple((name, factor) for name in SETS for factor in FACTORS), by_radius, best_radius,
-        20, (12, 0.3, ()),
+        tuple((name, factor) for name in SETS for factor in FACTORS), measure_by_radius,
+        best_radius, 20, (12, 0.3, ()),
     ),
     Figure(
         "disk-9a", "W2 grows with d, and DAM is always better than MDSW and HUEM",

@@ -213,7 +213,7 @@ def _by_log(results: Results) -> Finding:
     return Finding("confirmed" if held else "refuted", said)
 
 
-def by_scale(task: Task) -> Iterator[Value]:
+def measure_by_scale(task: Task) -> Iterator[Value]:
     """Yield how near the map is by the scale that parts are rounded to, 50 people, epsilon 5."""
     scale, side, world = int(task.place[0]), 256, task.make_generator()
     cells = (gather_gazes(task, 50, world) * side).astype(int).reshape(50, GAZES, 2)
@@ -305,7 +305,7 @@ FIGURES = (
     Figure(
         "pyramid-13", "nearly all is gained at B = 256",
         f"256 x 256, 50 people, epsilon 5; {_LOOKS}",
-        "scale B", tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), by_scale, _all_at_256,
-        20, _FEW,
+        "scale B", tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), measure_by_scale,
+        _all_at_256, 20, _FEW,
     ),
 )  # fmt: skip

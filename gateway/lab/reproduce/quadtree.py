@@ -116,7 +116,7 @@ def _narrower(draw: Draw, times: Fraction, num: int, den: int) -> int:
     return draw(*(Fraction(num, den) / times).as_integer_ratio())
 
 
-def beside_peers(task: Task) -> Iterator[Value]:
+def compare_with_peers(task: Task) -> Iterator[Value]:
     """Yield error and length of the tree and of every peer."""
     users, one = task.people(int(task.place[0])), Fraction(1)
     shards, cells = -(-users // 10_000), _everybody(task, users)
@@ -387,7 +387,7 @@ FIGURES = (
     Figure(
         "quadtree-table1",
         "the tree is nearest, and sends fewer numbers than its private peers",
-        _CITY, "people", ((100_000,),), beside_peers, _nearest, 20, (5, 1.0, ()),
+        _CITY, "people", ((100_000,),), compare_with_peers, _nearest, 20, (5, 1.0, ()),
     ),
     Figure(
         "quadtree-table2", "more parts of a person are better until the sum wraps around",

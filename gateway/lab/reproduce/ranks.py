@@ -59,7 +59,7 @@ CELLS = 1 << ORDERS[1]
 ONE = Fraction(1)
 
 
-def along_curve(points: Floats) -> Floats:
+def place_along_curve(points: Floats) -> Floats:
     """Return the places of points of a square on the Hilbert curve, sorted."""
     order = ORDERS[2]
     return np.sort((places_of(cells_of(points, order), order) + 0.5) / 4**order)
@@ -72,11 +72,11 @@ def places(name: str, count: int, task: Task) -> Floats:
     if name == EVENLY:
         return np.arange(count) / max(1, count - 1)
     if name == CITY:
-        return along_curve(draw_people(task.points, count, task.make_generator()))
-    return along_curve(mnormal(count, task.make_generator()))
+        return place_along_curve(draw_people(task.points, count, task.make_generator()))
+    return place_along_curve(mnormal(count, task.make_generator()))
 
 
-def sorted_release(
+def recover_sorted(
     own: Floats, epsilon: Fraction, group: int | None, tape: bytes, lines: bool = False
 ) -> Sorted:
     """Return what is recovered of one release of these places."""
@@ -87,7 +87,7 @@ def sorted_release(
     return order_behind(release_many(round, whole, Tape(tape)), lines)
 
 
-def error_of(own: Floats, found: Sorted) -> float:
+def measure_error(own: Floats, found: Sorted) -> float:
     """Return by how much recovered places are off, in the mean."""
     ranks = (np.arange(len(own)) + 0.5) / len(own)
     return float(np.abs(found.quantile(ranks) - own).mean())
@@ -107,11 +107,11 @@ _SIZES = (100, 300, 1_000, 3_000, 10_000)
 _GROUPS = (10, 20, 40, 80, 160, 320, 640)
 
 
-def without_groups(task: Task) -> Iterator[Value]:
+def measure_without_groups(task: Task) -> Iterator[Value]:
     """Yield the error of even places without groups, for every epsilon."""
     own = places(EVENLY, int(task.place[0]), task)
     for text in _EPSILONS:
-        off = error_of(own, sorted_release(own, Fraction(text), 1, task.make_tape(text)))
+        off = measure_error(own, recover_sorted(own, Fraction(text), 1, task.make_tape(text)))
         yield Value(f"{ERROR}, evenly", f"epsilon {text}", len(own), off)
 
 
@@ -128,13 +128,13 @@ def _halves(results: Results) -> Finding:
     return Finding("refuted" if abs(ratio - 2) > half else "not decided", said)
 
 
-def of_four_sets(task: Task) -> Iterator[Value]:
+def measure_four_sets(task: Task) -> Iterator[Value]:
     """Yield the error without groups of four data sets, and that of groups without noise."""
     kind, size = str(task.place[0]), int(task.place[1])
     for name in (SINGLE, EVENLY, CITY, HILLS):
         if kind == "places":
             own = places(name, size, task)
-            off = error_of(own, sorted_release(own, ONE, 1, task.make_tape(name)))
+            off = measure_error(own, recover_sorted(own, ONE, 1, task.make_tape(name)))
             yield Value("groups of one, epsilon 1", name, size, off)
         elif name != SINGLE:
             own = places(name, 10_000, task)
@@ -166,22 +166,22 @@ def _as_even(results: Results) -> Finding:
 SUM, MEASURED = "the sum, equation 7", "measured"
 
 
-def by_groups(task: Task) -> Iterator[Value]:
+def split_error_by_group(task: Task) -> Iterator[Value]:
     """Yield the parts of the error at one size of groups, their sum, and the error itself."""
     group, count = int(task.place[0]), 10_000
     for name in (EVENLY, CITY):
         panel = f"{name}, {count:,} places"
         own = places(name, count, task)
-        steps = sorted_release(own, ONE, group, task.make_tape(name))
-        lines = sorted_release(own, ONE, group, task.make_tape(name), True)
+        steps = recover_sorted(own, ONE, group, task.make_tape(name))
+        lines = recover_sorted(own, ONE, group, task.make_tape(name), True)
         means = generalise(own, group)
-        width, noise = float(np.abs(means - own).mean()), error_of(means, steps)
+        width, noise = float(np.abs(means - own).mean()), measure_error(means, steps)
         for line, value in (
             ("groups alone", width),
             ("noise alone", noise),
             (SUM, width + noise),
-            (MEASURED, error_of(own, steps)),
-            ("measured, lines", error_of(own, lines)),
+            (MEASURED, measure_error(own, steps)),
+            ("measured, lines", measure_error(own, lines)),
             ("our model", expected_error(count, 1.0, group)),
         ):
             yield Value(panel, line, group, value)
@@ -207,15 +207,17 @@ def _near_sum(results: Results) -> Finding:
 # Table 1: the size of groups.
 
 
-def group_sizes(task: Task) -> Iterator[Value]:
+def compare_group_sizes(task: Task) -> Iterator[Value]:
     """Yield the sizes of groups, printed and by the rule, and the error of each, measured."""
     n, e = (int(one) for one in task.place)
     count, epsilon = POINTS[n], EPSILONS[e]
     own = places(EVENLY, count, task)
     for line, size in (("printed", PRINTED_SIZES[n][e]), ("rule", rule_group(count, epsilon))):
         yield Value(f"group size, epsilon {epsilon:g}", line, count, size)
-        found = sorted_release(own, Fraction(epsilon), size, task.make_tape(line))
-        yield Value(f"{ERROR}, evenly, epsilon {epsilon:g}", line, count, error_of(own, found))
+        found = recover_sorted(own, Fraction(epsilon), size, task.make_tape(line))
+        yield Value(
+            f"{ERROR}, evenly, epsilon {epsilon:g}", line, count, measure_error(own, found)
+        )
 
 
 def _sizes(*points: int) -> tuple[Place, ...]:
@@ -327,7 +329,7 @@ def _cumulate(mass: Floats, at: Floats) -> Floats:
     return np.interp(at, np.linspace(0, 1, len(cumulated)), cumulated)
 
 
-def on_line(task: Task) -> Iterator[Value]:
+def measure_ranges_on_line(task: Task) -> Iterator[Value]:
     """Yield the error in people by the width of ranges, of distances to a city's middle."""
     points = draw_people(task.points, task.people(180_000), task.make_generator())
     far = np.hypot(*(points - 0.5).T)
@@ -341,7 +343,7 @@ def on_line(task: Task) -> Iterator[Value]:
     fixed = equi_width(counts[_BINS_1D], ONE, drawn("bins"))
     crowd = Crowd(counts[_WAVELET_1D], users)
     waves = wavelet(crowd, ONE, drawn("haar"), changes=2, total=True)
-    steps = sorted_release(own, ONE, paper_group(users, 1.0), task.make_tape())
+    steps = recover_sorted(own, ONE, paper_group(users, 1.0), task.make_tape())
     sites, which = np.unique(steps.averages, return_inverse=True)
     edges = np.concatenate([[0.0], (sites[1:] + sites[:-1]) / 2, [1.0]])
     weights = np.cumsum(np.bincount(which, weights=steps.sizes / steps.sizes.sum()))
@@ -349,7 +351,7 @@ def on_line(task: Task) -> Iterator[Value]:
         BINS: partial(_cumulate, fixed),
         WAVES: partial(_cumulate, waves),
         PRINTED: lambda at: np.interp(at, edges, np.concatenate([[0.0], weights])),
-        LINES: sorted_release(own, ONE, None, task.make_tape("lines"), lines=True).below,
+        LINES: recover_sorted(own, ONE, None, task.make_tape("lines"), lines=True).below,
         UNIFORM: lambda at: at,
     }
     for width in _RANGES:
@@ -361,7 +363,7 @@ def on_line(task: Task) -> Iterator[Value]:
             yield Value("error in people, on a line", name, width, off)
 
 
-def in_plane(task: Task) -> Iterator[Value]:
+def measure_ranges_in_plane(task: Task) -> Iterator[Value]:
     """Yield the error in people by the side of square ranges, on 512 x 512 cells."""
     side, seed = _WAVELET_2D, (task.seed, task.run)
     points = draw_people(task.points, task.people(180_000), task.make_generator())
@@ -401,7 +403,7 @@ def _count_held(table: Floats, boxes: Floats) -> Floats:
 SMOOTH, SOME = "smooth, pure", "smooth, delta 1e-06"
 
 
-def values_of(sensitivity: float, world: np.random.Generator) -> Floats:
+def draw_values(sensitivity: float, world: np.random.Generator) -> Floats:
     """Return 66 exponential values, scaled to one, and 63 ones, whose median moves by so much."""
     while True:
         drawn = np.sort(world.exponential(size=(1000, 66)), axis=1)
@@ -412,7 +414,7 @@ def values_of(sensitivity: float, world: np.random.Generator) -> Floats:
             return np.concatenate([drawn[fits[0]], np.ones(63)])
 
 
-def of_median(task: Task) -> Iterator[Value]:
+def measure_median(task: Task) -> Iterator[Value]:
     """Yield the error of the median at two local sensitivities, for one epsilon.
 
     The paper does not say which noise it takes with smooth sensitivity: both are here; what falls
@@ -423,7 +425,7 @@ def of_median(task: Task) -> Iterator[Value]:
     laplace = -np.sign(chances - 0.5) * np.log1p(-2 * np.abs(chances - 0.5))
     for sensitivity in (0.1, 0.3):
         panel = f"{ERROR} of the median, local sensitivity {sensitivity}"
-        values = values_of(sensitivity, task.make_generator(int(100 * sensitivity)))
+        values = draw_values(sensitivity, task.make_generator(int(100 * sensitivity)))
         median = float(np.median(values))
         for name, delta, noise in (
             (SMOOTH, None, smooth_median.compute_heavy_quantiles(chances)),
@@ -434,7 +436,7 @@ def of_median(task: Task) -> Iterator[Value]:
             yield Value(panel, name, float(epsilon), float(off))
         for name, group in (("ranks, the rule's k", None), ("ranks, k = 1", 1)):
             tape = task.make_tape(name, sensitivity)
-            own = sorted_release(values, epsilon, group, tape, group is None)
+            own = recover_sorted(values, epsilon, group, tape, group is None)
             yield Value(panel, name, float(epsilon), abs(float(own.quantile(0.5)) - median))
 
 
@@ -457,24 +459,24 @@ FIGURES = (
     Figure(
         "ranks-3", "c times the epsilon divides the error by about c (equation 4)",
         "even places, groups of one; equation 4 is printed upside down", "places",
-        tuple((size,) for size in _SIZES), without_groups, _halves, 500, (20, 1.0, ()),
+        tuple((size,) for size in _SIZES), measure_without_groups, _halves, 500, (20, 1.0, ()),
     ),
     Figure(
         "ranks-4",
         "the error of real places is that of even ones, least at one place; groups add k / 4n",
         f"{_LINE}; judged at 10,000 places, not at fewer", "places, or k",
         (*(("places", size) for size in _SIZES), *(("groups", size) for size in _GROUPS)),
-        of_four_sets, _as_even, 100, (10, 1.0, ()), ERROR,
+        measure_four_sets, _as_even, 100, (10, 1.0, ()), ERROR,
     ),
     Figure(
         "ranks-5", "the sum of both parts of the error is near the error itself",
-        _LINE, "k, places in a group", tuple((group,) for group in _GROUPS), by_groups, _near_sum,
-        100, (10, 1.0, ()), ERROR,
+        _LINE, "k, places in a group", tuple((group,) for group in _GROUPS),
+        split_error_by_group, _near_sum, 100, (10, 1.0, ()), ERROR,
     ),
     Figure(
         "ranks-table1", "the printed sizes of groups are the best",
         "epsilon 0.5 to 3, even places; the rule is k = 1.74 sqrt(n / epsilon)", "places",
-        _sizes(*range(len(POINTS))), group_sizes, _printed_is_best, 100,
+        _sizes(*range(len(POINTS))), compare_group_sizes, _printed_is_best, 100,
         (10, 1.0, _sizes(0, 2, 5)),
     ),
     Figure(
@@ -490,18 +492,18 @@ FIGURES = (
     ),
     Figure(
         "ranks-9a", "on a line sorted places do best at every range",
-        _RANGE, "width of the range", (("line",),), on_line,
+        _RANGE, "width of the range", (("line",),), measure_ranges_on_line,
         lambda found: best_of(found, PRINTED, (BINS, WAVES)), 20, _FEW,
     ),
     Figure(
         "ranks-9b", "in a plane sorted places do best at every range",
         f"{_RANGE}; a true range is that of 512 x 512 cells", "side of the range", (("plane",),),
-        in_plane, lambda found: best_of(found, PRINTED, (BINS, WAVES)), 20, _FEW,
+        measure_ranges_in_plane, lambda found: best_of(found, PRINTED, (BINS, WAVES)), 20, _FEW,
     ),
     Figure(
         "ranks-10", "sorted places give a nearer median where the local sensitivity is high",
         "129 values, a data set a trial; the paper has one for each sensitivity", "epsilon",
-        tuple((text,) for text in ("1/4", "1/2", "1", "2", "4")), of_median, _high_is_better,
+        tuple((text,) for text in ("1/4", "1/2", "1", "2", "4")), measure_median, _high_is_better,
         200, (30, 1.0, ()), "error of the median",
     ),
 )  # fmt: skip

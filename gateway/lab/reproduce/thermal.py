@@ -56,12 +56,12 @@ def distance(found: Floats, cell: int) -> float:
     return float(np.abs(ahead).sum() / len(found))
 
 
-def by_l1(felt: Floats, readings: Floats, within: float) -> Floats:
+def measure_l1(felt: Floats, readings: Floats, within: float) -> Floats:
     """Return the least heat that explains the readings, (n,)."""
     return minimise_l1(felt, readings, within).heat
 
 
-def by_posterior(felt: Floats, readings: Floats, sigma: float) -> Floats:
+def measure_posterior(felt: Floats, readings: Floats, sigma: float) -> Floats:
     """Return one source where the posterior has its median, every cell being as likely before."""
     log = -np.square(readings[:, None] - felt).sum(axis=0) / (2 * sigma**2)
     chance = np.cumsum(np.exp(log - log.max()))
@@ -84,9 +84,9 @@ def recover_noisy(task: Task) -> Iterator[Value]:
     for panel, cell in ((MIDDLE, n // 2 - 1), (ANYWHERE, anywhere)):
         readings = felt[:, cell] + noise
         for line, found in (
-            (PRINTED, by_l1(felt, readings, radius(sigma, m))),
-            (WIDER, by_l1(felt, readings, radius(sigma, m, 0.95))),
-            (BAYES, by_posterior(felt, readings, sigma)),
+            (PRINTED, measure_l1(felt, readings, radius(sigma, m))),
+            (WIDER, measure_l1(felt, readings, radius(sigma, m, 0.95))),
+            (BAYES, measure_posterior(felt, readings, sigma)),
             (UNIFORM, np.ones(n)),
         ):
             yield Value(panel, line, at, distance(found, cell))
@@ -109,9 +109,9 @@ def recover_private(task: Task) -> Iterator[Value]:
     for panel, cell in ((MIDDLE, n // 2 - 1), (ANYWHERE, anywhere)):
         wide, narrow = (felt[:, cell] + sigma * noise for sigma in (printed, exact))
         for line, found in (
-            (PRIVATE, by_l1(felt, wide, radius(printed, m))),
-            (EXACT, by_l1(felt, narrow, radius(exact, m, 0.95))),
-            (BAYES_EXACT, by_posterior(felt, narrow, exact)),
+            (PRIVATE, measure_l1(felt, wide, radius(printed, m))),
+            (EXACT, measure_l1(felt, narrow, radius(exact, m, 0.95))),
+            (BAYES_EXACT, measure_posterior(felt, narrow, exact)),
             (UNIFORM, np.ones(n)),
         ):
             yield Value(panel, line, at, distance(found, cell))

@@ -17,7 +17,7 @@ from recovery.thermal.curve import (
     finer_step,
     larger_epsilon,
 )
-from recovery.thermal.noise import room, spread_fault, too_long
+from recovery.thermal.noise import describe_spread_fault, room, spreads_beyond_room
 from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
@@ -292,7 +292,7 @@ def calibrate(
     if seen.blinds:
         stage("looking for a converter that would do")
         # Where heat has evened out, neither is worth having.
-        even = query.response is None and too_long(room(query))
+        even = query.response is None and spreads_beyond_room(room(query))
         step, epsilon = (None, None) if even else (finer_step(query), larger_epsilon(query))
         reason = _blind(query, seen, step, epsilon)
         refusal = _refusal(reason, step and step[0].as_integer_ratio(), epsilon)
@@ -350,10 +350,10 @@ def _flips(query: Query) -> str:
 
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     """Return why a converter that blinds is refused, and what would help."""
-    if query.response is None and too_long(
+    if query.response is None and spreads_beyond_room(
         room(query)
     ):  # then no converter is fine enough to be worth buying
-        return spread_fault(room(query)).rstrip(".")
+        return describe_spread_fault(room(query)).rstrip(".")
     unit, own = " K" if query.grid.cell_mm else "", _flips(query)
     sigma = calibration(query).sigma
 

@@ -16,7 +16,7 @@ from recovery.proofs.certified import certified_distance
 from recovery.thermal import Query
 from recovery.thermal.curve import curve
 from recovery.thermal.guarantee import compute_true_promise
-from recovery.thermal.noise import as_printed
+from recovery.thermal.noise import is_printed
 from recovery.thermal.query import cell_m, protected_cells
 
 from ..record import Fact
@@ -53,7 +53,7 @@ def _square(said: Any) -> Any:
 def label(query: Query, guarantee: Guarantee) -> str:
     """Return the epsilon for a title; beside that of the printed formula, what it really gives."""
     epsilon = f"epsilon {guarantee.epsilon[0] / guarantee.epsilon[1]:g}"
-    if not as_printed(query):
+    if not is_printed(query):
         return epsilon
     given, delta = compute_true_promise(query, thermal.calibration(query))
     return f"{epsilon} as printed, really {round_up(given)} (or delta {round_up(delta, 2)})"

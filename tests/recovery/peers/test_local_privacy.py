@@ -14,10 +14,10 @@ from recovery.disk.round import disk_round
 from recovery.peers import frequency_oracles
 from recovery.peers.frequency_oracles import project
 from recovery.peers.local_privacy import (
-    both_channel,
     distances,
-    either_channel,
     local_privacy,
+    mix_channels,
+    pair_channels,
     worst_log_ratio,
 )
 from recovery.peers.mdsw import Split, estimate, matrix, queries
@@ -54,16 +54,16 @@ def test_two_answers_tell_more_than_one_of_two() -> None:
     """The ratios of two answers add; of one of two, the larger counts."""
     one, two, away = some_channel(4, 6, 2), some_channel(5, 6, 3), distances(3, 2)
 
-    assert worst_log_ratio(either_channel(one, two)) == pytest.approx(
+    assert worst_log_ratio(mix_channels(one, two)) == pytest.approx(
         max(worst_log_ratio(one), worst_log_ratio(two))
     )
     assert (
-        worst_log_ratio(both_channel(one, two))
+        worst_log_ratio(pair_channels(one, two))
         <= worst_log_ratio(one) + worst_log_ratio(two) + 1e-12
     )
     mean = (local_privacy(one, away) + local_privacy(two, away)) / 2
-    assert local_privacy(either_channel(one, two), away) == pytest.approx(mean)
-    assert local_privacy(both_channel(one, two), away) < min(
+    assert local_privacy(mix_channels(one, two), away) == pytest.approx(mean)
+    assert local_privacy(pair_channels(one, two), away) < min(
         local_privacy(one, away), local_privacy(two, away)
     )
 

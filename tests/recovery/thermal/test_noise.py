@@ -11,7 +11,7 @@ from edge.core.records import Grid
 from physics.response import Response
 from recovery.thermal import plan
 from recovery.thermal.curve import curve, presence_square
-from recovery.thermal.noise import calibration, room, spread_fault, too_long
+from recovery.thermal.noise import calibration, describe_spread_fault, room, spreads_beyond_room
 from recovery.thermal.query import Query, protected_cells
 from recovery.thermal.search import make_parted
 
@@ -65,17 +65,17 @@ ROOMS = [
 def test_the_spread_that_is_offered_would_do(query: Query, spread_m2: float, said: str) -> None:
     """Too short and too long are opposite faults; both ends of the range mend either."""
     bad = room(replace(query, spread_m2=spread_m2))
-    fault = spread_fault(bad)
+    fault = describe_spread_fault(bad)
     offered = re.search(r"spread_m2 from ([\d.e-]+) to ([\d.e-]+)", fault)
 
     assert said in fault
     assert f"spread_m2 is {spread_m2:g}" in fault
-    assert too_long(bad) == (said == "evened out")
+    assert spreads_beyond_room(bad) == (said == "evened out")
     assert offered
     for spread in map(float, offered.groups()):
         made = calibration(replace(query, spread_m2=spread))
         assert made.sensitivity > 1e-3
-        assert not too_long(room(replace(query, spread_m2=spread)))
+        assert not spreads_beyond_room(room(replace(query, spread_m2=spread)))
 
 
 # A converter behind the one that is seen, whose counts flip on all sensors at once too.

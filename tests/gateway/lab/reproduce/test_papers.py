@@ -24,11 +24,11 @@ from gateway.lab.reproduce.people import count
 from gateway.lab.reproduce.quadtree import PLACES, ROUGH, Visitors
 from gateway.lab.reproduce.ranks import (
     differences,
-    error_of,
+    draw_values,
     generalise,
+    measure_error,
+    recover_sorted,
     sorted_maps,
-    sorted_release,
-    values_of,
 )
 from physics.points import histogram, normal
 from recovery.distance import wasserstein2
@@ -235,16 +235,16 @@ def test_groups_of_even_places_cost_k_over_four_n() -> None:
     """Section 5.3, and with nearly no noise nothing else is left of the error."""
     places = np.arange(1000) / 999
     grouped = generalise(places, 50)
-    found = sorted_release(places, Fraction(16), 50, b"a")
+    found = recover_sorted(places, Fraction(16), 50, b"a")
 
     assert np.abs(grouped - places).mean() == pytest.approx(50 / 4000, rel=0.01)
-    assert error_of(places, found) == pytest.approx(50 / 4000, rel=0.1)
+    assert measure_error(places, found) == pytest.approx(50 / 4000, rel=0.1)
 
 
 @pytest.mark.parametrize("sensitivity", [0.1, 0.3])
 def test_a_median_moves_by_its_local_sensitivity(sensitivity: float) -> None:
     """129 values whose middle one, with one value replaced, moves by as much as was asked."""
-    values = np.sort(values_of(sensitivity, np.random.default_rng(3)))
+    values = np.sort(draw_values(sensitivity, np.random.default_rng(3)))
 
     assert len(values) == 129
     assert max(values[65] - values[64], values[64] - values[63]) == pytest.approx(
