@@ -24,7 +24,7 @@ Params = namedtuple(
 )
 
 PARAMS = 7  # how many: MicroPython's namedtuple does not tell. One more asks for tables: `table`
-EXPONENT, LOW, HIGH, VARIANCE = 1, 2, 3, 4  # where some stand: who needs one makes no Params
+_EXPONENT, _LOW, _HIGH, _VARIANCE = 1, 2, 3, 4  # where some stand: who needs one makes no Params
 MARGIN = 16  # standard deviations of noise that fit the frame: beyond, with 1e-57, it is clipped
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 
@@ -42,25 +42,25 @@ def digits(round):
 
 def like(round):
     """Return what the noise of a Round depends on: its variance, and the bits of its tables."""
-    return round.params[VARIANCE], digits(round)
+    return round.params[_VARIANCE], digits(round)
 
 
 def cost(limits, round):
     """Return the nano-rho that a device of these limits pays for its answer to a Round."""
-    return price(limits, round.params[EXPONENT], round.params[VARIANCE])
+    return price(limits, round.params[_EXPONENT], round.params[_VARIANCE])
 
 
 def said(round):
     """Return what the device's `meta` says of its last Round, or of None."""
     if round is None:
         return {}
-    return {"exponent": round.params[EXPONENT], "variance": round.params[VARIANCE]}
+    return {"exponent": round.params[_EXPONENT], "variance": round.params[_VARIANCE]}
 
 
 def bits(round):
     """Return how wide a number of this Round's reports is, 16 or 32 bits, whatever is read."""
-    variance = round.params[VARIANCE]
-    reach = max(abs(round.params[LOW]), abs(round.params[HIGH]))
+    variance = round.params[_VARIANCE]
+    reach = max(abs(round.params[_LOW]), abs(round.params[_HIGH]))
     for width in (16, 32):
         deviation = ((1 << (width - 1)) - 1 - reach) // MARGIN  # how wide one may be, to fit
         if deviation > 0 and variance < deviation * deviation:

@@ -60,11 +60,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as made, run_broker("mosquitto") as broker:
         folder = Path(made)
-        forms = heaps.built(folder)
-        own = shutil.which("unix32", path=str(ROOT / "dist" / "firmware"))
-        programs = dict.fromkeys(forms, program)
-        if own is not None:  # make firmware BOARD=unix32
-            forms["frozen"], programs["frozen"] = "import sys\nsys.path[:] = ['.frozen']\n", own
+        forms, programs = heaps.built(folder), heaps.find_programs(program)
 
         def lives(form: str, heap_kb: int, marks: list[int]) -> list[int]:
             script = forms[form] + heaps.enrolled(folder / "home")
@@ -78,7 +74,7 @@ def main() -> None:
                 return [held for _, held in heaps.run(program, script, heap_kb, folder)]
 
         print("form        held KB  needed KB   more after answers   more after frames   frames/s")
-        for form in given.forms.split(",") if given.forms else forms:
+        for form in given.forms.split(",") if given.forms else programs:
             held, later = lives(form, MOST_KB, [50, 50 + given.answers])
             needed = least(lambda kb, form=form: lives(form, kb, [15]))
             script = forms[form] + heaps.frames(folder / "home", given.frames)

@@ -3,9 +3,10 @@
     python tests/bench/bench_kit.py [--write]
 
 Memory on a 32-bit MicroPython with a real broker (`tests/interpreters/heaps.py`): a device at
-work, from source, as `make edge` writes it and in place in ROMFS; the smallest heap in which each
-starts and answers; what the files for pins and radio take on top, the smallest driver among them.
-Files as a board is given them. How long an RP2040 takes is not measured here: it needs one.
+work, from source, as `make edge` writes it, in place in ROMFS, and frozen for who ran `make
+firmware BOARD=unix32`; the smallest heap in which each starts and answers; what the files for pins
+and radio take on top, the smallest driver among them. Files as a board is given them. How long an
+RP2040 takes is not measured here: it needs one.
 --write puts what was found into gateway/devices/kit/figures.csv, which edge/README.md quotes.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 TABLE = Path(__file__).resolve().parents[2] / "gateway" / "devices" / "kit" / "figures.csv"
-FORMS = {"source": "_kb", "mpy": "_mpy_kb", "in place": "_rom_kb"}
+FORMS = {"source": "_kb", "mpy": "_mpy_kb", "in place": "_rom_kb", "frozen": "_frozen_kb"}
 ROOMY_KB, STEP_KB = 256, 2
 ANSWERS = [5, 12]
 BOARD = """
@@ -42,26 +43,29 @@ def measured(program: str, port: int, folder: Path) -> dict[str, float]:
     from tests.interpreters import heaps
 
     ways, found = heaps.built(folder), dict[str, float]()
-    for form, end in FORMS.items():
+    for form, own in heaps.find_programs(program).items():
+        end = FORMS[form]
         living = ways[form] + heaps.enrolled(folder / form)
         living += heaps.living(form, port, 20, ANSWERS)
 
-        def starts(heap_kb: int, script: str = living, at: Path = folder / form) -> bool:
+        def starts(
+            heap_kb: int, script: str = living, at: Path = folder / form, by: str = own
+        ) -> bool:
             heaps.enrolled(at)  # a budget that was cut off is begun anew
             try:
                 with heaps.host(port):
-                    heaps.run(program, script, heap_kb, at)
+                    heaps.run(by, script, heap_kb, at)
             except MemoryError:
                 return False
             return True
 
         heaps.enrolled(folder / form)
         with heaps.host(port):
-            lines = heaps.run(program, living, ROOMY_KB, folder / form)
+            lines = heaps.run(own, living, ROOMY_KB, folder / form)
         found[f"heap{end}"] = round(lines[-1][1] / 1024, 1)
         found[f"load{end}"] = smallest(starts)
         script = ways[form] + heaps.USED + heaps.LOAD + heaps.PARTS
-        ((more,),) = heaps.run(program, script + BOARD, ROOMY_KB, folder)
+        ((more,),) = heaps.run(own, script + BOARD, ROOMY_KB, folder)
         found[f"board{end}"] = round(more / 1024, 1)
     sources = bundle.read_sources()
     small = bundle.make_small(sources)

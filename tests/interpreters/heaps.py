@@ -5,8 +5,10 @@ It is loaded in each form in which a board may be given it:
     source   the modules made small, as `heatveil provision` gives them
     mpy      compiled, as `make edge` writes them
     in place the same as a ROMFS image, mapped as a board maps its flash: outside of the heap
+    frozen   in the firmware, of who has built one for this PC: make firmware BOARD=unix32
 """
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -154,6 +156,12 @@ print((gc.mem_alloc() - held) // (COUNT - 8), sorted(spent[8:])[COUNT // 2 - 4])
 """
 
 
+def find_programs(program: str) -> dict[str, str]:
+    """Return what runs each form: this 32-bit MicroPython, or one of its own where it is there."""
+    own = shutil.which("unix32", path=ROOT / "dist" / "firmware")
+    return dict.fromkeys(FORMS, program) | ({"frozen": own} if own else {})
+
+
 def built(folder: Path) -> dict[str, str]:
     """Return the first lines of a script for each form; the files are in this folder by then."""
     sources = bundle.read_sources()
@@ -166,6 +174,7 @@ def built(folder: Path) -> dict[str, str]:
         "source": path % str(folder / "source"),
         "mpy": path % str(folder / "mpy"),
         "in place": f"IMAGE = {str(folder / 'edge.romfs')!r}\n" + MAPPED,
+        "frozen": "import sys\nsys.path[:] = ['.frozen']\ndel sys\n",
     }
 
 
