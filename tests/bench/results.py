@@ -32,6 +32,7 @@ BRIEF = {
     "bench_costs": (["500000"], 90),
     "bench_distance": (["16", "32", "64"], 60),
     "bench_estimators": (["20"], 60),
+    "bench_heap": (["--answers", "60", "--frames", "2000"], 120),
     "bench_hostile": (["200000"], 60),
     "bench_kills": (["--kills", "10"], 120),
     "bench_mechanisms": (["2"], 60),
