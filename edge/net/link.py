@@ -139,9 +139,6 @@ else:
 
 async def within(ms, event):
     """Wait for an event, for so long at most; say whether it is set."""
-    if hasattr(event, "within_ms"):  # not asyncio's: whoever runs many devices brings a cheaper
-        await event.within_ms(ms)
-        return event.is_set()
     try:
         await within_ms(ms, event.wait())
     except asyncio.TimeoutError:

@@ -205,7 +205,6 @@ class Client:
         self.pauses = Pauses(1000, 30000)
         self.on_message = on_message
         self.on_state = on_state
-        self.event = asyncio.Event  # makes what is waited for until a message has its PUBACK
         self.link = Link(host, port, door, wait_s)
         self._hello = connect(client_id, user, password, will, keepalive_s, False)
         self._beat_ms = keepalive_s * 500
@@ -263,7 +262,7 @@ class Client:
         if flight is None:
             mid = self._number()
             packet = publish(topic, payload, 1, retain, mid, False)
-            flight = self._flight = Flight(mid, what, packet, self.event())
+            flight = self._flight = Flight(mid, what, packet, asyncio.Event())
         if link.up and not flight.sent:
             await link.send(flight.out())
         if await within(link.wait_ms, flight.landed):

@@ -32,7 +32,7 @@ from ...service.mqtt.connection import TWICE, Session
 from ...settings.deployment import Mqtt
 from ..enrol.budgets import WRITERS
 from .member import Hall, Line, Member
-from .spool import Counts, Shelf, Spool, add_counts, keep_in_memory
+from .spool import Counts, Shelf, add_counts, keep_in_memory
 
 LOOK_S = 0.02
 
@@ -167,7 +167,7 @@ class Ground(NamedTuple):
     broker: Mqtt
     door: Entrance | None
     fleet: Fleet
-    spools: Callable[[str, bytes], Spool]
+    spools: Callable[[str, bytes], Shelf]
     hall: Hall
     turned: Callable[[str, bool], None]  # hears whose link is up, and whose is lost
 
@@ -177,24 +177,22 @@ class Life:
 
     def __init__(self, name: str, broker: Mqtt, ground: Ground) -> None:
         """Begin as one that does not run. broker: as this device comes to it."""
-        self.name, self.counts, self.up, self.dead = name, Counts(), False, False
+        self.name, self.up, self.dead = name, False, False
         self._broker, self._ground = broker, ground
         self._tasks: list[asyncio.Task[Any]] = []
         self._identity = ground.fleet.member(name).identity
-        self._shelf = self._open_shelf()
-        self.counts.found = len(self._shelf)
+        self._shelf = ground.spools(name, self._identity.key_id)
         self._client: Line | None = None
         self._device: Member | None = None
-        self._refused = 0  # in earlier lives
+        self._said, self._past = Counts(), Counts()  # on the link; of earlier lives
 
     async def begin(self) -> None:
         """Start to run."""
         broker, member = self._broker, self._ground.fleet.member(self.name)
         who, budget = member.identity, member.budget
         client = Line(
-            self._ground.hall,
             self.name,
-            self.counts,
+            self._said,
             self._turned,
             broker.host,
             broker.port,
@@ -218,13 +216,17 @@ class Life:
         self.dead = True
         await cancel(*self._tasks)
         self._ground.hall.leave(self.name)
-        self._shelf.abandon()
-        self._refused, self._device = self.count().refused, None
+        ended = self._count_life()
+        if self._shelf.spill is None:  # they go with the process, and nobody else knows of them
+            ended.lost += ended.waiting
+        ended.waiting = 0
+        self._past, self._device = add_counts([self._past, ended]), None
+        self._shelf = self._ground.spools(self.name, self._identity.key_id)
 
     async def again(self, budget: Any) -> None:
         """Come back with a budget that has booted, and with what the disk has kept."""
         self._ground.fleet.starts_again(self.name, budget)
-        self._shelf, self.dead = self._open_shelf(), False
+        self.dead = False
         await self.begin()
 
     async def leave(self) -> None:
@@ -236,8 +238,7 @@ class Life:
 
     def count(self) -> Counts:
         """Return what has become of its frames till now."""
-        self.counts.refused = self._refused + (self._device.refused if self._device else 0)
-        return self.counts
+        return add_counts([self._said, self._past, self._count_life()])
 
     @property
     def trouble(self) -> str:
@@ -246,9 +247,11 @@ class Life:
         name = f"heatveil-{self._identity.site}-{self.name}"
         return describe_session(self._broker, name, self._ground.door, why).trouble
 
-    def _open_shelf(self) -> Shelf:
-        spool = self._ground.spools(self.name, self._identity.key_id)
-        return Shelf(spool, self.name, self.counts)
+    def _count_life(self) -> Counts:
+        """Return what is known of this life, beside what went over the link."""
+        shelf = self._shelf
+        refused = self._device.refused if self._device else 0
+        return Counts(0, 0, shelf.received, len(shelf), shelf.overwritten, refused)
 
     def _turned(self, up: bool) -> None:
         self.up = up
@@ -283,7 +286,7 @@ class Crowd:
         broker: Mqtt,
         fleet: Fleet,
         passwords: Mapping[str, str] | None = None,
-        spools: Callable[[str, bytes], Spool] = keep_in_memory,
+        spools: Callable[[str, bytes], Shelf] = keep_in_memory,
         boot: Callable[[str], Any] | None = None,
         loops: int = WRITERS,
     ) -> None:

@@ -49,21 +49,26 @@ class Still:
         return (100,) * self._members[name].identity.sensors
 
 
-class Logged(spool.Lasting):
+class Logged(spool.Shelf):
     """A spool that tells the judge what is in it, after it is there and before it is sent."""
 
     of: ClassVar[dict[str, "Logged"]] = {}  # by the name of its device
 
     def __init__(self, name: str, path: Path, log: int) -> None:
-        super().__init__(path)
+        super().__init__(name, path)
         self.of[name] = self
-        self._name, self._log = name, log
-        for frame in self.frames():  # killed between spool and log
-            self._tell(frame)
+        self._log, self._told = log, b""
 
     def put(self, frame: bytes) -> None:
         super().put(frame)
         self._tell(frame)
+
+    def oldest(self) -> bytes | None:
+        frame: bytes | None = super().oldest()
+        if frame is not None and frame != self._told:  # killed between spool and log
+            self._told = frame
+            self._tell(frame)
+        return frame
 
     def _tell(self, frame: bytes) -> None:
         body = wire.decode(frame[: -wire.MAC_BYTES])

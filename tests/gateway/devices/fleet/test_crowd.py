@@ -3,10 +3,8 @@
 A fleet of edge's own devices: deaths, returns, what is kept, and who is not let in.
 """
 
-import asyncio
 import json
 import resource
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +16,10 @@ from edge.core import wire
 from edge.core.budget import Files, Limits
 from edge.core.records import Grid, Guarantee, Round
 from edge.host import post
-from edge.net.link import within
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
 from gateway.devices.fleet.crowd import Churn, Crowd
-from gateway.devices.fleet.member import Alarm, Clockwork, Hall, Member
+from gateway.devices.fleet.member import Hall, Member
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -133,7 +130,7 @@ def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
     assert missing == {}
     assert came
     assert thanked
-    assert (before.made, before.sent, before.waiting) == (4, 4, 4)
+    assert (before.sent, before.waiting) == (4, 4)
     assert (fleet.counts.received, fleet.counts.waiting, fleet.counts.lost) == (3, 1, 0)
 
 
@@ -244,72 +241,7 @@ def test_devices_die_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dying.deaths - dying.returns == len(fleet.gone)
 
 
-# What the devices of one process share: one timer for all who wait, a Round that is opened once.
-
-
-def alarms(count: int) -> list[Alarm]:
-    """Return alarms of one clockwork, in the loop that runs."""
-    clockwork = Clockwork(asyncio.get_running_loop())
-    return [Alarm(lambda: clockwork) for _ in range(count)]
-
-
-def test_each_wait_ends_at_its_own_time_and_never_before() -> None:
-    """A frame that leaves before its tick tells that it was there."""
-
-    async def one(alarm: Alarm, ms: int) -> tuple[bool, float]:
-        begun_s = time.monotonic()
-        came = await within(ms, alarm)
-        return came, 1000 * (time.monotonic() - begun_s) - ms
-
-    async def whole() -> None:
-        waits_ms = [120, 5, 60, 5, 90, 30, 60]  # out of order, and some alike
-        pairs = zip(alarms(7), waits_ms, strict=True)
-        found = await asyncio.gather(*[one(alarm, ms) for alarm, ms in pairs])
-        assert not any(came for came, _ in found)
-        assert min(late for _, late in found) >= -0.01
-
-    asyncio.run(whole())
-
-
-def test_a_limit_that_was_moved_counts_as_it_is_now() -> None:
-    """What is listed for an earlier wait must neither end the next one nor be its only look."""
-
-    async def whole() -> list[float]:
-        (alarm,) = alarms(1)
-        took = []
-        for first_ms, then_ms in ((40, 150), (150, 40), (40, 41)):
-            asyncio.get_running_loop().call_later(0.01, alarm.set)
-            assert await within(first_ms, alarm)
-            alarm.clear()
-            begun_s = time.monotonic()
-            assert not await within(then_ms, alarm)
-            took.append(1000 * (time.monotonic() - begun_s) - then_ms)
-        return took
-
-    late = asyncio.run(whole())
-
-    assert min(late) >= -0.01
-    assert len(late) == 3
-
-
-def test_a_cancellation_is_heeded_even_when_the_event_comes_with_it() -> None:
-    """Else a device that is told to end goes on."""
-
-    async def whole() -> None:
-        (alarm,) = alarms(1)
-        for both in (False, True):
-            alarm.clear()
-            task = asyncio.create_task(within(60_000, alarm))
-            await asyncio.sleep(0)
-            if both:
-                alarm.set()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-        assert not alarm.waited
-
-    asyncio.run(whole())
-
+# What the devices of one process share: a Round that is opened once.
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 WHERE = wire.round_topic("lab", "thermal")
