@@ -64,7 +64,7 @@ def summarize(total: Counts, deaths: int, returns: int) -> str:
 
 
 MEMORY_BYTES = REPORT_BYTES + 2  # whatever a device sends, one frame of it fits
-DISK_BYTES = 1 << 17
+FILE_BYTES = 1 << 17
 
 
 class Shelf(Ring):
@@ -74,7 +74,7 @@ class Shelf(Ring):
     """
 
     def __init__(self, name: str, path: Path | None = None) -> None:
-        super().__init__(MEMORY_BYTES, None if path is None else File(str(path), DISK_BYTES))
+        super().__init__(MEMORY_BYTES, None if path is None else File(str(path), FILE_BYTES))
         self._name, self.received = name, 0
 
     def put(self, frame: bytes) -> None:
