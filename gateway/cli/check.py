@@ -99,13 +99,11 @@ def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
     try:
         if (context := access.tls(broker)) is not None:
             yield from _check_shown(broker, context)
-        from ..service.mqtt.pump import Pump  # here alone: few checks connect, and paho takes long
-        from ..service.mqtt.service import Link
+        # Here alone: few checks connect, and paho takes long.
+        from ..service.mqtt.service import open_link
 
-        with Pump("check") as pump:
-            # A name of its own: the gateway's would throw a running one off.
-            link = Link(broker, f"heatveil-{site}-check", pump, lasting=False)
-            link.wait(PATIENCE_S).close()
+        with open_link(broker, f"heatveil-{site}-check"):
+            pass  # a name of its own: the gateway's would throw a running one off
     except OperatorFault as wrong:
         yield fault("broker", wrong)
         return

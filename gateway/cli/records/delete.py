@@ -17,8 +17,8 @@ from ...devices.enrol import budgets, roster
 from ...faults import LinkFault, OperatorFault, TakenFault
 from ...service import homeassistant
 from ...service.mqtt import access
-from ...service.mqtt.pump import Pump
-from ...service.mqtt.service import Link
+from ...service.mqtt.connection import Message
+from ...service.mqtt.service import Link, open_link
 from ...service.sealing import paths_of
 from ...service.workers.leases import call_roll
 from ...service.workers.part import end_old_sessions, session_of
@@ -142,20 +142,18 @@ def _ask() -> None:
 
 
 def _is_overtaken(
-    deployment: Deployment, names: Iterable[str], rounds: Collection[RoundRow], pump: Pump
+    deployment: Deployment, names: Iterable[str], rounds: Collection[RoundRow]
 ) -> bool:
     """Return whether another database has asked since: what waits is of that, and its session."""
     found, known = dict[str, bytes](), {one.name_hex for one in rounds}
-    link = Link(
-        deployment.mqtt,
-        f"heatveil-{deployment.site.name}-delete",  # no gateway's session
-        pump,
-        subscribe=[wire.round_topic(deployment.site.name, name) for name in names],
-        on_message=lambda _, message: found.update({message.topic: bytes(message.payload)}),
-        lasting=False,
-    ).wait()
-    time.sleep(RETAINED_S)
-    link.close()
+    site = deployment.site.name  # no gateway's session
+    topics = [wire.round_topic(site, name) for name in names]
+
+    def take(_: Link, message: Message) -> None:
+        found[message.topic] = bytes(message.payload)
+
+    with open_link(deployment.mqtt, f"heatveil-{site}-delete", topics, take):
+        time.sleep(RETAINED_S)
     bodies = (message[: -wire.MAC_BYTES] for message in found.values())
     return any(body and sha256(body).digest()[:NAME_BYTES].hex() not in known for body in bodies)
 
@@ -175,19 +173,18 @@ def _clear_broker(
     taken = list[str]()
     topics += homeassistant.retained_topics(deployment)
     try:
-        with Pump("delete") as pump:
-            if _is_overtaken(deployment, names, rounds, pump):
-                raise _Overtaken
-            if deployment.store.postgresql is not None:  # where alone there were ever parts
-                with closing(Store.of(deployment)) as store:
-                    end_old_sessions(deployment, store)
-            for part in range(many if many > 1 else 0):
-                Link(deployment.mqtt, session_of(site, part), pump, lasting=False).wait().close()
-            link = Link(deployment.mqtt, access.gateway_session(site), pump, lasting=False).wait()
+        if _is_overtaken(deployment, names, rounds):
+            raise _Overtaken
+        if deployment.store.postgresql is not None:  # where alone there were ever parts
+            with closing(Store.of(deployment)) as store:
+                end_old_sessions(deployment, store)
+        for part in range(many if many > 1 else 0):
+            with open_link(deployment.mqtt, session_of(site, part)):
+                pass
+        with open_link(deployment.mqtt, access.gateway_session(site)) as link:
             for topic in topics:
                 link.publish(topic, b"", retain=True, on_sent=partial(taken.append, topic))
             link.wait_until_sent(CLEARED_S)
-            link.close()
         if left := [topic for topic in topics if topic not in taken]:
             raise LinkFault(f"the broker did not acknowledge the deletion of {', '.join(left)}")
     except _Overtaken:

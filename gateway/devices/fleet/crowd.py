@@ -123,15 +123,6 @@ class Entrance(tls.Door):
         return why
 
 
-def make_entrance(broker: Mqtt) -> Entrance | None:
-    """Return the way in for a whole fleet; None where [mqtt] is insecure.
-
-    Raises:
-        OperatorFault: there are no certificates in the file.
-    """
-    return None if broker.insecure else Entrance(broker)
-
-
 def describe_session(broker: Mqtt, name: str, door: Entrance | None, trouble: str) -> Session:
     """Return how one device's link stands that is not up, by the trouble that it had."""
     session = Session(f"{broker.host}:{broker.port}", name)
@@ -304,7 +295,7 @@ class Crowd:
         self.up: set[str] = set()
         self._losses: dict[str, list[float]] = {}
         self._told, self._boot, self._closing = False, boot, False
-        door = make_entrance(broker)
+        door = None if broker.insecure else Entrance(broker)
         ground = Ground(broker, door, fleet, spools, Hall(), self._turned)
         self.lives: dict[str, Life] = {}
         for name in fleet.names:

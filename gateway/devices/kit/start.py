@@ -23,8 +23,7 @@ from edge.host import post
 
 from ...faults import LinkFault, OperatorFault
 from ...service.mqtt.connection import Message
-from ...service.mqtt.pump import Pump
-from ...service.mqtt.service import Link
+from ...service.mqtt.service import Link, open_link
 from ...settings.deployment import Deployment, Mqtt
 from ...store.message_rows import EVIDENCE_BYTES
 from ...store.places import has_store, place_of
@@ -166,20 +165,9 @@ def listen(broker: Mqtt, who: Identity, after: int) -> Iterator[Listener]:
     Raises:
         LinkFault: the broker does not answer, or will not have the gateway's user.
     """
-    ear = Listener(who, after)
-    with Pump("listen") as pump:
-        link = Link(
-            broker,
-            f"heatveil-{who.site}-listen",
-            pump,
-            subscribe=[wire.topic(who.site, who.name, leaf) for leaf in HEARD],
-            on_message=ear.take,
-            lasting=False,
-        ).wait()
-        try:
-            yield ear
-        finally:
-            link.close()
+    ear, topics = Listener(who, after), [wire.topic(who.site, who.name, leaf) for leaf in HEARD]
+    with open_link(broker, f"heatveil-{who.site}-listen", topics, ear.take):
+        yield ear
 
 
 LOOK_S = 0.2

@@ -10,8 +10,7 @@ from edge.host import post
 
 from ...faults import LinkFault
 from ...service.mqtt.connection import Message
-from ...service.mqtt.pump import Pump
-from ...service.mqtt.service import Link
+from ...service.mqtt.service import Link, open_link
 from ...settings.deployment import Mqtt
 from ..enrol.enrol import Devices
 
@@ -64,30 +63,20 @@ def exchange(
     """
     site = devices.site
     answers = Answers(sent)
-    with Pump("tighten") as pump:
-        link = Link(
-            broker,
-            f"heatveil-{site}-tighten",
-            pump,
-            subscribe=[wire.topic(site, "+", "ack")],
-            on_message=answers.take,
-            lasting=False,  # an answer to something older is none
-        ).wait()
-        try:
-            for name, one in sent.items():
-                where = tightening.topic(site, name)
-                message = post.pack_limits(one, devices.by_name[name].config_key, where)
-                link.publish(where, message, retain=True)
-            answers.wait(patience_s)
-            if not link.wait_until_sent(SENT_S):
-                raise LinkFault(
-                    f"the broker at {broker.host}:{broker.port} did not accept all limits within "
-                    f"{SENT_S:.0f} s; devices that are asleep get them from the broker, so some "
-                    "may keep the old ones. Check the broker, and run this again: sending limits "
-                    "twice does no harm"
-                )
-        finally:
-            link.close()
+    heard = [wire.topic(site, "+", "ack")]
+    with open_link(broker, f"heatveil-{site}-tighten", heard, answers.take) as link:
+        for name, one in sent.items():
+            where = tightening.topic(site, name)
+            message = post.pack_limits(one, devices.by_name[name].config_key, where)
+            link.publish(where, message, retain=True)
+        answers.wait(patience_s)
+        if not link.wait_until_sent(SENT_S):
+            raise LinkFault(
+                f"the broker at {broker.host}:{broker.port} did not accept all limits within "
+                f"{SENT_S:.0f} s; devices that are asleep get them from the broker, so some may "
+                "keep the old ones. Check the broker, and run this again: sending limits twice "
+                "does no harm"
+            )
     return answers
 
 

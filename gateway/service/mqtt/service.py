@@ -5,7 +5,8 @@ so: after the commit. (QoS 2 would be worse: paho sends PUBREC before anybody ha
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from paho.mqtt.client import Client
@@ -177,3 +178,22 @@ class Link:
             number = self._standing.connections
             for topic, payload, packet, retained in came:
                 self._on_message(self, Message(topic, payload, (number, packet), retained))
+
+
+@contextmanager
+def open_link(
+    broker: Mqtt, client_id: str, subscribe: Sequence[str] = (), on_message: Taker | None = None
+) -> Iterator[Link]:
+    """Lend a link that is up, on a pump of its own; the broker keeps nothing for it afterwards.
+
+    Raises:
+        LinkFault: the broker does not answer, or will not have us.
+    """
+    with Pump(client_id) as pump:
+        link = Link(
+            broker, client_id, pump, subscribe=subscribe, on_message=on_message, lasting=False
+        ).wait()
+        try:
+            yield link
+        finally:
+            link.close()
