@@ -37,7 +37,7 @@ def calibrate(
     as_json: flags.AsJson = False,
 ) -> None:
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
-    file, every_s = flags.one_file(deployment, config), None
+    file, every_s = flags.pick_file(deployment, config), None
     if file is None:
         chosen, given = find(mechanism), flags.find_given(context)
         flags.check_taken(context, mechanism, chosen.flags, given)

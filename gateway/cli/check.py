@@ -242,14 +242,14 @@ def check(
     Nothing is changed, and a gateway that runs is not disturbed. Exit status 1 where there is a
     fault; notes are no faults.
     """
-    path = flags.one_file(file, config)
+    path = flags.pick_file(file, config)
     if path is None:
         raise OperatorFault(
             "no deployment file was named, and there must be one to look through; write "
             "heatveil check gateway.toml"
         )
     found: list[Finding] = []
-    for one in findings(path, connect):
+    for one in list_findings(path, connect):
         found.append(one)
         if not as_json:
             typer.echo(f"{one.grade:5}  {one.subject}: {one.sentence}")
@@ -268,7 +268,7 @@ def check(
         raise typer.Exit(1)
 
 
-def findings(path: Path, connect: bool) -> Iterator[Finding]:
+def list_findings(path: Path, connect: bool) -> Iterator[Finding]:
     """Yield everything that is found, in the order in which it is best mended."""
     try:
         deployment = config.load(path)

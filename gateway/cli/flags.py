@@ -233,7 +233,7 @@ def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) ->
         )
 
 
-def one_file(first: Path | None, second: Path | None) -> Path | None:
+def pick_file(first: Path | None, second: Path | None) -> Path | None:
     """Return the deployment file, however it was named; None where it was not.
 
     Raises:

@@ -118,7 +118,7 @@ DYNAMIC = (
 )
 
 
-def let_in(
+def prepare_clients(
     files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
 ) -> list[str]:
     """See to the plugin's file; return who else comes in."""
@@ -147,7 +147,7 @@ def let_in(
 # The certificates of a broker of one's own: an authority, and the server that it signs.
 
 
-def certify(files: Files, site: str, hosts: list[str]) -> datetime:
+def prepare_certificates(files: Files, site: str, hosts: list[str]) -> datetime:
     """See to authority and server; return until when the server's certificate is good."""
     now = datetime.now(UTC)
     if files.lack("ca.pem", "ca.key") == ["ca.pem", "ca.key"]:
@@ -238,10 +238,10 @@ def init(
             "gateway's rights at the broker. Choose another username"
         )
     names = list(dict.fromkeys([deployment.mqtt.host, *(hosts or ())]))
-    until = certify(files, site, names)
+    until = prepare_certificates(files, site, names)
     own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
     everybody = {gateway: own.strip(), **devices}
-    others = let_in(files, site, gateway, everybody, deployment.homeassistant.prefix)
+    others = prepare_clients(files, site, gateway, everybody, deployment.homeassistant.prefix)
     user = pwd.getpwuid(os.getuid()).pw_name
     port = _port(deployment.mqtt)
     kept = files.text(

@@ -36,7 +36,7 @@ from .status import (
     find_device,
     find_unfinished,
     free,
-    let_in,
+    is_let_in,
     list_devices,
     nearest_name,
     shut,
@@ -235,7 +235,7 @@ def sum_spent(deployment: Deployment, others: Iterable[str]) -> int:
     return sum_charges(one for one in charges if one.device not in apart)
 
 
-def keys_heard(deployment: Deployment) -> Counter[str]:
+def count_keys_heard(deployment: Deployment) -> Counter[str]:
     """Return of how many keys of each device the gateway has heard, by name."""
     if not has_store(deployment):
         return Counter()
@@ -345,7 +345,9 @@ class Change:
                 "round. It was not removed. Add another device first, or stop the gateway"
             )
         self._at_broker(lambda door: door.remove(self._name))
-        counts = keycount.load(deployment.site.devices, self._devices, keys_heard(deployment))
+        counts = keycount.load(
+            deployment.site.devices, self._devices, count_keys_heard(deployment)
+        )
         # Whoever has its sensor next has had its keys.
         keycount.save(deployment.site.devices, self._devices, counts)
         left = {name: one for name, one in self._devices.by_name.items() if name != self._name}
@@ -404,7 +406,7 @@ class Change:
             return True
         if nearest_name(self._name, self._devices.by_name):
             return False  # a slip of the pen, which is no broker's business
-        return let_in(self._deployment, self._folder, self._name)
+        return is_let_in(self._deployment, self._folder, self._name)
 
     def _enrol(
         self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
@@ -413,7 +415,7 @@ class Change:
         own, who = self._deployment, made.secret.identity
         check_promise(own)
         before = 0 if anew else sum_spent(own, {*self._devices.by_name} - {self._name})
-        most, heard = find_service(own.rounds.mechanism).key_limit(own), keys_heard(own)
+        most, heard = find_service(own.rounds.mechanism).key_limit(own), count_keys_heard(own)
         place = Place(who.sensor, who.sensors)
         with keycount.hold_count(
             own.site.devices, self._devices, place, heard, most, sure=virtual

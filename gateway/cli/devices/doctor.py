@@ -50,7 +50,7 @@ PARTS = {
 }
 
 
-def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int, bool]:
+def find_needs(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int, bool]:
     """Return what a deployment gives its boards; its readings, its window_h, and if by tables.
 
     Args:
@@ -113,7 +113,7 @@ def budget(
     known = SENSORS.get(chosen)
     plan = Plan(chosen, known.readings if known else 1, every, variance, battery, not awake)
     if config is not None:
-        found, promised, hours, tables = of_deployment(config, sensor)
+        found, promised, hours, tables = find_needs(config, sensor)
         plan = plan._replace(**found)
     plan = plan._replace(own=parse_figures(own or []))
     needs = compute_needs(plan)

@@ -47,7 +47,7 @@ def show_coming(devices: int) -> Iterator[Callable[[int], None]]:
         yield lambda up: progress.update(bar, completed=up)
 
 
-def counts_of(crowd: Any, dying: Churn, deployment: Deployment) -> str:
+def describe_counts(crowd: Any, dying: Churn, deployment: Deployment) -> str:
     """Return what became of the devices' frames, in a sentence.
 
     What they send in a secure sum is counted by the gateway alone.
@@ -167,8 +167,8 @@ def fleet(
         for sentence in [lives] * bool(lives) + off + describe_absent(missing):
             typer.echo(sentence)
         with Churn(crowd, churn) as dying:
-            run_until(over, crowd, lambda: counts_of(crowd, dying, deployment))
-    typer.echo(counts_of(crowd, dying, deployment))
+            run_until(over, crowd, lambda: describe_counts(crowd, dying, deployment))
+    typer.echo(describe_counts(crowd, dying, deployment))
 
 
 def enrol(path: flags.Config, central: flags.Central = "") -> None:

@@ -147,7 +147,7 @@ def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Door
         say(STRANGER if door is None else f"At {mqtt.host}: {do(door)}")
 
 
-def let_in(deployment: Deployment, folder: Path, name: str) -> bool:
+def is_let_in(deployment: Deployment, folder: Path, name: str) -> bool:
     """Return whether the broker knows a device of that name; no where nobody here can ask it."""
     mqtt = deployment.mqtt
     if mqtt.username is None:

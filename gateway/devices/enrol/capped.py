@@ -48,7 +48,7 @@ def cap_limits(epsilon: Fraction, readings: int, every_s: float) -> Any:
     return first
 
 
-def remain_of(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
+def compute_remaining(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
     """Return the limits of a device that comes later: the answers that are left of the promise.
 
     The ledger counts epsilon squared over two for an answer, the device as much as its cap makes
@@ -169,7 +169,7 @@ def remaining_limits(query: Any, limits: Any, before: int) -> Any:
     Raises:
         OperatorFault: not one answer is.
     """
-    return remain_of(limits, _each(query), query.readings, before)
+    return compute_remaining(limits, _each(query), query.readings, before)
 
 
 def check_held(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:

@@ -234,7 +234,7 @@ def _secret(head: Row, row: Row) -> Secret:
         *(parse_key(row, job) for job in ("mac_key", "config_key")),
     ]
     ours += [parse_key(row, "state_key"), parse_key(row, "key_id", 4)]
-    return Secret(identity_of(ours, row), parse_key(row, "link_key"))
+    return Secret(make_identity(ours, row), parse_key(row, "link_key"))
 
 
 def _read_name(row: Row) -> str:
@@ -244,7 +244,7 @@ def _read_name(row: Row) -> str:
     return name
 
 
-def identity_of(ours: Sequence[Any], row: Row) -> Any:
+def make_identity(ours: Sequence[Any], row: Row) -> Any:
     """Return the Identity of these parts, allowed for what its row in a file of keys names."""
     if row.get("roster"):
         own = parse_key(row, "static_key"), parse_key(row, "roster_key")

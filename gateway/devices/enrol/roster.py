@@ -60,7 +60,7 @@ class Degree:
     threshold: int
 
 
-def degree_of(n: int, colluding: Fraction, missing: Fraction) -> Degree:
+def find_degree(n: int, colluding: Fraction, missing: Fraction) -> Degree:
     """Return the least even degree that keeps the promise, with its greatest t.
 
     Raises:
@@ -160,7 +160,7 @@ def draw_rosters(
     everybody, found = _shuffle(sorted(roots), rng), []
     for number in range(shards):
         names = everybody[number::shards]
-        wanted = degree_of(len(names), colluding, missing)
+        wanted = find_degree(len(names), colluding, missing)
         near = draw_graph(len(names), wanted.k, rng)
         publics = [Secret(rootkeys.static_key(roots[name])).public for name in names]
         # The whole shard is known by a digest, which is in the name of each of its sums.
@@ -173,7 +173,7 @@ def draw_rosters(
         )
         messages = []
         for place, name in enumerate(names):
-            own = roster_of(shard, place, b"".join(publics[j] for j in near[place]))
+            own = make_roster(shard, place, b"".join(publics[j] for j in near[place]))
             key = rootkeys.roster_key(roots[name])
             messages.append(bytes(pack_roster(own, key, topic(site, name, "roster"))))
         found.append(Drawn(shard, tuple(messages)))
@@ -264,7 +264,7 @@ def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> N
     fits = len(shards) == -(-users // query.shard) and all(
         (shard.threshold, shard.divisor) == (wanted.threshold, wanted.divisor)
         for shard in shards
-        for wanted in [degree_of(len(shard.members), *ratios)]
+        for wanted in [find_degree(len(shard.members), *ratios)]
     )
     if not fits:
         raise OperatorFault(
@@ -275,7 +275,7 @@ def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> N
         )
 
 
-def roster_of(shard: Shard, place: int, statics: bytes) -> Roster:
+def make_roster(shard: Shard, place: int, statics: bytes) -> Roster:
     """Return what one device is told of its shard."""
     return Roster(
         shard.version,

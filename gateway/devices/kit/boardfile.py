@@ -23,7 +23,7 @@ from edge.host.enrol import Ram, provision
 from ...faults import OperatorFault
 from ...mechanisms import USUAL, find
 from ..enrol import keyfile
-from ..enrol.enrol import HOLDS, identity_of
+from ..enrol.enrol import HOLDS, make_identity
 
 LINK = "the link of one device"  # as `enrol.save_link` writes it
 MORE = ("tables", "mechanism", "plane", "window", "steps")
@@ -178,7 +178,7 @@ def _read_held(path: Path, what: str, site: str, name: str) -> Held:
         ours = [body["site"], str(row["name"]), int(row["sensor"]), int(row["sensors"])]
         ours += [str(row["mode"]), keyfile.parse_key(body, "site_key")]
         ours += [keyfile.parse_key(row, word) for word in ("mac_key", "config_key", "state_key")]
-        who = identity_of([*ours, keyfile.parse_key(row, "key_id", 4)], row)
+        who = make_identity([*ours, keyfile.parse_key(row, "key_id", 4)], row)
         chain = keyfile.parse_key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
         more = {word: row[word] for word in MORE if word in row}

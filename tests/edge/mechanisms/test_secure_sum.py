@@ -15,7 +15,7 @@ from edge.host import post, rootkeys
 from edge.mechanisms import crypto, secure_sum, sum_member
 from edge.mechanisms.secure_sum import SHARE, Lanes, P, pack, read_roster
 from edge.mechanisms.sum_member import IDLE, MASKED, Member, Refused, Rows, shard_topic
-from gateway.devices.enrol.roster import roster_of
+from gateway.devices.enrol.roster import make_roster
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.opening import value
 from tests.sums import BODY, SITE, SITE_KEY, Talk, Tape, Town, drawn, root_of, who_is
@@ -535,7 +535,7 @@ def test_a_roster_of_no_shard_is_no_roster(changed: dict[str, Any]) -> None:
     """Also one that the owner signed by mistake."""
     here = town()
     key, where = bytes(32), "a/topic"
-    roster = roster_of(here.shard, 0, bytes(32 * here.shard.k))
+    roster = make_roster(here.shard, 0, bytes(32 * here.shard.k))
     for held in (roster, roster._replace(bits=32)):
         assert read_roster(post.pack_roster(held, key, where), key, where) == held
     with pytest.raises(wire.Fault, match="roster"):

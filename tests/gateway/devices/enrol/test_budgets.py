@@ -14,7 +14,7 @@ from edge.core.budget import Limits
 from edge.mechanisms import disk_limits
 from gateway.cli.devices.change import sum_charges
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.devices.enrol.capped import cap_limits, check_capped, remain_of
+from gateway.devices.enrol.capped import cap_limits, check_capped, compute_remaining
 from gateway.devices.enrol.check import find_exposed
 from gateway.devices.enrol.limitsfile import Given
 from gateway.faults import OperatorFault
@@ -346,7 +346,7 @@ def test_who_comes_later_has_the_answers_that_are_left(epsilon: Fraction, answer
     whole = cap_limits(epsilon, 24, 60)
     spent = sum_charges([Charge(epsilon * epsilon / 2)] * answered)
 
-    later = remain_of(whole, epsilon, 24, spent)
+    later = compute_remaining(whole, epsilon, 24, spent)
     cost = disk_limits.price(whole, *epsilon.as_integer_ratio())
     assert later == whole._replace(budget=(24 - answered) * cost)
     assert Fraction(*disk_limits.total_epsilon(later)) == (24 - answered) * epsilon

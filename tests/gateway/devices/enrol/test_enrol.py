@@ -20,9 +20,9 @@ from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.devices.enrol.roster import (
     bound_gap,
-    degree_of,
     draw_graph,
     draw_rosters,
+    find_degree,
     second_eigenvalue,
 )
 from gateway.faults import OperatorFault
@@ -327,7 +327,7 @@ def test_degrees_are_those_of_an_independent_calculation(
     n: int, missing: int, expected: tuple[int, int, int]
 ) -> None:
     """Made with the prototype, for a tenth that collude: degree, shares and divisor."""
-    found = degree_of(n, TENTH, Fraction(missing, 100))
+    found = find_degree(n, TENTH, Fraction(missing, 100))
 
     assert (found.k, found.t, found.divisor) == expected
     assert found.threshold == n - n * missing // 100
@@ -339,7 +339,7 @@ def test_what_a_query_plans_is_what_every_roster_holds_to() -> None:
     for users in range(31, 80):
         made = shard_of(replace(asked, users=users))
         sizes = {users // made.shards, -(-users // made.shards)}
-        held = [degree_of(size, Fraction(1, 9), Fraction(1, 7)) for size in sizes]
+        held = [find_degree(size, Fraction(1, 9), Fraction(1, 7)) for size in sizes]
 
         assert made.threshold == min(one.threshold for one in held)
         assert made.divisor <= min(one.divisor for one in held)
@@ -349,7 +349,7 @@ def test_what_a_query_plans_is_what_every_roster_holds_to() -> None:
 def test_what_cannot_be_kept_is_not_promised() -> None:
     """Too few stay."""
     with pytest.raises(ValueError, match="no secure sum"):
-        degree_of(20, Fraction(1, 2), Fraction(1, 2))
+        find_degree(20, Fraction(1, 2), Fraction(1, 2))
 
 
 def test_a_graph_is_regular_of_pairs_and_in_one_piece() -> None:
