@@ -37,7 +37,7 @@ from .status import find_device, find_unfinished
 #
 # Board and settings are looked at first, so a slip of the hand leaves no device without a board.
 
-Which = tuple[int | None, int, str]  # of `draft_device`: sensor, count and central
+Which = tuple[int | None, int, str]  # of `would_be`: sensor, count and central
 
 
 class Job(NamedTuple):
@@ -79,7 +79,7 @@ def make_device(job: Job, out: Path | None, which: Which, replace: bool) -> None
         held = find_kept(path, name, file)
     otherwise = None if replace else provisioning.OTHERWISE
     if held is None or find_unfinished(file).exists():
-        would = draft_device(path, deployment, name, *which)
+        would = would_be(path, deployment, name, *which)
         if told is not None:  # before the board is asked, for that would stop what it does
             check_suited(deployment, would, told)
             settings.check_tick(would, told)
@@ -147,10 +147,10 @@ def check_early(path: Path, name: str, board: Board, out: Path | None, which: Wh
     deployment = config.load(path)
     provisioning.check_broker(board, deployment.mqtt.host)
     if find_kept(path, name, out or path.parent / f"{name}.device.json") is None:
-        draft_device(path, deployment, name, *which)
+        would_be(path, deployment, name, *which)
 
 
-def draft_device(
+def would_be(
     path: Path,
     deployment: Deployment,
     name: str,
@@ -283,7 +283,7 @@ def _new_keys(job: Job, file: Path, told: dict[str, Any], chip: str, budget: boo
         return
     find_device(path, name)
     deployment = config.load(path)
-    would = draft_device(path, deployment, name, None, 1)
+    would = would_be(path, deployment, name, None, 1)
     check_suited(deployment, would, told)  # before the keys of the right board are no more
     provisioning.check_board(board, would, told, job.files, OTHERWISE)
     provisioning.rehearse(board, would, told, job.files, job.say)

@@ -25,7 +25,8 @@ from edge.host.updates import address_blocks, cut_blocks, pack_manifest, update_
 from ...faults import LinkFault, OperatorFault, suggestion
 from ...output import as_json, write_all
 from ...service.mqtt.connection import Message
-from ...service.mqtt.service import Link, open_link
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
 from ...settings.deployment import Mqtt
 from ..enrol import keyfile
 from .tighten import SENT_S, escape
@@ -291,22 +292,33 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
         OperatorFault: a device says that it runs a newer one; none is told of this one then.
     """
     seen = Progress(signed)
-    heard = [wire.topic(signed.site, "+", leaf) for leaf in ("ack", "meta")]
-    with open_link(broker, f"heatveil-{signed.site}-update", heard, seen.take) as link:
-        _retain(broker, link, address_blocks(signed.site, signed.blocks))
-        for name, number in sorted(seen.beyond.items()):
-            raise OperatorFault(
-                f"{name} says that it runs release {number} and this one is {signed.number}; "
-                "signed from an old copy of the owner's file it would be a second release of its "
-                "number. Take the newest copy, or provision that board with it by cable; where "
-                "the device is not to be believed, name the others with --device"
-            )
-        manifests = {topic(signed.site, name): one for name, one in signed.manifests.items()}
-        _retain(broker, link, manifests)
-        seen.wait(patience_s)
-        for name in sorted(seen.running):
-            link.publish(topic(signed.site, name), b"", retain=True)
-        link.wait_until_sent(SENT_S)
+    with Pump("update") as pump:
+        link = Link(
+            broker,
+            f"heatveil-{signed.site}-update",
+            pump,
+            subscribe=[wire.topic(signed.site, "+", leaf) for leaf in ("ack", "meta")],
+            on_message=seen.take,
+            lasting=False,
+        ).wait()
+        try:
+            blocks = address_blocks(signed.site, signed.blocks)
+            _retain(broker, link, blocks)
+            for name, number in sorted(seen.beyond.items()):
+                raise OperatorFault(
+                    f"{name} says that it runs release {number} and this one is {signed.number}; "
+                    "signed from an old copy of the owner's file it would be a second release of "
+                    "its number. Take the newest copy, or provision that board with it by cable; "
+                    "where the device is not to be believed, name the others with --device"
+                )
+            manifests = {topic(signed.site, name): one for name, one in signed.manifests.items()}
+            _retain(broker, link, manifests)
+            seen.wait(patience_s)
+            for name in sorted(seen.running):
+                link.publish(topic(signed.site, name), b"", retain=True)
+            link.wait_until_sent(SENT_S)
+        finally:
+            link.close()
     return seen
 
 

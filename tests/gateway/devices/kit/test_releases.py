@@ -20,7 +20,6 @@ from gateway.devices.kit.provisioning import Kit
 from gateway.devices.owner import releases
 from gateway.devices.owner.releases import Progress, Signed
 from gateway.faults import LinkFault, OperatorFault
-from gateway.service.mqtt import service
 from gateway.service.mqtt.connection import Message
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
@@ -277,7 +276,7 @@ def test_a_number_that_a_device_is_beyond_is_told_to_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It was signed from an old copy of the owner's file, and may be another release of it."""
-    monkeypatch.setattr(service, "Link", Wire)
+    monkeypatch.setattr(releases, "Link", Wire)
     signed = SIGNED._replace(blocks=[b"one", b"two"])
     monkeypatch.setattr(Wire, "said", {"node-1": 6, "node-9": 7})
     with pytest.raises(OperatorFault, match="node-1 says that it runs release 6"):

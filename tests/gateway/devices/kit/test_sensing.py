@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.devices.provision import draft_device, find_kept
+from gateway.cli.devices.provision import find_kept, would_be
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boards, provisioning, selftest, settings, state
@@ -127,7 +127,7 @@ def test_nothing_of_a_rehearsal_stays_on_a_spare_board(
     desk: Any, folder: Path, late: bool
 ) -> None:
     """It lies in a drawer then, with the site's key and the Wi-Fi's password on it."""
-    would = draft_device(desk.path, load(desk.path), NAME, None, 1)
+    would = would_be(desk.path, load(desk.path), NAME, None, 1)
     own, cut = settings.read_settings(desk.own), []
 
     def rehearsed(after: int) -> Pulled:
