@@ -316,7 +316,7 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
         service.identity.on_loss(over.set)
         page.attach(reader=reader)
         manager.moving = service.moving
-        writer.seldom()
+        writer.collect_garbage_seldom()
         typer.echo(f"live page: {page.url}")
         if rounds is not None:  # who waits for them must not wait for a broker that never comes
             service.wait_connected()
@@ -458,7 +458,7 @@ def work(
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
             "until Ctrl-C; SIGHUP has the devices loaded again"
         )
-        writer.seldom()
+        writer.collect_garbage_seldom()
         store.identity.on_loss(over.set)
         over.wait()
         store.identity.check()

@@ -239,7 +239,7 @@ def make_reports_event(round: OpenRound, refused: int) -> Event:
     }
 
 
-def shut_out(devices: Mapping[str, tuple[str, float]]) -> Event:
+def make_quarantine_event(devices: Mapping[str, tuple[str, float]]) -> Event:
     """These devices are in quarantine: why, and since when by the wall's clock."""
     return {
         "kind": "quarantine",

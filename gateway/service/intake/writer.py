@@ -67,7 +67,7 @@ class Gatherer(Protocol):
 BETWEEN = (10_000, 20, 20)  # records made and not let go of, before one looks: two megabytes
 
 
-def seldom() -> None:
+def collect_garbage_seldom() -> None:
     """Look seldom from now on, and never again at what is there; call it when all is loaded."""
     gc.freeze()
     gc.set_threshold(*BETWEEN)
@@ -231,7 +231,7 @@ class Packer:
             topic = wire.topic(devices.site, name, "receipt")
             self._ways[name] = topic, device.config_key, prefix(topic)
 
-    def packed(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
+    def pack(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
         """Return the topics of receipts and their bytes, of devices that are still enrolled."""
         said = []
         for name, epoch, seq, taken in receipts:
@@ -240,7 +240,7 @@ class Packer:
                 said.append((topic, make_receipt(epoch, seq, taken, key, before)))
         return said
 
-    def sides(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:
+    def split(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:
         """Return which of these receipts go out at QoS 1, and which like any other."""
         surely, plainly, now_s = [], [], time.monotonic()
         for one in again:
@@ -254,10 +254,10 @@ class Packer:
 
 def settle(batch: Sequence[Arrived], verdict: Verdict, packer: Packer) -> None:
     """Send the receipts of a batch that is committed, and then let go of its messages."""
-    surely, plainly = packer.sides(verdict.again)
-    for topic, payload in packer.packed(surely):
+    surely, plainly = packer.split(verdict.again)
+    for topic, payload in packer.pack(surely):
         batch[0][0].publish(topic, payload)
-    said = packer.packed([*verdict.receipts, *plainly])
+    said = packer.pack([*verdict.receipts, *plainly])
     brought: dict[int, tuple[Bearer, list[Message]]] = {}
     for bearer, message in batch:
         brought.setdefault(id(bearer), (bearer, []))[1].append(message)

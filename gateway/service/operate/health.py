@@ -53,12 +53,6 @@ class Health:
         with self._lock:
             return dict(self._parts)
 
-    @property
-    def ready(self) -> bool:
-        """Whether every part works."""
-        with self._lock:
-            return all(part.ok for part in self._parts.values())
-
 
 PARTS = ("store", "disk", "broker", "solver", "rounds")
 NEEDED = ("broker", "disk")  # for a round to open: what cannot be waited for once it is paid

@@ -35,7 +35,7 @@ from ...settings.deployment import Deployment
 from ...settings.deployment import Guard as Settings
 from ...store.store import Store
 from ..mqtt.pump import Pump
-from ..telling import shut_out
+from ..telling import make_quarantine_event
 
 MINUTE_S = 60.0
 BACKLOG = 100_000  # what a broker keeps for an absent gateway, of all devices
@@ -297,7 +297,7 @@ class Quarantine:
         if kept != self._told:
             self._told = kept
             told = {name: (recognise(why, OUT), at_s) for name, (why, at_s) in kept.items()}
-            self._on_event(shut_out(told))
+            self._on_event(make_quarantine_event(told))
 
     def _tell_broker(self, wanted: set[str]) -> None:
         """Let the broker shut out exactly these, of those that are ours to shut out."""

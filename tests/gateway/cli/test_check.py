@@ -18,7 +18,7 @@ from gateway.cli import check_files
 from gateway.devices.broker import certificates, dynamic
 from gateway.devices.broker.doors import find_folder
 from gateway.service.operate.health import Health
-from gateway.service.telling import shut_out
+from gateway.service.telling import make_quarantine_event
 from gateway.settings import config, roomfile
 from gateway.store.opening import lock_store
 from gateway.store.places import place_of
@@ -350,7 +350,7 @@ def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatvei
     with Page(page.host, page.port, health=health, reader=reader) as running:
         health.say("store", True)
         before = heatveil("health", "--config", site)
-        running.feed.put(shut_out({"node-3": ("it rings at night", 1.0)}))
+        running.feed.put(make_quarantine_event({"node-3": ("it rings at night", 1.0)}))
         told = heatveil("health", "--config", site)
         as_json = json.loads(heatveil("health", "--config", site, "--json").out)
     reader.close()

@@ -304,7 +304,4 @@ def test_who_sends_one_report_again_and_again_does_not_fill_our_memory(
 
 def test_a_device_that_is_enrolled_no_longer_gets_none(home: Any) -> None:
     """It was removed while its message was in the batch: no key is there to sign with."""
-    assert writer.Packer(home.devices).packed([Receipt("gone", 1, 1, True)]) == []
-
-
-# Messages that never came are seen where an operator looks: which they are, and how many.
+    assert writer.Packer(home.devices).pack([Receipt("gone", 1, 1, True)]) == []

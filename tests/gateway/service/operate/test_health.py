@@ -21,7 +21,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.devices.broker.embedded import find_free_port
 from gateway.service.intake.outcomes import KINDS
 from gateway.service.operate import supervision
-from gateway.service.operate.health import PARTS, WORK_OF, Chore, Chores, Health, Vitals
+from gateway.service.operate.health import (
+    PARTS,
+    WORK_OF,
+    Chore,
+    Chores,
+    Health,
+    Vitals,
+    health_event,
+)
 from gateway.service.operate.metrics import Counted, Metrics
 from gateway.service.operate.supervision import Supervised, notify, watchdog_of
 from gateway.web.server import Page
@@ -109,15 +117,15 @@ def vitals(told: list[dict[str, Any]]) -> Vitals:
 def test_health_tells_what_is_news() -> None:
     """Said twice it is no news; another reason is."""
     health = Health("store", "broker")
-    begun = health.ready, health.parts()["store"].why
+    begun = health_event(health)["ready"], health.parts()["store"].why
     said = [("store", True, ""), ("store", True, ""), ("broker", False, "a")]
     said += [("broker", False, "b"), ("broker", False, "b")]
 
     assert begun == (False, "it has not started yet")
     assert [health.say(*one) for one in said] == [True, False, True, True, False]
-    assert not health.ready
+    assert not health_event(health)["ready"]
     assert health.say("broker", True)
-    assert health.ready
+    assert health_event(health)["ready"]
 
 
 @pytest.mark.parametrize("name", WORK_OF)
@@ -130,14 +138,14 @@ def test_a_thread_that_has_ended_is_a_part_that_does_not_work(
     thread.start()
     vitals.watch()
     vitals.look()
-    assert vitals.health.ready
+    assert health_event(vitals.health)["ready"]
     over.set()
     thread.join()
     before = len(told)
     vitals.look()
     vitals.look()
 
-    assert not vitals.health.ready
+    assert not health_event(vitals.health)["ready"]
     part = vitals.health.parts()[WORK_OF[name]]
     assert (part.ok, f"its thread {name} has ended" in part.why) == (False, True)
     assert len(told) == before + 1
