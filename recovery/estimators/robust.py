@@ -14,7 +14,9 @@ A map along a line that may be hardly nearer than a guess is mixed with an even 
 of ten possible worlds that one is no nearer, but no more than seven tenths of it are even and it
 is not a tenth farther off on average: the median is nearest, and of what tells little it may be
 worse than a guess as often as not. Where the posterior stands alone and was counted out nothing
-is evened.
+is evened. A map says that it is hardly better than a guess where an even one is nearer with more
+than 18 chances in 100, or where it is hardly nearer on average: of pure noise the median map is
+nearer in most worlds, by little.
 
 On the paper's line its mean earth mover's distance is .036 where what is stated is so, and .052,
 .060 and .061 in three groups of kinds of rooms that are not. It says .048, and .058, .065 and
@@ -68,10 +70,12 @@ _SCENES = 256
 _DRAWS = 1200
 # Where all others together are less likely than this the stated world stands alone.
 _HARDLY = 0.1
-# A map that may be off by more than this share of what an even one may be tells little.
-_NO_BETTER = 0.65
-# A map that tells little is made so even that an even one is nearer in so many worlds at most, if
-# that makes it farther off by no more than so many times.
+# A map is hardly better than a guess where an even one is nearer with more than this chance, or
+# where it may be off by more than this share of what an even one may be.
+_GUESS, _NO_BETTER = 0.18, 0.8
+# From this share on a map along a line is made so even that an even one is nearer in so many
+# worlds at most, if that makes it farther off by no more than so many times.
+_UNEVEN = 0.65
 _WORSE, _COST = 0.1, 1.1
 # More of an even map than this would leave no place in it that stands out.
 _EVENEST = 0.7
@@ -147,12 +151,14 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     total = drawn.heat.sum()
     apart = measure(drawn.heat / total)
     drawn = _say_how_far(drawn, apart, doubted)
-    if banded is not None and believed is not None and drawn.verdict == _WEAK:
+    sure = drawn.credible
+    far = sure is not None and sure.expected_error > _UNEVEN * sure.blind_error
+    if far and banded is not None and believed is not None:
         share = _even_out(seen, drawn.heat / total, believed, banded)
         if (share != drawn.heat / total).any():
             residual = float(np.linalg.norm(seen.operator @ share * total - seen.readings))
             apart, drawn = measure(share), replace(drawn, heat=share * total, residual=residual)
-            drawn = replace(_say_how_far(drawn, apart, doubted), verdict=_WEAK)
+            drawn = replace(_say_how_far(drawn, apart, doubted), verdict=drawn.verdict)
     if ratio > math.log(ODDS):
         likely = max(WEIGHTS, key=lambda name: chances[name])
         why = _OTHER(likely=Sentence(_NAMES[likely], f"verdict.other.{likely}", {}))
@@ -194,14 +200,16 @@ def _say_how_far(drawn: Estimate, apart: dict[str, Apart], chances: dict[str, fl
     if drawn.credible is None:
         return replace(drawn, verdict=Verdict("fits"))
     warm = {name: far for name, far in apart.items() if len(far[0])}
-    whole = sum(chances[name] for name in warm)
-    if not whole:
+    weights = [chances[name] for name in warm]
+    if not sum(weights):
         return replace(drawn, verdict=_WEAK)
-    said, blind = (
-        sum(chances[name] * float(far[which].mean()) for name, far in warm.items()) / whole
-        for which in (0, 1)
-    )
-    verdict = _WEAK if said > _NO_BETTER * blind else Verdict("fits")
+    means = [
+        (far.mean(), even.mean(), np.mean(far[:: _BLIND if len(far) > len(even) else 1] > even))
+        for far, even in warm.values()
+    ]
+    said, blind, worse = np.average(means, axis=0, weights=weights).tolist()
+    weak = worse > _GUESS or said > _NO_BETTER * blind
+    verdict = _WEAK if weak else Verdict("fits")
     credible = replace(drawn.credible, expected_error=said, blind_error=blind)
     return replace(drawn, credible=credible, verdict=verdict)
 

@@ -383,6 +383,26 @@ def test_a_map_that_is_hardly_better_than_a_guess_says_so() -> None:
     assert all("guess" in one.says for one in loud)
 
 
+@pytest.mark.parametrize("every", [1, 10], ids=["line", "plane"])
+def test_a_map_is_weak_where_an_even_one_may_well_be_nearer(every: int) -> None:
+    """In 18 of 100 likely worlds, or where it is hardly farther off in all of them.
+
+    In a plane an even map is held against every tenth world alone.
+    """
+    drawn, even = estimate("robust", seen_of(0)), np.ones(100)
+    sure = np.full(100, 0.1), even
+
+    def level(nearer: int, mean: float = 0.1) -> str:
+        far = np.full(100 * every, mean)
+        far[: nearer * every : every] = 1.01
+        other = {"walls": sure} if nearer else {}
+        apart = {"stated": (far, even)} | other
+        return robust._say_how_far(drawn, apart, {"stated": 0.5, "walls": 0.5}).verdict.level
+
+    assert [level(nearer) for nearer in (35, 37)] == ["fits", "weak"]
+    assert [level(0, mean) for mean in (0.79, 0.81)] == ["fits", "weak"]
+
+
 def test_a_weak_map_is_evened_until_in_nine_of_ten_worlds_an_even_one_is_no_nearer() -> None:
     """World by world, by the distance itself; it stays where it is nearer, or that costs much."""
     seen, even = seen_of(0), np.full(60, 1 / 60)
