@@ -55,6 +55,7 @@ def test_the_radius_is_the_one_that_tells_most_of_one_report() -> None:
         ({"scheme": "circle"}, "scheme is 'circle' but must be one of auto, dam, "),
         ({"radius": -1}, "radius is -1"),
         ({"radius": float("nan")}, "radius is nan"),
+        ({"radius": float("inf")}, "radius is inf"),
         ({"radius": "3"}, "radius is '3'"),
         ({"radius": 1e9}, "Take a smaller radius or larger cells"),
         ({"radius": 2, "scheme": "krr"}, "answers know no distance"),
