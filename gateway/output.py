@@ -119,7 +119,7 @@ def say_time(seconds: float) -> str:
     return f"{seconds:g} s"
 
 
-# What a long play is doing at the moment, told to a terminal and to nothing else.
+# What a long play is doing at the moment, told to a terminal; elsewhere only if that is asked for.
 #
 # A plane of some thousand cells takes a minute; whoever waits in silence takes it for dead.
 
@@ -127,13 +127,24 @@ Stage = Callable[[str], None]
 
 
 @contextmanager
-def stages() -> Iterator[Stage]:
+def stages(in_lines: bool = False) -> Iterator[Stage]:
     """Yield what takes the name of a stage; it is shown until the next, and goes at the end.
 
     On standard error, and only where that is a terminal: results and logs hold none of it.
+
+    Args:
+        in_lines: elsewhere each stage is a line, without the numbers behind its comma.
     """
     if not sys.stderr.isatty():
-        yield lambda stage: None
+        begun: set[str] = set()
+
+        def begin(name: str) -> None:
+            short = name.partition(",")[0]
+            if in_lines and short not in begun:
+                begun.add(short)
+                sys.stderr.write(f"{short} ...\n")
+
+        yield begin
         return
     # Imported here alone: a script has no use for it.
     from rich.console import Console

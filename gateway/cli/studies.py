@@ -5,7 +5,6 @@
 
 import csv
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -180,12 +179,9 @@ def simulate(
     files = {"out": out, "scores": scores, "plot": plot, "animation": animation}
     check_results(files, [room])
     try:
-        with stages() as stage:
+        with stages(in_lines=True) as stage:  # minutes of silence look like death
             stage("reading the room")
             read = room_of(room)
-            if not sys.stderr.isatty():  # stages are for terminals, and silence looks like death
-                hours = f"{read.day.duration_h:g} h"
-                typer.echo(f"living through {read.name}, {hours}: about half a minute", err=True)
             stage("working out what its thermometers feel of whom")
             told = simulated(make_model(read, estimator), seed, files, stage)
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from pydantic import Field, create_model, model_validator
 from recovery.noise import Ratio
 
 from ..faults import OperatorFault
-from ..settings.fields import Count, RatioField, Section
+from ..settings.fields import Count, Number, RatioField, Section
 from . import TABLE, Mechanism, find
 
 _WINDOW = (
@@ -24,7 +24,8 @@ _WINDOW = (
 # What [privacy] says of every query that has such a field.
 _PRIVACY = ("epsilon", "delta", "protect_distance_m", "readings", "keyholder", "window_h")
 POLE = 85.0  # degrees: beyond it the meridians run together within a grid
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Int, _Float = Annotated[int, Number], Annotated[float, Number]
+_Finite = Annotated[float, Field(allow_inf_nan=False), Number]
 
 
 class Places(Section):
@@ -32,7 +33,8 @@ class Places(Section):
 
     devices: Count
     corner: tuple[_Finite, _Finite] | None = None  # latitude, longitude of the first cell's
-    bearing: Annotated[float, Field(ge=0, le=360)] = 90.0  # degrees from north: the way of a row
+    # degrees from north: the way of a row
+    bearing: Annotated[float, Field(ge=0, le=360), Number] = 90.0
 
     @model_validator(mode="after")
     def _on_earth(self) -> Self:
@@ -60,7 +62,8 @@ def _table(mechanism: Mechanism) -> type[Section]:
         said, kind = mechanism.abouts[field.name], kinds[field.name]
         bounds = Field(ge=said.low, le=said.high)
         default: Any = ... if field.default is MISSING else field.default
-        keys[field.name] = Annotated[RatioField if kind == Ratio else kind, bounds], default
+        kind = {Ratio: RatioField, int: _Int, float: _Float}.get(kind, kind)
+        keys[field.name] = Annotated[kind, bounds], default
     return create_model(mechanism.name.capitalize(), __base__=Places, **keys)
 
 

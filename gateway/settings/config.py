@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import USUAL, find, find_for_deployment, sections
 from .deployment import Deployment
+from .fields import Variable
 from .roomfile import fill_from_room_file
 
 PREFIX, BETWEEN = "HEATVEIL_", "__"
@@ -86,6 +87,7 @@ def overlay(given: Mapping[str, Any], environment: Environment) -> dict[str, Any
                     "HEATVEIL_MQTT__HOST"
                 ) from fault
         before = made[table] if isinstance(made.get(table), dict) else {}
+        said = Variable(said) if isinstance(said, str) else said
         made[table] = {**before, key: said} if between else {**before, **said}
     return made
 

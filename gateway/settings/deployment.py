@@ -28,6 +28,8 @@ from .fields import (
     Count,
     EstimatorName,
     Name,
+    NotNegative,
+    Number,
     Port,
     Positive,
     RatioField,
@@ -66,7 +68,7 @@ class Rounds(Section):
     calibration: Literal["exact", "paper"] = "exact"
     sampler: Literal["exact", "table"] = "exact"  # what devices draw noise from
     gather_s: Positive = 30.0
-    every_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3600.0
+    every_s: NotNegative = 3600.0
     solve_s: Positive = 10.0
     quorum: Count = 1  # devices that must have answered for a map to be drawn
     hours: Hours | None = None  # of this machine's clock
@@ -82,7 +84,8 @@ class Mqtt(Section):
     ca_file: Path | None = None  # who signs its certificate; else the system's authorities may
     insecure: Switch = False
     version: Literal["auto", "5", "3.1.1"] = "auto"
-    window: Annotated[int, Field(ge=1, le=65_535)] = 500  # messages that wait for our commit
+    # messages that wait for our commit
+    window: Annotated[int, Field(ge=1, le=65_535), Number] = 500
 
     # A device's own, from its keys and not from the file: see `access.as_device`.
     _password: str | None = PrivateAttr(None)
@@ -111,7 +114,8 @@ class Storage(Section):
     keep_days: Positive | None = None  # reports and maps; under a window releases, too
     refused_days: Positive = 30.0  # dead letters
     round_keys: Path = Path("/run/heatveil")  # of central trust: where an open round's key lies
-    reserve_mb: Annotated[int, Field(ge=0, le=1_000_000)] = 64  # less room stops the taking
+    # less room stops the taking
+    reserve_mb: Annotated[int, Field(ge=0, le=1_000_000), Number] = 64
 
 
 class Guard(Section):
@@ -145,7 +149,7 @@ class Page(Section):
     hosts: tuple[str, ...] = ()  # names that it is asked for by besides, such as a proxy's
     # Where /livez, /readyz and /metrics are answered while the page's own port is full.
     health_host: str = "127.0.0.1"
-    health_port: Annotated[int, Field(ge=0, le=65535)] = 8081  # 0 for nowhere
+    health_port: Annotated[int, Field(ge=0, le=65535), Number] = 8081  # 0 for nowhere
 
     @property
     def probed(self) -> tuple[str, int] | None:
@@ -190,7 +194,7 @@ class HomeAssistant(Section):
 class Workers(Section):
     """How many parts the devices are split into, each taken by one worker at a time."""
 
-    partitions: Annotated[int, Field(ge=1, le=256)] = 1
+    partitions: Annotated[int, Field(ge=1, le=256), Number] = 1
     lease_s: Positive = 10.0  # how long a worker that died keeps its part
 
 
@@ -275,12 +279,13 @@ class Sensors(Section):
     count: Shape
     adc_step: RatioField | None = None
     adc_behind: RatioField | None = None  # the greatest count of a converter behind that one
-    drift_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, all together
-    noise_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, of one reading
+    drift_sd: NotNegative = 0.0  # kelvin, all together
+    noise_sd: NotNegative = 0.0  # kelvin, of one reading
     background: Literal["recorded", "following", "gateway"] = "recorded"
     slew: RatioField | None = None  # kelvin an answer, of a level that follows
-    background_k: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # room in the clamp
-    empty_readings: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # the first, for the gateway
+    background_k: NotNegative = 0.0  # room in the clamp
+    # the first, for the gateway
+    empty_readings: Annotated[int, Field(ge=0, le=1_000_000), Number] = 0
 
 
 class Privacy(Section):
@@ -290,7 +295,7 @@ class Privacy(Section):
     delta: RatioField | None = None  # of mechanisms whose promise may fail
     protect_distance_m: Positive | None = None
     readings: Count = 1
-    window_h: Annotated[int, Field(ge=0, le=8784)] = 0  # that they share it in; 0 for ever
+    window_h: Annotated[int, Field(ge=0, le=8784), Number] = 0  # that they share it in; 0 for ever
     keyholder: Switch = False
 
 

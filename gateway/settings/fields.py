@@ -8,6 +8,18 @@ from recovery.estimators import HOMES
 from recovery.noise import Ratio, parse_ratio
 
 
+class Variable(str):
+    """What a variable of the environment says: a number, too, can only be a text there."""
+
+    __slots__ = ()
+
+
+def _number(given: Any) -> Any:
+    if isinstance(given, str) and not isinstance(given, Variable):
+        raise ValueError("it should be a number without quotes")
+    return given
+
+
 def _ratio(given: Any) -> Any:
     if isinstance(given, float):
         try:
@@ -18,8 +30,10 @@ def _ratio(given: Any) -> Any:
 
 
 def _shape(given: Any) -> Any:
-    if isinstance(given, str) and given.isascii() and given.isdecimal():  # of the environment
+    if isinstance(given, Variable) and given.isascii() and given.isdecimal():
         given = int(given)
+    if isinstance(given, str):
+        raise ValueError("it should be a number, or two in brackets, without quotes")
     return (given, 1) if isinstance(given, int) else given
 
 
@@ -32,7 +46,7 @@ def _estimator(given: Any) -> Any:
 def _switch(given: Any) -> Any:
     if isinstance(given, bool):
         return given
-    if given in ("true", "false"):  # the environment has nothing but texts
+    if isinstance(given, Variable) and given in ("true", "false"):
         return given == "true"
     raise ValueError("it should be true or false and nothing else, lest a no be taken for a yes")
 
@@ -42,15 +56,17 @@ _COUNT = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 _SHAPE = {"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}]}
 _RATIO = {"anyOf": [{"type": "string", "examples": ["8/1", "1/100000"]}, {"type": "integer"}]}
 
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Number = BeforeValidator(_number)
+Count = Annotated[int, Field(ge=1, le=1_000_000), Number]
 Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape), WithJsonSchema(_SHAPE)]
 RatioField = Annotated[Ratio, BeforeValidator(_ratio), WithJsonSchema(_RATIO)]
 Switch = Annotated[bool, BeforeValidator(_switch), WithJsonSchema({"type": "boolean"})]
 EstimatorName = Annotated[str, BeforeValidator(_estimator)]
 # Of cells, counted from 0: column, row, and how many of both.
 Rectangle = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Count, Count]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Port = Annotated[int, Field(ge=1, le=65535)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
+Port = Annotated[int, Field(ge=1, le=65535), Number]
 # A level of an MQTT topic: no slash, no wildcard, nothing to escape.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
 

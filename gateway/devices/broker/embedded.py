@@ -107,7 +107,7 @@ persistence false
 max_inflight_messages 500
 max_queued_messages 100000
 max_queued_bytes 67108864
-message_size_limit 4194304
+max_packet_size 4200000
 set_tcp_nodelay true
 log_type information
 log_dest stderr

@@ -91,7 +91,6 @@ max_queued_bytes 67108864
 persistent_client_expiration 30d
 
 # The longest message is a map of a large room; who sends a longer one is cut off.
-message_size_limit 4194304
 max_packet_size 4200000
 max_connections {connections}
 set_tcp_nodelay true

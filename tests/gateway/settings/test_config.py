@@ -99,6 +99,10 @@ def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
             ["[room] furniture", "greater than or equal"],
         ),
         ('estimator = "auto"', 'estimator = "magic"', ["[rounds] estimator is 'magic'", "lasso"]),
+        ("cells = 80", 'cells = "80"', ["[room] cells is '80'", "a number", "without quotes"]),
+        ("cells = 80", 'cells = ["80", 1]', ["[room] cells 0 is '80'", "without quotes"]),
+        ("port = 8883", 'port = "8883"', ["[mqtt] port is '8883'", "a number without quotes"]),
+        ("length_m = 20.0", 'length_m = "20"', ["[room] length_m is '20'", "without quotes"]),
         ("[site]", "[site", ["cannot be read", "TOML"]),
     ],
 )

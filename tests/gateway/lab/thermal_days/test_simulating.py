@@ -138,11 +138,15 @@ def test_who_interrupts_it_finds_nothing_left(
     results = "--out", path.with_name("a.npz"), "--plot", path.with_name("a.png")
     said = heatveil("simulate", path, *results)
     assert said.status == 130
-    # Where nobody sees a spinner, a line says at once that it is alive.
-    assert said.err.splitlines() == [
-        "living through small, 6 h: about half a minute",
-        "stopped; nothing was written",
+    # Where nobody sees a spinner, a line for each stage says that it is alive.
+    *lines, last = said.err.splitlines()
+    assert lines[:2] == [
+        "reading the room ...",
+        "working out what its thermometers feel of whom ...",
     ]
+    assert "living through the day ..." in lines
+    assert len(lines) == len(set(lines))
+    assert last == "stopped; nothing was written"
     assert [one.name for one in path.parent.iterdir()] == ["room.toml"]
 
 
